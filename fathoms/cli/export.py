@@ -1,12 +1,16 @@
-"""`fathoms export`: write what runs retrieved in the formats of other tools."""
+"""`fathoms export`: write a complete copy of a run, or what it retrieved in the formats of other tools.
+
+`fathoms export RUN` is short for `fathoms export run RUN`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from fathoms.cli import completion, console
 from fathoms.cli.options import RUNS, Out
@@ -14,8 +18,19 @@ from fathoms.cli.options import RUNS, Out
 if TYPE_CHECKING:
     from fathoms.exporters import Level
 
+
+class _CopyByDefault(TyperGroup):
+    """A group in which a first word that is not a command names a run to be copied."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args and args[0] not in self.commands and not args[0].startswith("-"):
+            args = ["run", *args]
+        return super().resolve_command(ctx, args)
+
+
 app = typer.Typer(
-    help="Write what a run retrieved in the formats of other tools.",
+    cls=_CopyByDefault,
+    help="Write a complete copy of a run (fathoms export RUN), or what it retrieved for other tools.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -44,6 +59,20 @@ RankScores = Annotated[
         help="Write 1 / rank as scores, for tools that sort by score and order equal ones anew.",
     ),
 ]
+
+
+@app.command("run")
+def run_(run: Reference, to: To = None, out: Out = RUNS) -> int:
+    """Write a complete copy of a run as a new folder, with the parsed documents that it shares with other
+    runs.
+
+    Hand over such a copy: whoever gets it can score and report it. 'fathoms export RUN' does the same.
+    """
+    from fathoms.runs.exporting import export_run
+    from fathoms.runs.finding import find_run
+
+    store = find_run(run, out)
+    return _written([export_run(store, to or Path(store.id)).path], ())
 
 
 @app.command("trec")

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from fathoms.cli import main
 from fathoms.errors import StoreError, UsageError
 from fathoms.runs.documents import StoredDocuments, keep_documents
 from fathoms.runs.exporting import export_run
@@ -79,6 +80,16 @@ def test_a_run_copied_without_them_says_so_and_an_exported_one_has_everything(tm
     assert in_documents(again) == in_documents(whole)
     assert again["warnings"] == whole["warnings"]
     assert {path.name for path in copy.path.iterdir()} >= {"manifest.json", "journal.jsonl", "questions"}
+
+
+def test_export_copies_a_run_by_its_name_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = made(tmp_path / "runs", "a")
+    monkeypatch.chdir(tmp_path)
+    assert main(["export", "latest", "--to", "copy"]) == 0
+    assert main(["export", "run", "a"]) == 0
+    for copy in (tmp_path / "copy", tmp_path / run.id):
+        assert len(list((copy / "blobs").iterdir())) == len(DOCUMENTS)
+    assert main(["export", "latest", "--to", "copy"]) == 2
 
 
 def test_an_export_is_complete_or_not_there(tmp_path: Path) -> None:
