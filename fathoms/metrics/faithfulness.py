@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from fathoms.metrics.metric import Facts, JudgedMetric, Need, share_of
+from fathoms.metrics.claims.base import not_split
+from fathoms.metrics.claims.shares import share_of
+from fathoms.metrics.metric import Facts, JudgedMetric, Need
 from fathoms.types import Claim, Judgement, Record, Score, Verdict
 
 
@@ -52,15 +54,13 @@ class Faithfulness(JudgedMetric):
         """Return the share of supported claims."""
         (text,) = self.texts(facts.record)
         if text not in facts.claims:
-            failed = facts.failures.get(text)
-            lacking = "claims, because the judge failed" + (f": {failed.message}" if failed else "")
-            return Score(metric=self.name, value=None, n=0, why={"lacks": lacking})
-        verdicts: list[Verdict | None] = []
+            return not_split(self.name, facts, text)
+        supports: list[bool | None] = []
         listed: list[dict[str, object]] = []
         for claim in facts.claims[text]:
             asked = _premises(claim, facts.record)
             verdict = _best([facts.verdicts.get(judgement) for judgement in asked])
-            verdicts.append(verdict)
+            supports.append(verdict.supports if verdict else None)
             if verdict is not None:
                 why = {"why": verdict.why} if verdict.why else {}
                 listed.append({"claim": claim.text, "label": verdict.label, "p": verdict.p, **why})
@@ -68,7 +68,7 @@ class Faithfulness(JudgedMetric):
                 failures = [facts.failures[one] for one in asked if one in facts.failures]
                 why = {"why": f"{failures[0].kind}: {failures[0].message}"} if failures else {}
                 listed.append({"claim": claim.text, "label": "failed", "p": None, **why})
-        return share_of(self.name, verdicts, {"verdicts": listed} if listed else {"claims": "none"})
+        return share_of(self.name, supports, {"verdicts": listed} if listed else {"claims": "none"})
 
 
 def _text(record: Record) -> str:

@@ -11,12 +11,12 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 from fathoms.config import Component
 from fathoms.metrics.funnel import RunTexts
 from fathoms.metrics.score_records import RecordScore
-from fathoms.types import Claim, Failure, Judgement, Record, Score, Verdict
+from fathoms.types import Claim, Document, Failure, Judgement, Record, Score, Verdict
 
 Direction = Literal["higher", "lower"]
 Need = Literal["answer", "gold", "reference", "hits", "prompt", "evidence", "citations"]
@@ -179,24 +179,6 @@ class JudgedMetric(Metric):
         """Return what the judge must be asked, given the claims of the texts."""
         return ()
 
-
-def share_of(
-    metric: str, verdicts: Sequence[Verdict | None], why: Mapping[str, object] | None = None
-) -> Score:
-    """Return the share of claims that are supported, over the verdicts that could be read.
-
-    The parts count the claims, the `supported` ones, and those `unjudged` because a call failed or a reply
-    could not be read. `lowest` and `highest` are the shares if all unjudged claims were wrong or right. The
-    value is `None` if there is no claim, or none was judged.
-    """
-    supports = [verdict.supports if verdict else None for verdict in verdicts]
-    n, right, unjudged = len(supports), supports.count(True), supports.count(None)
-    parts = {
-        "claims": n,
-        "supported": right,
-        "unjudged": unjudged,
-        "lowest": right / n if n else None,
-        "highest": (right + unjudged) / n if n else None,
-    }
-    value = right / (n - unjudged) if n > unjudged else None
-    return Score(metric=metric, value=value, n=n - unjudged, parts=parts, why=dict(why or {}))
+    def reading(self, documents: Mapping[str, Document]) -> Self:
+        """Return the metric with the parsed documents of the run, if it compares with pages of them."""
+        return self

@@ -78,7 +78,7 @@ class Pool:
             self._tops.append(top)
             self._bottoms.append(bottom)
         if isinstance(self.metric, JudgedMetric):
-            self._items += int(score.parts.get("claims") or 0)
+            self._items += int(score.parts.get("claims") or score.parts.get("items") or 0)
             self._unjudged += int(score.parts.get("unjudged") or 0)
             for name, found in (("lowest", self._lowest), ("highest", self._highest)):
                 value = score.parts.get(name)

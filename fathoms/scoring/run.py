@@ -84,7 +84,11 @@ def score_run(
     asked = distinct([*own, *metrics])
     if retrieval_only:
         asked = distinct([*asked, *search_metrics(asked)])
-    measured = distinct([*default_metrics(), *asked])
+    documents = StoredDocuments(run, manifest)
+    measured = tuple(
+        metric.reading(documents) if isinstance(metric, JudgedMetric) else metric
+        for metric in distinct([*default_metrics(), *asked])
+    )
     data = (manifest.get("data") or {}).get("name")
     needing = [metric for metric in measured if isinstance(metric, JudgedMetric)]
     by_judge = [scoring.abstention] if isinstance(scoring.abstention, JudgedAbstention) else []
@@ -119,7 +123,7 @@ def score_run(
     records, scores = tally.records, Scores(scoring, tally.scores, {})
     made = verdicts.judged.verdicts.values() if verdicts else ()
     summary = summary_of(run.id, manifest, tally, scores, flaws, made)
-    if absent := missing_sentence(StoredDocuments(run, manifest)):
+    if absent := missing_sentence(documents):
         summary["warnings"].append(absent)
     if alien:
         summary["warnings"].append(alien)

@@ -1,0 +1,80 @@
+"""The base class of the metrics that compare claims with premises."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Self
+
+from pydantic import PrivateAttr
+
+from fathoms.metrics.claims.matrix import Grid, Matrix
+from fathoms.metrics.claims.texts import ClaimsOf, Text, answer_text, gold_to_split, running_gold
+from fathoms.metrics.metric import Facts, JudgedMetric, Pooling
+from fathoms.types import Document, Judgement, Record, Score
+
+
+class ClaimMetric(JudgedMetric):
+    """Base class of the metrics that compare claims of the answer or of the gold answer with premises.
+
+    A subclass says whose claims it needs (`of_answer`, `of_gold`), returns the `grids` of claims and
+    premises, and computes its value from their matrices in `measure`. `with_gold` says whether it needs a
+    gold answer in running text. An answer that the headline profile labels as an abstention makes no claims.
+    """
+
+    of_answer: ClassVar[bool] = True
+    of_gold: ClassVar[bool] = False
+    with_gold: ClassVar[bool] = True
+    pooling: ClassVar[Pooling] = "questions"
+
+    _documents: Mapping[str, Document] = PrivateAttr(default_factory=dict)
+
+    def reading(self, documents: Mapping[str, Document]) -> Self:
+        """Return the metric with the parsed documents of the run, for premises that are gold pages."""
+        changed = self.model_copy()
+        changed._documents = documents
+        return changed
+
+    def lacks(self, record: Record) -> str | None:
+        """Return what the record lacks, a gold answer in running text included."""
+        has_gold = record.question.answerable and running_gold(record.question)
+        lacking = None if has_gold or not self.with_gold else "a gold answer in running text"
+        return super().lacks(record) or lacking
+
+    def texts(self, record: Record) -> Sequence[Text]:
+        """The answer and the gold answer, as far as their claims are needed and not known."""
+        answer = answer_text(record) if self.of_answer else None
+        gold = gold_to_split(record.question) if self.of_gold else None
+        return [text for text in (answer, gold) if text is not None]
+
+    def judgements(self, record: Record, claims: ClaimsOf) -> Sequence[Judgement]:
+        """All judgements of the grids; none where a text was not split."""
+        if any(text not in claims for text in self.texts(record)):
+            return ()
+        grids = self.grids(record, claims)
+        return [judgement for grid in grids for row in grid.judgements for judgement in row]
+
+    @abstractmethod
+    def grids(self, record: Record, claims: ClaimsOf) -> Sequence[Grid]:
+        """Return what is compared with what."""
+
+    @abstractmethod
+    def measure(self, facts: Facts, matrices: Sequence[Matrix]) -> Score:
+        """Return the score, given the verdicts of the grids in their order."""
+
+    def score(self, facts: Facts) -> Score:
+        """Return the score from the verdicts; `None` where a text could not be split into claims."""
+        claims = dict(facts.claims)
+        if facts.scores.abstained and (answer := answer_text(facts.record)) is not None:
+            claims[answer] = ()
+        for text in self.texts(facts.record):
+            if text not in claims:
+                return not_split(self.name, facts, text)
+        return self.measure(facts, [grid.judged(facts.verdicts) for grid in self.grids(facts.record, claims)])
+
+
+def not_split(metric: str, facts: Facts, text: Text) -> Score:
+    """Return the score of a record of which a text could not be split into claims."""
+    failed = facts.failures.get(text)
+    lacking = "claims, because the judge failed" + (f": {failed.message}" if failed else "")
+    return Score(metric=metric, value=None, n=0, why={"lacks": lacking})

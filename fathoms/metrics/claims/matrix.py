@@ -1,0 +1,106 @@
+"""The verdicts of claims against premises, from which all claim metrics are computed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from fathoms.metrics.claims.premises import Premise
+from fathoms.metrics.claims.truth import Truth, any_true
+from fathoms.types import Claim, Judgement, Verdict
+
+TRI_STATE = frozenset({"entailment", "neutral", "contradiction"})
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Claims that are each compared with each of some premises. A claim that occurs twice is listed twice and
+    judged once."""
+
+    claims: tuple[Claim, ...]
+    premises: tuple[Premise, ...]
+
+    @cached_property
+    def judgements(self) -> tuple[tuple[Judgement, ...], ...]:
+        """What the judge is asked: for each claim, one judgement for each premise."""
+        return tuple(tuple(premise.judges(claim) for premise in self.premises) for claim in self.claims)
+
+    def judged(self, verdicts: Mapping[Judgement, Verdict]) -> Matrix:
+        """Return the matrix of the verdicts that are there."""
+        found = tuple(tuple(map(verdicts.get, row)) for row in self.judgements)
+        return Matrix(self.claims, self.premises, found)
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """Verdicts by claim and premise; one that is missing is `None`.
+
+    A verdict that could not be read, and one that is missing, is neither true nor false. A premise entails a
+    claim if the label is `entailment` or `supported`.
+    """
+
+    claims: tuple[Claim, ...]
+    premises: tuple[Premise, ...]
+    verdicts: tuple[tuple[Verdict | None, ...], ...]
+
+    @cached_property
+    def entails(self) -> tuple[tuple[Truth, ...], ...]:
+        """Whether each premise entails each claim."""
+        return tuple(tuple(None if one is None else one.supports for one in row) for row in self.verdicts)
+
+    @cached_property
+    def contradicts(self) -> tuple[tuple[Truth, ...], ...]:
+        """Whether each premise contradicts each claim. A judge with two labels does not say why a claim is
+        unsupported, so that this is unknown."""
+        return tuple(tuple(map(_contradicts, row)) for row in self.verdicts)
+
+    @cached_property
+    def supported(self) -> tuple[Truth, ...]:
+        """Whether any premise entails each claim."""
+        return tuple(map(any_true, self.entails))
+
+    @cached_property
+    def contradicted(self) -> tuple[Truth, ...]:
+        """Whether any premise contradicts each claim."""
+        return tuple(map(any_true, self.contradicts))
+
+    @cached_property
+    def useful(self) -> tuple[Truth, ...]:
+        """Whether each premise entails any claim."""
+        return tuple(any_true(row[column] for row in self.entails) for column in range(len(self.premises)))
+
+    @cached_property
+    def listed(self) -> list[dict[str, object]]:
+        """Each claim with the label of the verdict that decides and the place of its premise, for readers:
+        one that entails the claim, else one that is missing or unreadable, else one that contradicts it."""
+        return [
+            {"claim": claim.text, **_shown(row, self.premises)}
+            for claim, row in zip(self.claims, self.verdicts, strict=True)
+        ]
+
+
+def _contradicts(verdict: Verdict | None) -> Truth:
+    """Return whether a verdict is a contradiction; `None` if it is missing or does not tell."""
+    if verdict is None or (not verdict.supports and verdict.label not in TRI_STATE):
+        return None
+    return verdict.label == "contradiction"
+
+
+def _weight(verdict: Verdict | None) -> int:
+    """Return the place of a verdict among those that may decide about a claim, from 0."""
+    supports = verdict.supports if verdict else None
+    if supports is None:
+        return 1
+    return 0 if supports else 2 + (verdict is not None and verdict.label != "contradiction")
+
+
+def _shown(row: tuple[Verdict | None, ...], premises: tuple[Premise, ...]) -> dict[str, object]:
+    """Return the label of the deciding verdict, its probability, and the place of its premise."""
+    if not row:
+        return {"label": "neutral", "p": None, "premise": None}
+    at = min(range(len(row)), key=lambda column: _weight(row[column]))
+    verdict = row[at]
+    why = {"why": verdict.why} if verdict and verdict.why else {}
+    label, p = (verdict.label, verdict.p) if verdict else ("failed", None)
+    return {"label": label, "p": p, "premise": premises[at].place, **why}
