@@ -16,7 +16,7 @@ from fathoms.errors import ExitCode, UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fathoms.reproduce import Figures, Table, TableRow
+    from fathoms.reproduce import AgreementTable, Figures, Table, TableRow
     from fathoms.runner.active_run import Outcome
 
 
@@ -54,12 +54,18 @@ def reproduce(
     The figures are computed from the result files that the authors released, or by running the pipelines.
     """
     from fathoms.metrics.score_records import Scoring
-    from fathoms.reproduce import compare, find_results, load_table, released_figures
+    from fathoms.reproduce import AgreementTable, compare, find_results, load_table, released_figures
     from fathoms.reproduce.display import reproduced_json, reproduced_lines, reproduced_panel
 
     if results is None and not live:
         raise UsageError("reproduce needs --results DIR, or --live to run the pipelines")
     table = load_table(name)
+    if isinstance(table, AgreementTable):
+        if live or results is None:
+            raise UsageError(
+                f"{name} rests on released judgements, which no pipeline gives: leave out --live"
+            )
+        return _agreement(name, table, results, tuple(row or ()), as_json=as_json)
     rows = table.select(tuple(row or ()))
     figures: dict[str, Figures] = {}
     if results is not None:
@@ -77,6 +83,29 @@ def reproduce(
             console.say(line)
     differs = results is not None and not comparison.reproduced
     return _code(outcomes) or (ExitCode.FAILED if differs else ExitCode.OK)
+
+
+def _agreement(
+    name: str, table: AgreementTable, results: Path, chosen: tuple[str, ...], *, as_json: bool
+) -> int:
+    """Print a table of the agreement of people's rankings."""
+    from fathoms.reproduce import agreement_figures, compare
+    from fathoms.reproduce.display import agreement_panel, reproduced_json, reproduced_lines, reproduced_panel
+
+    rows = table.select(chosen)
+    found = agreement_figures(table, results)
+    for note in found.notes:
+        console.complain(note)
+    comparison = compare(table, found.figures, rows)
+    shown = {row.row for row in rows}
+    cells = {place: one for place, one in found.cells.items() if place[0] in shown}
+    if as_json:
+        console.show_json({**reproduced_json(name, table, comparison, {}, cells), "left_out": found.notes})
+    else:
+        console.show(*reproduced_panel(table, comparison, {}), *agreement_panel(cells))
+        for line in reproduced_lines(comparison):
+            console.say(line)
+    return ExitCode.OK if comparison.reproduced else ExitCode.FAILED
 
 
 def _code(outcomes: Sequence[Outcome]) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from fathoms.reproduce.figures import Figures
-from fathoms.reproduce.tables import Table, TableRow
+from fathoms.reproduce.tables import PrintedTable, Row
 
 Status = Literal["same", "documented", "differs", "not compared"]
 
@@ -62,7 +62,7 @@ class Comparison:
 
 
 def compare(
-    table: Table, figures: Mapping[str, Figures], rows: Sequence[TableRow] | None = None
+    table: PrintedTable[Row], figures: Mapping[str, Figures], rows: Sequence[Row] | None = None
 ) -> Comparison:
     """Compare every cell of the table, or of some of its `rows`, with `figures`, keyed by row name."""
     compared = []
@@ -73,18 +73,18 @@ def compare(
     return Comparison(tuple(compared))
 
 
-def _cells(table: Table, row: TableRow, figures: Figures | None) -> Iterator[Cell]:
+def _cells(table: PrintedTable[Row], row: Row, figures: Figures | None) -> Iterator[Cell]:
     """Compare the cells of one row."""
     for metric, printed in row.printed.items():
         ours = None if figures is None else figures.metrics.get(metric)
         for column, value in zip(table.columns, printed, strict=True):
-            text = None if ours is None else table.text(ours[column])
+            text = None if ours is None or column not in ours else table.text(ours[column])
             status, why = _status(table, (row.row, metric, column), value, text)
             yield Cell(row.row, metric, column, table.printed_text(value), text, status, why)
 
 
 def _status(
-    table: Table, place: tuple[str, str, str], printed: float | None, ours: str | None
+    table: PrintedTable[Row], place: tuple[str, str, str], printed: float | None, ours: str | None
 ) -> tuple[Status, str | None]:
     """Return the status of a cell, and the reason for a documented difference."""
     if ours is None or printed is None:

@@ -13,20 +13,23 @@ from fathoms.report.terminal import WIDTH, bare_table, note, with_blank_lines
 from fathoms.report.text import abbreviate, plain, shorten
 
 if TYPE_CHECKING:
+    from fathoms.reproduce.agreement import Cells
     from fathoms.reproduce.beside import Cell, Comparison, RowCells, Status
     from fathoms.reproduce.figures import Figures
-    from fathoms.reproduce.tables import Table
+    from fathoms.reproduce.tables import PrintedTable
+    from fathoms.stats.ranking import Coefficient, RankAgreement
 
 MARKS: dict[Status, str] = {"same": "", "documented": "*", "differs": "!", "not compared": ""}
 COUNTED: dict[Status, str] = {"same": "the same", "documented": "differ as known", "differs": "differ"}
 SHORT = {"correctness": "corr.", "hallucination": "hall.", "abstention": "abst."}
-COLUMN = 8
-KEY = "each cell: as printed, as it comes out here; ours: by our abstention classifier"
+COLUMN = 9
+KEY = "each cell: as printed, as it comes out here"
+OURS = "; ours: by our abstention classifier"
 
 Live = Mapping[str, "Figures"]
 
 
-def reproduced_panel(table: Table, comparison: Comparison, ran: Live) -> list[RenderableType]:
+def reproduced_panel(table: PrintedTable[Any], comparison: Comparison, ran: Live) -> list[RenderableType]:
     """Build the table with a line per metric; each cell shows the printed value and the reproduced value."""
     headers = abbreviate(list(table.columns), COLUMN)
     shown = bare_table()
@@ -42,10 +45,41 @@ def reproduced_panel(table: Table, comparison: Comparison, ran: Live) -> list[Re
     short = [f"{header} = {plain(column)}" for header, column in pairs if header != column]
     return [
         Text(shorten(f"{table.table}, {table.paper}", WIDTH), style="bold"),
-        note(KEY),
+        note(KEY + (OURS if any(row.ours for row in comparison.rows) else "")),
         *map(note, ["; ".join(short)] if short else []),
         with_blank_lines(shown),
     ]
+
+
+def agreement_panel(cells: Cells) -> list[RenderableType]:
+    """Build the table with the interval of each cell of a table of agreement, and the other coefficients."""
+    shown = bare_table()
+    for header in ("cell", "tau-b", "Pearson", "Spearman"):
+        shown.add_column(header)
+    for place, found in cells.items():
+        shown.add_row(
+            plain(" ".join(place)),
+            *map(_with_interval, (found.tau, found.pearson, found.spearman)),
+        )
+    rests = dict.fromkeys(f"{one.topics} topics and {one.pairs} answers" for one in cells.values())
+    return [
+        Text("The coefficients behind the cells, with 95 % intervals", style="bold"),
+        note(
+            f"{', '.join(rests)}: each is the mean over topics of the coefficient among the systems of a"
+            " topic, which counts 0 where it does not exist; --json also has those over all answers"
+        ),
+        with_blank_lines(shown),
+    ]
+
+
+def _with_interval(found: Coefficient) -> str:
+    """Format a coefficient and its interval in hundredths, as the paper prints them."""
+    if found.value is None:
+        return "-"
+    bounds = (
+        "" if found.low is None or found.high is None else f" {100 * found.low:.0f} to {100 * found.high:.0f}"
+    )
+    return f"{100 * found.value:.1f}{bounds}"
 
 
 def reproduced_lines(comparison: Comparison) -> Iterator[str]:
@@ -57,21 +91,21 @@ def reproduced_lines(comparison: Comparison) -> Iterator[str]:
     yield f"{compared} of {len(comparison.rows)} rows compared; of their cells {counts}"
 
 
-def row_lines(table: Table, row: RowCells, ran: Figures | None) -> Iterator[list[str]]:
+def row_lines(table: PrintedTable[Any], row: RowCells, ran: Figures | None) -> Iterator[list[str]]:
     """Yield the lines of one row: one per metric, one for our abstention classifier, and, below each, the
     values of a live run."""
     for metric in dict.fromkeys(cell.metric for cell in row.cells):
         cells = [cell for cell in row.cells if cell.metric == metric]
-        yield [SHORT[metric], *map(cell_text, cells)]
+        yield [SHORT.get(metric, metric), *map(cell_text, cells)]
         if ran is not None and metric in ran.metrics:
-            yield [f"{SHORT[metric]} live", *in_columns(table, ran.metrics[metric])]
+            yield [f"{SHORT.get(metric, metric)} live", *in_columns(table, ran.metrics[metric])]
     if row.ours:
         yield ["ours", *map(short_text, row.ours.values())]
     if ran is not None and ran.ours:
         yield ["ours live", *in_columns(table, ran.ours)]
 
 
-def in_columns(table: Table, figures: Mapping[str, float | None]) -> list[str]:
+def in_columns(table: PrintedTable[Any], figures: Mapping[str, float | None]) -> list[str]:
     """Format values in the order of the columns."""
     return [short_text(table.text(figures[column])) for column in table.columns]
 
@@ -92,8 +126,17 @@ def sentence(cell: Cell) -> str:
     return plain(f"{place} (known: {cell.why})" if cell.why else f"{place}: DIFFERS")
 
 
-def reproduced_json(name: str, table: Table, comparison: Comparison, ran: Live) -> dict[str, Any]:
-    """Return the same comparison as JSON data; the values of live runs are not rounded."""
+def reproduced_json(
+    name: str, table: PrintedTable[Any], comparison: Comparison, ran: Live, cells: Cells | None = None
+) -> dict[str, Any]:
+    """Return the same comparison as JSON data; the values of live runs are not rounded.
+
+    `cells` are the coefficients behind the cells of a table of agreement, in [-1, 1].
+    """
+    agreement = [
+        {"row": row, "metric": metric, "column": column} | _coefficients(found)
+        for (row, metric, column), found in (cells or {}).items()
+    ]
     return {
         "table": name,
         "paper": table.paper,
@@ -111,4 +154,9 @@ def reproduced_json(name: str, table: Table, comparison: Comparison, ran: Live) 
         "of": len(comparison.rows),
         "differs": [asdict(cell) for cell in comparison.cells("differs")],
         "reproduced": comparison.reproduced,
-    }
+    } | ({"agreement": agreement} if cells is not None else {})
+
+
+def _coefficients(found: RankAgreement) -> dict[str, Any]:
+    """Return the coefficients of one cell with their intervals, and what they rest on."""
+    return {key: one if isinstance(one, int) else one._asdict() for key, one in found._asdict().items()}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
@@ -17,7 +18,7 @@ from fathoms.metrics.score_records import RELEASED
 SCORES = (*(profile.name for profile in PROFILES), RELEASED)
 """The scores that a table may be compared with."""
 FORMATS = ("fathoms-rag", "answers")
-"""The formats of result files."""
+"""The formats of result files of systems; `mirage` are judgements of people."""
 
 _TABLES = Path(__file__).parent / "tables"
 
@@ -52,47 +53,42 @@ class Difference(_Part):
     """
 
     row: str
-    metric: Metric
+    metric: str
     column: str
     ours: float
     why: str
 
 
-class TableRow(_Part):
-    """One row: a system with its printed figures, the words that identify its result file, and the
-    configuration that runs it."""
+class PrintedRow(_Part):
+    """One row of printed figures."""
 
     row: str
-    words: tuple[str, ...] = Field(min_length=1)
-    config: str
-    model: str | None = None
-    """The model to run instead of the one in the configuration."""
-    printed: Printed
+    printed: Mapping[str, tuple[float | None, ...]]
     """The printed figures of each metric, in the order of the columns; null for an empty cell."""
 
 
-class Table(_Part):
-    """A published table: its printed cells, and where the figures to compare them with come from."""
+Row = TypeVar("Row", bound=PrintedRow)
+
+
+class PrintedTable(_Part, Generic[Row]):
+    """The printed cells of a published table, and how they are printed; the base of all kinds of tables.
+
+    `columns`, and `compare` for the metrics, say where the figures of fathoms come from.
+    """
 
     table: str
     paper: str
-    results: Format = "fathoms-rag"
-    """The format of the result files: FATHOMS-RAG's, or the rows that `fathoms import answers` reads."""
-    questions: Path | None = None
-    """The question file for `results: answers`, relative to the folder of the table file."""
-    columns: dict[str, str | None]
-    """The category that each column shows; null for the unweighted mean of all categories."""
-    compare: dict[Metric, Profile]
-    """The scoring profile under which each metric is compared; `released` are the scores in the files."""
+    columns: Mapping[str, Any]
+    compare: Mapping[str, Any]
     unit: Literal["fraction", "percent"] = "fraction"
     """The unit of the printed figures."""
     digits: int = Field(default=2, ge=0)
     """The number of digits printed after the decimal point."""
     differences: tuple[Difference, ...] = ()
-    rows: tuple[TableRow, ...] = Field(min_length=1)
+    rows: tuple[Row, ...] = Field(min_length=1)
 
     @model_validator(mode="after")
-    def _check(self) -> Table:
+    def _check_cells(self) -> Self:
         for row in self.rows:
             for metric, figures in row.printed.items():
                 if metric not in self.compare:
@@ -105,10 +101,10 @@ class Table(_Part):
         for known in self.differences:
             if known.row not in rows or known.column not in self.columns:
                 raise ValueError(f"differences: there is no cell {known.row}, {known.column}")
-        if (self.results == "answers") != (self.questions is not None):
-            raise ValueError(
-                "'questions' names the question file that 'results: answers' needs; other results have none"
-            )
+            if known.metric not in self.compare:
+                raise ValueError(
+                    f"differences: no metric '{known.metric}'{suggest(known.metric, self.compare)}"
+                )
         return self
 
     def printed_text(self, value: float | None) -> str:
@@ -128,13 +124,92 @@ class Table(_Part):
         wanted = (row, metric, column)
         return next((d for d in self.differences if (d.row, d.metric, d.column) == wanted), None)
 
-    def select(self, names: tuple[str, ...]) -> tuple[TableRow, ...]:
+    def select(self, names: tuple[str, ...]) -> tuple[Row, ...]:
         """Return the named rows, or all if none is named; raises UsageError for an unknown name."""
         known = [row.row for row in self.rows]
         for name in names:
             if name not in known:
                 raise UsageError(f"{self.table} has no row '{name}'{suggest(name, known)}")
         return tuple(row for row in self.rows if not names or row.row in names)
+
+
+class TableRow(PrintedRow):
+    """One row: a system with its printed figures, the words that identify its result file, and the
+    configuration that runs it."""
+
+    words: tuple[str, ...] = Field(min_length=1)
+    config: str
+    model: str | None = None
+    """The model to run instead of the one in the configuration."""
+    printed: Printed
+
+
+class Table(PrintedTable[TableRow]):
+    """A table of systems: its printed cells, and where the figures to compare them with come from."""
+
+    results: Format = "fathoms-rag"
+    """The format of the result files: FATHOMS-RAG's, or the rows that `fathoms import answers` reads."""
+    questions: Path | None = None
+    """The question file for `results: answers`, relative to the folder of the table file."""
+    columns: dict[str, str | None]
+    """The category that each column shows; null for the unweighted mean of all categories."""
+    compare: dict[Metric, Profile]
+    """The scoring profile under which each metric is compared; `released` are the scores in the files."""
+    rows: tuple[TableRow, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _check_questions(self) -> Table:
+        if (self.results == "answers") != (self.questions is not None):
+            raise ValueError(
+                "'questions' names the question file that 'results: answers' needs; other results have none"
+            )
+        return self
+
+
+class Source(_Part):
+    """What a row, a metric or a column of a table of agreement shows; the three of a cell together say where
+    its figure comes from.
+
+    `annotator` is the number of the person in the names of the files of claim judgements, `ratings` that of
+    the person in the names of the files of quality judgements, and `figure` is what the systems are ranked
+    by: the share of claims of the answer (`precision`) or of the reference (`recall`) that the person finds
+    supported, or their harmonic mean.
+    """
+
+    annotator: int | None = None
+    ratings: int | None = None
+    figure: Literal["f1", "precision", "recall"] | None = None
+
+    def with_(self, other: Source) -> Source:
+        """Return this source completed by another."""
+        return self.model_copy(update=other.model_dump(exclude_none=True))
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether released judgements can give the figure."""
+        return None not in (self.annotator, self.ratings, self.figure)
+
+
+class AgreementRow(PrintedRow):
+    """One row of a table of agreement; without `of`, its cells rest on judgements that were not released."""
+
+    of: Source = Source()
+
+
+class AgreementTable(PrintedTable[AgreementRow]):
+    """A table of the agreement of rankings, from the files that MiRAGE released.
+
+    A cell is Kendall's tau-b between the ranking of systems by a person's claim judgements and by a person's
+    quality judgements."""
+
+    results: Literal["mirage"]
+    columns: dict[str, Source]
+    compare: dict[str, Source]
+    rows: tuple[AgreementRow, ...] = Field(min_length=1)
+
+    def source(self, row: AgreementRow, metric: str, column: str) -> Source:
+        """Return where the figure of a cell comes from."""
+        return row.of.with_(self.compare[metric]).with_(self.columns[column])
 
 
 @cache
@@ -145,7 +220,7 @@ def table_names() -> tuple[str, ...]:
     )
 
 
-def load_table(name: str) -> Table:
+def load_table(name: str) -> Table | AgreementTable:
     """Load a table by the name of one that comes with fathoms, or by the path of a YAML file.
 
     Raises UsageError if there is no table of that name, and ConfigError for an invalid file.
@@ -153,7 +228,10 @@ def load_table(name: str) -> Table:
     path = _TABLES / f"{name}.yaml" if name in table_names() else Path(name)
     if path.suffix not in (".yaml", ".yml"):
         raise UsageError(f"there is no table '{name}'{suggest(name, table_names())}")
-    table = validate(Table, read_yaml(path))
+    source = read_yaml(path)
+    if source.data.get("results") == "mirage":
+        return validate(AgreementTable, source)
+    table = validate(Table, source)
     if table.questions is None:
         return table
     return table.model_copy(update={"questions": path.parent / table.questions})

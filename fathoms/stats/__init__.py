@@ -9,6 +9,7 @@
 - `gate`: the verdict of a gate from paired differences
 - `sequential`: evidence for a loss over many nights, with a budget of false alarms
 - `kappa`: agreement of two raters beyond chance
+- `ranking`: agreement of two rankings of the same systems
 
 The unit is the question. Scores are in [0, 1] and differences in [-1, 1]; repeats must be averaged first.
 Import these modules only inside the functions that need them, because they load NumPy and SciPy.

@@ -28,6 +28,7 @@ ELSEWHERE = {
     'fathoms reproduce fathoms-rag/table-2 --live --row "LlamaIndex gemma3:4b" --limit 10': (
         "test_reproducing.py, with a scripted model"
     ),
+    "fathoms reproduce mirage/table-9 --results mirage/": "test_reproducing_mirage.py",
     "fathoms review demo docling --sample 3 --seed 1": "test_cli_review.py, in a pseudo-terminal",
     "fathoms review demo docling --sample 3 --seed 1 --reviewer ben": "test_cli_review.py",
     "fathoms questions check mine.csv pdfs": "test_cli_questions.py; it ends with 1",

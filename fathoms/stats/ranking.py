@@ -1,0 +1,129 @@
+"""How far two sets of figures of the same systems rank the systems alike, such as a metric and people."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fathoms.stats.intervals import mean_interval
+
+Array = NDArray[np.float64]
+_DIGITS = 12
+"""Figures that are equal to so many digits are ties: rounding errors must not order systems."""
+RESAMPLES = 10_000
+
+
+class Coefficient(NamedTuple):
+    """A coefficient in [-1, 1] with the bounds of its 95 % interval; `None` where it is not known."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+class RankAgreement(NamedTuple):
+    """The agreement of two sets of figures of the same systems.
+
+    `tau`, `pearson` and `spearman` are means over topics of the coefficient among the systems of a topic.
+    `pooled_pearson` and `pooled_spearman` are over all pairs of topic and system. `topics` counts the topics,
+    `pairs` the pairs, and `undefined` the topics in which one side rates all systems alike, so that no
+    coefficient exists: they count 0 in the means.
+    """
+
+    tau: Coefficient
+    pearson: Coefficient
+    spearman: Coefficient
+    pooled_pearson: Coefficient
+    pooled_spearman: Coefficient
+    topics: int
+    pairs: int
+    undefined: int
+
+
+def rank_agreement(ours: Sequence[Sequence[float]], theirs: Sequence[Sequence[float]]) -> RankAgreement:
+    """Return how far `ours` and `theirs` agree, each with the figures of the systems of every topic.
+
+    Kendall's tau-b (Kendall 1945) is computed among the systems of each topic, and the taus are averaged, as
+    in MiRAGE (Martin et al. 2025, tables 1 to 9). It corrects for ties; tau-a does not, and a tau over all
+    topics at once would also compare systems across topics of different difficulty. The intervals of the
+    means are those of a mean of topics (`mean_interval`); the pooled coefficients have percentile intervals
+    of a bootstrap over topics, in which ranks are those of the whole sample. With fewer than two topics,
+    there is no interval.
+    """
+    from scipy.stats import kendalltau, pearsonr, rankdata, spearmanr
+
+    pairs = [
+        (_rounded(mine), _rounded(other)) for mine, other in zip(ours, theirs, strict=True) if len(mine) > 1
+    ]
+    if any(mine.size != other.size for mine, other in pairs):
+        raise ValueError("both sides need a figure of every system")
+    defined = [bool(np.ptp(mine) > 0 and np.ptp(other) > 0) for mine, other in pairs]
+
+    def averaged(coefficient: Callable[[Array, Array], Any]) -> Coefficient:
+        found = [
+            float(coefficient(*pair).statistic) if known else 0.0
+            for pair, known in zip(pairs, defined, strict=True)
+        ]
+        return _mean(np.array(found))
+
+    sides = [
+        np.concatenate(side) if side else np.zeros(0)
+        for side in ([a for a, _ in pairs], [b for _, b in pairs])
+    ]
+    groups = np.repeat(np.arange(len(pairs)), [mine.size for mine, _ in pairs]) if pairs else np.zeros(0, int)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # SciPy warns of few values, which the interval shows
+        return RankAgreement(
+            tau=averaged(kendalltau),
+            pearson=averaged(pearsonr),
+            spearman=averaged(spearmanr),
+            pooled_pearson=_pooled(sides[0], sides[1], groups),
+            pooled_spearman=_pooled(rankdata(sides[0]), rankdata(sides[1]), groups),
+            topics=len(pairs),
+            pairs=int(sides[0].size),
+            undefined=defined.count(False),
+        )
+
+
+def _rounded(values: Sequence[float]) -> Array:
+    return np.round(np.asarray(values, dtype=float), _DIGITS)
+
+
+def _mean(values: Array) -> Coefficient:
+    """Return the mean of coefficients in [-1, 1] with its interval."""
+    if not values.size:
+        return Coefficient(None, None, None)
+    mean = math.fsum(values) / values.size
+    if values.size < 2:
+        return Coefficient(mean, None, None)
+    low, high, _ = mean_interval((values + 1) / 2)
+    return Coefficient(mean, 2 * low - 1, 2 * high - 1)
+
+
+def _pooled(ours: Array, theirs: Array, groups: NDArray[np.int_]) -> Coefficient:
+    """Return Pearson's coefficient of all pairs, with an interval from drawing whole groups."""
+    if ours.size < 2 or not np.ptp(ours) or not np.ptp(theirs):
+        return Coefficient(None, None, None)
+    x, y = ours - ours.mean(), theirs - theirs.mean()
+    products = np.stack([np.ones(x.size), x, y, x * x, y * y, x * y])
+    sums = np.stack([np.bincount(groups, weights=row) for row in products])
+    value = float(_correlation(sums.sum(axis=1)))
+    count = sums.shape[1]
+    if count < 2:
+        return Coefficient(value, None, None)
+    drawn = np.random.default_rng(0).multinomial(count, np.full(count, 1 / count), size=RESAMPLES)
+    found = _correlation(sums @ drawn.T.astype(float))
+    low, high = np.nanquantile(found, (0.025, 0.975))
+    return Coefficient(value, float(low), float(high))
+
+
+def _correlation(sums: Array) -> Array:
+    """Return Pearson's coefficient from the sums of 1, x, y, x², y² and xy; NaN where it does not exist."""
+    n, x, y, xx, yy, xy = sums
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray((xy - x * y / n) / np.sqrt((xx - x * x / n) * (yy - y * y / n)))

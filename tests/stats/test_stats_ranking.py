@@ -1,0 +1,45 @@
+"""The agreement of two rankings of the same systems, by hand."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from fathoms.stats.ranking import rank_agreement
+
+
+def test_tau_b_is_averaged_over_topics_and_a_topic_without_one_counts_0() -> None:
+    """Topic 1 agrees (1). In topic 2, one side has a tie: 2 concordant pairs of sqrt(2 * 3). In topic 3,
+    people rate all systems alike, so that it has no tau."""
+    ours = [[0.1, 0.2, 0.3], [0.5, 0.5, 0.9], [0.1, 0.2, 0.3]]
+    theirs = [[1.0, 2.0, 5.0], [1.0, 2.0, 3.0], [4.0, 4.0, 4.0]]
+    found = rank_agreement(ours, theirs)
+    assert found.tau.value == pytest.approx((1 + 2 / math.sqrt(6) + 0) / 3)
+    assert found.tau.low is not None
+    assert found.tau.high is not None
+    assert -1 <= found.tau.low < (found.tau.value or 0) < found.tau.high <= 1
+    assert found.spearman.value == pytest.approx((1 + math.sqrt(3) / 2 + 0) / 3)
+    assert (found.topics, found.pairs, found.undefined) == (3, 9, 1)
+
+
+def test_rounding_errors_do_not_order_systems() -> None:
+    third = 0.1 + 0.2  # 0.30000000000000004
+    assert rank_agreement([[third, 0.3, 0.9]], [[1, 2, 3]]).tau.value == pytest.approx(2 / math.sqrt(6))
+
+
+def test_pooled_coefficients_compare_across_topics() -> None:
+    """Within both topics the order is reversed; over all pairs, the topics dominate."""
+    ours, theirs = [[1.0, 2.0], [11.0, 12.0]], [[2.0, 1.0], [12.0, 11.0]]
+    found = rank_agreement(ours, theirs)
+    assert found.pearson.value == found.tau.value == -1
+    assert found.pooled_pearson.value == pytest.approx(99 / 101)  # deviations -5.5, -4.5, 4.5, 5.5
+    assert found.pooled_spearman.value == pytest.approx(0.6)
+
+
+def test_nothing_to_compare_has_no_coefficient() -> None:
+    assert rank_agreement([[1.0]], [[2.0]]).tau == (None, None, None)
+    one = rank_agreement([[1.0, 2.0]], [[1.0, 2.0]])
+    assert one.tau == (1.0, None, None)
+    with pytest.raises(ValueError, match="a figure of every system"):
+        rank_agreement([[1.0, 2.0]], [[1.0]])
