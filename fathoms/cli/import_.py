@@ -162,6 +162,28 @@ def ragas(
     return _finish(read, data, out, parsed, name=name, model=model, partial=partial)
 
 
+@app.command("ragchecker")
+def ragchecker(
+    file: Annotated[
+        Path,
+        typer.Argument(help="The inputs of RAGChecker, or its outputs with claims.", show_default=False),
+    ],
+    out: Out = RUNS,
+    name: Name = None,
+    model: Model = None,
+    partial: Partial = False,
+) -> int:
+    """Import answers, retrieved passages and gold answers of RAGChecker.
+
+    The claims and labels of its outputs are kept as verdicts, so that the metrics of the set `ragchecker` ask
+    no judge. Its scores are kept as released scores.
+    """
+    from fathoms.importers import NO_DOCUMENTS, read_ragchecker
+
+    read = [read_ragchecker(file)]
+    return _finish(read, file.stem, out, NO_DOCUMENTS, name=name, model=model, partial=partial)
+
+
 @app.command("promptfoo")
 def promptfoo(
     file: Annotated[

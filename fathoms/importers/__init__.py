@@ -12,6 +12,7 @@ from fathoms.importers.keeping import keep
 from fathoms.importers.parsing import NO_DOCUMENTS, ParsedFolder, parse_folder
 from fathoms.importers.promptfoo import read_promptfoo
 from fathoms.importers.ragas import read_ragas
+from fathoms.importers.ragchecker import read_ragchecker
 from fathoms.importers.rebuilding import rebuild
 from fathoms.importers.trec import read_trec
 
@@ -27,6 +28,7 @@ __all__ = [
     "read_inspect",
     "read_promptfoo",
     "read_ragas",
+    "read_ragchecker",
     "read_result_file",
     "read_trec",
     "rebuild",

@@ -31,6 +31,7 @@ class ForeignRow:
     row: Row
     category: str = "Uncategorised"
     reference: str | None = None
+    reference_claims: tuple[str, ...] = ()
     evidence: tuple[Evidence, ...] = ()
     metadata: Mapping[str, Scalar] = field(default_factory=dict)
 
@@ -108,6 +109,7 @@ def _own(rows: Sequence[ForeignRow]) -> tuple[list[Question], list[ForeignRow]]:
                 text=one.row.question or "",
                 category=one.category,
                 reference=one.reference,
+                reference_claims=one.reference_claims,
                 evidence=one.evidence,
                 metadata=dict(one.metadata),
             ),

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from fathoms.judges.kept import KeptVerdicts
 from fathoms.types import Question, Record
 
 SHOWN = 10
@@ -23,6 +24,8 @@ class Imported:
     `questions` are all questions of the data set, answered or not, and `warnings` are sentences for the user.
     `pipeline` is the name of the pipeline, equal for runs that differ only in the model; `model` and
     `pipeline` are `None` if the file does not name them. `left_out` counts the unusable rows of the file.
+    `kept` are the claims and verdicts of a file that was judged elsewhere, and `metrics` the names of those
+    that are computed of them.
     """
 
     name: str
@@ -32,6 +35,8 @@ class Imported:
     warnings: tuple[str, ...] = ()
     pipeline: str | None = None
     left_out: int = 0
+    kept: KeptVerdicts | None = None
+    metrics: tuple[str, ...] = ()
 
 
 def missing_warning(questions: Sequence[Question], records: Iterable[Record]) -> list[str]:

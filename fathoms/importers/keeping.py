@@ -16,14 +16,18 @@ def keep(imported: Imported, data: str, out: Path, parsed: ParsedFolder = NO_DOC
     """Write imported answers as a new, unscored run under `out`, and return the run.
 
     `data` is the name of the data set. The parsed documents are stored with the run: the funnel needs them.
+    Claims and verdicts that came with the answers are stored as those of the judge of the run.
     """
     sizes = Counter(question.category for question in imported.questions)
+    kept = imported.kept
+    judge = {"judge": kept.judge.model_dump(mode="json")} if kept else {}
+    config = {**judge, **({"metrics": list(imported.metrics)} if imported.metrics else {})}
     manifest = {
         "model": imported.model,
         "pipeline": imported.pipeline,
         "imported": True,
         "repeats": max((record.repeat for record in imported.records), default=0) + 1,
-        "config": {},
+        "config": config,
         "data": {
             "name": data,
             "questions": len(imported.questions),
@@ -40,4 +44,6 @@ def keep(imported: Imported, data: str, out: Path, parsed: ParsedFolder = NO_DOC
     run = Run.create(out, imported.name, state, manifest)
     keep_documents(run, parsed.documents)
     run.append(imported.records)
+    if kept:
+        kept.store(run.path)
     return run

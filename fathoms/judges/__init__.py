@@ -12,11 +12,23 @@ from pydantic import Field
 
 from fathoms.judges.base import Judge
 from fathoms.judges.cascade import Cascade
+from fathoms.judges.kept import KeptJudge
 from fathoms.judges.llm import LLMJudge
 from fathoms.judges.nli import NLIJudge
 from fathoms.judges.people import PeopleJudge
 from fathoms.judges.scripted import ScriptedJudge
 
-AnyJudge = Annotated[LLMJudge | NLIJudge | PeopleJudge | ScriptedJudge | Cascade, Field(discriminator="kind")]
+AnyJudge = Annotated[
+    LLMJudge | NLIJudge | PeopleJudge | KeptJudge | ScriptedJudge | Cascade, Field(discriminator="kind")
+]
 
-__all__ = ["AnyJudge", "Cascade", "Judge", "LLMJudge", "NLIJudge", "PeopleJudge", "ScriptedJudge"]
+__all__ = [
+    "AnyJudge",
+    "Cascade",
+    "Judge",
+    "KeptJudge",
+    "LLMJudge",
+    "NLIJudge",
+    "PeopleJudge",
+    "ScriptedJudge",
+]

@@ -11,7 +11,7 @@ from typing import Any
 
 from fathoms.config import fingerprint
 from fathoms.errors import UsageError
-from fathoms.judges.base import UNPARSED, Judge
+from fathoms.judges.base import NOT_KEPT, UNPARSED, Judge
 from fathoms.judges.claims import Decompose, claims_key, model_claims, sentence_claims
 from fathoms.judges.journal import VerdictJournal, text_hash
 from fathoms.judges.rubrics import VERSION
@@ -103,10 +103,10 @@ class Bench:
     ) -> None:
         """Split texts into claims, and add them to `judged`. Raises Stopped."""
         model = _splitter(self.judge) if decompose == "model" else None
-        if model is None:
+        if model is None and not self.judge.keeps_claims:
             judged.claims |= {text: sentence_claims(text[0]) for text in texts}
             return
-        identity = model.identity()
+        identity = (model or self.judge).identity()
         missing = []
         for text in dict.fromkeys(texts):
             known = self.journal.claims(claims_key(identity, *text))
@@ -115,6 +115,11 @@ class Bench:
             else:
                 judged.claims[text] = known
                 self.spending.found += 1
+
+        if model is None:
+            judged.unjudged |= {text: Failure(kind="NotKept", message=NOT_KEPT) for text in missing}
+            self.spending.failed += len(missing)
+            return
 
         async def ask(text: Text) -> list[Storing]:
             self.spending.begin()

@@ -17,6 +17,8 @@ LABELS: dict[Labels, tuple[str, ...]] = {
 }
 UNPARSED = "unparsed"
 """The label of a reply that could not be read. It is no label of a claim, and counts in no figure."""
+NOT_KEPT = "the imported file does not hold it"
+"""Why a judge that is not there any more gives no claims or verdict."""
 
 
 class Judge(Component):
@@ -50,6 +52,11 @@ class Judge(Component):
     def rubrics(self) -> frozenset[Rubric]:
         """What the judge can be asked for."""
         return frozenset({"support"})
+
+    @property
+    def keeps_claims(self) -> bool:
+        """Whether the claims of texts are those that came with the run, which was imported."""
+        return False
 
     @property
     def repeats(self) -> int:

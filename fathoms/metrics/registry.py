@@ -14,6 +14,9 @@ from fathoms.config import suggest
 from fathoms.errors import UsageError
 from fathoms.metrics import gold_pages, honesty, spending
 from fathoms.metrics import profile_metrics as profile
+from fathoms.metrics.answer_length import AnswerLength
+from fathoms.metrics.claims.ragchecker import RAGCHECKER
+from fathoms.metrics.claims.sources import ExtrinsicHallucination, IntrinsicHallucination
 from fathoms.metrics.correctness_judged import CorrectnessJudged
 from fathoms.metrics.faithfulness import Faithfulness
 from fathoms.metrics.metric import Metric
@@ -70,6 +73,10 @@ METRICS: tuple[type[Metric], ...] = (
     BertScore,
     Faithfulness,
     CorrectnessJudged,
+    *RAGCHECKER,
+    IntrinsicHallucination,
+    ExtrinsicHallucination,
+    AnswerLength,
     *RETRIEVAL_METRICS,
     RecallByRound,
     CallsByRound,
@@ -80,6 +87,15 @@ GOLD_PAGES = (
     "page-phrase-agreement",
 )
 HONESTY = ("answer-rate-on-hits", "abstention-on-misses", "accuracy-on-hits")
+RELEASED = "-released"
+"""The end of the name of a metric that counts as the code of its authors does (the option `released`)."""
+
+
+def _kinds(metrics: Iterable[type[Metric]]) -> tuple[str, ...]:
+    """Return the names of metrics."""
+    return tuple(str(metric.model_fields["kind"].default) for metric in metrics)
+
+
 SETS: dict[str, tuple[str, ...]] = {
     "fathoms": (
         *("correctness", "hallucination", "abstention", "coverage", "selective-accuracy"),
@@ -93,10 +109,12 @@ SETS: dict[str, tuple[str, ...]] = {
     "rounds": ("recall-by-round", "calls-by-round"),
     "gold-pages": GOLD_PAGES,
     "honesty": HONESTY,
+    "ragchecker": _kinds(RAGCHECKER),
+    "ragchecker-released": tuple(f"{kind}{RELEASED}" for kind in _kinds(RAGCHECKER)),
     "text": ("exact-match", "token-f1", "bleu", "rouge-1", "rouge-2", "rouge-l"),
 }
 """Sets of metrics by name. `fathoms` is computed for every run, and `retrieval` where it applies."""
-NAMES = {str(metric.model_fields["kind"].default): metric for metric in METRICS}
+NAMES = dict(zip(_kinds(METRICS), METRICS, strict=True))
 
 
 def _by_name(value: Any) -> Any:
@@ -106,6 +124,9 @@ def _by_name(value: Any) -> Any:
             return {"kind": "python", "target": value}
         if retrieval := from_name(value):
             return retrieval
+        released = NAMES.get(value.removesuffix(RELEASED))
+        if value not in NAMES and released and "released" in released.model_fields:
+            return {"kind": value.removesuffix(RELEASED), "released": True}
         if value not in NAMES:
             raise ValueError(f"there is no metric '{value}'{suggest(value, [*NAMES, *SETS, *RETRIEVAL])}")
         return {"kind": value}

@@ -80,6 +80,7 @@ def metric_table(
             raise UsageError(f"no run has a metric '{name}'{suggest(name, names)}")
     lines, notes = [], []
     counted: dict[tuple[str, str], list[str]] = {}
+    judged: dict[str, list[str]] = {}
     for run, label, figures in zip(runs, run_labels(runs), known, strict=True):
         for name, found in figures.items():
             if found.group != group:
@@ -89,9 +90,10 @@ def metric_table(
                 if found.missing:
                     notes.append(f"{label}: {found.missing}" if len(runs) > 1 else found.missing)
                 elif found.judge:
-                    notes.append(judge_note(run, name, found))
+                    judged.setdefault(judge_note(run, found), []).append(name)
                 for what, count in found.counted.items():
                     counted.setdefault((label, f"{count} {what}"), []).append(name)
+    notes += [f"{', '.join(dict.fromkeys(names))}: {note}" for note, names in judged.items()]
     notes += [f"{', '.join(names)} of {label}: {what}" for (label, what), names in counted.items()]
     categories = dict.fromkeys(category for run in runs for category in run.categories)
     return MetricTable(tuple(lines), tuple(categories), tuple(dict.fromkeys(notes)))
@@ -114,15 +116,15 @@ def has_value(run: ScoredRun, figures: MetricFigures) -> bool:
     return not run.retrieval_only or figures.overall.value is not None
 
 
-def judge_note(run: ScoredRun, name: str, figures: MetricFigures) -> str:
+def judge_note(run: ScoredRun, figures: MetricFigures) -> str:
     """Say who judged a metric, how well that judge agrees with people, and what was not judged."""
     judging = run.summary.judging
     checked = judging.check_sentence if judging else "never checked against people"
-    text = f"{name}: judged by {figures.judge}, {checked}"
+    text = f"judged by {figures.judge}, {checked}"
     found = figures.judged
     if found and found.unjudged:
         text += (
-            f"; {found.share:.1%} of {found.items} claims have no verdict: between {figure(found.lowest)} and"
+            f"; {found.share:.1%} of {found.items} items have no verdict: between {figure(found.lowest)} and"
             f" {figure(found.highest)} if all of them were wrong or right"
         )
     return text

@@ -46,7 +46,7 @@ INERT = frozenset(
             "numpy",
             "llm",
         ),
-        *("nli", "people", "cascade"),
+        *("nli", "people", "kept", "cascade"),
         *("onnx", "embedded", "sentence-transformers", "cross-encoder", "scripted"),
     }
 )

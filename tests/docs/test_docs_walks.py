@@ -109,6 +109,17 @@ def test_following_judges_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert "faithfulness" in again
 
 
+@pytest.mark.slow
+def test_following_claims_works(tmp_path: Path) -> None:
+    """15 questions of the sample corpus, judged by a script, and a file of RAGChecker."""
+    ran, released, imported = walk(DOCS / "claims.md", tmp_path)
+    assert "(15 questions, 0 failed)" in ran
+    assert "ragchecker.precision ↑" in ran
+    assert "extrinsic-hallucination ↓" in ran
+    assert "ragchecker.precision-released ↑" in released
+    assert "ragchecker.precision ↑           0.50" in imported
+
+
 SHORTER = {
     "first.yaml": "--limit 1 --set generate.max_tokens=8",
     "mine.yaml": "--set 'generate={kind: scripted}'",

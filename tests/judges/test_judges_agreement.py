@@ -130,7 +130,7 @@ def test_too_many_unjudged_claims_are_bounded_and_refused(judged: Project) -> No
     done = judged.fathoms("score", "two", "--judge", "broken.yaml")
     assert done.returncode == 0
     shown = " ".join(judged.fathoms("report", "two").stdout.split())
-    assert "50.0% of 4 claims have no verdict: between" in shown
+    assert "50.0% of 4 items have no verdict: between" in shown
     refused = judged.fathoms("gate", "two", "--baseline", "one", "--metric", "faithfulness")
     assert refused.returncode == 1
     assert "judged by different rules" in refused.stderr  # another judge, before anything else

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections import ChainMap
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from typing import ClassVar, Self
 
 from pydantic import PrivateAttr
@@ -36,10 +38,15 @@ class ClaimMetric(JudgedMetric):
         return changed
 
     def lacks(self, record: Record) -> str | None:
-        """Return what the record lacks, a gold answer in running text included."""
-        has_gold = record.question.answerable and running_gold(record.question)
-        lacking = None if has_gold or not self.with_gold else "a gold answer in running text"
-        return super().lacks(record) or lacking
+        """Return what the record lacks, a gold answer in running text and the files of pictures included."""
+        lacking = super().lacks(record)
+        if lacking is None and self.with_gold:
+            has_gold = record.question.answerable and running_gold(record.question)
+            lacking = None if has_gold else "a gold answer in running text"
+        if lacking is None and "hits" in self.needs:
+            pictures = [hit.chunk.image for hit in record.hits or () if hit.chunk.image]
+            lacking = None if all(one.is_file() for one in pictures) else "the pictures that were retrieved"
+        return lacking
 
     def texts(self, record: Record) -> Sequence[Text]:
         """The answer and the gold answer, as far as their claims are needed and not known."""
@@ -62,15 +69,51 @@ class ClaimMetric(JudgedMetric):
     def measure(self, facts: Facts, matrices: Sequence[Matrix]) -> Score:
         """Return the score, given the verdicts of the grids in their order."""
 
+    def abstains(self, facts: Facts) -> bool:
+        """Return whether the answer makes no claims because it is an abstention."""
+        return bool(facts.scores.abstained)
+
     def score(self, facts: Facts) -> Score:
         """Return the score from the verdicts; `None` where a text could not be split into claims."""
-        claims = dict(facts.claims)
-        if facts.scores.abstained and (answer := answer_text(facts.record)) is not None:
-            claims[answer] = ()
+        claims = facts.claims
+        if self.abstains(facts) and (answer := answer_text(facts.record)) is not None:
+            claims = ChainMap({answer: ()}, claims)  # type: ignore[arg-type]  # it only reads the second
         for text in self.texts(facts.record):
             if text not in claims:
                 return not_split(self.name, facts, text)
         return self.measure(facts, [grid.judged(facts.verdicts) for grid in self.grids(facts.record, claims)])
+
+
+class ReleasedMetric(ClaimMetric):
+    """Base class of the claim metrics that can also count as the released code of their authors does."""
+
+    released: bool = False
+    """Whether to count as the authors' released code does: empty lists give 0, verdicts that are missing or
+    unreadable count as no support, and abstentions may make claims. The metric is then called
+    `NAME-released`."""
+
+    @property
+    def name(self) -> str:
+        """The kind, marked where the metric counts as the released code does."""
+        return f"{super().name}-released" if self.released else super().name
+
+    def abstains(self, facts: Facts) -> bool:
+        """Return whether the answer makes no claims because it is an abstention."""
+        return not self.released and super().abstains(facts)
+
+
+def of_one_record(build: Callable[[Record, ClaimsOf], Grid]) -> Callable[[Record, ClaimsOf], Grid]:
+    """Keep the last grid of a function, because several metrics ask for it, one record after the other."""
+    last: tuple[Record, ClaimsOf, Grid] | None = None
+
+    @wraps(build)
+    def found(record: Record, claims: ClaimsOf) -> Grid:
+        nonlocal last
+        if last is None or last[0] is not record or last[1] is not claims:
+            last = record, claims, build(record, claims)
+        return last[2]
+
+    return found
 
 
 def not_split(metric: str, facts: Facts, text: Text) -> Score:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from fathoms.metrics.claims.premises import Premise
 from fathoms.metrics.claims.truth import Truth, any_true
 from fathoms.types import Claim, Judgement, Verdict
 
-TRI_STATE = frozenset({"entailment", "neutral", "contradiction"})
+_BINARY = frozenset({"supported", "unsupported"})
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,7 @@ class Grid:
 
     claims: tuple[Claim, ...]
     premises: tuple[Premise, ...]
+    _last: tuple[Mapping[Judgement, Verdict], Matrix] | None = field(default=None, repr=False, compare=False)
 
     @cached_property
     def judgements(self) -> tuple[tuple[Judgement, ...], ...]:
@@ -28,8 +29,12 @@ class Grid:
 
     def judged(self, verdicts: Mapping[Judgement, Verdict]) -> Matrix:
         """Return the matrix of the verdicts that are there."""
-        found = tuple(tuple(map(verdicts.get, row)) for row in self.judgements)
-        return Matrix(self.claims, self.premises, found)
+        kept = self._last
+        if kept is None or kept[0] is not verdicts:  # several metrics ask for the same
+            found = tuple(tuple(map(verdicts.get, row)) for row in self.judgements)
+            kept = verdicts, Matrix(self.claims, self.premises, found)
+            object.__setattr__(self, "_last", kept)
+        return kept[1]
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,25 @@ class Matrix:
     def entails(self) -> tuple[tuple[Truth, ...], ...]:
         """Whether each premise entails each claim."""
         return tuple(tuple(None if one is None else one.supports for one in row) for row in self.verdicts)
+
+    @cached_property
+    def settled(self) -> Matrix:
+        """The matrix with a neutral verdict in the place of each that is missing or could not be read."""
+        filled = tuple(
+            tuple(
+                Verdict(claim=claim.text, premise=premise.text, label="neutral")
+                if one is None or one.supports is None
+                else one
+                for premise, one in zip(self.premises, row, strict=True)
+            )
+            for claim, row in zip(self.claims, self.verdicts, strict=True)
+        )
+        return Matrix(self.claims, self.premises, filled)
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether the judge has two labels, so that it does not tell contradictions."""
+        return any(one is not None and one.label in _BINARY for row in self.verdicts for one in row)
 
     @cached_property
     def contradicts(self) -> tuple[tuple[Truth, ...], ...]:
@@ -82,7 +106,7 @@ class Matrix:
 
 def _contradicts(verdict: Verdict | None) -> Truth:
     """Return whether a verdict is a contradiction; `None` if it is missing or does not tell."""
-    if verdict is None or (not verdict.supports and verdict.label not in TRI_STATE):
+    if verdict is None or verdict.supports is None or verdict.label == "unsupported":
         return None
     return verdict.label == "contradiction"
 

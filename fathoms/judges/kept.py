@@ -1,0 +1,72 @@
+"""Claims and verdicts that another program made, and that came with an imported run."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from fathoms.config import fingerprint
+from fathoms.judges.asking import Text, verdict_key
+from fathoms.judges.base import NOT_KEPT, Judge
+from fathoms.judges.claims import claims_key
+from fathoms.judges.journal import open_journal
+from fathoms.models.caller import Caller
+from fathoms.types import Claim, Failure, Judgement, Verdict
+
+
+class KeptJudge(Judge):
+    """`kind: kept`: the claims and verdicts that came with an imported run. Nobody is asked: what the
+    imported file did not hold has no verdict."""
+
+    kind: Literal["kept"] = "kept"
+    by: str
+    """What made the verdicts, as reports name it."""
+
+    @property
+    def name(self) -> str:
+        """What made the verdicts."""
+        return f"kept verdicts of {self.by}"
+
+    @property
+    def sees_images(self) -> bool:
+        """Whoever gave the verdicts may have seen pictures."""
+        return True
+
+    @property
+    def keeps_claims(self) -> bool:
+        """The claims are kept, too."""
+        return True
+
+    async def judge(
+        self, asked: Sequence[Judgement], caller: Caller, repeat: int = 0
+    ) -> list[Verdict | Failure]:
+        """Return that there is no verdict: those that are kept are in the journal of the run."""
+        return [Failure(kind="NotKept", message=NOT_KEPT) for _ in asked]
+
+
+@dataclass(frozen=True)
+class KeptVerdicts:
+    """Claims of texts and verdicts that another program made, to be stored in a run."""
+
+    judge: KeptJudge
+    claims: Mapping[Text, tuple[Claim, ...]]
+    verdicts: Mapping[Judgement, Verdict]
+
+    def store(self, run: Path) -> None:
+        """Write everything to the verdict journal of a run directory; raises StoreError."""
+        journal, identity = open_journal(run), self.judge.identity()
+        of_judge = fingerprint(identity)
+
+        async def write() -> None:
+            storing = [
+                journal.put(claims_key(identity, *text), claims) for text, claims in self.claims.items()
+            ]
+            for asked, verdict in self.verdicts.items():
+                storing.append(journal.put(verdict_key(of_judge, asked, 0), verdict))
+            await journal.finish()
+            await asyncio.gather(*storing)
+
+        asyncio.run(write())
