@@ -10,37 +10,63 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from fathoms.metrics.asked import RecordFacts
-from fathoms.metrics.intervals import Sample, mean_intervals, overall_intervals, rate_interval
+from fathoms.metrics.asked import Asked, RecordFacts
+from fathoms.metrics.columns import Column, averaged
+from fathoms.metrics.intervals import overall_intervals, plain_interval, rate_interval
 from fathoms.metrics.profiles import PROFILES, Profile
 from fathoms.metrics.score_records import RELEASED, RecordScore, Scores, Scoring
+
+if TYPE_CHECKING:
+    from numpy import bool_
+    from numpy.typing import NDArray
+
+    from fathoms.metrics.columns import Codes, Values
 
 METRICS = ("correctness", "hallucination", "abstention")
 
 
-class ScoredRecord(NamedTuple):
-    """A record and its score under one profile."""
+@dataclass(frozen=True)
+class _Scored:
+    """Records as columns: the number of the question of each, whether it is answerable and whether the call
+    failed, and the figures of its score under one profile, NaN where they are not known."""
 
-    record: RecordFacts
-    score: RecordScore
+    asked: Asked
+    numbers: Codes
+    answerable: NDArray[bool_]
+    failed: NDArray[bool_]
+    correctness: Values
+    hallucination: Values
+    abstained: Values
+
+    def column(self, metric: str) -> Column:
+        """Return the values of a metric by question, averaged over its repeats."""
+        import numpy as np
+
+        values = {
+            "correctness": self.correctness,
+            "hallucination": self.hallucination,
+            "abstention": np.where(self.answerable, self.abstained, np.nan),
+        }
+        return averaged(self.asked, self.numbers, values[metric])
 
 
-class QuestionMeans(NamedTuple):
-    """The mean scores of one question over its repeats.
+def _scored(records: Sequence[RecordFacts], scores: Sequence[RecordScore]) -> _Scored:
+    """Return records with their scores under one profile as columns."""
+    import numpy as np
 
-    A mean is `None` where the metric does not apply. `errors` counts failed calls, and `documents` are the
-    question's gold documents.
-    """
-
-    category: str
-    correctness: float | None
-    hallucination: float | None
-    abstention: float | None
-    errors: int
-    repeats: int
-    documents: frozenset[str]
+    asked = Asked()
+    return _Scored(
+        asked,
+        np.array([asked.number(record.question) for record in records], dtype=int),
+        np.array([record.question.answerable for record in records], dtype=bool),
+        np.array([record.error is not None for record in records], dtype=bool),
+        np.array([score.correctness for score in scores], dtype=float),
+        np.array([score.hallucination for score in scores], dtype=float),
+        np.array([score.abstained for score in scores], dtype=float),
+    )
 
 
 def summarise(records: Sequence[RecordFacts], scores: Scores) -> dict[str, dict[str, Any]]:
@@ -59,18 +85,19 @@ def summarise(records: Sequence[RecordFacts], scores: Scores) -> dict[str, dict[
     """
     figures: dict[str, dict[str, Any]] = {}
     for name in scores.rows[0] if scores.rows else ():
-        rows = [ScoredRecord(record, row[name]) for record, row in zip(records, scores.rows, strict=True)]
+        column = [row[name] for row in scores.rows]
+        scored = _scored(records, column)
         head = _head(next((profile for profile in PROFILES if profile.name == name), None), scores.scoring)
-        figures[name] = {**head, **figures_of(rows, name)}
+        figures[name] = {**head, **_figures(scored, name)}
         if name != RELEASED:
-            table = _abstention_table(rows)
+            table = _abstention_table(scored)
             shares: dict[str, dict[str, float | None]] = {}
             for group, line in table.items():
                 total = sum(line.values())
                 shares[group] = {cell: n / total if total else None for cell, n in line.items()}
-            figures[name]["labels"] = dict(Counter(score.abstention for _, score in rows if score.abstention))
+            figures[name]["labels"] = dict(Counter(score.abstention for score in column if score.abstention))
             figures[name]["abstention_table"] = table
-            figures[name]["abstention_rates"] = {**shares, **_abstention_rates(rows)}
+            figures[name]["abstention_rates"] = {**shares, **_abstention_rates(scored)}
     return figures
 
 
@@ -87,103 +114,92 @@ def _head(profile: Profile | None, scoring: Scoring) -> dict[str, Any]:
     }
 
 
-def figures_of(rows: Sequence[ScoredRecord], profile: str) -> dict[str, Any]:
-    """Return the `overall` and `categories` figures; categories are in order of first appearance."""
-    questions = _question_scores(rows)
-    groups: dict[str, list[QuestionMeans]] = {}
-    for question in questions:
-        groups.setdefault(question.category, []).append(question)
-    categories = {
-        name: {**_means(group), "intervals": mean_intervals(_samples(group))}
-        for name, group in groups.items()
+def figures_of(records: Sequence[RecordFacts], scores: Sequence[RecordScore], profile: str) -> dict[str, Any]:
+    """Return the `overall` and `categories` figures of records with their scores under one profile;
+    categories are in order of first appearance."""
+    return _figures(_scored(records, scores), profile)
+
+
+def _figures(scored: _Scored, profile: str) -> dict[str, Any]:
+    """Return the `overall` and `categories` figures."""
+    import numpy as np
+
+    columns = {metric: scored.column(metric) for metric in METRICS}
+    errors = np.bincount(scored.numbers, scored.failed).astype(float)
+    groups = columns["correctness"].places()
+    parts = {
+        name: {metric: column.take(places) for metric, column in columns.items()}
+        for name, places in groups.items()
     }
-    micro = _means(questions)
+    categories = {
+        name: {
+            **_means(part, errors[groups[name]]),
+            "intervals": {metric: plain_interval(column.known()) for metric, column in part.items()},
+        }
+        for name, part in parts.items()
+    }
+    micro = _means(columns, errors)
     macro = {metric: mean(category[metric] for category in categories.values()) for metric in METRICS}
+    intervals = {}
+    for metric in METRICS:
+        found = overall_intervals({name: part[metric].known() for name, part in parts.items()})
+        intervals[metric], intervals[f"micro_{metric}"] = found
     overall = {
         **micro,
         **macro,
         **{f"micro_{metric}": micro[metric] for metric in METRICS},
-        "intervals": overall_intervals({name: _samples(group) for name, group in groups.items()}),
+        "intervals": intervals,
     }
     figures: dict[str, Any] = {"overall": overall, "categories": categories}
     if profile == "fathoms":
-        _add_denominators(figures, rows)
+        answerable = np.array([question.answerable for question in scored.asked], dtype=bool)
+        _add_denominators(figures, columns["hallucination"], answerable)
     return figures
 
 
-def _question_scores(rows: Iterable[ScoredRecord]) -> list[QuestionMeans]:
-    """Average the repeats: one value per question and metric."""
-    repeats: dict[str, list[ScoredRecord]] = {}
-    for row in rows:
-        repeats.setdefault(row.record.question.id, []).append(row)
-    found = []
-    for group in repeats.values():
-        question = group[0].record.question
-        found.append(
-            QuestionMeans(
-                category=question.category,
-                correctness=mean_of([row.score.correctness for row in group]),
-                hallucination=mean_of([row.score.hallucination for row in group]),
-                abstention=mean_of([row.score.abstained for row in group]) if question.answerable else None,
-                errors=sum(row.record.error is not None for row in group),
-                repeats=len(group),
-                documents=question.gold_documents,
-            )
-        )
-    return found
-
-
-def _samples(questions: Iterable[QuestionMeans]) -> dict[str, list[Sample]]:
-    """Return the values of each metric, one per question to which it applies."""
-    samples: dict[str, list[Sample]] = {metric: [] for metric in METRICS}
-    for question in questions:
-        for metric, known in samples.items():
-            if (value := getattr(question, metric)) is not None:
-                known.append(Sample(value, question.documents))
-    return samples
-
-
-def _means(questions: Sequence[QuestionMeans]) -> dict[str, Any]:
-    """Return the means over some questions, with the number of questions behind each mean."""
+def _means(columns: dict[str, Column], errors: Values) -> dict[str, Any]:
+    """Return the means over some questions, with the number of questions behind each mean; `errors` are the
+    failed calls of each question."""
     return {
-        **{metric: mean(getattr(question, metric) for question in questions) for metric in METRICS},
-        "n": sum(question.correctness is not None for question in questions),
-        "hallucination_n": sum(question.hallucination is not None for question in questions),
-        "errors": sum(question.errors for question in questions),
+        **{metric: column.mean() for metric, column in columns.items()},
+        "n": columns["correctness"].count(),
+        "hallucination_n": columns["hallucination"].count(),
+        "errors": int(errors.sum()),
     }
 
 
-def _add_denominators(figures: dict[str, Any], rows: Iterable[ScoredRecord]) -> None:
+def _add_denominators(figures: dict[str, Any], hallucination: Column, answerable: NDArray[bool_]) -> None:
     """Add `hallucination_over` to the overall figures and to those of each category.
 
     It holds the hallucination rate over `all`, over the `answerable` and over the `unanswerable` questions,
     as a mean over these questions (`value`) with their number (`n`). Failed calls, and answerable questions
     without gold phrases, are in no denominator.
     """
-    grouped: dict[bool, list[ScoredRecord]] = {True: [], False: []}
-    for row in rows:
-        grouped[row.record.question.answerable].append(row)
-    parts = {"answerable": _question_scores(grouped[True]), "unanswerable": _question_scores(grouped[False])}
-    parts = {"all": [*parts["answerable"], *parts["unanswerable"]], **parts}
-    for category, found in ((None, figures["overall"]), *figures["categories"].items()):
-        found["hallucination_over"] = {}
-        for name, questions in parts.items():
-            rates = [one.hallucination for one in questions if category in (None, one.category)]
-            known = sum(rate is not None for rate in rates)
-            found["hallucination_over"][name] = {"value": mean(rates), "n": known}
+    parts = {
+        "all": hallucination,
+        "answerable": hallucination.take(answerable),
+        "unanswerable": hallucination.take(~answerable),
+    }
+    for part, column in parts.items():
+        by_category = column.by_category()
+        for category, found in ((None, figures["overall"]), *figures["categories"].items()):
+            one = column if category is None else by_category.get(category)
+            rate = {"value": one.mean() if one else None, "n": one.count() if one else 0}
+            found.setdefault("hallucination_over", {})[part] = rate
 
 
-def _abstention_table(rows: Iterable[ScoredRecord]) -> dict[str, dict[str, int]]:
+def _abstention_table(scored: _Scored) -> dict[str, dict[str, int]]:
     """Count answers by answerable and by abstained, without failed calls and refusals."""
-    table = {name: {"answered": 0, "abstained": 0} for name in ("answerable", "unanswerable")}
-    for record, score in rows:
-        if score.abstained is not None:
-            line = table["answerable" if record.question.answerable else "unanswerable"]
-            line["abstained" if score.abstained else "answered"] += 1
-    return table
+    return {
+        name: {
+            "answered": int((scored.abstained[group] == 0).sum()),
+            "abstained": int((scored.abstained[group] == 1).sum()),
+        }
+        for name, group in (("answerable", scored.answerable), ("unanswerable", ~scored.answerable))
+    }
 
 
-def _abstention_rates(rows: Sequence[ScoredRecord]) -> dict[str, Any]:
+def _abstention_rates(scored: _Scored) -> dict[str, Any]:
     """Compute coverage and selective accuracy, as in selective prediction (El-Yaniv and Wiener 2010).
 
     `coverage` is the share of answers to answerable questions that do not abstain. `selective_accuracy` is
@@ -191,24 +207,23 @@ def _abstention_rates(rows: Sequence[ScoredRecord]) -> dict[str, Any]:
     `<rate>_n` is the number of answers in the denominator; the rate is `None` if that is 0. The `n` of the
     `intervals` is the number of questions.
     """
-    known = [row for row in rows if row.record.question.answerable and row.score.abstained is not None]
-    answered = [row for row in known if not row.score.abstained and row.score.correctness is not None]
+    import numpy as np
+
+    known = scored.answerable & ~np.isnan(scored.abstained)
+    answered = known & (scored.abstained == 0) & ~np.isnan(scored.correctness)
     flags = {
-        "coverage": [(row.record.question.id, not row.score.abstained) for row in known],
-        "selective_accuracy": [(row.record.question.id, row.score.correctness == 1) for row in answered],
+        "coverage": (scored.numbers[known], (scored.abstained[known] == 0).astype(float)),
+        "selective_accuracy": (
+            scored.numbers[answered],
+            (scored.correctness[answered] == 1).astype(float),
+        ),
     }
-    rates: dict[str, Any] = {name: mean(flag for _, flag in pairs) for name, pairs in flags.items()}
-    repeats = Counter(row.record.question.id for row in rows if row.record.question.answerable)
-    most = max(repeats.values(), default=0)
-    intervals = {name: rate_interval(pairs, most) for name, pairs in flags.items()}
-    return {**rates, **{f"{name}_n": len(pairs) for name, pairs in flags.items()}, "intervals": intervals}
-
-
-def mean_of(repeats: Sequence[float | None]) -> float | None:
-    """Return the `mean` over the repeats of a question, quickly where there is one, as usual."""
-    if len(repeats) == 1:
-        return None if repeats[0] is None else float(repeats[0])
-    return mean(repeats)
+    most = int(np.bincount(scored.numbers[scored.answerable]).max(initial=0))
+    return {
+        **{name: float(flag.mean()) if len(flag) else None for name, (_, flag) in flags.items()},
+        **{f"{name}_n": len(flag) for name, (_, flag) in flags.items()},
+        "intervals": {name: rate_interval(*pairs, most) for name, pairs in flags.items()},
+    }
 
 
 def mean(values: Iterable[float | None]) -> float | None:

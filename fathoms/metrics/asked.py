@@ -3,11 +3,18 @@ runs fit into memory."""
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from fathoms.types import Failure
+
+if TYPE_CHECKING:
+    from numpy import int64
+    from numpy.typing import NDArray
+
+    Codes = NDArray[int64]
 
 
 class QuestionFacts(Protocol):
@@ -50,13 +57,61 @@ class AskedRecord:
     error: Failure | None = None
 
 
-class Asked:
-    """The questions of a run in the order in which they are first seen, each with a number from 0."""
+class DocumentSets:
+    """The different sets of gold documents of questions, each with a number from 0."""
 
     def __init__(self) -> None:
+        self._numbers: dict[frozenset[str], int] = {}
+        self._sets: list[frozenset[str]] = []
+        self._groups: dict[bytes, Codes | None] = {}
+
+    def __getitem__(self, number: int) -> frozenset[str]:
+        return self._sets[number]
+
+    def number(self, documents: frozenset[str]) -> int:
+        """Return the number of a set, which is added if it is new."""
+        number = self._numbers.get(documents)
+        if number is None:
+            number = self._numbers[documents] = len(self._sets)
+            self._sets.append(documents)
+        return number
+
+    def groups(self, numbers: Codes) -> Codes | None:
+        """Return the number of the document group of each question, given the numbers of their sets; `None`
+        if a set is empty.
+
+        Groups are numbered in order of first appearance. Questions that share a document, directly or through
+        other questions, are in one group. Most metrics of a run apply to the same questions, so the groups of
+        the different sets are kept.
+        """
+        import numpy as np
+
+        from fathoms.stats.clusters import connected
+
+        different, first, of = np.unique(numbers, return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        key = different[order].tobytes()
+        if key not in self._groups:
+            sets = [self._sets[number] for number in different[order]]
+            self._groups[key] = np.array(connected(sets)) if all(sets) else None
+        found = self._groups[key]
+        return None if found is None else found[np.argsort(order)[of]]
+
+
+class Asked:
+    """The questions of a run in the order in which they are first seen, each with a number from 0.
+
+    `category_numbers` has the place of each question's category in `categories`, and `set_numbers` the number
+    of its gold documents in `sets`.
+    """
+
+    def __init__(self) -> None:
+        self.categories: dict[str, int] = {}
+        self.category_numbers = array("i")
+        self.sets = DocumentSets()
+        self.set_numbers = array("i")
         self._numbers: dict[str, int] = {}
         self._questions: list[AskedQuestion] = []
-        self._documents: dict[frozenset[str], frozenset[str]] = {}
 
     def __iter__(self) -> Iterator[AskedQuestion]:
         return iter(self._questions)
@@ -72,9 +127,10 @@ class Asked:
         number = self._numbers.get(question.id)
         if number is None:
             number = self._numbers[question.id] = len(self._questions)
-            documents = question.gold_documents
-            documents = self._documents.setdefault(documents, documents)  # many questions share theirs
-            self._questions.append(
-                AskedQuestion(question.id, question.category, question.answerable, documents)
+            category, documents = question.category, self.sets.number(question.gold_documents)
+            self.category_numbers.append(self.categories.setdefault(category, len(self.categories)))
+            self.set_numbers.append(documents)
+            self._questions.append(  # many questions share their set of documents
+                AskedQuestion(question.id, category, question.answerable, self.sets[documents])
             )
         return number

@@ -9,32 +9,31 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fathoms.metrics.aggregate import mean, mean_of
-from fathoms.metrics.asked import RecordFacts
+from fathoms.metrics.aggregate import mean
+from fathoms.metrics.asked import Asked, RecordFacts
+from fathoms.metrics.columns import Column, averaged
 from fathoms.metrics.funnel import RunTexts, funnel
 from fathoms.metrics.profiles import PROFILES
 from fathoms.metrics.score_records import RecordScore, Scores
 from fathoms.metrics.stages import STAGES, Funnel, Stage
 from fathoms.types import Record
 
-
-class _Figures(NamedTuple):
-    """The means over the repeats of one question at one stage; `None` where unknown."""
-
-    recall: float | None
-    lost: float | None
-    gained: float | None
+if TYPE_CHECKING:
+    from fathoms.metrics.columns import Codes
 
 
-class _QuestionFunnel(NamedTuple):
-    """The averaged funnel of one question; `stages` is empty if the question is left out."""
+class _Stage(NamedTuple):
+    """The recall at one stage by question, and what was lost and gained there."""
 
-    category: str
-    left_out: str | None
-    chance: float | None
-    stages: dict[Stage, _Figures]
+    recall: Column
+    lost: Column
+    gained: Column
+
+    def take(self, places: Codes) -> _Stage:
+        """Return the figures of the questions at some places."""
+        return _Stage(*(column.take(places) for column in self))
 
 
 def with_funnels(
@@ -70,44 +69,51 @@ def summarise_funnels(records: Sequence[RecordFacts], scores: Scores) -> dict[st
 
 def _summary(records: Sequence[RecordFacts], funnels: Iterable[Funnel | None]) -> dict[str, Any]:
     """Summarise the funnels of one profile."""
-    repeats: dict[str, list[tuple[RecordFacts, Funnel]]] = {}
-    for record, found in zip(records, funnels, strict=True):
-        if found is not None:
-            repeats.setdefault(record.question.id, []).append((record, found))
-    questions = []
-    for group in repeats.values():
-        # Repeats share the gold answer, so either all of them are left out or none.
-        record, first = group[0]
-        stages: dict[Stage, _Figures] = {}
-        for stage in STAGES if not first.left_out else ():
-            rows = [(f.recall(stage), f.lost.get(stage), f.gained.get(stage)) for _, f in group]
-            stages[stage] = _Figures(*map(mean_of, zip(*rows, strict=True)))
-        questions.append(_QuestionFunnel(record.question.category, first.left_out, first.chance, stages))
-    groups: dict[str, list[_QuestionFunnel]] = {}
-    for question in questions:
-        groups.setdefault(question.category, []).append(question)
-    categories = {name: _means(group) for name, group in groups.items()}
+    import numpy as np
+
+    asked = Asked()
+    with_funnel = [(record, found) for record, found in zip(records, funnels, strict=True) if found]
+    found = [funnel for _, funnel in with_funnel]
+    numbers = np.array([asked.number(record.question) for record, _ in with_funnel], dtype=int)
+
+    def column(values: Iterable[float | None]) -> Column:
+        return averaged(asked, numbers, list(values))
+
+    stages = {
+        stage: _Stage(
+            column(one.recall(stage) for one in found),
+            column(one.lost.get(stage) for one in found),
+            column(one.gained.get(stage) for one in found),
+        )
+        for stage in STAGES
+    }
+    chance = column(one.chance for one in found)
+    categories = {
+        name: _means({stage: figures.take(places) for stage, figures in stages.items()})
+        for name, places in chance.places().items()
+    }
+    # Repeats share the gold answer, so either all of them are left out or none.
+    first = np.unique(numbers, return_index=True)[1]
     return {
         "overall": _macro(list(categories.values())),
         "categories": categories,
-        "left_out": dict(Counter(question.left_out for question in questions if question.left_out)),
-        "chance": mean(question.chance for question in questions),
+        "left_out": dict(Counter(why for place in first if (why := found[place].left_out))),
+        "chance": chance.mean(),
     }
 
 
-def _means(questions: Sequence[_QuestionFunnel]) -> dict[Stage, dict[str, Any]]:
+def _means(stages: Mapping[Stage, _Stage]) -> dict[Stage, dict[str, Any]]:
     """Average the stages of one category, with the number of questions behind each mean."""
-    found = {}
-    for stage in STAGES:
-        figures = [question.stages[stage] for question in questions if question.stages]
-        found[stage] = {
-            "recall": mean(figure.recall for figure in figures),
-            "n": sum(figure.recall is not None for figure in figures),
-            "lost": mean(figure.lost for figure in figures),
-            "gained": mean(figure.gained for figure in figures),
-            "compared": sum(figure.lost is not None for figure in figures),
+    return {
+        stage: {
+            "recall": figures.recall.mean(),
+            "n": figures.recall.count(),
+            "lost": figures.lost.mean(),
+            "gained": figures.gained.mean(),
+            "compared": figures.lost.count(),
         }
-    return found
+        for stage, figures in stages.items()
+    }
 
 
 def _macro(categories: Sequence[Mapping[Stage, Mapping[str, Any]]]) -> dict[Stage, dict[str, Any]]:

@@ -7,54 +7,45 @@ as well. Questions that share a document, directly or through other questions, f
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from fathoms.metrics.columns import Column
 
 if TYPE_CHECKING:
-    from numpy import float64
-    from numpy.typing import NDArray
+    from fathoms.metrics.columns import Codes, Values
 
 
-class Sample(NamedTuple):
-    """The value of a metric for one question, in [0, 1], and its gold documents."""
+def plain_interval(known: Column) -> dict[str, Any] | None:
+    """Return `low`, `high`, `method` and `n` of the mean over some questions, whose values are all known and
+    in [0, 1]; `None` without a question."""
+    from fathoms.stats.intervals import mean_interval
 
-    value: float
-    documents: frozenset[str]
-
-
-Samples = Mapping[str, Sequence[Sample]]
+    return {**mean_interval(known.values)._asdict(), "n": len(known)} if len(known) else None
 
 
-def mean_intervals(samples: Samples) -> dict[str, dict[str, Any] | None]:
-    """Return `low`, `high`, `method` and `n` for each metric, or `None` if it applies to no question."""
-    return {metric: _plain(known) if known else None for metric, known in samples.items()}
+def overall_intervals(
+    categories: Mapping[str, Column],
+) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+    """Return the intervals of the macro mean and of the micro mean; `None` without a question.
 
-
-def overall_intervals(categories: Mapping[str, Samples]) -> dict[str, dict[str, Any] | None]:
-    """Return the intervals of the macro means as `<metric>` and of the micro means as `micro_<metric>`.
-
-    Macro intervals also have `groups`, the number of document groups (`None` if a question names no
+    The macro interval also has `groups`, the number of document groups (`None` if a question names no
     document), and `clustered` with `low`, `high` and `df`, which is `None` where the documents do not allow
     it; `not_clustered` then says why.
     """
-    metrics = list(next(iter(categories.values()), {}))
-    found: dict[str, dict[str, Any] | None] = {}
-    for metric in metrics:
-        named = {name: list(samples[metric]) for name, samples in categories.items() if samples[metric]}
-        strata = list(named.values())
-        if not strata:
-            found[metric] = found[f"micro_{metric}"] = None
-            continue
-        macro = _stratified(strata, [1 / len(strata)] * len(strata))
-        found[metric] = {**macro, **_clustered(named)}
-        # The sizes of the categories are taken as fixed.
-        total = sum(map(len, strata))
-        found[f"micro_{metric}"] = _stratified(strata, [len(samples) / total for samples in strata])
-    return found
+    named = {name: known for name, known in categories.items() if len(known)}
+    if not named:
+        return None, None
+    total = sum(map(len, named.values()))
+    macro = _stratified(named, [1 / len(named)] * len(named))
+    # The sizes of the categories are taken as fixed.
+    micro = _stratified(named, [len(known) / total for known in named.values()])
+    return {**macro, **_clustered(named)}, micro
 
 
-def rate_interval(flags: Iterable[tuple[str, bool]], most: int) -> dict[str, Any] | None:
-    """Return the interval of a share of answers, each with the id of its question; `None` without answers.
+def rate_interval(numbers: Codes, flags: Values, most: int) -> dict[str, Any] | None:
+    """Return the interval of a share of answers, each with the number of its question and 0 or 1; `None`
+    without answers.
 
     The share is a ratio of counts that are added up over the questions, because answers to one question are
     not independent. `most` is the most answers that a question can have, and `n` the number of questions.
@@ -63,53 +54,40 @@ def rate_interval(flags: Iterable[tuple[str, bool]], most: int) -> dict[str, Any
 
     from fathoms.stats.intervals import ratio_interval
 
-    counts: dict[str, list[bool]] = {}
-    for question, flag in flags:
-        counts.setdefault(question, []).append(flag)
-    if not counts:
+    if not len(numbers):
         return None
-    tops, bottoms = np.array([(sum(found), len(found)) for found in counts.values()], dtype=float).T
-    return {**ratio_interval(tops, bottoms, most=most)._asdict(), "n": len(counts)}
+    tops, bottoms = (np.bincount(numbers, weights).astype(float) for weights in (flags, None))
+    there = bottoms > 0
+    return {
+        **ratio_interval(tops[there], bottoms[there], most=most)._asdict(),
+        "n": int(there.sum()),
+    }
 
 
-def _plain(samples: Sequence[Sample]) -> dict[str, Any]:
-    """Return the interval of a plain mean over questions."""
-    from fathoms.stats.intervals import mean_interval
-
-    return {**mean_interval(_values(samples))._asdict(), "n": len(samples)}
-
-
-def _stratified(strata: Sequence[Sequence[Sample]], weights: Sequence[float]) -> dict[str, Any]:
+def _stratified(strata: Mapping[str, Column], weights: list[float]) -> dict[str, Any]:
     """Return the interval of a weighted mean of category means."""
     import numpy as np
 
     from fathoms.stats.intervals import stratified_interval
 
-    found = stratified_interval([_values(samples) for samples in strata], np.array(weights))
-    return {**found._asdict(), "n": sum(map(len, strata))}
+    found = stratified_interval([known.values for known in strata.values()], np.array(weights))
+    return {**found._asdict(), "n": sum(map(len, strata.values()))}
 
 
-def _clustered(categories: Mapping[str, Sequence[Sample]]) -> dict[str, Any]:
+def _clustered(categories: Mapping[str, Column]) -> dict[str, Any]:
     """Return the number of document groups, the clustered interval, and why there is none."""
     import numpy as np
 
-    from fathoms.stats.clusters import connected, cr2_interval, usable
+    from fathoms.stats.clusters import cr2_interval, usable
 
     strata = list(categories.values())
-    samples = [sample for stratum in strata for sample in stratum]
-    if not all(sample.documents for sample in samples):
+    groups = strata[0].sets.groups(np.concatenate([known.documents for known in strata]))
+    if groups is None:
         return {"groups": None, "clustered": None, "not_clustered": "not all questions name their documents"}
-    groups = np.array(connected([sample.documents for sample in samples]))
     count = int(groups.max()) + 1
-    codes = np.repeat(np.arange(len(strata)), [len(stratum) for stratum in strata])
+    codes = np.repeat(np.arange(len(strata)), [len(known) for known in strata])
     if (why_not := usable(codes, groups, list(categories))) is not None:
         return {"groups": count, "clustered": None, "not_clustered": why_not}
-    found = cr2_interval(_values(samples), codes, groups, np.full(len(strata), 1 / len(strata)))
+    values = np.concatenate([known.values for known in strata])
+    found = cr2_interval(values, codes, groups, np.full(len(strata), 1 / len(strata)))
     return {"groups": count, "clustered": found._asdict(), "not_clustered": None}
-
-
-def _values(samples: Sequence[Sample]) -> NDArray[float64]:
-    """Return the values of the samples as an array."""
-    import numpy as np
-
-    return np.array([sample.value for sample in samples], dtype=float)

@@ -9,44 +9,30 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fathoms.config import fingerprint
 from fathoms.metrics.aggregate import mean
 from fathoms.metrics.asked import Asked, QuestionFacts
-from fathoms.metrics.intervals import Sample, mean_intervals, overall_intervals
+from fathoms.metrics.columns import Column, averaged
+from fathoms.metrics.intervals import overall_intervals, plain_interval
 from fathoms.metrics.metric import JudgedMetric, Metric, Pooling
 from fathoms.runs.reading import range_of
 from fathoms.types import Score
 
 if TYPE_CHECKING:
-    from numpy import float64
+    from numpy import bool_
     from numpy.typing import NDArray
+
+    from fathoms.metrics.columns import Codes, Values
 
 Figure = dict[str, Any]
 Ends = tuple[float, float] | None
 """The lowest and the highest value of a metric, `None` if it has no bounds."""
-_Value = tuple[float, frozenset[str]]
-"""The value of a question to which a metric applies, with its gold documents."""
 _NONE = float("nan")
 _COLUMNS = ("values", "tops", "bottoms")
-
-
-@dataclass(slots=True)
-class QuestionScores:
-    """The scores of one question: one per repeat, each with its ratio where the metric adds up counts."""
-
-    category: str
-    documents: frozenset[str]
-    values: list[float | None] = field(default_factory=list)
-    ratios: list[tuple[float, float]] = field(default_factory=list)
-
-    @property
-    def mean(self) -> float | None:
-        """The mean over the repeats to which the metric applies."""
-        return self.values[0] if len(self.values) == 1 else mean(self.values)
 
 
 class Pool:
@@ -126,19 +112,6 @@ class Pool:
             self._part(name).extend(part, numbers)
         self._cells.update({tuple(cell): count for cell, count in state["cells"]})
 
-    def _questions(self) -> list[QuestionScores]:
-        """Return the scores by question, in the order in which the questions came."""
-        found: dict[int, QuestionScores] = {}
-        for index, number in enumerate(self._numbers):
-            scores = found.get(number)
-            if scores is None:
-                asked = self._asked[number]
-                scores = found[number] = QuestionScores(asked.category, asked.gold_documents)
-            scores.values.append(_known(self._values[index]))
-            if self._tops and (top := _known(self._tops[index])) is not None:
-                scores.ratios.append((top, self._bottoms[index]))
-        return list(found.values())
-
     def figures(self, judge: tuple[str, str] | None = None) -> dict[str, Any]:
         """Return the figures of the metric as the summary stores them; `judge` are the name of the judge and
         a fingerprint of what decides its verdicts.
@@ -149,7 +122,7 @@ class Pool:
         that a reader must know. `cells` are the cells of the cross table of a metric that has
         one, each with its number `n` of answers.
         """
-        metric, questions = self.metric, self._questions()
+        metric = self.metric
         rests_on_judge = isinstance(metric, JudgedMetric) or any("judge" in cell[1:] for cell in self._cells)
         return {
             "direction": metric.better,
@@ -158,22 +131,50 @@ class Pool:
             "headline": metric.is_headline,
             "judge": judge[0] if judge and rests_on_judge else None,
             "rules": fingerprint(metric.identity(), *(judge[1:] if judge and rests_on_judge else ())),
-            "missing": self._missing(questions),
+            "missing": self._missing(),
             **({"judged": self._judged()} if isinstance(metric, JudgedMetric) else {}),
             **({"cells": self._counted_cells()} if self._cells else {}),
             **({"group": metric.group} if metric.group else {}),
             **({"parts": self._figures_of_parts()} if self._parts else {}),
             **({"counted": dict(self._counted)} if self._counted else {}),
-            **pooled(questions, metric.pooling, metric.measured_in, metric.hit_weight),
+            **self._pooled(metric.pooling),
         }
 
     def _figures_of_parts(self) -> dict[str, Figure]:
         """Return the mean of each part over the questions that have it."""
-        unit = self.metric.measured_in
-        return {
-            name: pooled(part._questions(), "questions", unit)["overall"]
-            for name, part in sorted(self._parts.items())
+        return {name: part._pooled("questions")["overall"] for name, part in sorted(self._parts.items())}
+
+    def _pooled(self, pooling: Pooling) -> dict[str, Any]:
+        """Return the figures over all questions and by category."""
+        if pooling != "counts":
+            column = averaged(self._asked, self._numbers, self._values)
+            return pooled(column, pooling, self.metric.measured_in)
+        counts = averaged(self._asked, self._numbers, self._tops)
+        ratios = self._ratios()
+        overall = _ratio(ratios, self.metric.hit_weight)
+        categories = {
+            name: _ratio(ratios.take(places), self.metric.hit_weight)
+            for name, places in counts.places().items()
         }
+        return {"overall": overall, "micro": overall, "categories": categories}
+
+    def _ratios(self) -> _Ratios:
+        """Return the counts of each question, in the order of the questions' numbers."""
+        import numpy as np
+
+        tops, bottoms = np.array(self._tops), np.array(self._bottoms)
+        number = np.array(self._numbers)
+        repeats = np.bincount(number)
+        counted = tops == tops
+        own = number[counted], len(repeats)
+        largest = np.zeros(len(repeats))
+        sizes = tops / self.metric.hit_weight + bottoms - tops
+        np.maximum.at(largest, own[0], sizes[counted])
+        tops, bottoms = (
+            np.bincount(own[0], counts[counted], own[1]).astype(float) for counts in (tops, bottoms)
+        )
+        found = _Ratios(tops, bottoms, np.bincount(own[0], minlength=own[1]) > 0, repeats, largest)
+        return found.take(repeats > 0)
 
     @property
     def applies_to_none(self) -> bool:
@@ -195,9 +196,9 @@ class Pool:
             "highest": mean(map(_known, self._highest)),
         }
 
-    def _missing(self, questions: Sequence[QuestionScores]) -> str | None:
+    def _missing(self) -> str | None:
         """Say in one sentence why the metric applies to no record; `None` if it applies to any."""
-        if any(one.ratios or one.mean is not None for one in questions):
+        if not all(value != value for column in (self._values, self._tops) for value in column):
             return None
         if not self._lacking:
             return f"{self.metric.name} applies to none of the answers"
@@ -206,32 +207,33 @@ class Pool:
         return f"{self.metric.name} needs {what}, which no record of this run has"
 
 
-def pooled(
-    questions: Sequence[QuestionScores], pooling: Pooling, unit: str, hit_weight: float = 1.0
-) -> dict[str, Any]:
-    """Return the figures of some questions: `overall`, `micro`, and `categories` in order of appearance.
-    `hit_weight` is that of the metric (`Metric`)."""
-    if pooling == "counts":
-        groups: dict[str, list[QuestionScores]] = {}
-        for question in questions:
-            groups.setdefault(question.category, []).append(question)
-        overall = _ratio(questions, hit_weight)
-        categories = {name: _ratio(group, hit_weight) for name, group in groups.items()}
-        return {"overall": overall, "micro": overall, "categories": categories}
-    known: dict[str, list[_Value]] = {}
-    for question in questions:
-        values = known.setdefault(question.category, [])
-        if (value := question.mean) is not None:
-            values.append((value, question.documents))
-    ends = range_of(unit)
-    if ends and not all(ends[0] <= value <= ends[1] for values in known.values() for value, _ in values):
+class _Ratios(NamedTuple):
+    """The counts of questions: their numerators and denominators, added up over the repeats; whether any
+    repeat counts; the number of repeats; and the most hits and misses of a repeat."""
+
+    tops: Values
+    bottoms: Values
+    counted: NDArray[bool_]
+    repeats: Codes
+    largest: Values
+
+    def take(self, places: NDArray[Any]) -> _Ratios:
+        """Return the counts of the questions at some places, or of those that a mask selects."""
+        return _Ratios(*(column[places] for column in self))
+
+
+def pooled(column: Column, pooling: Pooling, unit: str) -> dict[str, Any]:
+    """Return the figures of the values of some questions, which are no counts: `overall`, `micro`, and
+    `categories` in order of appearance."""
+    known, ends = column.known(), range_of(unit)
+    if ends and not ((ends[0] <= known.values) & (known.values <= ends[1])).all():
         ends = None
-    categories = {name: _mean(values, ends) for name, values in known.items()}
-    overall, micro = _overall(known, ends)
+    parts = {name: part.known() for name, part in column.by_category().items()}
+    overall, micro = _overall(parts, known, ends)
     return {
         "overall": micro if pooling == "questions" else overall,
         "micro": micro,
-        "categories": categories,
+        "categories": {name: _mean(part, ends) for name, part in parts.items()},
     }
 
 
@@ -246,37 +248,32 @@ def _figure(value: float | None, n: int, interval: Mapping[str, Any] | None) -> 
     return {"value": value, **{name: bounds[name] for name in ("low", "high", "method")}, "n": n}
 
 
-def _mean(known: Sequence[_Value], ends: Ends) -> Figure:
+def _mean(known: Column, ends: Ends) -> Figure:
     """Return the mean over the questions of one category."""
-    value = mean(value for value, _ in known)
-    if ends:
-        found = _scaled(mean_intervals({"it": _samples(known, ends)})["it"], ends)
-    else:
-        found = _unbounded([known], [1.0])
-    return _figure(value, len(known), found)
+    if ends is None:
+        return _figure(known.mean(), len(known), _unbounded([known], [1.0]))
+    return _figure(known.mean(), len(known), _scaled(plain_interval(_in_unit(known, ends)), ends))
 
 
-def _overall(categories: Mapping[str, Sequence[_Value]], ends: Ends) -> tuple[Figure, Figure]:
+def _overall(categories: Mapping[str, Column], known: Column, ends: Ends) -> tuple[Figure, Figure]:
     """Return the mean of the category means (macro) and the mean over all questions (micro)."""
-    named = {name: known for name, known in categories.items() if known}
-    strata = list(named.values())
-    values = [value for known in strata for value, _ in known]
-    means = [mean(value for value, _ in known) for known in strata]
+    strata = [part for part in categories.values() if len(part)]
     macro: Mapping[str, Any] | None = None
     micro: Mapping[str, Any] | None = None
     if ends:
-        found = overall_intervals({name: {"it": _samples(known, ends)} for name, known in named.items()})
-        macro, micro = _scaled(found.get("it"), ends), _scaled(found.get("micro_it"), ends)
+        found = overall_intervals({name: _in_unit(part, ends) for name, part in categories.items()})
+        macro, micro = (_scaled(interval, ends) for interval in found)
     elif strata:
         macro = _unbounded(strata, [1 / len(strata)] * len(strata))
-        micro = _unbounded(strata, [len(known) / len(values) for known in strata])
-    return _figure(mean(means), len(values), macro), _figure(mean(values), len(values), micro)
+        micro = _unbounded(strata, [len(part) / len(known) for part in strata])
+    of_means = mean(part.mean() for part in strata)
+    return _figure(of_means, len(known), macro), _figure(known.mean(), len(known), micro)
 
 
-def _samples(known: Iterable[_Value], ends: tuple[float, float]) -> list[Sample]:
+def _in_unit(known: Column, ends: tuple[float, float]) -> Column:
     """Return the values on a scale from 0 to 1, on which the intervals are computed."""
     low, high = ends
-    return [Sample((value - low) / (high - low), documents) for value, documents in known]
+    return replace(known, values=(known.values - low) / (high - low))
 
 
 def _scaled(interval: Mapping[str, Any] | None, ends: tuple[float, float]) -> Mapping[str, Any] | None:
@@ -287,9 +284,7 @@ def _scaled(interval: Mapping[str, Any] | None, ends: tuple[float, float]) -> Ma
     return {**interval, **{name: low + (high - low) * interval[name] for name in ("low", "high")}}
 
 
-def _unbounded(
-    strata: Sequence[Sequence[tuple[float, Any]]], weights: Sequence[float]
-) -> Mapping[str, Any] | None:
+def _unbounded(strata: Sequence[Column], weights: Sequence[float]) -> Mapping[str, Any] | None:
     """Return the interval of a weighted mean of means of values without bounds, such as seconds.
 
     `None` where `log_t_interval` has none: for few questions, and if all values are equal.
@@ -298,27 +293,19 @@ def _unbounded(
 
     from fathoms.stats.intervals import log_t_interval
 
-    arrays = [np.array([value for value, _ in known], dtype=float) for known in strata if known]
+    arrays = [known.values for known in strata if len(known)]
     found = log_t_interval(arrays, np.array(weights)) if arrays else None
     return None if found is None else found._asdict()
 
 
-def _ratio(questions: Sequence[QuestionScores], hit_weight: float) -> Figure:
+def _ratio(ratios: _Ratios, hit_weight: float) -> Figure:
     """Return the ratio of counts added up over some questions."""
-    import numpy as np
-
     from fathoms.stats.intervals import ratio_interval
 
-    counted = [question for question in questions if question.ratios]
-    pairs = [
-        (sum(top for top, _ in question.ratios), sum(bottom for _, bottom in question.ratios))
-        for question in counted
-    ]
-    counts: NDArray[float64] = np.array(pairs, dtype=float).reshape(-1, 2)
-    top, bottom = counts.sum(axis=0)
+    counted = ratios.take(ratios.counted)
+    bottom = float(counted.bottoms.sum())
     if not bottom:
         return _figure(None, 0, None)
-    largest = max(top / hit_weight + bottom - top for question in counted for top, bottom in question.ratios)
-    most = largest * max(len(question.values) for question in counted)
-    interval = ratio_interval(counts[:, 0], counts[:, 1], hit_weight, most)
-    return _figure(float(top / bottom), len(pairs), interval._asdict())
+    most = float(counted.largest.max() * counted.repeats.max())
+    interval = ratio_interval(counted.tops, counted.bottoms, hit_weight, most)
+    return _figure(float(counted.tops.sum()) / bottom, len(counted.tops), interval._asdict())

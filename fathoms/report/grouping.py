@@ -10,9 +10,10 @@ from pydantic import ValidationError
 
 from fathoms.config import suggest
 from fathoms.errors import StoreError, UsageError
-from fathoms.metrics.aggregate import ScoredRecord, figures_of
+from fathoms.metrics.aggregate import figures_of
+from fathoms.metrics.columns import column_of
 from fathoms.metrics.funnel_summary import summarise_funnels
-from fathoms.metrics.pooling import QuestionScores, pooled
+from fathoms.metrics.pooling import pooled
 from fathoms.metrics.score_records import RecordScore, Scores, Scoring
 from fathoms.runs.reading import ScoredRun
 from fathoms.runs.views import Json, MetricScore, ScoredQuestion, ScoredRepeat, misfit, scored_question
@@ -128,8 +129,8 @@ def _regrouped_metric(
     rows = []
     for group, view in questions:
         values = [repeat.metrics[name].value if name in repeat.metrics else None for repeat in view.repeats]
-        rows.append(QuestionScores(group, view.question.gold_documents, values))
-    return pooled(rows, pooling, str(figures.get("unit")))
+        rows.append((group, view.question.gold_documents, values))
+    return pooled(column_of(rows), pooling, str(figures.get("unit")))
 
 
 def _regrouped(
@@ -139,8 +140,7 @@ def _regrouped(
     funnels = summarise_funnels(records, Scores(Scoring(), tuple(rows), {}))
     made = {}
     for name, figures in profiles.items():
-        pairs = [ScoredRecord(record, row[name]) for record, row in zip(records, rows, strict=True)]
-        made[name] = {**figures, **figures_of(pairs, name)}
+        made[name] = {**figures, **figures_of(records, [row[name] for row in rows], name)}
         if figures.get("funnel") and name in funnels:
             made[name]["funnel"] = {**figures["funnel"], **funnels[name]}
     return made

@@ -13,8 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fathoms.metrics.columns import column_of
 from fathoms.metrics.correctness_judged import CORRECT, WRONG
-from fathoms.metrics.pooling import QuestionScores, pooled
+from fathoms.metrics.pooling import pooled
 from fathoms.metrics.retrieval.gold import gold_of
 from fathoms.pipeline.settings import CELL
 from fathoms.report.leaderboard import bracket, figure
@@ -154,8 +155,8 @@ def _row(group: str, setting: str, graded: Sequence[_Graded]) -> SettingsRow | N
         return None
     figures = {}
     for kind in KINDS:
-        scores = [QuestionScores("", one.documents, [one.shares[kind]]) for one in graded]
-        figures[kind] = pooled(scores, "questions", "share")["overall"]
+        scores = [("", one.documents, [one.shares[kind]]) for one in graded]
+        figures[kind] = pooled(column_of(scores), "questions", "share")["overall"]
     return SettingsRow(group, setting, figures)
 
 

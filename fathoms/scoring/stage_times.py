@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from fathoms.metrics.pooling import QuestionScores, pooled
+from fathoms.metrics.columns import averaged
+from fathoms.metrics.pooling import pooled
 from fathoms.scoring.tally import Tally
 
 STAGES = ("retrieve", "expand", "rerank", "prompt", "generate")
@@ -24,8 +25,6 @@ def stage_times(tally: Tally) -> dict[str, dict[str, Any]]:
 
 def _figure(tally: Tally, stage: str) -> dict[str, Any]:
     """Return the mean of one stage over the questions."""
-    found: dict[int, QuestionScores] = {}
-    for number, seconds in zip(tally.timed.get(stage, ()), tally.seconds.get(stage, ()), strict=True):
-        found.setdefault(number, QuestionScores("", frozenset())).values.append(seconds)
-    figure: dict[str, Any] = pooled(list(found.values()), "questions", "seconds")["overall"]
+    column = averaged(tally.asked, tally.timed.get(stage, ()), tally.seconds.get(stage, ()))
+    figure: dict[str, Any] = pooled(column.as_one(), "questions", "seconds")["overall"]
     return figure

@@ -160,26 +160,15 @@ def cr2(values: Array, strata: Codes, groups: Codes, weights: Array) -> Estimate
     """
     sizes = np.bincount(strata)
     means = np.bincount(strata, values) / sizes
-    order = np.argsort(groups, kind="stable")
-    values, strata, groups = values[order], strata[order], groups[order]
     lever = weights[strata] / sizes[strata]
-    ends = np.flatnonzero(np.diff(groups)) + 1
-    adjusted = np.concatenate(
-        [_adjusted(members, strata, sizes, lever) for members in np.split(np.arange(values.size), ends)]
-    )
+    # (I - H)^(-1/2) of a group, where H is its block of the hat matrix: the leverages of its members of one
+    # stratum are equal, which makes them an eigenvector with this eigenvalue.
+    kinds = groups * sizes.size + strata
+    rest = 1 - np.bincount(kinds)[kinds] / sizes[strata]
+    # A group that is a whole stratum has no residual to scale; the pseudo-inverse leaves it out.
+    adjusted = np.where(rest > _TINY, lever / np.sqrt(np.maximum(rest, _TINY)), 0.0)
     variance = float(np.sum(np.bincount(groups, adjusted * (values - means[strata])) ** 2))
     return Estimate(float(weights @ means), variance**0.5, _freedom(adjusted, strata, groups, sizes))
-
-
-def _adjusted(members: Codes, strata: Codes, sizes: Codes, lever: Array) -> Array:
-    """Return (I - H)^(-1/2) times the leverages of a group's members; H is their block of the hat matrix."""
-    mine = strata[members]
-    hat = (mine[:, None] == mine) / sizes[mine]
-    values, vectors = np.linalg.eigh(np.eye(members.size) - hat)
-    # A group that is a whole stratum has no residual to scale; the pseudo-inverse leaves it out.
-    roots = np.where(values > _TINY, 1 / np.sqrt(np.maximum(values, _TINY)), 0)
-    scaled: Array = vectors @ (roots * (vectors.T @ lever[members]))
-    return scaled
 
 
 def _freedom(adjusted: Array, strata: Codes, groups: Codes, sizes: Codes) -> float:
