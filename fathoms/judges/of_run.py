@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict
 
@@ -20,7 +20,7 @@ from fathoms.models.calling.collecting import rare_collections
 from fathoms.models.calling.provider_calls import ExecutionSettings, ProviderCalls
 from fathoms.models.calling.stop import Stop, Stopped, StopSignals, ending_in_time
 from fathoms.runs.store import Run
-from fathoms.types import Claim, Judgement, Record
+from fathoms.types import Claim, Judgement, Record, Verdict
 
 
 class NeedsVerdicts(Protocol):
@@ -34,6 +34,19 @@ class NeedsVerdicts(Protocol):
 
     def judgements(self, record: Record, claims: Mapping[Text, tuple[Claim, ...]]) -> Sequence[Judgement]:
         """What the judge must be asked."""
+
+
+@runtime_checkable
+class NeedsFurtherVerdicts(NeedsVerdicts, Protocol):
+    """A metric of which some judgements depend on the verdicts of others."""
+
+    def further(
+        self,
+        record: Record,
+        claims: Mapping[Text, tuple[Claim, ...]],
+        verdicts: Mapping[Judgement, Verdict],
+    ) -> Sequence[Judgement]:
+        """What the judge must be asked besides, given the verdicts so far."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +119,7 @@ def judge_run(
                 for judgement in one.judgements(record, judged.claims)
             )
             await bench.ask(asked, judged, how.stop)
+            await _ask_further(bench, metrics, records, judged, how.stop)
 
     try:
         with ending_in_time(), rare_collections():
@@ -113,6 +127,31 @@ def judge_run(
     except Stopped:
         raise KeyboardInterrupt from None  # the command ends as after any other interrupt
     return judged, spending
+
+
+async def _ask_further(
+    bench: Bench,
+    metrics: Sequence[NeedsVerdicts],
+    records: Callable[[], Iterable[Record]],
+    judged: Judged,
+    stop: Stop,
+) -> None:
+    """Ask for judgements that depend on verdicts, until there is none that has not been asked for."""
+    later = [metric for metric in metrics if isinstance(metric, NeedsFurtherVerdicts)]
+    asked: set[Judgement] = set()
+    while later:
+        new = dict.fromkeys(
+            judgement
+            for record in records()
+            for metric in later
+            if metric.lacks(record) is None
+            for judgement in metric.further(record, judged.claims, judged.verdicts)
+            if judgement not in judged.verdicts and judgement not in asked
+        )
+        if not new:
+            return
+        asked.update(new)
+        await bench.ask(new, judged, stop)
 
 
 def _fit(metrics: Sequence[NeedsVerdicts], record: Record) -> list[NeedsVerdicts]:

@@ -15,6 +15,7 @@ from fathoms.errors import UsageError
 from fathoms.metrics import gold_pages, honesty, spending
 from fathoms.metrics import profile_metrics as profile
 from fathoms.metrics.answer_length import AnswerLength
+from fathoms.metrics.claims import mirage
 from fathoms.metrics.claims.ragchecker import RAGCHECKER
 from fathoms.metrics.claims.sources import ExtrinsicHallucination, IntrinsicHallucination
 from fathoms.metrics.correctness_judged import CorrectnessJudged
@@ -77,6 +78,7 @@ METRICS: tuple[type[Metric], ...] = (
     IntrinsicHallucination,
     ExtrinsicHallucination,
     AnswerLength,
+    *mirage.METRICS,
     *RETRIEVAL_METRICS,
     RecallByRound,
     CallsByRound,
@@ -111,6 +113,8 @@ SETS: dict[str, tuple[str, ...]] = {
     "honesty": HONESTY,
     "ragchecker": _kinds(RAGCHECKER),
     "ragchecker-released": tuple(f"{kind}{RELEASED}" for kind in _kinds(RAGCHECKER)),
+    "mirage-quick": mirage.QUICK,
+    "mirage-full": mirage.FULL,
     "text": ("exact-match", "token-f1", "bleu", "rouge-1", "rouge-2", "rouge-l"),
 }
 """Sets of metrics by name. `fathoms` is computed for every run, and `retrieval` where it applies."""

@@ -60,11 +60,16 @@ def gold_pages(question: Question, documents: Mapping[str, Document]) -> tuple[P
     page gives its quote. Pages whose text the run does not hold are left out."""
     found: dict[str, Premise] = {}
     for one in question.gold_evidence:
-        place = one.document if one.page is None else f"{one.document}, page {one.page}"
+        place = place_of(one.document, one.page)
         text = one.quote if one.page is None else _page(documents, one.document, one.page) or one.quote
         if text and text.strip():
             found.setdefault(place, Premise(text, place=place))
     return tuple(found.values())
+
+
+def place_of(document: str, page: int | None) -> str:
+    """Name a page of a document for readers, or the document."""
+    return document if page is None else f"{document}, page {page}"
 
 
 def _page(documents: Mapping[str, Document], name: str, number: int) -> str | None:
