@@ -26,6 +26,7 @@ METRICS = (
     ("Claims: values and bounds", "metrics.claims.shares", ("share_of", "ratio_of", "f1_of")),
     ("Claims: verdicts that are missing", "metrics.claims.truth", ()),
     ("Claims: RAGChecker", "metrics.claims.ragchecker", ()),
+    ("Claims: MM-RAGChecker", "metrics.claims.mm_ragchecker", ()),
     ("Recall in the documents as parsed", "metrics.ingestion", ("gold_text_recall",)),
     ("Categories and runs", "metrics.aggregate", ("summarise", "_abstention_rates")),
     ("Intervals of a run", "metrics.intervals", ()),

@@ -16,6 +16,7 @@ from fathoms.metrics import gold_pages, honesty, spending
 from fathoms.metrics import profile_metrics as profile
 from fathoms.metrics.answer_length import AnswerLength
 from fathoms.metrics.claims import mirage
+from fathoms.metrics.claims.mm_ragchecker import MM_RAGCHECKER
 from fathoms.metrics.claims.ragchecker import RAGCHECKER
 from fathoms.metrics.claims.sources import ExtrinsicHallucination, IntrinsicHallucination
 from fathoms.metrics.correctness_judged import CorrectnessJudged
@@ -75,6 +76,7 @@ METRICS: tuple[type[Metric], ...] = (
     Faithfulness,
     CorrectnessJudged,
     *RAGCHECKER,
+    *MM_RAGCHECKER,
     IntrinsicHallucination,
     ExtrinsicHallucination,
     AnswerLength,
@@ -112,6 +114,7 @@ SETS: dict[str, tuple[str, ...]] = {
     "gold-pages": GOLD_PAGES,
     "honesty": HONESTY,
     "ragchecker": _kinds(RAGCHECKER),
+    "mm-ragchecker": _kinds(MM_RAGCHECKER),
     "ragchecker-released": tuple(f"{kind}{RELEASED}" for kind in _kinds(RAGCHECKER)),
     "mirage-quick": mirage.QUICK,
     "mirage-full": mirage.FULL,

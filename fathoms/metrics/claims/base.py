@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
-from typing import ClassVar, Self
+from typing import ClassVar, Concatenate, ParamSpec, Self
 
 from pydantic import PrivateAttr
 
@@ -14,6 +14,8 @@ from fathoms.metrics.claims.matrix import Grid, Matrix
 from fathoms.metrics.claims.texts import ClaimsOf, Text, answer_text, gold_to_split, running_gold
 from fathoms.metrics.metric import Facts, JudgedMetric, Pooling
 from fathoms.types import Document, Judgement, Record, Score
+
+P = ParamSpec("P")
 
 
 class ClaimMetric(JudgedMetric):
@@ -102,16 +104,18 @@ class ReleasedMetric(ClaimMetric):
         return not self.released and super().abstains(facts)
 
 
-def of_one_record(build: Callable[[Record, ClaimsOf], Grid]) -> Callable[[Record, ClaimsOf], Grid]:
+def of_one_record(
+    build: Callable[Concatenate[Record, ClaimsOf, P], Grid],
+) -> Callable[Concatenate[Record, ClaimsOf, P], Grid]:
     """Keep the last grid of a function, because several metrics ask for it, one record after the other."""
-    last: tuple[Record, ClaimsOf, Grid] | None = None
+    last: tuple[Record, ClaimsOf, object, Grid] | None = None
 
     @wraps(build)
-    def found(record: Record, claims: ClaimsOf) -> Grid:
+    def found(record: Record, claims: ClaimsOf, /, *args: P.args, **more: P.kwargs) -> Grid:
         nonlocal last
-        if last is None or last[0] is not record or last[1] is not claims:
-            last = record, claims, build(record, claims)
-        return last[2]
+        if last is None or last[0] is not record or last[1] is not claims or last[2] != (args, more):
+            last = record, claims, (args, more), build(record, claims, *args, **more)
+        return last[3]
 
     return found
 

@@ -11,6 +11,8 @@ from fathoms.metrics.claims.truth import Truth, any_true
 from fathoms.types import Claim, Judgement, Verdict
 
 _BINARY = frozenset({"supported", "unsupported"})
+BINARY_LACKS = "a judge with three labels (labels: three-way)"
+"""What a metric of contradictions lacks where the judge has two labels."""
 
 
 @dataclass(frozen=True)

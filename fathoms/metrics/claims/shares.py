@@ -63,20 +63,42 @@ def f1_of(metric: str, precision: Score, recall: Score) -> Score:
     def at(name: str) -> float | None:
         return harmonic_mean(precision.parts.get(name), recall.parts.get(name))
 
-    def added(name: str) -> float:
-        return (precision.parts.get(name) or 0) + (recall.parts.get(name) or 0)
-
     parts: Parts = {
         "precision": precision.value,
         "recall": recall.value,
-        "claims": added("claims"),
-        "unjudged": added("unjudged"),
+        "claims": _sum("claims", precision, recall),
+        "unjudged": _sum("unjudged", precision, recall),
         "lowest": at("lowest"),
         "highest": at("highest"),
     }
     value = harmonic_mean(precision.value, recall.value)
     n = precision.n + recall.n if value is not None else 0
     return Score(metric=metric, value=value, n=n, parts=parts)
+
+
+def difference_of(metric: str, images: Score, texts: Score) -> Score:
+    """Return a share of pictures minus one of texts, `None` if one of them is unknown. Both are among the
+    parts, and the bounds are those of the two apart, each at its best where the other is at its worst."""
+    parts: Parts = {
+        "images": images.value,
+        "texts": texts.value,
+        "items": _sum("items", images, texts) + _sum("claims", images, texts),
+        "unjudged": _sum("unjudged", images, texts),
+        "lowest": _minus(images.parts["lowest"], texts.parts["highest"]),
+        "highest": _minus(images.parts["highest"], texts.parts["lowest"]),
+    }
+    value = _minus(images.value, texts.value)
+    return Score(metric=metric, value=value, n=images.n + texts.n if value is not None else 0, parts=parts)
+
+
+def _minus(one: float | None, other: float | None) -> float | None:
+    """Return a difference, `None` if one of the values is unknown."""
+    return None if one is None or other is None else one - other
+
+
+def _sum(part: str, *scores: Score) -> float:
+    """Return the sum of a part of several scores."""
+    return sum(score.parts.get(part) or 0 for score in scores)
 
 
 def harmonic_mean(precision: float | None, recall: float | None) -> float | None:

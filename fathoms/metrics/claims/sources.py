@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 from fathoms.metrics.claims.base import ClaimMetric
-from fathoms.metrics.claims.matrix import Grid, Matrix
+from fathoms.metrics.claims.matrix import BINARY_LACKS, Grid, Matrix
 from fathoms.metrics.claims.ragchecker import answer_by_hits
 from fathoms.metrics.claims.shares import share_of
 from fathoms.metrics.claims.texts import ClaimsOf
@@ -32,7 +32,7 @@ class _AgainstSources(ClaimMetric):
         (answer,) = matrices
         lacking = None
         if answer.is_binary:
-            lacking = "a judge with three labels (labels: three-way)"
+            lacking = BINARY_LACKS
         elif not answer.premises:
             lacking = "retrieved texts or pictures"
         if lacking:
