@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from typing import ClassVar, Literal
 
 from fathoms.metrics.funnel import RunTexts, one_line
-from fathoms.metrics.metric import Facts, Metric, Need
+from fathoms.metrics.metric import Facts, Metric, Need, shared_score
 from fathoms.metrics.retrieval.coverage import pages_of
 from fathoms.metrics.retrieval.gold import gold_of
 from fathoms.types import Chunk, Place, Prompt, Record, Score
@@ -148,10 +148,10 @@ class GoldPageStage(Metric):
         """Return the share of gold pages, with the pages that did not reach the stage as the reason."""
         gold = gold_of(facts.record.question).pages
         if not gold:
-            return Score(metric=self.name, value=None, n=0, why={"lacks": NO_GOLD})
+            return shared_score(self.name, None, 0, lacks=NO_GOLD)
         found = self.reached(facts)
         if found is None:
-            return Score(metric=self.name, value=None, n=0, why={"lacks": self.unknown})
+            return shared_score(self.name, None, 0, lacks=self.unknown)
         missing = [f"{document}, page {page}" for document, page in sorted(gold - found)]
         why: dict[str, object] = {"missing": "; ".join(missing)} if missing else {}
         return Score(metric=self.name, value=len(found) / len(gold), n=len(gold), why=why)
@@ -241,14 +241,13 @@ class PagePhraseAgreement(Metric):
 
     def score(self, facts: Facts) -> Score:
         """Return 1 or 0, and what it means; `None` where one of the readings is not known."""
-        gold, pages = gold_of(facts.record.question).pages, retrieved_pages(facts.record)
-        funnel = facts.scores.funnel
-        if not gold or pages is None or funnel is None or funnel.retrieved is None:
+        gold, funnel = gold_of(facts.record.question).pages, facts.scores.funnel
+        pages = retrieved_pages(facts.record) if gold else None
+        if pages is None or funnel is None or funnel.retrieved is None:
             lacks = "both readings of what was retrieved" if gold else NO_GOLD
-            return Score(metric=self.name, value=None, n=0, why={"lacks": lacks})
+            return shared_score(self.name, None, 0, lacks=lacks)
         by_page, by_phrase = pages == gold, funnel.retrieved == 1
         meaning = MEANINGS.get((by_page, by_phrase))
         if meaning is None and funnel.documents is not None:
             meaning = BY_PARSER if funnel.documents < 1 else BY_CHUNK
-        why: dict[str, object] = {"meaning": meaning or UNKNOWN_LOSS}
-        return Score(metric=self.name, value=float(by_page == by_phrase), why=why)
+        return shared_score(self.name, float(by_page == by_phrase), meaning=meaning or UNKNOWN_LOSS)

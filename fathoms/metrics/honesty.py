@@ -20,12 +20,13 @@ calls are in none of them, and the table counts them.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import ClassVar, Literal, NamedTuple
 
 from fathoms.metrics.correctness_judged import CORRECT, WRONG, CorrectnessJudged, grade_of
 from fathoms.metrics.gold_pages import retrieved_pages
 from fathoms.metrics.judged_abstention import judgement
-from fathoms.metrics.metric import Facts, Metric, Need
+from fathoms.metrics.metric import Facts, Metric, Need, shared_score
 from fathoms.metrics.retrieval.gold import gold_of
 from fathoms.types import Record, Score
 
@@ -42,6 +43,7 @@ class Cell(NamedTuple):
     by: str
 
 
+@lru_cache(maxsize=1)  # for the three rates of one answer
 def cell_of(facts: Facts) -> Cell:
     """Return the cell of an answer."""
     answer = _answer(facts)
@@ -120,14 +122,14 @@ class Honesty(Metric):
     def score(self, facts: Facts) -> Score:
         """Return the value of an answer, and its cell as the reason."""
         if facts.record.only_searched or facts.retrieval_only:
-            return Score(metric=self.name, value=None, n=0, why={"lacks": "an answer"})
+            return shared_score(self.name, None, 0, lacks="an answer")
         cell = cell_of(facts)
-        why: dict[str, object] = dict(cell._asdict())
+        why = cell._asdict()
         counts = cell.retrieval == self.column and cell.answer in ("answered", "abstained")
         value = self.value(cell) if counts else None
         if value is None:
             why["lacks"] = f"an answer or an abstention to a question with a retrieval {self.column}"
-        return Score(metric=self.name, value=value, n=int(value is not None), why=why)
+        return shared_score(self.name, value, int(value is not None), **why)
 
 
 class AnswerRateOnHits(Honesty):

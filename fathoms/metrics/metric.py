@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar, Literal, Self
 
@@ -37,7 +38,7 @@ _PRESENT: dict[Need, tuple[Callable[[Record], bool], str]] = {
 _OF_QUESTIONS: frozenset[Need] = frozenset({"gold", "reference", "evidence"})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Facts:
     """What a metric may read of one record: the record, its scores under the headline profile, and for judged
     metrics the claims of texts and the verdicts, as far as there are any.
@@ -57,6 +58,13 @@ class Facts:
     retrieval_only: bool = False
     ranked: Mapping[str, Score] = field(default_factory=dict)
     texts: RunTexts | None = None
+
+
+@lru_cache(maxsize=4096)
+def shared_score(metric: str, value: float | None, n: int = 1, **why: str) -> Score:
+    """Return a score with reasons of which there are few different ones, as one object for all records that
+    have it: making a score takes longer than finding out what it is."""
+    return Score(metric=metric, value=value, n=n, why=dict(why))
 
 
 class Metric(Component):
@@ -134,7 +142,7 @@ class Metric(Component):
         wanted = self._applies(record) and not (facts.retrieval_only and "answer" in self.needs)
         if record.error is not None and self.failed is not None and wanted:
             return Score(metric=self.name, value=self.failed, n=0, why={"failed": record.error.kind})
-        return Score(metric=self.name, value=None, n=0, why={"lacks": lacking})
+        return shared_score(self.name, None, 0, lacks=lacking)
 
     def _applies(self, record: Record) -> bool:
         """Return whether the question itself has what the metric needs, so that an answer could be scored."""

@@ -148,7 +148,12 @@ def stands_in(texts: Sequence[str], phrase: GoldPhrase, match: Match, hyphens: H
     if match == "substring":
         folded = fold_plain(phrase, hyphens=hyphens == "both")
         return any(folded in text for text in texts)
-    return any(True for text in texts for _ in spans(text, phrase, match, hyphens))
+    wholes = _wholes(phrase, hyphens)
+    for text in texts:
+        for whole in wholes:
+            for _ in _places(text, whole):
+                return True
+    return False
 
 
 def spans(text: str, phrase: str, match: Match, hyphens: Hyphens) -> Iterator[tuple[int, int]]:

@@ -44,6 +44,9 @@ class Pool:
 
     def __init__(self, metric: Metric, asked: Asked | None = None) -> None:
         self.metric = metric
+        self._adds_counts = metric.pooling == "counts"
+        self._is_judged = isinstance(metric, JudgedMetric)
+        self._columns = metric.cells
         self._asked = Asked() if asked is None else asked
         self._numbers = array("i")
         self._values = array("d")
@@ -57,23 +60,25 @@ class Pool:
 
     def add(self, question: QuestionFacts, score: Score) -> None:
         """Add the score of one record."""
+        why, parts = score.why, score.parts
         self._numbers.append(self._asked.number(question))
         self._values.append(_NONE if score.value is None else score.value)
-        if self.metric.pooling == "counts":
+        if self._adds_counts:
             top, bottom = self.metric.ratio(score) or (_NONE, _NONE)
             self._tops.append(top)
             self._bottoms.append(bottom)
-        if isinstance(self.metric, JudgedMetric):
-            self._items += int(score.parts.get("claims") or score.parts.get("items") or 0)
-            self._unjudged += int(score.parts.get("unjudged") or 0)
+        if self._is_judged:
+            self._items += int(parts.get("claims") or parts.get("items") or 0)
+            self._unjudged += int(parts.get("unjudged") or 0)
             for name, found in (("lowest", self._lowest), ("highest", self._highest)):
-                value = score.parts.get(name)
+                value = parts.get(name)
                 found.append(_NONE if value is None else value)
-        if self.metric.cells and self.metric.cells[0] in score.why:
-            self._cells[question.category, *(str(score.why[key]) for key in self.metric.cells)] += 1
-        if lacking := score.why.get("lacks"):
-            self._lacking[str(lacking)] += 1
-        if score.parts and self.metric.group:
+        if why:
+            if self._columns and self._columns[0] in why:
+                self._cells[question.category, *(str(why[key]) for key in self._columns)] += 1
+            if lacking := why.get("lacks"):
+                self._lacking[str(lacking)] += 1
+        if parts and self.metric.group:
             self._counted.update(self.metric.counted(score))
             for name, value in self.metric.apart(score).items():
                 self._part(name).add(question, Score(metric=name, value=value))

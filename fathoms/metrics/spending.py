@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from fathoms.metrics.metric import Direction, Facts, Metric, Need, Pooling
+from fathoms.metrics.metric import Direction, Facts, Metric, Need, Pooling, shared_score
 from fathoms.types import Reply, Score
 
 
@@ -27,10 +27,11 @@ class Spending(Metric):
         """Return what the answer took; `None` for a cached answer, or if the server did not say."""
         reply = facts.record.answer
         if reply is None or reply.cached:
-            return Score(metric=self.name, value=None, why={"lacks": "an answer that is not from the cache"})
+            return shared_score(self.name, None, lacks="an answer that is not from the cache")
         found = self.value(reply)
-        why: dict[str, object] = {"lacks": f"a known number of {self.unit}"} if found is None else {}
-        return Score(metric=self.name, value=found, why=why)
+        if found is None:
+            return shared_score(self.name, None, lacks=f"a known number of {self.unit}")
+        return Score(metric=self.name, value=found)
 
 
 class Latency(Spending):

@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from fathoms.metrics.metric import Direction, Facts, Metric, Need, Pooling
+from fathoms.metrics.metric import Direction, Facts, Metric, Need, Pooling, shared_score
 from fathoms.types import Record, Score
 
 
@@ -57,14 +57,14 @@ class Truthfulness(Metric):
         if not self._applies(facts.record) or (question.answerable and scores.correctness is None):
             return Score(metric=self.name, value=None, n=0, why={"lacks": "gold phrases"})
         if label is None and facts.record.answer is not None:
-            return Score(metric=self.name, value=None, n=0, why={"lacks": "a verdict on abstention"})
+            return shared_score(self.name, None, 0, lacks="a verdict on abstention")
         if label == "statement":
             right = (scores.correctness or 0.0) if question.answerable else 0.0
             value = right - self.penalty * (1 - right)
         else:
             value = float(label == "abstention" and not question.answerable)
         kind = "answerable" if question.answerable else "unanswerable"
-        return Score(metric=self.name, value=value, why={"answer": label, "question": kind})
+        return shared_score(self.name, value, answer=label, question=kind)
 
 
 class Decision(Metric):
@@ -86,9 +86,9 @@ class AnsweredUnanswerable(Decision):
     def score(self, facts: Facts) -> Score:
         """Return 1 or 0, `None` for an answerable question."""
         if facts.record.question.answerable:
-            return Score(metric=self.name, value=None, why={"lacks": "an unanswerable question"})
+            return shared_score(self.name, None, lacks="an unanswerable question")
         abstained = facts.scores.abstained
-        return Score(metric=self.name, value=None if abstained is None else int(not abstained))
+        return shared_score(self.name, None if abstained is None else int(not abstained))
 
 
 class AbstainedAnswerable(Decision):
@@ -103,9 +103,9 @@ class AbstainedAnswerable(Decision):
     def score(self, facts: Facts) -> Score:
         """Return 1 or 0, `None` for an unanswerable question."""
         if not facts.record.question.answerable:
-            return Score(metric=self.name, value=None, why={"lacks": "an answerable question"})
+            return shared_score(self.name, None, lacks="an answerable question")
         abstained = facts.scores.abstained
-        return Score(metric=self.name, value=None if abstained is None else int(abstained))
+        return shared_score(self.name, None if abstained is None else int(abstained))
 
 
 class AbstentionF1(Decision):
@@ -126,7 +126,7 @@ class AbstentionF1(Decision):
         """Return a score without a value; its parts are the counts."""
         abstained, answerable = facts.scores.abstained, facts.record.question.answerable
         if abstained is None:
-            return Score(metric=self.name, value=None, why={"lacks": "a statement or an abstention"})
+            return shared_score(self.name, None, lacks="a statement or an abstention")
         parts = {
             "tp": int(abstained and not answerable),
             "fp": int(abstained and answerable),

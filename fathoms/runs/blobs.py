@@ -9,7 +9,7 @@ import os
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,8 @@ from fathoms.runs.folder import LARGEST_FILE, LARGEST_TEXT, TooLongError, inflat
 _LONG = 400
 _Known = Sequence[tuple[str, Sequence[Any]]]
 """Texts that others may contain, in the order in which to look for them, each with its stored pieces."""
-_NESTED = (dict, list)  # `dict | list` would be made anew at each use
+_NESTED = (dict, list)
+"""The types of nested JSON; `dict | list` would be made anew at each use."""
 _NAME = re.compile(r"[0-9a-f]{64}")
 
 
@@ -151,17 +152,24 @@ class Blobs:
                     break
         return [self.externalise(piece) for piece in pieces]
 
-    def internalise(self, value: Any) -> Any:
-        """Reverse both, in place. Raises StoreError, also where the texts together are too long, since one
-        small blob can be named any number of times."""
-        return self._internalise(value, [LARGEST_FILE]) if isinstance(value, dict | list) else value
+    def internalise(self, value: Any, keys: Collection[str] | None = None) -> Any:
+        """Reverse both, in place; with `keys`, only in these values of an object. Raises StoreError, also
+        where the texts together are too long, since one small blob can be named any number of times."""
+        left = [LARGEST_FILE]
+        if keys is None:
+            return self._internalise(value, left) if isinstance(value, _NESTED) else value
+        for key in keys:
+            if isinstance(item := value.get(key), _NESTED):
+                value[key] = self._internalise(item, left)
+        return value
 
     def _internalise(self, value: dict[str, Any] | list[Any], left: list[int]) -> Any:
-        if isinstance(value, list):
+        if type(value) is list:
             for index, item in enumerate(value):
-                if isinstance(item, _NESTED):
+                if type(item) in _NESTED:
                     value[index] = self._internalise(item, left)
             return value
+        assert isinstance(value, dict)
         if len(value) == 1:
             if isinstance(joined := value.get("joined"), list):
                 pieces = self._internalise(joined, left)
@@ -176,6 +184,6 @@ class Blobs:
                 return text
         for key, item in value.items():
             # the free values of a question are never in blobs, and may have a key `blob` of their own
-            if isinstance(item, _NESTED) and key != "metadata":
+            if type(item) in _NESTED and key != "metadata":
                 value[key] = self._internalise(item, left)
         return value

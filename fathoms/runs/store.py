@@ -376,7 +376,11 @@ class Run:
                     data.pop(name, None)
                 if prompt := data.get("prompt"):
                     data["prompt"] = _without_texts(prompt)
-            return Record.model_validate(self._blobs.internalise(data))
+            data = self._blobs.internalise(data, _CONTEXT)
+            try:
+                return Record.model_validate(data)
+            except ValidationError:  # one of an earlier version, in which any long text may be in a blob
+                return Record.model_validate(self._blobs.internalise(data))
         except (StoreError, ValidationError, AttributeError, TypeError, ValueError, RecursionError):
             rest = {key: value for key, value in data.items() if key not in _CONTEXT}
             return Record.model_validate({**self._blobs.internalise(rest), "hits": None, "prompt": None})

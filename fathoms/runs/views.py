@@ -20,6 +20,7 @@ from fathoms.types import (
     Failure,
     Hit,
     PageBox,
+    Prompt,
     Question,
     Record,
     Reply,
@@ -30,6 +31,10 @@ Number = (
     int | float
 )  # unlike `float` alone, this keeps 1 apart from 1.0, and reports print it as it was stored
 Json = dict[str, Any]
+
+
+_PROMPT = [name for name, field in Prompt.model_fields.items() if name != "context" and not field.exclude]
+"""What is shown of a prompt whose context is a part of its message."""
 
 
 class AttachedFile(StoredValue):
@@ -247,7 +252,7 @@ def view_of(record: Record, scores: Mapping[str, Any], metrics: Mapping[str, Any
         ]
     if record.prompt and any(record.prompt.context in message.text for message in record.prompt.messages):
         # it is a part of the message
-        whole["prompt"] = record.prompt.model_dump(mode="json", exclude={"context"})
+        whole["prompt"] = {name: getattr(record.prompt, name) for name in _PROMPT}
     first = {key: whole.pop(key) for key in ("repeat", "answer", "error")}
     return {**first, "scores": scores, "metrics": metrics, **whole}
 

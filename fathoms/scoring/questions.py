@@ -134,7 +134,7 @@ class QuestionScorer:
         found: dict[str, dict[str, Any]] = {}
         for name, pool in self.pools.items():
             if not pool.metric.in_profile:
-                score = pool.metric.of(facts)
+                score = facts.ranked.get(name) or pool.metric.of(facts)
                 if pool.metric.group and (gold := score.why.get("lacks")) in GOLD.values():
                     pool.leave_out(str(gold))  # nothing was to be found: no metric of its own says so here
                     continue
@@ -142,7 +142,10 @@ class QuestionScorer:
                 found[name] = {"value": score.value}
                 if score.n != 1:
                     found[name]["n"] = score.n
-                found[name] |= {key: part for key in ("parts", "why") if (part := getattr(score, key))}
+                if score.parts:
+                    found[name]["parts"] = score.parts
+                if score.why:
+                    found[name]["why"] = score.why
                 if (ratio := pool.metric.ratio(score)) is not None:
                     found[name]["ratio"] = list(ratio)
         return found
