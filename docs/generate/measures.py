@@ -27,6 +27,7 @@ METRICS = (
     ("Claims: verdicts that are missing", "metrics.claims.truth", ()),
     ("Claims: RAGChecker", "metrics.claims.ragchecker", ()),
     ("Claims: MM-RAGChecker", "metrics.claims.mm_ragchecker", ()),
+    ("Claims and citations: ALCE", "metrics.claims.alce", ()),
     ("Recall in the documents as parsed", "metrics.ingestion", ("gold_text_recall",)),
     ("Categories and runs", "metrics.aggregate", ("summarise", "_abstention_rates")),
     ("Intervals of a run", "metrics.intervals", ()),

@@ -16,6 +16,7 @@ from fathoms.metrics import gold_pages, honesty, spending
 from fathoms.metrics import profile_metrics as profile
 from fathoms.metrics.answer_length import AnswerLength
 from fathoms.metrics.claims import mirage
+from fathoms.metrics.claims.alce import ALCE
 from fathoms.metrics.claims.mm_ragchecker import MM_RAGCHECKER
 from fathoms.metrics.claims.ragchecker import RAGCHECKER
 from fathoms.metrics.claims.sources import ExtrinsicHallucination, IntrinsicHallucination
@@ -77,6 +78,7 @@ METRICS: tuple[type[Metric], ...] = (
     CorrectnessJudged,
     *RAGCHECKER,
     *MM_RAGCHECKER,
+    *ALCE,
     IntrinsicHallucination,
     ExtrinsicHallucination,
     AnswerLength,
@@ -118,6 +120,8 @@ SETS: dict[str, tuple[str, ...]] = {
     "ragchecker-released": tuple(f"{kind}{RELEASED}" for kind in _kinds(RAGCHECKER)),
     "mirage-quick": mirage.QUICK,
     "mirage-full": mirage.FULL,
+    "alce": _kinds(ALCE),
+    "alce-released": tuple(f"{kind}{RELEASED}" for kind in _kinds(ALCE)),
     "text": ("exact-match", "token-f1", "bleu", "rouge-1", "rouge-2", "rouge-l"),
 }
 """Sets of metrics by name. `fathoms` is computed for every run, and `retrieval` where it applies."""

@@ -115,6 +115,7 @@ def test_following_claims_works(tmp_path: Path) -> None:
     ran, released, imported = walk(DOCS / "claims.md", tmp_path)
     assert "(15 questions, 0 failed)" in ran
     assert "ragchecker.precision ↑" in ran
+    assert "alce.citation-recall ↑" in ran
     assert "extrinsic-hallucination ↓" in ran
     assert "ragchecker.precision-released ↑" in released
     assert "ragchecker.precision ↑           0.50" in imported

@@ -1,0 +1,156 @@
+"""ALCE's metrics on hand-worked answers: uncited, unknown, duplicate and redundant citations."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+import pytest
+
+from fathoms.metrics.claims.alce import CitationMetric
+from fathoms.metrics.claims.cited_sentences import cited_sentences
+from fathoms.metrics.metric import Facts
+from fathoms.metrics.registry import named
+from fathoms.metrics.score_records import RecordScore
+from fathoms.runs.citations import parse_citations
+from fathoms.types import Chunk, Citation, Hit, Judgement, Question, Record, Reply, Score, Verdict
+
+QUESTION = Question(id="q", text="Why?", category="A", reference="G.", reference_claims=("G", "H"))
+Pair = tuple[str, str]
+# The tower needs hits 1 and 2 together, for the lift hit 3 is enough, and nothing entails the colour.
+ANSWER = (
+    "The tower is old [1][2]. It has a lift [2, 3]. It is red.[1] It is tall. It is big [9]. It is red.[1]"
+)
+PICTURE = Path(__file__)  # scoring only looks whether the file is there
+ENTAILED = {
+    ("The tower is old.", "one\ntwo"),
+    ("It has a lift.", "two\nthree"),
+    ("It has a lift.", "three"),
+    ("G", ANSWER),
+}
+
+
+def record(answer: str, pictures: Collection[int] = ()) -> Record:
+    hits = []
+    for rank, text in enumerate(("one", "two", "three", "four"), start=1):
+        kind = {"modality": "image", "image": PICTURE} if rank in pictures else {"text": text}
+        chunk = Chunk.model_validate({"id": text, "document": "a.pdf", "pages": (rank,), **kind})
+        hits.append(Hit(chunk=chunk, score=1.0, rank=rank))
+    citations = parse_citations(answer, hits)
+    return Record(question=QUESTION, answer=Reply(text=answer), hits=tuple(hits), citations=citations)
+
+
+def judged(
+    one: Record, entailed: Collection[Pair] = (), changed: Mapping[Pair, str | None] | None = None
+) -> dict[Judgement, Verdict]:
+    """The verdicts that the metrics ask for, round by round, a few of them changed or (`None`) missing."""
+    verdicts: dict[Judgement, Verdict] = {}
+
+    def ask(asked: Judgement) -> None:
+        pair = asked.claim, asked.premise or str(asked.image)
+        if label := (changed or {}).get(pair, "supported" if pair in entailed else "unsupported"):
+            verdicts[asked] = Verdict(claim=asked.claim, premise=asked.premise, label=label)
+
+    for metric in named(["alce"]):
+        for asked in metric.judgements(one, {}):  # type: ignore[attr-defined]
+            ask(asked)
+        for _ in range(2 if isinstance(metric, CitationMetric) else 0):
+            for asked in metric.further(one, {}, verdicts):  # type: ignore[attr-defined]
+                ask(asked)
+    return verdicts
+
+
+def scores(
+    answer: str,
+    entailed: Collection[Pair] = ENTAILED,
+    changed: Mapping[Pair, str | None] | None = None,
+    which: str = "alce",
+    *,
+    abstained: bool = False,
+) -> dict[str, Score]:
+    one = record(answer)
+    of = Facts(one, RecordScore(abstained=abstained), verdicts=judged(one, entailed, changed))
+    return {
+        metric.name.removeprefix("alce.").removesuffix("-released"): metric.of(of)
+        for metric in named([which])
+    }
+
+
+@pytest.mark.parametrize("which", ["alce", "alce-released"])
+def test_all_four_by_hand(which: str) -> None:
+    found = scores(ANSWER, which=which)
+    # of six sentences, the first two; of six citations, both of the first sentence and one of the second, as
+    # hit 2 does not entail it and hit 3 does without it; the citation of hit 9 is left out
+    values = {name: score.value for name, score in found.items()}
+    precision, recall = 3 / 6, 2 / 6
+    assert values == pytest.approx(
+        {
+            "claim-recall": 1 / 2,
+            "citation-recall": recall,
+            "citation-precision": precision,
+            "citation-f1": 2 * precision * recall / (precision + recall),
+        }
+    )
+    assert found["citation-recall"].parts["sentences"] == 6
+    assert found["citation-precision"].parts["citations"] == 6
+
+
+def test_sentences_have_the_citations_that_follow_their_full_stop_and_three_sources_at_most() -> None:
+    one = record("Cf. Fig. 2 is old.[2] [2] It is red [1][2][3][4]!\n[4]\nIt is tall.")
+    found = [
+        (sentence.claim.text, [source.place for source in sentence.sources])
+        for sentence in cited_sentences(one, 3)
+    ]
+    assert found == [
+        ("Cf. Fig. 2 is old.", ["hit 2"]),
+        ("It is red!", ["hit 1", "hit 2", "hit 3"]),
+        ("It is tall.", []),
+    ]
+
+
+def test_citations_are_asked_about_only_where_all_sources_together_entail_the_sentence() -> None:
+    of = record("It is red [1][2][3].")
+    claim = "It is red."
+    joint, others = "one\ntwo\nthree", ["two\nthree", "one\ntwo"]
+    asked = judged(of)
+    assert [one.premise for one in asked if one.claim == claim] == [joint]
+    asked = judged(of, {(claim, joint), (claim, "two")})
+    assert [one.premise for one in asked if one.claim == claim] == [joint, "one", "two", "three", *others]
+
+
+def test_what_was_not_judged_is_counted_and_left_out() -> None:
+    of = {("The tower is old.", "one\ntwo"): None, ("It has a lift.", "two"): "unparsed"}
+    found = scores(ANSWER, changed=of)
+    recall, precision = found["citation-recall"], found["citation-precision"]
+    assert (recall.value, recall.n, recall.parts["unjudged"]) == (1 / 5, 5, 1)
+    assert (recall.parts["lowest"], recall.parts["highest"]) == (1 / 6, 2 / 6)
+    assert (precision.value, precision.n, precision.parts["unjudged"]) == (1 / 3, 3, 3)
+    released = scores(ANSWER, changed=of, which="alce-released")
+    assert [released[name].value for name in ("citation-recall", "citation-precision")] == [1 / 6, 1 / 6]
+
+
+def test_an_answer_without_citations_has_recall_0_and_no_precision() -> None:
+    found, released = (scores("It is red.", which=which) for which in ("alce", "alce-released"))
+    names = ("citation-recall", "citation-precision", "citation-f1")
+    assert [found[name].value for name in names] == [0.0, None, None]
+    assert [released[name].value for name in names] == [0.0, 0.0, 0.0]
+    for none in (scores("It is red.", abstained=True), scores("[1]")):
+        assert [none[name].value for name in names] == [None] * 3
+
+
+def test_texts_and_pictures_are_not_judged_together() -> None:
+    claim = "It is red."
+    one = record("It is red [1][2].", pictures=[2])
+    recall, precision, _ = named(["alce"])[1:]
+    for entailed, value in ({(claim, str(PICTURE))}, 1.0), (set[Pair](), None):
+        of = Facts(one, RecordScore(), verdicts=judged(one, entailed))
+        assert recall.of(of).value == value
+    of = Facts(one, RecordScore(), verdicts=judged(one, {(claim, str(PICTURE))}))
+    assert (precision.of(of).value, precision.of(of).parts["unjudged"]) == (1 / 2, 0)
+
+
+def test_citations_that_stand_beside_an_answer_belong_to_no_sentence() -> None:
+    beside = record("It is red.").model_copy(update={"citations": (Citation(document="a.pdf", ranks=(1,)),)})
+    assert named(["alce"])[1].of(Facts(beside, RecordScore())).why == {
+        "lacks": "citations that are written in the answer"
+    }
