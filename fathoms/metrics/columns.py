@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from array import array
+from base64 import b64decode, b64encode
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -90,6 +92,24 @@ def averaged(asked: Asked, numbers: ArrayLike, values: Sequence[float | None] | 
     means = np.where(times > 0, sums / np.maximum(times, 1), np.nan)
     category, documents = np.array(asked.category_numbers), np.array(asked.set_numbers)
     return Column(means, category[questions], documents[questions], list(asked.categories), asked.sets)
+
+
+def packed(column: array[Any]) -> str:
+    """Return the bytes of an array as text, which takes a tenth of the time of a list of JSON numbers; for
+    `unpacked` on the same machine."""
+    return b64encode(column.tobytes()).decode("ascii")
+
+
+def unpacked(text: str, like: array[Any]) -> array[Any]:
+    """Return the array that was packed, of the type of `like`."""
+    found = array(like.typecode)
+    found.frombytes(b64decode(text))
+    return found
+
+
+def renumbered(text: str, like: array[Any], numbers: Sequence[int]) -> array[Any]:
+    """Return an array of places in `numbers` that was packed as the array of these numbers."""
+    return array(like.typecode, map(numbers.__getitem__, unpacked(text, like)))
 
 
 def column_of(questions: Iterable[tuple[str, frozenset[str], Sequence[float | None]]]) -> Column:

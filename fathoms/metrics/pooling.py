@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from fathoms.config import fingerprint
 from fathoms.metrics.aggregate import mean
 from fathoms.metrics.asked import Asked, QuestionFacts
-from fathoms.metrics.columns import Column, averaged
+from fathoms.metrics.columns import Column, averaged, packed, renumbered, unpacked
 from fathoms.metrics.intervals import overall_intervals, plain_interval
 from fathoms.metrics.metric import JudgedMetric, Metric, Pooling
 from fathoms.runs.reading import range_of
@@ -94,12 +94,11 @@ class Pool:
         return self._parts[name]
 
     def state(self) -> dict[str, Any]:
-        """Return everything that was added to a pool of a metric without a judge, as JSON values in which
-        `None` stands for NaN; for `extend`."""
-        columns = {name: getattr(self, f"_{name}") for name in _COLUMNS}
+        """Return everything that was added to a pool of a metric without a judge, as JSON values for
+        `extend`."""
         return {
-            "numbers": self._numbers.tolist(),
-            **{name: list(map(_known, column)) for name, column in columns.items()},
+            "numbers": packed(self._numbers),
+            **{name: packed(getattr(self, f"_{name}")) for name in _COLUMNS},
             "lacking": self._lacking,
             "counted": self._counted,
             "parts": {name: part.state() for name, part in self._parts.items()},
@@ -108,9 +107,10 @@ class Pool:
 
     def extend(self, state: Mapping[str, Any], numbers: Sequence[int]) -> None:
         """Add what another process has pooled; `numbers` are those of its questions here."""
-        self._numbers.extend([numbers[number] for number in state["numbers"]])
+        self._numbers += renumbered(state["numbers"], self._numbers, numbers)
         for name in _COLUMNS:
-            getattr(self, f"_{name}").extend([_NONE if one is None else one for one in state[name]])
+            column = getattr(self, f"_{name}")
+            column.extend(unpacked(state[name], column))
         self._lacking.update(state["lacking"])
         self._counted.update(state["counted"])
         for name, part in state["parts"].items():

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fathoms.metrics.asked import Asked, AskedQuestion, AskedRecord
+from fathoms.metrics.columns import packed, renumbered, unpacked
 from fathoms.metrics.score_records import BareScores, RecordScore
 from fathoms.runs.usage import Sums
 from fathoms.types import Failure, Record, ServiceReply
@@ -99,17 +100,17 @@ class Tally:
             "counts": self.counts,
             "errors": self.errors,
             "sums": self.sums.state(),
-            "seconds": {stage: values.tolist() for stage, values in self.seconds.items()},
-            "timed": {stage: found.tolist() for stage, found in self.timed.items()},
+            "seconds": {stage: packed(values) for stage, values in self.seconds.items()},
+            "timed": {stage: packed(found) for stage, found in self.timed.items()},
             "stages": sorted(self.stages),
             "told": [(time, reply.model_dump(mode="json")) for time, reply in self.told],
-            "numbers": self._numbers.tolist(),
+            "numbers": packed(self._numbers),
             "failures": [(index, one.model_dump(mode="json")) for index, one in self._failures.items()],
             "kept": [
                 {name: score.model_dump(mode="json") for name, score in row.items()}
                 for row in self._bare.kept
             ],
-            "scores": self._scores.tolist(),
+            "scores": packed(self._scores),
         }
 
     def extend(self, state: Mapping[str, Any]) -> Sequence[int]:
@@ -120,18 +121,20 @@ class Tally:
         ]
         before = len(self)
         self._failures |= {before + index: Failure.model_validate(one) for index, one in state["failures"]}
-        self._numbers.extend([numbers[number] for number in state["numbers"]])
+        self._numbers += renumbered(state["numbers"], self._numbers, numbers)
         kept = [
             self._bare.number({name: RecordScore.model_validate(score) for name, score in row.items()})
             for row in state["kept"]
         ]
-        self._scores.extend([kept[number] for number in state["scores"]])
+        self._scores += renumbered(state["scores"], self._scores, kept)
         self.counts.update(state["counts"])
         self.errors.update(state["errors"])
         self.sums.extend(state["sums"])
         for stage, values in state["seconds"].items():
-            self.seconds.setdefault(stage, array("d")).extend(values)
-            self.timed.setdefault(stage, array("i")).extend([numbers[one] for one in state["timed"][stage]])
+            seconds = self.seconds.setdefault(stage, array("d"))
+            seconds += unpacked(values, seconds)
+            timed = self.timed.setdefault(stage, array("i"))
+            timed += renumbered(state["timed"][stage], timed, numbers)
         self.stages.update(state["stages"])
         self.told += [(time, ServiceReply.model_validate(reply)) for time, reply in state["told"]]
         return numbers

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from fathoms.metrics.asked import Asked
+from fathoms.metrics.columns import packed, renumbered, unpacked
 from fathoms.metrics.retrieval.coverage import UNKNOWN_PAGE, pages_of
 from fathoms.metrics.retrieval.gold import gold_of
 from fathoms.types import Hit, Record
@@ -70,20 +71,23 @@ class Curves:
     def state(self) -> dict[str, Any]:
         """Return everything that was collected as JSON values, for `extend`."""
         return {
-            "rows": {name: column.tolist() for name, column in self._rows.items()},
-            "found": {name: column.tolist() for name, column in self._found.items()},
+            "rows": {name: packed(column) for name, column in self._rows.items()},
+            "found": {name: packed(column) for name, column in self._found.items()},
             "tokens": self._tokens,
             "characters": self._characters,
         }
 
     def extend(self, state: Mapping[str, Any], numbers: Sequence[int]) -> None:
         """Add what another process has collected; `numbers` are those of its questions here."""
-        rows, found, before = state["rows"], state["found"], len(self._rows["question"])
-        rows = {**rows, "question": [numbers[number] for number in rows["question"]]}
-        found = {**found, "row": [before + number for number in found["row"]]}
-        for columns, more in ((self._rows, rows), (self._found, found)):
+        before = len(self._rows["question"])
+        for columns, more in ((self._rows, state["rows"]), (self._found, state["found"])):
             for name, column in columns.items():
-                column.extend(more[name])
+                if name == "question":
+                    column += renumbered(more[name], column, numbers)
+                elif name == "row":
+                    column.extend(before + row for row in unpacked(more[name], column))
+                else:
+                    column += unpacked(more[name], column)
         self._tokens += state["tokens"]
         self._characters += state["characters"]
 
