@@ -149,11 +149,14 @@ class Pool:
         """Return the mean of each part over the questions that have it."""
         return {name: part._pooled("questions")["overall"] for name, part in sorted(self._parts.items())}
 
+    def column(self) -> Column:
+        """Return the mean of each question over its repeats, in the order of the questions' numbers."""
+        return averaged(self._asked, self._numbers, self._values)
+
     def _pooled(self, pooling: Pooling) -> dict[str, Any]:
         """Return the figures over all questions and by category."""
         if pooling != "counts":
-            column = averaged(self._asked, self._numbers, self._values)
-            return pooled(column, pooling, self.metric.measured_in)
+            return pooled(self.column(), pooling, self.metric.measured_in)
         counts = averaged(self._asked, self._numbers, self._tops)
         ratios = self._ratios()
         overall = _ratio(ratios, self.metric.hit_weight)

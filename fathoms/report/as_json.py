@@ -75,7 +75,11 @@ def run_json(run: ScoredRun, scores: str | None = None) -> dict[str, Any]:
         "abstention_table": figures.get("abstention_table"),
         "abstention_rates": figures.get("abstention_rates"),
         **({"retrieval_only": True} if run.retrieval_only else {}),
-        **({"retrieval": found} if (found := run.summary_json.get("retrieval")) else {}),
+        **{
+            key: found
+            for key in ("retrieval", "length_against_support")
+            if (found := run.summary_json.get(key))
+        },
         "metrics": {name: metric_json(found) for name, found in run.metrics(scores).items()},
     }
 

@@ -22,6 +22,7 @@ from fathoms.judges.of_run import Judging, judge_run
 from fathoms.metrics.aggregate import summarise
 from fathoms.metrics.funnel_summary import summarise_funnels
 from fathoms.metrics.judged_abstention import JudgedAbstention
+from fathoms.metrics.length_support import length_against_support
 from fathoms.metrics.metric import JudgedMetric, Metric
 from fathoms.metrics.pooling import Pool
 from fathoms.metrics.profiles import default_profiles, headline
@@ -141,6 +142,8 @@ def score_run(
                 "judging was stopped by its budget; 'fathoms score' asks for the missing verdicts"
             )
     summary["metrics"] = _figures(pools, by, names, profile)
+    if against := length_against_support(pools):
+        summary["length_against_support"] = against
     if retrieval:
         summary["retrieval"] = retrieval
     summary["warnings"] += _too_shallow(manifest, asked)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from fathoms.stats.intervals import mean_interval
 
@@ -88,6 +88,18 @@ def rank_agreement(ours: Sequence[Sequence[float]], theirs: Sequence[Sequence[fl
             pairs=int(sides[0].size),
             undefined=defined.count(False),
         )
+
+
+def spearman(ours: ArrayLike, theirs: ArrayLike, groups: ArrayLike) -> Coefficient:
+    """Return Spearman's rank correlation of pairs, with an interval from drawing whole groups of them.
+
+    `groups` has the number of the group of each pair. Without two different values on each side there is no
+    coefficient, and with fewer than two groups no interval.
+    """
+    from scipy.stats import rankdata
+
+    numbered = np.unique(np.asarray(groups), return_inverse=True)[1]
+    return _pooled(rankdata(np.asarray(ours)), rankdata(np.asarray(theirs)), numbered)
 
 
 def _rounded(values: Sequence[float]) -> Array:
