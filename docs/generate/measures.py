@@ -28,6 +28,7 @@ METRICS = (
     ("Claims: RAGChecker", "metrics.claims.ragchecker", ()),
     ("Claims: MM-RAGChecker", "metrics.claims.mm_ragchecker", ()),
     ("Claims and citations: ALCE", "metrics.claims.alce", ()),
+    ("Claims and citations: MiRAGE", "metrics.claims.mirage", ()),
     ("Recall in the documents as parsed", "metrics.ingestion", ("gold_text_recall",)),
     ("Categories and runs", "metrics.aggregate", ("summarise", "_abstention_rates")),
     ("Intervals of a run", "metrics.intervals", ()),

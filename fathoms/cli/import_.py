@@ -184,6 +184,25 @@ def ragchecker(
     return _finish(read, file.stem, out, NO_DOCUMENTS, name=name, model=model, partial=partial)
 
 
+@app.command("mirage")
+def mirage(
+    folder: Annotated[
+        Path,
+        typer.Argument(help="A folder with the released files, which are found by name.", show_default=False),
+    ],
+    out: Out = RUNS,
+    partial: Partial = False,
+) -> int:
+    """Import the answers that MiRAGE released, one run for each system and each person who judged its claims.
+
+    The claims and people's judgements are kept as verdicts, so that the metrics `mirage.info-p-reference`,
+    `mirage.info-r` and `mirage.info-f1-reference` ask no judge.
+    """
+    from fathoms.importers import NO_DOCUMENTS, read_mirage
+
+    return _finish(list(read_mirage(folder)), "mirage", out, NO_DOCUMENTS, partial=partial)
+
+
 @app.command("promptfoo")
 def promptfoo(
     file: Annotated[

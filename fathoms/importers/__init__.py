@@ -9,6 +9,7 @@ from fathoms.importers.hits import read_hits
 from fathoms.importers.imported import Imported, released_means
 from fathoms.importers.inspect_log import read_inspect
 from fathoms.importers.keeping import keep
+from fathoms.importers.mirage import read_mirage
 from fathoms.importers.parsing import NO_DOCUMENTS, ParsedFolder, parse_folder
 from fathoms.importers.promptfoo import read_promptfoo
 from fathoms.importers.ragas import read_ragas
@@ -26,6 +27,7 @@ __all__ = [
     "read_answers",
     "read_hits",
     "read_inspect",
+    "read_mirage",
     "read_promptfoo",
     "read_ragas",
     "read_ragchecker",

@@ -27,7 +27,7 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field
 
 from fathoms.metrics.claims import premises
-from fathoms.metrics.claims.base import ClaimMetric
+from fathoms.metrics.claims.base import ReleasedMetric
 from fathoms.metrics.claims.gold_sources import Citing, Source, all_pages, gold_sources
 from fathoms.metrics.claims.matrix import Grid, Matrix
 from fathoms.metrics.claims.premises import Premise
@@ -44,22 +44,19 @@ from fathoms.types import Claim, Judgement, Record, Score, Verdict
 Verdicts = Mapping[Judgement, Verdict]
 
 
-class Mirage(ClaimMetric):
+class Mirage(ReleasedMetric):
     """Base class of MiRAGE's metrics; the figure of a run is the mean over its questions.
 
-    Without claims, a metric has no value. With `released`, it is 0, as in the release, an unreadable or
-    missing verdict is no support, and weights are not normalised.
+    Without claims, a metric has no value. With `released`, it is 0, and weights are not normalised, so that
+    a value can exceed 1.
     """
 
     source: ClassVar[str] = "MiRAGE, Martin et al. 2025"
 
-    released: bool = False
-    """Whether to count as the release does: 0 without claims, what was not judged is not supported, and
-    weights are not normalised, so that a value can exceed 1. The metric is then called `NAME-released`."""
     weights: Path | None = None
     """A YAML or JSON file with the weights of `claims` by their texts and of `sources` by their places
-    (`a.pdf`, `a.pdf, page 4`); what it does not name has the weight 1. Weights are normalised to mean 1. The
-    metric is then called `NAME-weighted`."""
+    (`a.pdf`, `a.pdf, page 4`); what it does not name has the weight 1. Weights are normalised to mean 1,
+    except with `released`. The metric is then called `NAME-weighted`."""
 
     @property
     def name(self) -> str:
@@ -67,7 +64,7 @@ class Mirage(ClaimMetric):
         return "-".join([super().name, *self._marks()])
 
     def _marks(self) -> list[str]:
-        return [*(["weighted"] if self.weights else []), *(["released"] if self.released else [])]
+        return ["weighted"] if self.weights else []
 
     @property
     def measured_in(self) -> str:
