@@ -7,10 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from fathoms.judges.llm import LLMJudge
+from fathoms.judges.of_run import Judging
 from fathoms.metrics.metric import Facts, JudgedMetric
 from fathoms.metrics.registry import named
 from fathoms.metrics.score_records import RecordScore
+from fathoms.runs.store import Run
+from fathoms.scoring import score_run
 from fathoms.types import Chunk, Claim, Hit, Judgement, Question, Record, Reply, Score, Verdict
+from tests.support.fault_server.server import ScriptedServer
 
 ANSWER, GOLD = "The answer.", "The gold answer."
 QUESTION = Question(id="q", text="Why?", category="A", reference=GOLD, reference_claims=("G", "H", "I", "J"))
@@ -137,3 +142,27 @@ def test_more_items_are_another_metric(tmp_path: Path) -> None:
     four = named(["mm-ragchecker"])[1].model_copy(update={"most_texts": 4})
     assert four.name == "mm-ragchecker.faithfulness-3-4"
     assert four.of(of).parts["unjudged"] == 4  # D, E, E and K have no verdict by the fourth text
+
+
+def test_all_metrics_share_the_calls_and_pictures_are_sent(tmp_path: Path) -> None:
+    (tmp_path / "i1.png").write_bytes(b"a picture")
+    chunks = (
+        Chunk(id="i1", document="a.pdf", pages=(1,), modality="image", image=tmp_path / "i1.png"),
+        Chunk(id="t1", document="a.pdf", pages=(2,), text="t1"),
+    )
+    hits = tuple(Hit(chunk=chunk, score=1.0, rank=rank) for rank, chunk in enumerate(chunks, start=1))
+    question = Question(id="q", text="Why?", category="A", reference=GOLD, reference_claims=("G",))
+    run = Run.create(tmp_path / "runs", "seen", "0" * 8, {"name": "seen", "folder": "."})
+    run.append([Record(question=question, answer=Reply(text=ANSWER), hits=hits)])
+    with ScriptedServer(default="entailment").running() as server:
+        model = {"kind": "openai-compatible", "base_url": f"{server.address}/v1", "model": "scripted"}
+        judge = LLMJudge.model_validate({"model": model, "claims": "sentences", "labels": "three-way"})
+        summary = score_run(run, metrics=named(["mm-ragchecker"]), judging=Judging(judge))
+        # the claim of the answer by the picture, the text and the gold answer; the gold claim by the answer
+        assert server.requests == 4
+        score_run(run, metrics=named(["mm-ragchecker", "ragchecker.precision"]), judging=Judging(judge))
+        assert server.requests == 4
+    values = {name: summary["metrics"][f"mm-ragchecker.{name}"]["overall"]["value"] for name in BY_HAND}
+    ones = {name for name, value in values.items() if value == 1}
+    assert ones == {"faithfulness", "claim-recall", "context-precision", "vis-hit@k", "cma"}
+    assert values["v-hr-gold"] is values["d-hr-gold"] is None  # no claim is wrong
