@@ -756,7 +756,7 @@ class Claim(StoredValue):
     sentence: int | None = None
 
 
-Rubric = Literal["support", "grade", "correct", "abstention"]
+Rubric = Literal["support", "grade", "correct", "abstention", "relevant"]
 """What a judge is asked for: whether the premise supports the claim; or, where the claim is an answer and the
 premise the gold answer, for a grade from 0 to 10, or for whether the answer is correct; or, where the claim
 is an answer and the context its question, for its kind: statement, abstention, hedged or refusal."""

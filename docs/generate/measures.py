@@ -29,6 +29,7 @@ METRICS = (
     ("Claims: MM-RAGChecker", "metrics.claims.mm_ragchecker", ()),
     ("Claims and citations: ALCE", "metrics.claims.alce", ()),
     ("Claims and citations: MiRAGE", "metrics.claims.mirage", ()),
+    ("Claims and contexts: RAGAS", "metrics.claims.ragas", ("average_precision",)),
     ("Recall in the documents as parsed", "metrics.ingestion", ("gold_text_recall",)),
     ("Categories and runs", "metrics.aggregate", ("summarise", "_abstention_rates")),
     ("Intervals of a run", "metrics.intervals", ()),

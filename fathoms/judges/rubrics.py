@@ -1,8 +1,8 @@
-"""What judges are asked besides whether a source supports a claim: whether an answer is correct, and whether
-it abstains.
+"""What judges are asked besides whether a source supports a claim: whether an answer is correct, whether it
+abstains, and whether a sentence of a source is relevant.
 
-For these, the claim of a judgement is the answer, its premise the gold answer (empty for abstention), and its
-context the question.
+The claim of a judgement is then the answer, its premise the gold answer (empty for abstention), and its
+context the question. For relevance, the claim is the sentence and the premise the source.
 """
 
 from __future__ import annotations
@@ -50,6 +50,17 @@ Answer, with its sentences numbered:
 
 Which sentence decides, and what kind of answer is it? Reply with JSON:
 {"sentence": NUMBER, "label": LABEL}""",
+    "relevant": """\
+You check whether a sentence of a source can help to answer a question. Answer yes if it holds the answer, a
+part of it, or something that the answer needs, and no otherwise.
+
+Source:
+{premise}
+
+Question: {context}
+Sentence of the source: {claim}
+
+Can the sentence help to answer the question? Answer with one word: yes or no.""",
 }
 """Prompt templates by rubric, for language models."""
 GRADES = tuple(map(str, range(11)))
@@ -58,6 +69,7 @@ WORDS: dict[Rubric, dict[str, str]] = {
     "grade": {grade: grade for grade in GRADES},
     "correct": {"yes": "supported", "no": "unsupported"},
     "abstention": {label: label for label in KINDS},
+    "relevant": {"yes": "supported", "no": "unsupported"},
 }
 """What a language model may reply, and the label of the verdict for it."""
 ABSTENTION_FORM = Form(

@@ -20,7 +20,7 @@ class ScriptedJudge(Judge):
 
     Any other claim is supported if all of its words occur in the premise. An answer is correct, or has the
     grade 10, if all words of the gold answer occur in it. An answer to be labelled as an abstention or not is
-    a statement.
+    a statement, and a sentence of a source is not relevant.
     """
 
     neutral: ClassVar[frozenset[str]] = Judge.neutral | {"latency", "concurrency"}
@@ -61,7 +61,7 @@ class ScriptedJudge(Judge):
         if label is None and asked.rubric == "abstention":
             label = "statement"
         if label is None and asked.rubric != "support":
-            right = _all_in(asked.premise, asked.claim)
+            right = asked.rubric != "relevant" and _all_in(asked.premise, asked.claim)
             label = ("10" if right else "0") if asked.rubric == "grade" else (yes if right else no)
         if label is None:
             label = yes if _all_in(asked.claim, asked.premise) else no

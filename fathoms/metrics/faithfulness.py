@@ -12,18 +12,12 @@ from fathoms.metrics.metric import Facts, JudgedMetric, Need
 from fathoms.types import Claim, Judgement, Record, Score, Verdict
 
 
-class Faithfulness(JudgedMetric):
-    """The share of the claims of an answer that the context in the prompt supports (RAGAS, Es et al. 2024).
-
-    The context is the packed text of the prompt, or the retrieved texts where the prompt is not known.
-    Retrieved pictures are judged one by one: a claim is supported if the text or any picture supports it. An
-    answer without a claim, such as an abstention, has no faithfulness; the library ragas gives NaN for it.
-    """
+class OfContext(JudgedMetric):
+    """Base class of faithfulness under its names: the share of the claims of an answer that the context in
+    the prompt supports."""
 
     source: ClassVar[str] = "RAGAS, Es et al. 2024"
     needs: ClassVar[tuple[Need, ...]] = ("answer", "hits")
-
-    kind: Literal["faithfulness"] = "faithfulness"
 
     def lacks(self, record: Record) -> str | None:
         """Return what the record lacks; attached files are no context that a judge can read."""
@@ -69,6 +63,17 @@ class Faithfulness(JudgedMetric):
                 why = {"why": f"{failures[0].kind}: {failures[0].message}"} if failures else {}
                 listed.append({"claim": claim.text, "label": "failed", "p": None, **why})
         return share_of(self.name, supports, {"verdicts": listed} if listed else {"claims": "none"})
+
+
+class Faithfulness(OfContext):
+    """The share of the claims of an answer that the context in the prompt supports (RAGAS, Es et al. 2024).
+
+    The context is the packed text of the prompt, or the retrieved texts where the prompt is not known.
+    Retrieved pictures are judged one by one: a claim is supported if the text or any picture supports it. An
+    answer without a claim, such as an abstention, has no faithfulness; the library ragas gives NaN for it.
+    """
+
+    kind: Literal["faithfulness"] = "faithfulness"
 
 
 def _text(record: Record) -> str:

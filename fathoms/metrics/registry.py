@@ -18,6 +18,7 @@ from fathoms.metrics.answer_length import AnswerLength
 from fathoms.metrics.claims import mirage
 from fathoms.metrics.claims.alce import ALCE
 from fathoms.metrics.claims.mm_ragchecker import MM_RAGCHECKER
+from fathoms.metrics.claims.ragas import RAGAS
 from fathoms.metrics.claims.ragchecker import RAGCHECKER
 from fathoms.metrics.claims.sources import ExtrinsicHallucination, IntrinsicHallucination
 from fathoms.metrics.correctness_judged import CorrectnessJudged
@@ -79,6 +80,7 @@ METRICS: tuple[type[Metric], ...] = (
     *RAGCHECKER,
     *MM_RAGCHECKER,
     *ALCE,
+    *RAGAS,
     IntrinsicHallucination,
     ExtrinsicHallucination,
     AnswerLength,
@@ -122,6 +124,7 @@ SETS: dict[str, tuple[str, ...]] = {
     "mirage-full": mirage.FULL,
     "alce": _kinds(ALCE),
     "alce-released": tuple(f"{kind}{RELEASED}" for kind in _kinds(ALCE)),
+    "ragas": _kinds(RAGAS),
     "text": ("exact-match", "token-f1", "bleu", "rouge-1", "rouge-2", "rouge-l"),
 }
 """Sets of metrics by name. `fathoms` is computed for every run, and `retrieval` where it applies."""

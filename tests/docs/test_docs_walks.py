@@ -116,6 +116,7 @@ def test_following_claims_works(tmp_path: Path) -> None:
     assert "(15 questions, 0 failed)" in ran
     assert "ragchecker.precision ↑" in ran
     assert "alce.citation-recall ↑" in ran
+    assert "ragas.context-relevance ↑" in ran
     assert "extrinsic-hallucination ↓" in ran
     assert "ragchecker.precision-released ↑" in released
     assert "ragchecker.precision ↑           0.50" in imported
