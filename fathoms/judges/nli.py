@@ -25,8 +25,8 @@ class NLIJudge(HubModel, Judge):
     Face hub or a folder. It runs on this machine, without a server or a key.
 
     `p` of a verdict is the softmax probability of entailment. Where premise and claim together are longer
-    than `max_tokens`, the longer of them is cut. The default model was never loaded by the tests of fathoms,
-    which use small random weights.
+    than `max_tokens`, the longer of them is cut, and the verdict says so. The default model was never loaded
+    by the tests of fathoms, which use small random weights.
     """
 
     neutral: ClassVar[frozenset[str]] = HubModel.neutral | Judge.neutral
@@ -60,7 +60,7 @@ class NLIJudge(HubModel, Judge):
     ) -> list[Verdict | Failure]:
         """Classify the pairs of premise and claim, in a thread."""
         started = time.perf_counter()
-        rows = await asyncio.to_thread(self._probabilities, asked)
+        rows, cut = await asyncio.to_thread(self._probabilities, asked)
         seconds = round((time.perf_counter() - started) / len(asked), 4)
         return [
             Verdict(
@@ -69,18 +69,22 @@ class NLIJudge(HubModel, Judge):
                 context=judgement.context or None,
                 label=_LABELS[max(range(3), key=row.__getitem__)],
                 p=row[0],
+                why=f"premise and claim were cut to {self.max_tokens} tokens" if is_cut else None,
                 cost=0.0,
                 seconds=seconds,
             )
-            for judgement, row in zip(asked, rows, strict=True)
+            for judgement, row, is_cut in zip(asked, rows, cut, strict=True)
         ]
 
-    def _probabilities(self, asked: Sequence[Judgement]) -> list[list[float]]:
-        """Return the probabilities of entailment, neutral and contradiction for each judgement."""
+    def _probabilities(self, asked: Sequence[Judgement]) -> tuple[list[list[float]], list[bool]]:
+        """Return the probabilities of entailment, neutral and contradiction for each judgement, and whether
+        each was cut."""
         model, order = self._model()
         pairs = [(judgement.premise, judgement.claim) for judgement in asked]
         found = model.predict(pairs, apply_softmax=True, batch_size=self.batch_size, show_progress_bar=False)
-        return [[float(row[column]) for column in order] for row in found]
+        tokens = model.tokenizer(pairs, truncation=False, verbose=False)["input_ids"]
+        cut = [len(ids) > self.max_tokens for ids in tokens]
+        return [[float(row[column]) for column in order] for row in found], cut
 
 
 @lru_cache(maxsize=2)

@@ -84,6 +84,15 @@ def test_the_probability_of_a_cross_encoder_is_that_of_entailment(classifier: Pa
         assert verdict.label == ["contradiction", "entailment", "neutral"][int(row.argmax())]
 
 
+def test_a_cross_encoder_says_which_of_its_verdicts_rest_on_a_part_of_the_premise(classifier: Path) -> None:
+    asked = [Judgement(claim="It is tall.", premise=words) for words in ("tall " * 8, "tall " * 30)]
+    found = asyncio.run(NLIJudge(model=str(classifier), device="cpu", max_tokens=20).judge(asked, Caller()))
+    assert [verdict.why for verdict in found if isinstance(verdict, Verdict)] == [
+        None,
+        "premise and claim were cut to 20 tokens",
+    ]
+
+
 def test_a_model_without_the_three_labels_is_refused(classifier: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     shutil.copytree(classifier, other)

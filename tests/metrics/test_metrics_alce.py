@@ -91,8 +91,8 @@ def test_all_four_by_hand(which: str) -> None:
             "citation-f1": 2 * precision * recall / (precision + recall),
         }
     )
-    assert found["citation-recall"].parts["sentences"] == 6
-    assert found["citation-precision"].parts["citations"] == 6
+    assert found["citation-recall"].parts["items"] == 6
+    assert found["citation-precision"].parts["items"] == 6
 
 
 def test_sentences_have_the_citations_that_follow_their_full_stop_and_three_sources_at_most() -> None:

@@ -59,7 +59,7 @@ def scores(
 def test_all_by_hand() -> None:
     found = scores()
     assert {name: score.value for name, score in found.items()} == pytest.approx(BY_HAND)
-    assert found["context-relevance"].parts["sentences"] == 5
+    assert found["context-relevance"].parts["items"] == 5
 
 
 def test_faithfulness_asks_for_nothing_that_the_other_one_has_asked() -> None:

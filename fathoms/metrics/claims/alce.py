@@ -5,8 +5,8 @@ NLTK, and the first three sources of each count. As in ALCE, a sentence is judge
 together, and a citation is needed if the sentence does not follow from the other sources. A citation after a
 full stop belongs to the sentence before; ALCE's code gives it to the next one.
 
-Joint premises that are longer than the context window of a judge of `kind: llm` are cut to the longest
-beginning that fits, as all premises, and the verdict says so under `why`.
+Joint premises that are longer than what the judge reads are cut to the longest beginning that fits, as all
+premises, and the verdict says so under `why`.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ class CitationRecall(CitationMetric):
             {"claim": sentence.claim.text, **_shown(sentence, truth, facts.verdicts)}
             for sentence, truth in zip(found, truths, strict=True)
         ]
-        return share_of(self.name, truths, {"verdicts": listed}, items="sentences")
+        return share_of(self.name, truths, {"verdicts": listed}, items="items")
 
 
 class CitationPrecision(CitationMetric):
@@ -166,7 +166,7 @@ class CitationPrecision(CitationMetric):
         """Return the share of citations."""
         truths = self.precise(facts, found)
         why = {} if truths else {"lacks": "sentences that only cite what was retrieved"}
-        return share_of(self.name, truths, dict(why), items="citations")
+        return share_of(self.name, truths, dict(why), items="items")
 
 
 class CitationF1(CitationMetric):

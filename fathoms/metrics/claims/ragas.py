@@ -83,7 +83,7 @@ class ContextPrecision(_OfRetrieval):
             value=average_precision(known) if known else None,
             n=len(known),
             parts={
-                "contexts": len(useful),
+                "items": len(useful),
                 "supported": sum(known),
                 "unjudged": len(useful) - len(known),
                 "lowest": lowest,
@@ -148,7 +148,7 @@ class ContextRelevance(JudgedMetric):
         if not asked:
             return Score(metric=self.name, value=None, n=0, why={"lacks": "retrieved texts"})
         verdicts = [facts.verdicts.get(one) for one in asked]
-        return share_of(self.name, [one.supports if one else None for one in verdicts], items="sentences")
+        return share_of(self.name, [one.supports if one else None for one in verdicts], items="items")
 
 
 def average_precision(useful: Sequence[bool]) -> float:
