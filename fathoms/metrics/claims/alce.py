@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, Literal
 
-from fathoms.metrics.claims.base import ReleasedMetric
+from fathoms.metrics.claims.base import ReleasedMetric, of_one_record
 from fathoms.metrics.claims.cited_sentences import CitedSentence, cited_sentences
 from fathoms.metrics.claims.matrix import Grid, Matrix
 from fathoms.metrics.claims.premises import Premise
@@ -29,6 +29,12 @@ MOST_SOURCES = 3
 """How many sources of a sentence count, as in ALCE."""
 _ALCE = "ALCE, Gao et al. 2023"
 _Verdicts = Mapping[Judgement, Verdict]
+
+
+@of_one_record
+def sourced(record: Record, claims: ClaimsOf) -> tuple[CitedSentence, ...]:
+    """The sentences of the answer with the sources that count."""
+    return cited_sentences(record, MOST_SOURCES)
 
 
 class ClaimRecall(ReleasedMetric):
@@ -85,7 +91,7 @@ class CitationMetric(ReleasedMetric):
         them together."""
         return [
             asked
-            for sentence in cited_sentences(record, MOST_SOURCES)
+            for sentence in sourced(record, claims)
             if sentence.sources and not sentence.unknown
             for asked in _first(sentence)
         ]
@@ -95,7 +101,7 @@ class CitationMetric(ReleasedMetric):
         entail it, the others without it."""
         return [
             asked
-            for sentence in cited_sentences(record, MOST_SOURCES)
+            for sentence in sourced(record, claims)
             if len(sentence.sources) > 1 and _joint(sentence, verdicts)
             for at in range(len(sentence.sources))
             for asked in _of_citation(sentence, at, verdicts)
@@ -103,7 +109,7 @@ class CitationMetric(ReleasedMetric):
 
     def score(self, facts: Facts) -> Score:
         """Return the score; `None` for an answer without a sentence, such as an abstention."""
-        found = () if self.abstains(facts) else cited_sentences(facts.record, MOST_SOURCES)
+        found = () if self.abstains(facts) else sourced(facts.record, facts.claims)
         if not found:
             return Score(metric=self.name, value=0.0 if self.released else None, n=0, why={"claims": "none"})
         score = self.count(facts, found)

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
-from typing import ClassVar, Concatenate, ParamSpec, Self
+from typing import ClassVar, Concatenate, ParamSpec, Self, TypeVar
 
 from pydantic import PrivateAttr
 
@@ -16,6 +16,7 @@ from fathoms.metrics.metric import Facts, JudgedMetric, Pooling
 from fathoms.types import Document, Judgement, Record, Score
 
 P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class ClaimMetric(JudgedMetric):
@@ -105,13 +106,14 @@ class ReleasedMetric(ClaimMetric):
 
 
 def of_one_record(
-    build: Callable[Concatenate[Record, ClaimsOf, P], Grid],
-) -> Callable[Concatenate[Record, ClaimsOf, P], Grid]:
-    """Keep the last grid of a function, because several metrics ask for it, one record after the other."""
-    last: tuple[Record, ClaimsOf, object, Grid] | None = None
+    build: Callable[Concatenate[Record, ClaimsOf, P], T],
+) -> Callable[Concatenate[Record, ClaimsOf, P], T]:
+    """Keep the last result of a function, such as a grid, because several metrics ask for it, one record
+    after the other."""
+    last: tuple[Record, ClaimsOf, object, T] | None = None
 
     @wraps(build)
-    def found(record: Record, claims: ClaimsOf, /, *args: P.args, **more: P.kwargs) -> Grid:
+    def found(record: Record, claims: ClaimsOf, /, *args: P.args, **more: P.kwargs) -> T:
         nonlocal last
         if last is None or last[0] is not record or last[1] is not claims or last[2] != (args, more):
             last = record, claims, (args, more), build(record, claims, *args, **more)
