@@ -104,7 +104,7 @@ class Bench:
         """Split texts into claims, and add them to `judged`. Raises Stopped."""
         model = _splitter(self.judge) if decompose == "model" else None
         if model is None and not self.judge.keeps_claims:
-            judged.claims |= {text: sentence_claims(text[0]) for text in texts}
+            judged.claims |= {text: sentence_claims(text[0]) for text in dict.fromkeys(texts)}
             return
         identity = (model or self.judge).identity()
         missing = []

@@ -24,7 +24,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from fathoms.metrics.claims import premises
 from fathoms.metrics.claims.base import ReleasedMetric
@@ -39,7 +39,7 @@ from fathoms.metrics.claims.weights import EQUAL, Weights, read_weights
 from fathoms.metrics.metric import Facts, Need
 from fathoms.models import Embedder, LexicalEmbedder
 from fathoms.paths import sha256_file
-from fathoms.types import Claim, Judgement, Record, Score, Verdict
+from fathoms.types import Claim, Document, Judgement, Record, Score, Verdict
 
 Verdicts = Mapping[Judgement, Verdict]
 
@@ -142,10 +142,20 @@ class _OfSources(Mirage):
         there = question.gold_evidence if self.sources == "gold" else question.files
         return super().lacks(record) or (None if there else "gold evidence")
 
+    _known: tuple[Record, tuple[Source, ...]] | None = PrivateAttr(default=None)
+
     def known(self, record: Record) -> tuple[Source, ...]:
-        """Return all sources of the question."""
-        found = gold_sources if self.sources == "gold" else all_pages
-        return found(record.question, self._documents)
+        """Return all sources of the question; those of the last record are kept, as it is asked for often."""
+        if self._known is None or self._known[0] is not record:
+            found = gold_sources if self.sources == "gold" else all_pages
+            self._known = record, found(record.question, self._documents)
+        return self._known[1]
+
+    def reading(self, documents: Mapping[str, Document]) -> Self:
+        """Return the metric with the parsed documents of the run, and no sources of others."""
+        changed = super().reading(documents)
+        changed._known = None
+        return changed
 
     def readable(self, record: Record) -> tuple[Source, ...]:
         """Return the sources whose text the run holds."""
@@ -522,9 +532,20 @@ class _F1(Mirage):
     of_gold = True
     both: ClassVar[tuple[type[Mirage], type[Mirage]]]
 
+    _parts: tuple[Mirage, Mirage] | None = PrivateAttr(default=None)
+
+    def reading(self, documents: Mapping[str, Document]) -> Self:
+        """Return the metric with the parsed documents of the run, also in precision and recall."""
+        changed = super().reading(documents)
+        changed._parts = changed._made()
+        return changed
+
     @property
     def parts(self) -> tuple[Mirage, Mirage]:
         """Precision and recall with the options of this metric."""
+        return self._parts or self._made()
+
+    def _made(self) -> tuple[Mirage, Mirage]:
         precision, recall = (
             part.model_validate(
                 {name: getattr(self, name) for name in part.model_fields if name in self._shared()}
