@@ -537,7 +537,12 @@ class Message(StoredValue):
     @property
     def text(self) -> str:
         """The texts, joined by line breaks."""
-        return "\n".join(part.text for part in self.parts if isinstance(part, TextPart))
+        return "\n".join([part.text for part in self.parts if isinstance(part, TextPart)])
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the message has neither images nor files."""
+        return all(isinstance(part, TextPart) for part in self.parts)
 
     @property
     def images(self) -> tuple[Path, ...]:
@@ -553,7 +558,8 @@ class Message(StoredValue):
     def is_in_usual_order(self) -> bool:
         """Whether the parts are files, then images, then exactly one text."""
         kinds = [part.kind for part in self.parts]
-        return kinds == [*["file"] * len(self.files), *["image"] * len(self.images), "text"]
+        files, images = kinds.count("file"), kinds.count("image")
+        return kinds == [*["file"] * files, *["image"] * images, "text"]
 
 
 class Cut(StoredValue):

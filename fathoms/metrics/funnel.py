@@ -128,7 +128,7 @@ def prompted(record: Record) -> _Texts:
     if any(part.reply.prompt_cut for part in parts):
         return None
     prompts = [part.prompt for part in parts] or [record.prompt]
-    if any(message.files or message.images for prompt in prompts for message in prompt.messages):
+    if not all(message.is_text for prompt in prompts for message in prompt.messages):
         return None
     return [prompt.context for prompt in prompts]
 

@@ -28,6 +28,7 @@ from fathoms.metrics.pooling import Pool
 from fathoms.metrics.profiles import default_profiles, headline
 from fathoms.metrics.registry import SETS, Metrics, beside_default, default_metrics, distinct, search_metrics
 from fathoms.metrics.score_records import Scores, Scoring
+from fathoms.models.calling.collecting import rare_collections
 from fathoms.models.calling.provider_calls import ExecutionSettings
 from fathoms.runs.documents import StoredDocuments, missing_sentence
 from fathoms.runs.folder import SCHEMA
@@ -53,6 +54,7 @@ _MOMENT = 1_000
 """So many answers are scored within a second or two."""
 
 
+@rare_collections()
 def score_run(
     run: Run,
     settings: Iterable[str] = (),

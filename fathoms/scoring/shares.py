@@ -17,6 +17,7 @@ from fathoms.metrics.profiles import PROFILES
 from fathoms.metrics.registry import default_metrics
 from fathoms.metrics.score_records import Scoring
 from fathoms.models import LexicalEmbedder
+from fathoms.models.calling.collecting import rare_collections
 from fathoms.runs.documents import StoredDocuments
 from fathoms.runs.question_lines import LARGE, divided
 from fathoms.runs.store import Entry, Run
@@ -138,6 +139,7 @@ def setup_of(run: Run, manifest: Mapping[str, Any], rules: Rules, stages: Sequen
     }
 
 
+@rare_collections()
 def serve(process: ThisProcess) -> None:
     """Score each share of questions that the parent sends."""
     requests = process.requests()

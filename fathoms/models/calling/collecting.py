@@ -1,4 +1,4 @@
-"""Garbage collection while many calls are made."""
+"""Garbage collection while many calls are made, or many answers scored."""
 
 from __future__ import annotations
 
