@@ -46,7 +46,10 @@ COMMANDS = {
         "agree:agree", "Measure how well the abstention classifier, or a judge, agrees with human labels."
     ),
     "import": Command("import_:app", "Import answers that were made by other tools, as runs."),
-    "export": Command("export:app", "Write a complete copy of a run, or what it retrieved for other tools."),
+    "export": Command(
+        "export:app",
+        "Write a complete copy of a run (fathoms export RUN), or what it retrieved for other tools.",
+    ),
     "data": Command("data:app", "List, download and verify data sets."),
     "models": Command("models:app", "List and download model weights."),
     "cache": Command(
