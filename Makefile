@@ -4,6 +4,8 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip
 LOCK   := -c requirements.lock
+# One worker more than there are cores: many tests wait for servers, limits and processes.
+TESTS   = -m pytest -n $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )) --dist loadfile
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 # The tests start hundreds of processes. Without cached bytecode, each of them would take seconds longer to start.
@@ -21,11 +23,11 @@ demo: $(VENV)/.demo
 # Runs all tests with coverage, except the long ones (`make slow`), and lists the 20 that took longest.
 test: $(VENV)/.test
 	$(BIN)/fathoms models pull smollm2-135m minilm-l6-v2 minilm-l6-v2-torch easyocr-en layout-cdla
-	$(BIN)/python -m pytest -n auto --dist loadfile --cov --cov-report=term:skip-covered --cov-fail-under=90 --durations=20
+	$(BIN)/python $(TESTS) --cov --cov-report=term:skip-covered --cov-fail-under=90 --durations=20
 
 # Runs only the tests that take less than about five seconds each.
 test-fast: $(VENV)/.test
-	$(BIN)/python -m pytest -n auto --dist loadfile -m "not slow and not long"
+	$(BIN)/python $(TESTS) -m "not slow and not long"
 
 # Runs the long simulations and benchmarks.
 slow: $(VENV)/.test

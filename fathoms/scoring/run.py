@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -126,23 +126,13 @@ def score_run(
     records, scores = tally.records, Scores(scoring, tally.scores, {})
     made = verdicts.judged.verdicts.values() if verdicts else ()
     summary = summary_of(run.id, manifest, tally, scores, flaws, made)
-    if absent := missing_sentence(documents):
-        summary["warnings"].append(absent)
-    if alien:
-        summary["warnings"].append(alien)
+    summary["warnings"] += filter(None, [missing_sentence(documents), alien])
     by = (verdicts.judge.name, verdicts.key) if verdicts else None
     names = {metric.name for metric in asked} - set(SETS["fathoms"])
     if verdicts is not None:
         summary["judging"] = verdicts.described
-        if unlabelled := tally.counts["unlabelled"] if by_judge else 0:
-            summary["warnings"].append(
-                f"{unlabelled} of {len(tally)} answers have no abstention label, because the judge gave no"
-                " verdict; they count in no rate of hallucination or abstention"
-            )
-        if verdicts.spending.is_spent:
-            summary["warnings"].append(
-                "judging was stopped by its budget; 'fathoms score' asks for the missing verdicts"
-            )
+        unlabelled = tally.counts["unlabelled"] if by_judge else 0
+        summary["warnings"] += _judging_warnings(verdicts, unlabelled, len(tally))
     summary["metrics"] = _figures(pools, by, names, profile)
     if against := length_against_support(pools):
         summary["length_against_support"] = against
@@ -150,15 +140,26 @@ def score_run(
         summary["retrieval"] = retrieval
     summary["warnings"] += _too_shallow(manifest, asked)
     for metric in distinct([*beside_default(own), *beside_default(metrics)]):
-        if retrieval_only and "answer" in metric.needs:
-            continue  # a pipeline's configuration asks for metrics of its answers, of which there are none
-        if missing := summary["metrics"].get(metric.name, {}).get("missing"):
-            summary["warnings"].append(missing)
+        # a configuration that was only searched with asks for metrics of its answers, too
+        if not (retrieval_only and "answer" in metric.needs):
+            summary["warnings"] += filter(None, [summary["metrics"].get(metric.name, {}).get("missing")])
     for name, funnels in summarise_funnels(records, scores).items():
         summary["profiles"][name]["funnel"] = {**funnels, "estimate": _estimate(manifest)}
     _order_categories(summary)
     run.write_summary(summary)
     return summary
+
+
+def _judging_warnings(verdicts: _Verdicts, unlabelled: int, answers: int) -> Iterator[str]:
+    """Yield what a reader must know about the verdicts; `unlabelled` answers were to be labelled by the judge
+    and have no label."""
+    if unlabelled:
+        yield (
+            f"{unlabelled} of {answers} answers have no abstention label, because the judge gave no"
+            " verdict; they count in no rate of hallucination or abstention"
+        )
+    if verdicts.spending.is_spent:
+        yield "judging was stopped by its budget; 'fathoms score' asks for the missing verdicts"
 
 
 def _figures(
