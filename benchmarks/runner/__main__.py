@@ -1,4 +1,4 @@
-"""Compares the speed and memory of `fathoms run` with a bare client and two other tools; prints Markdown.
+"""Compares the speed and memory of `fathoms run` with a bare client and three other tools; prints Markdown.
 
     python benchmarks/runner --work DIR                    all sections, medians of 5 rounds
     python benchmarks/runner --work DIR --quick            50 questions, one round, without the other tools

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from contestants import Bare, Contestant, Fathoms, InspectAI, LmEval, fresh
+from contestants import Bare, Contestant, Fathoms, InspectAI, LmEval, Promptfoo, fresh
 from measuring import Cost, Server
 
 Name = TypeVar("Name")
@@ -78,7 +78,11 @@ class Bench:
         found: list[Contestant] = [Bare(stream=False), Bare(stream=True), self.fathoms]
         found.append(Fathoms(self.work / "cache", stream=True))
         found.append(Fathoms(self.work / "cache", score=True))
-        kinds: dict[str, Callable[[Path], Contestant]] = {"inspect-ai": InspectAI, "lm-eval": LmEval}
+        kinds: dict[str, Callable[[Path], Contestant]] = {
+            "inspect-ai": InspectAI,
+            "lm-eval": LmEval,
+            "promptfoo": Promptfoo,
+        }
         return found + [kinds[name](program) for name, program in self.others.items()]
 
     def ask(self, contestant: Contestant, count: int, concurrency: int) -> Asked:

@@ -15,9 +15,13 @@ from measuring import HERE, Cost, Server, run
 from project import MODEL, prompts, write_project
 
 ROOT = HERE.parents[1]
-INSPECT, LM_EVAL = "inspect-ai", "lm-eval"
-PACKAGES = {INSPECT: ("inspect-ai==0.3.285", "openai==3.54.0"), LM_EVAL: ("lm-eval[api]==0.4.13",)}
-PROGRAMS = {INSPECT: "inspect", LM_EVAL: "lm-eval"}
+INSPECT, LM_EVAL, PROMPTFOO = "inspect-ai", "lm-eval", "promptfoo"
+PACKAGES = {
+    INSPECT: ("inspect-ai==0.3.285", "openai==3.54.0"),
+    LM_EVAL: ("lm-eval[api]==0.4.13",),
+    PROMPTFOO: ("promptfoo@0.121.20",),  # of npm; later releases need a newer Node
+}
+PROGRAMS = {INSPECT: "bin/inspect", LM_EVAL: "bin/lm-eval", PROMPTFOO: "node_modules/.bin/promptfoo"}
 
 _INSPECT_TASK = """\
 import json
@@ -152,12 +156,45 @@ class LmEval:
         )
 
 
+@dataclass(frozen=True)
+class Promptfoo:
+    """`promptfoo eval` with its provider for OpenAI's API, no assertion, no cache, no table; it writes all
+    results to a file, as all do."""
+
+    program: Path
+    name: str = PROMPTFOO
+
+    def ask(self, server: Server, folder: Path, count: int, concurrency: int) -> Cost:
+        options = {"apiBaseUrl": server.base_url, "apiKey": "none", "max_tokens": 512, "temperature": 0}
+        task = {
+            "prompts": ["{{prompt}}"],
+            "providers": [{"id": f"openai:chat:{MODEL}", "config": options}],
+            "tests": [{"vars": {"prompt": text}} for text in prompts(count)],
+        }
+        (folder / "promptfooconfig.json").write_text(json.dumps(task))
+        quiet = ["--no-cache", "--no-table", "--no-progress-bar", "--no-share"]
+        kept = ["--config", "promptfooconfig.json", "--output", "results.json"]
+        env = {
+            "PROMPTFOO_CONFIG_DIR": str(folder / "home"),
+            "PROMPTFOO_DISABLE_TELEMETRY": "1",
+            "PROMPTFOO_DISABLE_UPDATE": "1",
+            "PROMPTFOO_DISABLE_REMOTE_GENERATION": "1",
+        }
+        limit = ["--max-concurrency", str(concurrency)]
+        return run([str(self.program), "eval", *kept, *limit, *quiet], folder, env)
+
+
 def installed(work: Path, name: str) -> Path:
-    """The program of another tool, in a virtual environment of its own, made if it is not there."""
+    """The program of another tool, in a folder of its own, installed if it is not there."""
     folder = work / "venvs" / name
-    program = folder / "bin" / PROGRAMS[name]
+    program = folder / PROGRAMS[name]
     if not program.exists():
         print(f"installing {', '.join(PACKAGES[name])} into {folder}", file=sys.stderr)
+        if name == PROMPTFOO:
+            folder.mkdir(parents=True, exist_ok=True)
+            quiet = ["--silent", "--no-audit", "--no-fund"]
+            subprocess.run(["npm", "install", *quiet, *PACKAGES[name]], cwd=folder, check=True)
+            return program
         subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True)
         subprocess.run([folder / "bin" / "pip", "install", "--quiet", *PACKAGES[name]], check=True)
     return program
