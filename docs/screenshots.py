@@ -1,9 +1,12 @@
-"""The pictures of docs/reports.md: two reports in Chromium, at 1280 and 390 pixels, light and dark.
+"""The pictures of docs/reports.md and docs/retrieval-metrics.md: reports in Chromium, at 1280 and 390 pixels,
+light and dark.
 
-    python docs/screenshots.py SAMPLE/report.html PAPER/report.html docs/images
+    python docs/screenshots.py docs/images sample=SAMPLE/report.html paper=PAPER/report.html
+    demo=DEMO/report.html
 
-The first report is of the nine side-by-side runs, the second of the eight result files of the paper. It needs
-the extra `test` and Debian's chromium.
+`sample` is the report of the nine side-by-side runs, `paper` that of the eight result files of the paper, and
+`demo` that of the two runs of `make demo`; the pictures of reports that are not named stay as they are. It
+needs the extra `test` and Debian's chromium.
 """
 
 from __future__ import annotations
@@ -39,6 +42,7 @@ SHOTS = (
     Shot("report-funnel", "sample", "view=overview", theme="dark", top="#funnel", height=640),
     Shot("report-question", "sample", "view=question&id=text-02&runs=0,1,7", height=1000),
     Shot("report-compare", "sample", "view=compare&a=0&b=1", theme="dark"),
+    Shot("report-gold-pages", "demo", "view=overview", top="#gold-pages", height=1240),
     Shot("report-narrow-overview", "paper", "view=overview", theme="dark", width=390),
     Shot("report-narrow-questions", "sample", "view=questions&outcome=correct", width=390),
 )
@@ -63,15 +67,14 @@ def save(picture: bytes, path: Path) -> int:
     return path.stat().st_size
 
 
-def main(sample: str, paper: str, out: str) -> None:
-    reports = {"sample": Path(sample), "paper": Path(paper)}
+def main(out: str, reports: dict[str, str]) -> None:
     Path(out).mkdir(parents=True, exist_ok=True)
     with sync_playwright() as playwright:
         flags = ["--no-sandbox"] if os.geteuid() == 0 else []
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=flags)
-        for shot in SHOTS:
+        for shot in (shot for shot in SHOTS if shot.report in reports):
             path = Path(out) / f"{shot.name}.png"
-            size = save(take(browser, shot, reports[shot.report]), path)
+            size = save(take(browser, shot, Path(reports[shot.report])), path)
             print(f"{path}: {size:,} bytes")
             if size > LARGEST:
                 sys.exit(f"{path} is larger than {LARGEST:,} bytes")
@@ -79,6 +82,7 @@ def main(sample: str, paper: str, out: str) -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 4:
+    named = dict(argument.partition("=")[::2] for argument in sys.argv[2:])
+    if not named or not named.keys() <= {shot.report for shot in SHOTS}:
         sys.exit(__doc__)
-    main(*sys.argv[1:])
+    main(sys.argv[1], named)
