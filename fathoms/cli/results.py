@@ -51,7 +51,7 @@ def write_reports(
         if each or len(runs) == 1:
             earlier = _earlier(run, out)
             previous = last_comparable(view, earlier) or next(iter(earlier), None)
-            panels += summary_panel(view, previous)
+            panels += summary_panel(view, previous, brief=True)
     if len(runs) > 1:
         paths = write_report(views, out / "reports" / folder_name(runs), plots=False)
         panels += leaderboard_panel(views)

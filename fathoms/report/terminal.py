@@ -53,15 +53,20 @@ CELL = 32
 
 
 def summary_panel(
-    run: ScoredRun, previous: ScoredRun | None = None, scores: str | None = None
+    run: ScoredRun, previous: ScoredRun | None = None, scores: str | None = None, *, brief: bool = False
 ) -> list[RenderableType]:
-    """Build what is shown after a run: scores, failures, the change since `previous`, worst questions. Of a
-    run that only searched, what is known of its retrieval."""
+    """Build what is shown of a run: scores, failures, the change since `previous`, worst questions. Of a run
+    that only searched, what is known of its retrieval.
+
+    With `brief`, for the end of a run, gold pages and honesty are reduced to their overall figures, and the
+    seconds by stage are left out; `fathoms show` and the page have them.
+    """
     profile = run.profile(scores)
     parts: list[RenderableType] = [heading(run, profile), *run_table(run, scores)]
     parts += [*search_panel([run]), *metrics_panel([run], scores)]
     parts += funnel_panel(run, profile)
-    parts += [*pages_panel(run, scores), *honesty_panel(run, scores), *times_panel([run])]
+    parts += [*pages_panel(run, scores, brief=brief), *honesty_panel(run, scores, brief=brief)]
+    parts += [] if brief else times_panel([run])
     if not run.retrieval_only:
         parts += [*hallucination_table(run, profile), *abstention_table(run, profile)]
     parts += [counts_line(run), *cut_by_server(run), *left_out(run), *failures(run)]
@@ -270,24 +275,29 @@ def board(runs: Sequence[ScoredRun], scores: str | None, width: int) -> list[Ren
     return [*parts, *map(with_ids, run_ids(scored)), legend(scored, headers), *map(note, scored.notes)]
 
 
-def pages_panel(run: ScoredRun, scores: str | None) -> list[RenderableType]:
-    """Show the funnel by gold pages; empty if it is not known."""
+def pages_panel(run: ScoredRun, scores: str | None, *, brief: bool = False) -> list[RenderableType]:
+    """Show the funnel by gold pages, with `brief` only its overall figures; empty if it is not known."""
     figures = gold_pages.page_figures(run, scores)
     if not figures:
         return []
     table = plain_table("gold pages", *gold_pages.HEADS, "n")
-    for name, stages in gold_pages.page_rows(figures):
+    rows = list(gold_pages.page_rows(figures))
+    for name, stages in rows[:1] if brief else rows:
         cells = [figure(found.value) + bracket(found.bounds).replace(" ", "\n", 1) for found in stages]
         counts = list(dict.fromkeys(str(found.n) for found in stages if found.n))
         table.add_row(Text(squeeze(name, CATEGORY)), *cells, "/".join(counts))
-    return [with_blank_lines(table), *map(note, [gold_pages.NOTE, *gold_pages.page_notes(run, scores)])]
+    notes = () if brief else (gold_pages.NOTE, *gold_pages.page_notes(run, scores))
+    return [with_blank_lines(table), *map(note, notes)]
 
 
-def honesty_panel(run: ScoredRun, scores: str | None) -> list[RenderableType]:
-    """Show what was answered where retrieval found the evidence and where not; empty if not known."""
+def honesty_panel(run: ScoredRun, scores: str | None, *, brief: bool = False) -> list[RenderableType]:
+    """Show what was answered where retrieval found the evidence and where not, with `brief` only the rates;
+    empty if not known."""
     found = honesty_table(run, scores)
     if found is None:
         return []
+    if brief:
+        return [note(f"{name} {rate}") for name, rate in found.rates.items()]
     table = plain_table("answers by retrieval", *COLUMNS.values())
     for cells in honesty_rows(found):
         table.add_row(*cells)
