@@ -75,6 +75,7 @@ class Job:
     """The settings that distinguish this run from the others of its sweep, by key."""
 
 
+@rare_collections()
 def run(
     jobs: Sequence[Job],
     *,
