@@ -209,6 +209,7 @@ class Run:
             raise StoreError(f"{self.path / '.lock'} cannot be locked: {error.strerror or error}") from error
         try:
             sweep(self.path, *(self.path / name for name in ("questions", "blobs", "verdicts")))
+            sweep(self.path.parent / SHARED)
             self._write(".writer", f"process {os.getpid()} on {platform.node()}".encode())
             yield
         finally:
