@@ -1,4 +1,5 @@
-"""`fathoms export`: write a complete copy of a run, or what it retrieved in the formats of other tools.
+"""`fathoms export`: write a complete copy of a run, what it retrieved in the formats of other tools, or its
+verdicts.
 
 `fathoms export RUN` is short for `fathoms export run RUN`.
 """
@@ -30,7 +31,7 @@ class _CopyByDefault(TyperGroup):
 
 app = typer.Typer(
     cls=_CopyByDefault,
-    help="Write a complete copy of a run (fathoms export RUN), or what it retrieved for other tools.",
+    help="Write a complete copy of a run (fathoms export RUN), or its hits or verdicts for other tools.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -133,16 +134,76 @@ def hits(run: Reference, to: To = None, repeat: Repeat = 0, out: Out = RUNS) -> 
     return _written([path], found.warnings)
 
 
+@app.command("verdicts")
+def verdicts(
+    run: Reference,
+    to: To = None,
+    judge: Annotated[
+        Path | None,
+        typer.Option(
+            "--judge", help="A YAML file with the judge, instead of that of the run's configuration."
+        ),
+    ] = None,
+    by: Annotated[
+        str,
+        typer.Option(
+            "--by",
+            metavar="question|document|category",
+            help="What a topic is: a question, the questions on one gold document, or a category.",
+        ),
+    ] = "question",
+    unbalanced: Annotated[
+        bool, typer.Option("--unbalanced", help="Write all verdicts, however often each label occurs.")
+    ] = False,
+    binary: Annotated[
+        bool,
+        typer.Option("--binary", help="Write supported or unsupported where the judge has three labels."),
+    ] = False,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Decides which topics and rows are drawn.")] = 0,
+    out: Out = RUNS,
+) -> int:
+    """Write the verdicts of a run as labelled claims for training a verifier, split by topic and balanced.
+
+    The folder gets train.jsonl, validation.jsonl and test.jsonl, with 80, 10 and 10 % of the topics.
+    `fathoms agree` reads them. Nobody is asked: only verdicts that the run holds are written.
+    """
+    from typing import get_args
+
+    from fathoms.errors import UsageError
+    from fathoms.exporters.verdicts import Topic, verdicts_of, write_verdicts
+    from fathoms.judges.of_run import read_judge
+    from fathoms.runs.finding import find_run
+    from fathoms.scoring import judged_by
+
+    topic = _one_of("--by", by, get_args(Topic))
+    store = find_run(run, out)
+    own, metrics = judged_by(store)
+    whose = own if judge is None else read_judge(judge)
+    if whose is None:
+        raise UsageError(f"the configuration of {store.id} has no judge: name a file with one by --judge")
+    found = verdicts_of(store, whose, metrics, topic, balanced=not unbalanced, binary=binary, seed=seed)
+    return _written(write_verdicts(found, to or Path(f"{store.id}-verdicts")), found.warnings)
+
+
 def _level(name: str) -> Level:
     """Return the level of the ids; raises UsageError for an unknown one."""
+    from typing import get_args
+
+    from fathoms.exporters import Level
+
+    level: Level = _one_of("--level", name, get_args(Level))
+    return level
+
+
+def _one_of(option: str, name: str, choices: Iterable[Any]) -> Any:
+    """Return the choice with a name; raises UsageError if there is none."""
     from fathoms.config import suggest
     from fathoms.errors import UsageError
 
-    if name == "page":
-        return "page"
-    if name == "document":
-        return "document"
-    raise UsageError(f"--level {name}: there is no such level{suggest(name, ('page', 'document'))}")
+    known = tuple(choices)
+    if name not in known:
+        raise UsageError(f"{option} {name}: there is no such choice{suggest(name, known)}")
+    return name
 
 
 def _written(paths: Iterable[Path], warnings: Iterable[str]) -> int:

@@ -1,4 +1,4 @@
-"""Writes what a run retrieved in the formats of other tools."""
+"""Writes what a run retrieved in the formats of other tools, and its verdicts as labelled claims."""
 
 from __future__ import annotations
 

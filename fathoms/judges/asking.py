@@ -138,6 +138,11 @@ class Bench:
 
         await self._each(missing, ask, model.max_concurrency, stop or Stop())
 
+    def can_judge(self, judgement: Judgement) -> bool:
+        """Whether the judge can be asked for a judgement."""
+        reads = judgement.image is None or self.judge.sees_images
+        return reads and judgement.rubric in self.judge.rubrics
+
     async def ask(self, judgements: Iterable[Judgement], judged: Judged, stop: Stop | None = None) -> None:
         """Judge what has no verdict yet, and add all verdicts to `judged`. Raises Stopped."""
         judge, identity = self.judge, fingerprint(self.judge.identity())

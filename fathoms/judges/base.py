@@ -49,6 +49,11 @@ class Judge(Component):
         return 1
 
     @property
+    def rubric(self) -> str | None:
+        """The prompts in use and their version, `None` for a judge without prompts."""
+        return None
+
+    @property
     def rubrics(self) -> frozenset[Rubric]:
         """What the judge can be asked for."""
         return frozenset({"support"})

@@ -111,6 +111,11 @@ class LLMJudge(Judge):
         return self.votes
 
     @property
+    def rubric(self) -> str:
+        """The labels and the version of the prompt, or that the prompt is the user's."""
+        return f"{self.labels}, {'own prompt' if self.prompt else f'version {_VERSION}'}"
+
+    @property
     def rubrics(self) -> frozenset[Rubric]:
         """Everything; `prompt` and `labels` are those of claims."""
         return frozenset({"support", *PROMPTS})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -108,18 +108,7 @@ def judge_run(
         task = asyncio.current_task()
         signals = StopSignals(how.stop.set, lambda: task and task.cancel())
         with signals.on(asyncio.get_running_loop()):
-            texts = (
-                text for record in records() for one in _fit(metrics, record) for text in one.texts(record)
-            )
-            await bench.split(texts, judge.claims, judged, how.stop)
-            asked = (
-                judgement
-                for record in records()
-                for one in _fit(metrics, record)
-                for judgement in one.judgements(record, judged.claims)
-            )
-            await bench.ask(asked, judged, how.stop)
-            await _ask_further(bench, metrics, records, judged, how.stop)
+            await _collect(bench, metrics, records, judged, how.stop)
 
     try:
         with ending_in_time(), rare_collections():
@@ -129,12 +118,53 @@ def judge_run(
     return judged, spending
 
 
+def kept_of_run(
+    run: Run, judge: Judge, metrics: Sequence[NeedsVerdicts], records: Callable[[], Iterable[Record]]
+) -> Judged:
+    """Return the claims and verdicts of a judge that the journal of the run holds; nobody is asked, and the
+    judge is not loaded."""
+    judged, bench = Judged(), Bench(judge, open_journal(run.path), Caller(), Spending(limit=-1))
+    asyncio.run(_collect(bench, metrics, records, judged, Stop(), bench.can_judge))
+    return judged
+
+
+def needed(metrics: Sequence[NeedsVerdicts], record: Record, judged: Judged) -> Iterator[Judgement]:
+    """Yield what the metrics need of a record, given the claims and verdicts so far."""
+    for metric in _fit(metrics, record):
+        yield from metric.judgements(record, judged.claims)
+        if isinstance(metric, NeedsFurtherVerdicts):
+            yield from metric.further(record, judged.claims, judged.verdicts)
+
+
+async def _collect(
+    bench: Bench,
+    metrics: Sequence[NeedsVerdicts],
+    records: Callable[[], Iterable[Record]],
+    judged: Judged,
+    stop: Stop,
+    wanted: Callable[[Judgement], bool] = lambda asked: True,
+) -> None:
+    """Ask for the claims and verdicts that the metrics need and that are wanted, and add them to `judged`.
+    Raises Stopped."""
+    texts = (text for record in records() for one in _fit(metrics, record) for text in one.texts(record))
+    await bench.split(texts, bench.judge.claims, judged, stop)
+    asked = (
+        judgement
+        for record in records()
+        for one in _fit(metrics, record)
+        for judgement in one.judgements(record, judged.claims)
+    )
+    await bench.ask(filter(wanted, asked), judged, stop)
+    await _ask_further(bench, metrics, records, judged, stop, wanted)
+
+
 async def _ask_further(
     bench: Bench,
     metrics: Sequence[NeedsVerdicts],
     records: Callable[[], Iterable[Record]],
     judged: Judged,
     stop: Stop,
+    wanted: Callable[[Judgement], bool],
 ) -> None:
     """Ask for judgements that depend on verdicts, until there is none that has not been asked for."""
     later = [metric for metric in metrics if isinstance(metric, NeedsFurtherVerdicts)]
@@ -146,7 +176,7 @@ async def _ask_further(
             for metric in later
             if metric.lacks(record) is None
             for judgement in metric.further(record, judged.claims, judged.verdicts)
-            if judgement not in judged.verdicts and judgement not in asked
+            if judgement not in judged.verdicts and judgement not in asked and wanted(judgement)
         )
         if not new:
             return

@@ -23,7 +23,7 @@ from fathoms.metrics.claims.ragchecker import RAGCHECKER
 from fathoms.metrics.claims.sources import ExtrinsicHallucination, IntrinsicHallucination
 from fathoms.metrics.correctness_judged import CorrectnessJudged
 from fathoms.metrics.faithfulness import Faithfulness
-from fathoms.metrics.metric import Metric
+from fathoms.metrics.metric import JudgedMetric, Metric
 from fathoms.metrics.python_metric import PythonMetric
 from fathoms.metrics.reference.bertscore import BertScore
 from fathoms.metrics.reference.bleu import Bleu, SacreBleu
@@ -129,6 +129,8 @@ SETS: dict[str, tuple[str, ...]] = {
 }
 """Sets of metrics by name. `fathoms` is computed for every run, and `retrieval` where it applies."""
 NAMES = dict(zip(_kinds(METRICS), METRICS, strict=True))
+JUDGED = tuple(name for name, metric in NAMES.items() if issubclass(metric, JudgedMetric))
+"""The metrics that rest on the verdicts of a judge."""
 
 
 def _by_name(value: Any) -> Any:

@@ -3,7 +3,7 @@
 score_run(run)      # writes the question files, the verdicts and the summary; returns the summary
 """
 
-from fathoms.scoring.run import read_scoring, score_run
+from fathoms.scoring.run import judged_by, read_scoring, score_run
 from fathoms.scoring.shares import VERDICTS
 
-__all__ = ["VERDICTS", "read_scoring", "score_run"]
+__all__ = ["VERDICTS", "judged_by", "read_scoring", "score_run"]

@@ -26,7 +26,16 @@ from fathoms.metrics.length_support import length_against_support
 from fathoms.metrics.metric import JudgedMetric, Metric
 from fathoms.metrics.pooling import Pool
 from fathoms.metrics.profiles import default_profiles, headline
-from fathoms.metrics.registry import SETS, Metrics, beside_default, default_metrics, distinct, search_metrics
+from fathoms.metrics.registry import (
+    JUDGED,
+    SETS,
+    Metrics,
+    beside_default,
+    default_metrics,
+    distinct,
+    named,
+    search_metrics,
+)
 from fathoms.metrics.score_records import Scores, Scoring
 from fathoms.models.calling.collecting import rare_collections
 from fathoms.models.calling.provider_calls import ExecutionSettings
@@ -240,6 +249,17 @@ def _verdicts(
         refuse(run.id, manifest, [Demand(("hits", "image"), "sends the pictures at its paths to the judge")])
     how = replace(judging, execution=measures.execution, timeout=measures.question_timeout)
     return _Verdicts(judge, *judge_run(run, judge, needing, read, how))
+
+
+def judged_by(run: Run) -> tuple[Judge | None, tuple[JudgedMetric, ...]]:
+    """Return the judge of a run's configuration, and all judged metrics, those of the configuration with its
+    options. Raises UsageError where the run is from elsewhere and its configuration would do more than read
+    the run."""
+    manifest = run.manifest()
+    _, own = _trusted_scoring(run, manifest, ())
+    known = {metric.name: metric for metric in (*named(JUDGED), *own) if isinstance(metric, JudgedMetric)}
+    documents = StoredDocuments(run, manifest)
+    return _measures(manifest).judge, tuple(metric.reading(documents) for metric in known.values())
 
 
 class _Measures(BaseModel):
