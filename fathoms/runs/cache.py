@@ -435,5 +435,6 @@ def _is_damage(error: sqlite3.Error) -> bool:
 def _file_key(path: Path) -> str:
     """The key of a file's hash, which changes when the file does."""
     stat = path.stat()
-    name = os.fsencode(path.resolve()).hex()  # a file name need not be valid text
+    # links need not be resolved, because another file has other times; a file name need not be valid text
+    name = os.fsencode(path.absolute()).hex()
     return f"{name}|{stat.st_size}|{stat.st_mtime_ns}|{stat.st_ctime_ns}"

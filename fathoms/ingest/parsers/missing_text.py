@@ -258,8 +258,10 @@ def _not_content(body: bytes | memoryview) -> float:
     text = bytes(body[:LARGEST_TABLE])
     if b"BI" in text:  # an inline image may contain any byte
         return 0.0
-    text = _ESCAPE.sub(b"", text)
-    for _ in range(2):  # a string may contain another one in brackets
+    if b"\\" in text:
+        text = _ESCAPE.sub(b"", text)
+    text = _STRING.sub(b" ", text)
+    if b"(" in text:  # a string may contain another one in brackets
         text = _STRING.sub(b" ", text)
     words = text.translate(_BRACKETS, _NUMBERS).split()
     strange = {word for word in set(words) if word.partition(b"/")[0] not in _KNOWN}
