@@ -762,17 +762,35 @@ class Claim(StoredValue):
     sentence: int | None = None
 
 
-Rubric = Literal["support", "grade", "correct", "abstention", "relevant"]
-"""What a judge is asked for: whether the premise supports the claim; or, where the claim is an answer and the
-premise the gold answer, for a grade from 0 to 10, or for whether the answer is correct; or, where the claim
-is an answer and the context its question, for its kind: statement, abstention, hedged or refusal."""
+Rubric = Literal[
+    "support",
+    "grade",
+    "correct",
+    "abstention",
+    "relevant-sentences",
+    "questions",
+    "nugget",
+    "unanswerable",
+    "citing",
+]
+"""What a judge is asked for; `fathoms.judges.rubrics` says what claim, premise and context are for each.
+
+- `support`: whether the premise supports the claim.
+- `grade`, `correct`: a grade from 0 to 10 of an answer by the gold answer, or whether it is correct.
+- `abstention`: the kind of an answer: statement, abstention, hedged or refusal.
+- `relevant-sentences`: which sentences of a source can help to answer a question.
+- `questions`: which questions a text answers, and whether it commits itself to an answer at all.
+- `nugget`, `unanswerable`: whether a text answers a question as one of the accepted answers does, and whether
+  it says that the question cannot be answered.
+- `citing`: whether a sentence without a citation needs one, or only repeats an earlier sentence.
+"""
 
 
 class Judgement(StoredValue):
     """What a judge is asked: whether the premise supports the claim, or another `rubric`.
 
     `context` is the sentence that the claim comes from, which pronouns refer to. `image` is a premise that is
-    a picture.
+    a picture. `wanted` is the number of questions that the rubric `questions` asks for.
     """
 
     claim: str
@@ -780,6 +798,7 @@ class Judgement(StoredValue):
     context: str = ""
     image: Path | None = None
     rubric: Rubric = "support"
+    wanted: int = 1
 
 
 class Verdict(StoredValue):
@@ -787,8 +806,10 @@ class Verdict(StoredValue):
 
     The label is `supported` or `unsupported`, or with three labels `entailment`, `neutral` or
     `contradiction`, a grade from `0` to `10`, a kind of answer (`statement`, `abstention`, `hedged` or
-    `refusal`, with the sentence that decided as `why`), or `unparsed` where the judge's reply could not be
-    read. `p` is
+    `refusal`, with the sentence that decided as `why`), `committal` or `noncommittal` for a text with the
+    `questions` that it answers, `needed`, `none` or `repeated` for a sentence without a citation, or
+    `unparsed` where the judge's reply could not be read. `relevant` are the numbers, from 1, of the relevant
+    sentences of a source, of whose sentences the judge was `shown` so many. `p` is
     the judge's probability that the premise supports the claim, `None` where unknown. `votes` counts the
     labels where the judge was asked several times. `usage`, `cost` (US dollars) and `seconds` are what it
     took, `None` where unknown.
@@ -800,6 +821,9 @@ class Verdict(StoredValue):
     why: str | None = None
     context: str | None = None
     p: float | None = None
+    relevant: tuple[int, ...] | None = None
+    shown: int | None = None
+    questions: tuple[str, ...] | None = None
     votes: dict[str, int] | None = None
     usage: Usage | None = None
     cost: float | None = None

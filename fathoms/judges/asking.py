@@ -264,7 +264,9 @@ def verdict_key(identity: str, judgement: Judgement, repeat: int) -> str:
     """Return the key of a verdict. `identity` is the fingerprint of the judge."""
     image = None if judgement.image is None else sha256_file(judgement.image)
     premise = text_hash(judgement.premise)
-    rubric = () if judgement.rubric == "support" else (judgement.rubric, VERSION)
+    rubric: tuple[object, ...] = () if judgement.rubric == "support" else (judgement.rubric, VERSION)
+    if judgement.rubric == "questions":
+        rubric = (*rubric, judgement.wanted)
     return fingerprint(identity, judgement.claim, judgement.context, premise, image, repeat, *rubric)
 
 

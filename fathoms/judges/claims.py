@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from fathoms.config import fingerprint
 from fathoms.errors import ModelError
-from fathoms.judges.llm import read_json
+from fathoms.judges.replies import read_json
 from fathoms.models.caller import Caller, to_failure
 from fathoms.models.protocols import ChatModel
 from fathoms.models.sentences import sentences

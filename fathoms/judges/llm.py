@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
@@ -12,7 +11,8 @@ from pydantic import Field, field_validator
 from fathoms.config import fingerprint
 from fathoms.errors import ConfigError, ModelError
 from fathoms.judges.base import LABELS, UNPARSED, Judge, Labels
-from fathoms.judges.rubrics import ABSTENTION_FORM, PROMPTS, WORDS
+from fathoms.judges.replies import read_json, read_list
+from fathoms.judges.rubrics import ABSTENTION_FORM, PROMPTS, QUESTIONS_FORM, RELEVANT_FORM, WORDS
 from fathoms.models import Generator
 from fathoms.models.caller import Caller, to_failure
 from fathoms.models.chat.room import most_that_fits, room_for_prompt
@@ -20,7 +20,7 @@ from fathoms.models.sentences import sentences
 from fathoms.runs.usage import total
 from fathoms.types import Failure, Form, Judgement, Message, Prompt, Reply, Rubric, Usage, Verdict
 
-_PLACE = re.compile(r"\{(premise|context|claim)\}")
+_PLACE = re.compile(r"\{(premise|context|claim|wanted)\}")
 _BINARY = """\
 You check whether a source supports a claim. Answer yes only if everything that the claim says follows from
 the source. Answer no if the source contradicts any part of it, or does not say it.
@@ -48,9 +48,11 @@ _WORDS: dict[Labels, dict[str, str]] = {
     "binary": {"yes": "supported", "no": "unsupported"},
     "three-way": {label: label for label in LABELS["three-way"]},
 }
+_LISTS: dict[str, Form] = {"relevant-sentences": RELEVANT_FORM, "questions": QUESTIONS_FORM}
 _FORMS: dict[str, Form] = {
     **{str(name): Form(choices=tuple(words), probabilities=True) for name, words in (_WORDS | WORDS).items()},
     "abstention": ABSTENTION_FORM,
+    **_LISTS,
 }
 _POSITIVE = ("yes", "entailment")
 _VERSION = 1
@@ -159,7 +161,7 @@ class LLMJudge(Judge):
 
     async def _verdict(self, asked: Judgement, caller: Caller, repeat: int) -> Verdict | Failure:
         """Ask for one verdict, and once more if the reply cannot be read."""
-        words = WORDS.get(asked.rubric) or _WORDS[self.labels]
+        words = {} if asked.rubric in _LISTS else WORDS.get(asked.rubric) or _WORDS[self.labels]
         form = _FORMS.get(asked.rubric) or _FORMS[self.labels]
         replies: list[Reply] = []
         seconds = 0.0
@@ -175,8 +177,9 @@ class LLMJudge(Judge):
                 )
                 replies.append(reply)
                 seconds += call.seconds
-                word = read_choice(reply.text, tuple(words))
-                if word is not None or reply.stop_reason in ("length", "max_tokens"):
+                word = read_choice(reply.text, tuple(words)) if words else None
+                listed = None if words else read_list(reply.text, asked, kept)
+                if word is not None or listed is not None or reply.stop_reason in ("length", "max_tokens"):
                     break
         except ModelError as error:
             return to_failure(error)
@@ -188,14 +191,14 @@ class LLMJudge(Judge):
         why = None if kept == asked.premise else "the premise was cut to fit the context of the judge"
         if asked.rubric == "abstention":
             why = _sentence(reply.text, asked.claim)
-        if word is None:
+        if word is None and listed is None:
             cut = reply.stop_reason in ("length", "max_tokens")
             why = "the reply was cut at its token limit" if cut else f"unreadable: {reply.text[:200]!r}"
         return Verdict(
             claim=asked.claim,
             premise=asked.premise,
             context=asked.context or None,
-            label=UNPARSED if word is None else words[word],
+            **({"label": UNPARSED if word is None else words[word]} if listed is None else listed),
             p=next((p for choice, p in shares.items() if choice in _POSITIVE), None),
             why=why,
             usage=reply.usage if len(replies) == 1 else _summed([reply.usage for reply in replies]),
@@ -205,7 +208,12 @@ class LLMJudge(Judge):
 
     def _messages(self, asked: Judgement, premise: str) -> tuple[Message, ...]:
         """Return the messages that ask for one verdict."""
-        values = {"premise": premise, "context": asked.context or asked.claim, "claim": _shown(asked)}
+        values = {
+            "premise": _numbered(premise) if asked.rubric == "relevant-sentences" else premise,
+            "context": asked.context or asked.claim,
+            "claim": _numbered(asked.claim) if asked.rubric == "abstention" else asked.claim,
+            "wanted": str(asked.wanted),
+        }
         template = PROMPTS.get(asked.rubric, self.template)
         text = _PLACE.sub(lambda place: values[place[1]], template)
         images = () if asked.image is None else (asked.image,)
@@ -214,7 +222,10 @@ class LLMJudge(Judge):
     def _surely_fits(self, asked: Judgement, room: int) -> bool:
         """Whether a judgement fits even if each of its bytes is a token, so that nothing must be counted."""
         template = PROMPTS.get(asked.rubric, self.template)
-        texts = (template, _shown(asked), asked.context or asked.claim, asked.premise)
+        claim, premise = asked.claim, asked.premise
+        if asked.rubric in ("abstention", "relevant-sentences"):
+            claim, premise = _numbered(claim), _numbered(premise)
+        texts = (template, claim, asked.context or asked.claim, premise)
         longest = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts) + _MARKUP
         return asked.image is None and longest <= room
 
@@ -253,11 +264,9 @@ def read_choice(reply: str, choices: Sequence[str]) -> str | None:
     return named.pop() if len(named) == 1 else None
 
 
-def _shown(asked: Judgement) -> str:
-    """Return the claim as the prompt shows it: for abstention, the answer with its sentences numbered."""
-    if asked.rubric != "abstention":
-        return asked.claim
-    return "\n".join(f"{number}. {sentence}" for number, sentence in enumerate(sentences(asked.claim), 1))
+def _numbered(text: str) -> str:
+    """Return a text with its sentences numbered, one a line."""
+    return "\n".join(f"{number}. {sentence}" for number, sentence in enumerate(sentences(text), 1))
 
 
 def _sentence(reply: str, answer: str) -> str | None:
@@ -265,17 +274,6 @@ def _sentence(reply: str, answer: str) -> str | None:
     data, split = read_json(reply), sentences(answer)
     number = data.get("sentence") if isinstance(data, dict) else None
     return split[number - 1] if isinstance(number, int) and 1 <= number <= len(split) else None
-
-
-def read_json(reply: str) -> Any:
-    """Parse the JSON in a reply, repaired if damaged; `None` if there is none."""
-    try:
-        return json.loads(reply)
-    except ValueError:
-        from json_repair import repair_json
-
-        starts = [reply.index(mark) for mark in "[{" if mark in reply]
-        return repair_json(reply[min(starts) :], return_objects=True) if starts else None
 
 
 def _summed(usages: Sequence[Usage]) -> Usage:

@@ -1,8 +1,14 @@
-"""What judges are asked besides whether a source supports a claim: whether an answer is correct, whether it
-abstains, and whether a sentence of a source is relevant.
+"""What judges are asked besides whether a source supports a claim, and in which words.
 
-The claim of a judgement is then the answer, its premise the gold answer (empty for abstention), and its
-context the question. For relevance, the claim is the sentence and the premise the source.
+| rubric | claim | premise | context |
+|---|---|---|---|
+| `grade`, `correct` | the answer | the gold answer | the question |
+| `abstention` | the answer | | the question |
+| `relevant-sentences` | the question | the source | |
+| `questions` | the answer | | |
+| `nugget` | the accepted answers, one a line | the answer | the question of the nugget |
+| `unanswerable` | the question of the nugget | the answer | |
+| `citing` | the sentence | the sentences before it | |
 """
 
 from __future__ import annotations
@@ -50,26 +56,77 @@ Answer, with its sentences numbered:
 
 Which sentence decides, and what kind of answer is it? Reply with JSON:
 {"sentence": NUMBER, "label": LABEL}""",
-    "relevant": """\
-You check whether a sentence of a source can help to answer a question. Answer yes if it holds the answer, a
-part of it, or something that the answer needs, and no otherwise.
+    "relevant-sentences": """\
+You pick the sentences of a source that can help to answer a question: those that hold the answer, a part of
+it, or something that the answer needs. If the source has too little information to answer the question, no
+sentence helps.
 
-Source:
+Source, with its sentences numbered:
+{premise}
+
+Question: {claim}
+
+Reply with JSON, with the numbers of the sentences that help, or an empty list:
+{"sentences": [NUMBER, ...]}""",
+    "questions": """\
+You guess which question a text answers. You also say whether the text is noncommittal: it is if it evades,
+stays vague, or says that something is not known, as "I don't know" and "The documents do not say" do.
+
+Text:
+{claim}
+
+Write as many different questions as the number at the end, each of which the whole text could be the answer
+to. Reply with JSON: {"noncommittal": true or false, "questions": [TEXT, ...]}
+
+Number of questions: {wanted}""",
+    "nugget": """\
+You check whether a text answers a question correctly. Answer yes if the text gives one of the accepted
+answers, in whatever words. Answer no if it gives another answer, only a part of an accepted one, or none.
+
+Text:
 {premise}
 
 Question: {context}
-Sentence of the source: {claim}
+Accepted answers, one a line:
+{claim}
 
-Can the sentence help to answer the question? Answer with one word: yes or no.""",
+Does the text give one of the accepted answers to the question? Answer with one word: yes or no.""",
+    "unanswerable": """\
+You check whether a text says that a question cannot be answered. Answer yes if the text says so, or says that
+what the question asks for is not known or not in the documents. Answer no if it gives an answer to the
+question, or does not speak of it.
+
+Text:
+{premise}
+
+Question: {claim}
+
+Does the text say that the question cannot be answered? Answer with one word: yes or no.""",
+    "citing": """\
+A report has to cite a source for what it says. You look at one of its sentences, which cites nothing.
+- repeated: everything that it says was said in an earlier sentence.
+- needed: it states something about the world that a reader may want to check.
+- none: it needs no source, because it states nothing of that kind: it introduces, links or sums up, gives an
+  opinion of the writer, or says that something is not known.
+
+Earlier sentences of the report:
+{premise}
+
+Sentence: {claim}
+
+Answer with one word: repeated, needed or none.""",
 }
 """Prompt templates by rubric, for language models."""
 GRADES = tuple(map(str, range(11)))
 KINDS = ("statement", "abstention", "hedged", "refusal")
+CITING = ("repeated", "needed", "none")
 WORDS: dict[Rubric, dict[str, str]] = {
     "grade": {grade: grade for grade in GRADES},
     "correct": {"yes": "supported", "no": "unsupported"},
     "abstention": {label: label for label in KINDS},
-    "relevant": {"yes": "supported", "no": "unsupported"},
+    "nugget": {"yes": "supported", "no": "unsupported"},
+    "unanswerable": {"yes": "supported", "no": "unsupported"},
+    "citing": {label: label for label in CITING},
 }
 """What a language model may reply, and the label of the verdict for it."""
 ABSTENTION_FORM = Form(
@@ -85,3 +142,24 @@ ABSTENTION_FORM = Form(
 )
 """The form of the reply on abstention: the number of the sentence comes first, so that the label follows from
 it."""
+RELEVANT_FORM = Form(
+    json_schema={
+        "type": "object",
+        "properties": {"sentences": {"type": "array", "items": {"type": "integer"}}},
+        "required": ["sentences"],
+        "additionalProperties": False,
+    }
+)
+"""The form of the reply that names the relevant sentences of a source."""
+QUESTIONS_FORM = Form(
+    json_schema={
+        "type": "object",
+        "properties": {
+            "noncommittal": {"type": "boolean"},
+            "questions": {"type": "array", "items": {"type": "string"}},
+        },
+        "required": ["noncommittal", "questions"],
+        "additionalProperties": False,
+    }
+)
+"""The form of the reply with the questions that a text answers."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from typing import ClassVar, Literal
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
 from fathoms.judges.base import LABELS, UNPARSED, Judge, Labels
 from fathoms.judges.rubrics import PROMPTS
 from fathoms.models.caller import Caller
+from fathoms.models.sentences import sentences
 from fathoms.safety.option_limits import LONGEST_WAIT, MOST_AT_ONCE
 from fathoms.types import Failure, Judgement, Rubric, Verdict
 
@@ -19,8 +20,11 @@ class ScriptedJudge(Judge):
     """`kind: scripted`: the label of the first text of `labels_by` that occurs in the claim.
 
     Any other claim is supported if all of its words occur in the premise. An answer is correct, or has the
-    grade 10, if all words of the gold answer occur in it. An answer to be labelled as an abstention or not is
-    a statement, and a sentence of a source is not relevant.
+    grade 10, if all words of the gold answer occur in it; it answers a nugget if all words of an accepted
+    answer occur in it, and never says that a question cannot be answered. An answer to be labelled as an
+    abstention or not is a statement. A sentence of a source is relevant if `labels_by` says so. A text
+    answers the question that is its own first sentence. A sentence without a citation needs one, unless it
+    occurs before.
     """
 
     neutral: ClassVar[frozenset[str]] = Judge.neutral | {"latency", "concurrency"}
@@ -55,16 +59,21 @@ class ScriptedJudge(Judge):
     def _verdict(self, asked: Judgement) -> Verdict | Failure:
         """Return one scripted verdict."""
         yes, no, *_ = LABELS[self.labels]
-        label = next((label for text, label in self.labels_by.items() if text in asked.claim), None)
+        label = self._label(asked.claim)
         if label == "failed":
             return Failure(kind="ModelError", message="scripted failure of the judge")
-        if label is None and asked.rubric == "abstention":
-            label = "statement"
-        if label is None and asked.rubric != "support":
-            right = asked.rubric != "relevant" and _all_in(asked.premise, asked.claim)
+        more: dict[str, Any] = {}
+        if asked.rubric in ("relevant-sentences", "questions") and label != UNPARSED:
+            more = self._listed(asked)
+            label = more.pop("label")
+        if label is None and asked.rubric in _KINDS:
+            label = _KINDS[asked.rubric](asked)
+        if label is None and asked.rubric in ("grade", "correct"):
+            right = _all_in(asked.premise, asked.claim)
             label = ("10" if right else "0") if asked.rubric == "grade" else (yes if right else no)
         if label is None:
-            label = yes if _all_in(asked.claim, asked.premise) else no
+            claims = asked.claim.splitlines() if asked.rubric == "nugget" else [asked.claim]
+            label = yes if any(_all_in(claim, asked.premise) for claim in claims) else no
         p = None if label == UNPARSED else float(label == yes)
         return Verdict(
             claim=asked.claim,
@@ -73,9 +82,32 @@ class ScriptedJudge(Judge):
             label=label,
             p=p,
             cost=0.0,
+            **more,
         )
+
+    def _label(self, text: str) -> str | None:
+        """Return the scripted label of a claim or sentence; `None` if there is none."""
+        return next((label for key, label in self.labels_by.items() if key in text), None)
+
+    def _listed(self, asked: Judgement) -> dict[str, Any]:
+        """Return the scripted fields of a verdict on relevant sentences or on questions."""
+        split = sentences(asked.premise or asked.claim)
+        if asked.rubric == "questions":
+            label = self._label(asked.claim) or "committal"
+            return {"label": label, "questions": tuple(split[:1] * asked.wanted)}
+        found = [n for n, one in enumerate(split, 1) if self._label(one) in ("supported", "entailment")]
+        label = LABELS["binary"][not found]
+        return {"label": label, "relevant": tuple(found), "shown": len(split)}
 
 
 def _all_in(words: str, text: str) -> bool:
     """Return whether all words of one text occur in the other."""
     return all(word.strip(".,") in text.lower() for word in words.lower().split())
+
+
+_KINDS: dict[Rubric, Callable[[Judgement], str]] = {
+    "abstention": lambda asked: "statement",
+    "unanswerable": lambda asked: "unsupported",
+    "citing": lambda asked: "repeated" if asked.claim in asked.premise else "needed",
+}
+"""What the scripted judge says unless its script says something else."""

@@ -194,13 +194,14 @@ class JudgingFigures(_Part):
 
 
 _SCORE = re.compile(r"score (-?\d+(?:\.\d+)?) to (-?\d+(?:\.\d+)?)")
+_RANGES = {"share": (0.0, 1.0), "cosine": (-1.0, 1.0)}
 
 
 def range_of(unit: str) -> tuple[float, float] | None:
-    """Return the lowest and the highest value of a unit: 0 and 1 for `share`, those that it names for a unit
-    such as `score -1 to 1`, and `None` for a unit without bounds, such as seconds."""
-    if unit == "share":
-        return 0.0, 1.0
+    """Return the lowest and the highest value of a unit: 0 and 1 for `share`, -1 and 1 for `cosine`, those
+    that it names for a unit such as `score -1 to 1`, and `None` for one without bounds, such as seconds."""
+    if unit in _RANGES:
+        return _RANGES[unit]
     found = _SCORE.fullmatch(unit)
     low, high = (float(found[1]), float(found[2])) if found else (0.0, 0.0)
     return (low, high) if low < high else None

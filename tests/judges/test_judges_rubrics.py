@@ -76,3 +76,81 @@ def test_rubrics_have_keys_of_their_own() -> None:
     assert len(keys | {verdict_key("judge", claim, 0)}) == 3
     # with another key, all stored verdicts would be asked for again
     assert verdict_key("judge", claim, 0) == "723ce1e7ce1a9b8746ed1cf30a6812f9"
+
+
+SOURCE = "The tower is old. It has six stages. It is red."
+
+
+def listed(reply: str, rubric: Rubric, **more: int) -> Verdict:
+    judge = LLMJudge(model=ScriptedModel(default=reply))
+    asked = Judgement(claim=ASKED, premise=SOURCE, rubric=rubric, **more)
+    return verdict(judge, asked)
+
+
+@pytest.mark.parametrize(
+    ("reply", "relevant"),
+    [
+        ('{"sentences": [2, 1, 2]}', (1, 2)),
+        ("Here it is: [2]", (2,)),
+        ('{"sentences": []}', ()),
+        ("Insufficient Information", ()),
+        ('{"sentences": [4]}', None),
+        ('{"sentences": ["It has six stages."]}', None),
+        ("the second one", None),
+    ],
+)
+def test_relevant_sentences_are_read_by_their_numbers(reply: str, relevant: tuple[int, ...] | None) -> None:
+    found = listed(reply, "relevant-sentences")
+    assert found.relevant == relevant
+    assert found.label == ("unparsed" if relevant is None else "supported" if relevant else "unsupported")
+
+
+def test_the_sentences_of_a_source_are_numbered_and_a_cut_source_says_how_many_were_shown() -> None:
+    asked = Judgement(claim=ASKED, premise=SOURCE * 3, rubric="relevant-sentences")
+    judge = LLMJudge(model=ScriptedModel(default='{"sentences": [2]}', context_window=100, max_tokens=8))
+    assert "2. It has six stages.\n3." in judge._messages(asked, SOURCE)[0].text
+    found = verdict(judge, asked)
+    assert found.shown is not None
+    assert 1 < found.shown < 9
+    assert "cut" in str(found.why)
+
+
+@pytest.mark.parametrize(
+    ("reply", "label", "questions"),
+    [
+        ('{"noncommittal": false, "questions": ["How many?", "Which?", "Why?"]}', "committal", 2),
+        ('{"noncommittal": true, "questions": []}', "noncommittal", 0),
+        ('{"noncommittal": false, "questions": ["How many?", " "]}', "unparsed", None),
+        ("How many?", "unparsed", None),
+    ],
+)
+def test_the_questions_that_an_answer_fits_are_read(reply: str, label: str, questions: int | None) -> None:
+    found = listed(reply, "questions", wanted=2)
+    assert (found.label, None if found.questions is None else len(found.questions)) == (label, questions)
+
+
+def test_a_kept_verdict_on_sentences_and_questions_is_found_again(tmp_path) -> None:
+    model = ScriptedModel(
+        replies={"numbered": '{"sentences": [2]}'}, default='{"noncommittal": false, "questions": ["How?"]}'
+    )
+    asked = [
+        Judgement(claim=ASKED, premise=SOURCE, rubric="relevant-sentences"),
+        Judgement(claim="It has six stages.", rubric="questions"),
+    ]
+    found = []
+    for _ in range(2):
+        spending, judged = Spending(), Judged()
+        bench = Bench(LLMJudge(model=model), open_journal(tmp_path), Caller(), spending)
+        asyncio.run(bench.ask(asked, judged))
+        found.append((spending.asked, [judged.verdicts[one] for one in asked]))
+    assert [count for count, _ in found] == [2, 0]
+    assert found[0][1] == found[1][1]
+    assert (found[1][1][0].relevant, found[1][1][1].questions) == ((2,), ("How?",))
+
+
+def test_a_grammar_holds_the_embedded_model_to_a_list_of_questions() -> None:
+    judge = LLMJudge(model=Embedded(model="smollm2-135m", max_tokens=80))
+    judge.check()
+    found = verdict(judge, Judgement(claim="It has six stages.", rubric="questions"))
+    assert found.label in ("committal", "noncommittal", "unparsed")
+    assert found.questions or found.label != "committal"

@@ -1,29 +1,36 @@
-"""RAGAS: what the context that was retrieved is worth, and whether the answer keeps to it.
+"""RAGAS: what the retrieved context is worth, and whether the answer keeps to it and to the question.
 
 Es et al. 2024, "RAGAS: Automated Evaluation of Retrieval Augmented Generation", and for context precision and
 context recall the library ragas, which has them beyond the paper. Each docstring gives the formula and says
-where the library differs. Answer relevance is not here: its questions would have to be generated.
+where the library differs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import product
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
+from pydantic import Field
+
+from fathoms.metrics.aggregate import mean
 from fathoms.metrics.claims.base import ClaimMetric
 from fathoms.metrics.claims.matrix import Grid, Matrix
 from fathoms.metrics.claims.premises import Premise, retrieved
 from fathoms.metrics.claims.ragchecker import gold_by_hits
 from fathoms.metrics.claims.shares import share_of
-from fathoms.metrics.claims.texts import ClaimsOf, claims_of_gold
+from fathoms.metrics.claims.texts import ClaimsOf, answer_text, claims_of_gold
 from fathoms.metrics.claims.truth import Truth
 from fathoms.metrics.faithfulness import OfContext
 from fathoms.metrics.metric import Facts, JudgedMetric, Need, Pooling
+from fathoms.metrics.reference.similarity import cosine
+from fathoms.models import Embedder, OnnxEmbedder
 from fathoms.models.sentences import sentences
-from fathoms.types import Claim, Judgement, Record, Score
+from fathoms.types import Claim, Judgement, Record, Score, Verdict
 
 _RAGAS = "RAGAS, Es et al. 2024"
+_QUESTIONS = 3
+"""How many questions the library has written for an answer (its `strictness`)."""
 _MOST_UNKNOWN = 10
 """With more unjudged contexts, the bounds of context precision are 0 and 1, as 2^n cases are too many."""
 
@@ -119,27 +126,29 @@ class ContextRecall(_OfRetrieval):
 class ContextRelevance(JudgedMetric):
     """The share of the sentences of the retrieved texts that can help to answer the question.
 
-    The judge says this of every sentence by itself, which takes a call for each: about 300 a question with
-    three pages of the sample corpus. RAGAS has its model copy the relevant sentences of the context in one
-    call, or reply "Insufficient Information", which counts as none; here, that is a text of which no sentence
-    helps. Newer versions of the library grade the context as a whole under this name. Pictures have no
-    sentences and are left out.
+    The judge is asked once for each text, and names the numbers of the sentences that help; none of them if
+    the text has too little information. RAGAS has its model copy the sentences of the whole context, or reply
+    "Insufficient Information", and counts what it copied. MiRAGE (Martin et al. 2025) has a share for each
+    source, whose mean is the part `mean of sources`. Newer versions of the library grade the context as a
+    whole under this name. Sentences that the judge was not shown, because the text was cut to fit its
+    context, are unjudged. Pictures have no sentences and are left out.
     """
 
     source: ClassVar[str] = _RAGAS
     needs: ClassVar[tuple[Need, ...]] = ("hits",)
     pooling: ClassVar[Pooling] = "questions"
+    splits: ClassVar[bool] = False
 
     kind: Literal["ragas.context-relevance"] = "ragas.context-relevance"
 
     def judgements(
         self, record: Record, claims: Mapping[tuple[str, str], tuple[Claim, ...]]
     ) -> Sequence[Judgement]:
-        """Each sentence of each retrieved text."""
+        """Each retrieved text that has a sentence."""
         return [
-            Judgement(claim=sentence, premise=source.text, context=record.question.text, rubric="relevant")
+            Judgement(claim=record.question.text, premise=source.text, rubric="relevant-sentences")
             for source in retrieved(record.hits or ())
-            for sentence in sentences(source.text)
+            if sentences(source.text)
         ]
 
     def score(self, facts: Facts) -> Score:
@@ -147,8 +156,107 @@ class ContextRelevance(JudgedMetric):
         asked = self.judgements(facts.record, facts.claims)
         if not asked:
             return Score(metric=self.name, value=None, n=0, why={"lacks": "retrieved texts"})
-        verdicts = [facts.verdicts.get(one) for one in asked]
-        return share_of(self.name, [one.supports if one else None for one in verdicts], items="items")
+        rows = [_sentences(one, facts.verdicts.get(one)) for one in asked]
+        shares = [sum(holds is True for _, holds in row) / len(row) for row in rows if _is_judged(row)]
+        relevant = [
+            {"claim": sentence, "label": "supported", "premise": f"retrieved text {number}"}
+            for number, row in enumerate(rows, start=1)
+            for sentence, holds in row
+            if holds
+        ]
+        why = {"verdicts": relevant} if relevant else {}
+        score = share_of(self.name, [holds for row in rows for _, holds in row], why, items="items")
+        return score.model_copy(update={"parts": {**score.parts, "mean of sources": mean(shares)}})
+
+
+def _sentences(asked: Judgement, verdict: Verdict | None) -> list[tuple[str, Truth]]:
+    """Return each sentence of a source and whether it is relevant; `None` for those that were not judged."""
+    found = sentences(asked.premise)
+    if verdict is None or verdict.relevant is None:
+        return [(sentence, None) for sentence in found]
+    shown = len(found) if verdict.shown is None else verdict.shown
+    return [
+        (sentence, number in verdict.relevant if number <= shown else None)
+        for number, sentence in enumerate(found, start=1)
+    ]
+
+
+def _is_judged(row: Sequence[tuple[str, Truth]]) -> bool:
+    """Whether all sentences of a source are judged."""
+    return all(holds is not None for _, holds in row)
+
+
+class AnswerRelevance(JudgedMetric):
+    """The mean cosine between the question and questions to which the judge thinks the answer could belong.
+
+        mean over i of cos(e(question), e(question i)), where e is the embedding
+
+    The judge writes `questions` different questions in one call, without seeing the question that was asked.
+    MiRAGE (Martin et al. 2025) uses one. The library asks its model three times, at a temperature that makes
+    the replies differ, so that a model at temperature 0 writes one question three times. An answer that the
+    judge calls noncommittal, an abstention, an empty answer and a refusal have no value; with `released`, a
+    noncommittal answer has 0, as in the library, of which some versions give 0 if any of the three replies
+    says so, others if all do. Cosines depend on the embedder, and are high for any two questions: compare
+    only values of one embedder.
+    """
+
+    unit: ClassVar[str] = "cosine"
+    source: ClassVar[str] = _RAGAS
+    needs: ClassVar[tuple[Need, ...]] = ("answer",)
+    pooling: ClassVar[Pooling] = "questions"
+    splits: ClassVar[bool] = False
+
+    kind: Literal["ragas.answer-relevance"] = "ragas.answer-relevance"
+    questions: int = Field(default=_QUESTIONS, ge=1, le=20)
+    """How many questions the judge writes; with another number than 3, the metric is called `NAME-NUMBER`."""
+    embed: Embedder = Field(default=OnnxEmbedder(), validate_default=True)
+    """The embedder; by default the small model that fathoms uses for abstentions."""
+    released: bool = False
+    """Whether a noncommittal answer has the value 0, as in the library; the metric is then called
+    `NAME-released`."""
+
+    @property
+    def name(self) -> str:
+        """The kind, with a mark for each option that changes what is counted."""
+        number = (
+            "" if self.questions == type(self).model_fields["questions"].default else f"-{self.questions}"
+        )
+        return f"{self.kind}{number}{'-released' if self.released else ''}"
+
+    def identity(self) -> dict[str, Any]:
+        """Extend the identity by that of the embedder."""
+        return {**super().identity(), "embed": self.embed.identity()}
+
+    def check(self) -> None:
+        """Check the embedder; raises its errors."""
+        self.embed.check()
+
+    def judgements(
+        self, record: Record, claims: Mapping[tuple[str, str], tuple[Claim, ...]]
+    ) -> Sequence[Judgement]:
+        """The answer, unless it is empty or a refusal."""
+        text = answer_text(record)
+        return [] if text is None else [Judgement(claim=text[0], rubric="questions", wanted=self.questions)]
+
+    def score(self, facts: Facts) -> Score:
+        """Return the mean cosine."""
+        asked = self.judgements(facts.record, facts.claims)
+        if not asked or (facts.scores.abstained and not self.released):
+            return Score(metric=self.name, value=None, n=0, why={"answer": "none, or an abstention"})
+        verdict = facts.verdicts.get(asked[0])
+        if verdict is None or verdict.questions is None:
+            parts: dict[str, float | None] = {"items": 1, "unjudged": 1, "lowest": -1.0, "highest": 1.0}
+            return Score(metric=self.name, value=None, n=0, parts=parts, why={"lacks": "a verdict"})
+        if verdict.label == "noncommittal":
+            return self._scored(0.0 if self.released else None, {"answer": "noncommittal"})
+        question, *others = self.embed.embed([facts.record.question.text, *verdict.questions])
+        value = mean(cosine(question, other) for other in others)
+        return self._scored(value, {"questions": list(verdict.questions)})
+
+    def _scored(self, value: float | None, why: dict[str, object]) -> Score:
+        """Return the score of an answer that was judged."""
+        parts: dict[str, float | None] = {"items": 1, "unjudged": 0, "lowest": value, "highest": value}
+        return Score(metric=self.name, value=value, n=int(value is not None), parts=parts, why=why)
 
 
 def average_precision(useful: Sequence[bool]) -> float:
@@ -166,4 +274,10 @@ def _bounds(useful: Sequence[Truth]) -> tuple[float, float]:
     return min(values), max(values)
 
 
-RAGAS: tuple[type[JudgedMetric], ...] = (Faithfulness, ContextRelevance, ContextPrecision, ContextRecall)
+RAGAS: tuple[type[JudgedMetric], ...] = (
+    Faithfulness,
+    AnswerRelevance,
+    ContextRelevance,
+    ContextPrecision,
+    ContextRecall,
+)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field
 
 from fathoms.metrics.reference.base import ReferenceMetric
 from fathoms.models import Embedder, OnnxEmbedder
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 class SemanticSimilarity(ReferenceMetric):
@@ -33,4 +37,9 @@ class SemanticSimilarity(ReferenceMetric):
         if not answer.strip():
             return 0.0, {}  # a model would find even an empty text similar to some others
         one, other = self.embed.embed([answer, reference])
-        return float(one @ other), {}
+        return cosine(one, other), {}
+
+
+def cosine(one: NDArray[np.float32], other: NDArray[np.float32]) -> float:
+    """Return the cosine of two unit vectors; rounding may not take it out of [-1, 1]."""
+    return min(1.0, max(-1.0, float(one @ other)))

@@ -1,0 +1,54 @@
+"""Reading replies of judges that are JSON, and those that list something."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from fathoms.models.sentences import sentences
+from fathoms.types import Judgement
+
+
+def read_json(reply: str) -> Any:
+    """Parse the JSON in a reply, repaired if damaged; `None` if there is none."""
+    try:
+        return json.loads(reply)
+    except ValueError:
+        from json_repair import repair_json
+
+        starts = [reply.index(mark) for mark in "[{" if mark in reply]
+        return repair_json(reply[min(starts) :], return_objects=True) if starts else None
+
+
+def read_list(reply: str, asked: Judgement, premise: str) -> dict[str, Any] | None:
+    """Read a reply on relevant sentences or on questions as fields of a verdict; `None` if it cannot be read.
+    `premise` is what the judge was shown of the source."""
+    data = read_json(reply)
+    if asked.rubric == "questions":
+        return _questions(data, asked.wanted)
+    return _relevant(data, len(sentences(premise)), reply)
+
+
+def _relevant(data: Any, shown: int, reply: str) -> dict[str, Any] | None:
+    """Read the numbers of the relevant sentences; numbers that no sentence has make a reply unreadable."""
+    numbers = data.get("sentences") if isinstance(data, dict) else data
+    if numbers is None and "insufficient information" in reply.lower():
+        numbers = []  # what RAGAS has its model say
+    if not isinstance(numbers, list):
+        return None
+    if not all(type(number) is int and 1 <= number <= shown for number in numbers):
+        return None
+    label = "supported" if numbers else "unsupported"
+    return {"label": label, "relevant": tuple(sorted(set(numbers))), "shown": shown}
+
+
+def _questions(data: Any, wanted: int) -> dict[str, Any] | None:
+    """Read the questions that a text answers: as many as were wanted, unless it is noncommittal."""
+    if not isinstance(data, dict) or not isinstance(data.get("noncommittal"), bool | int):
+        return None
+    found = data.get("questions")
+    texts = [text.strip() for text in found if isinstance(text, str)] if isinstance(found, list) else []
+    texts = [text for text in texts if text][:wanted]
+    if data["noncommittal"]:
+        return {"label": "noncommittal", "questions": tuple(texts)}
+    return {"label": "committal", "questions": tuple(texts)} if len(texts) == wanted else None
