@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -55,6 +56,19 @@ def agree(
             " the labels that turn.",
         ),
     ] = False,
+    against: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--against",
+            help="A YAML file with another judge, which labels the same claims: prints how far both agree,"
+            " and what each takes (repeatable).",
+        ),
+    ] = None,
+    sample: Annotated[
+        int | None,
+        typer.Option("--sample", min=1, help="Take only so many of the claims, drawn at random by --seed."),
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Decides which claims --sample draws.")] = 0,
     as_json: Json = False,
 ) -> int:
     """Measure how well the abstention classifier, or a judge, agrees with human labels.
@@ -62,12 +76,13 @@ def agree(
     A label of an answer is `statement` or `abstention`; rows with another label are left out, and counted.
     With --judge, a label says whether a premise supports a claim: `supported` or `unsupported`, or
     `entailment`, `neutral` or `contradiction`, unless --abstention judge asks for labels of answers. Reports
-    print the figure of a judge on claims beside the scores that rest on it.
+    print the figure of a judge on claims beside the scores that rest on it, unless it rests on a sample. A
+    cascade is compared with each of its judges alone.
     """
     if judge is not None and abstention is None:
-        return _measure(judge, labels, probe, as_json)
-    if probe:
-        raise UsageError("--probe needs --judge, and claims as labels")
+        return _measure(judge, labels, against or [], probe, (sample, seed), as_json)
+    if probe or against or sample:
+        raise UsageError("--probe, --against and --sample need --judge, and claims as labels")
     if (judge is not None) != (abstention == "judge"):
         raise UsageError("--abstention judge needs a judge: name its file by --judge; other kinds need none")
     from fathoms.config import Source, override, validate
@@ -103,8 +118,15 @@ def _verdicts(file: Path, rows: Sequence[Labelled]) -> Mapping[Judgement, Verdic
     return judged.verdicts
 
 
-def _measure(file: Path, labels: Path, probe: bool, as_json: bool) -> int:
-    """Measure a judge, remember its figure, and print both."""
+def _measure(
+    file: Path,
+    labels: Path,
+    against: Sequence[Path],
+    probe: bool,
+    drawn: tuple[int | None, int],
+    as_json: bool,
+) -> int:
+    """Measure a judge, remember its figure unless it rests on a sample, and print it."""
     from fathoms.judges.agreement import FIGURES, agree, remember
     from fathoms.judges.of_run import read_judge
     from fathoms.judges.people import read_labels
@@ -113,31 +135,40 @@ def _measure(file: Path, labels: Path, probe: bool, as_json: bool) -> int:
     from fathoms.paths import cache_dir
 
     rows, judge = read_labels(labels), read_judge(file)
+    others = [read_judge(other) for other in against]
+    size, seed = drawn
+    if is_sample := size is not None and size < len(rows):
+        rows = Random(seed).sample(rows, size or 0)
     with progress.bars() as bars:
-        found = agree(judge, rows, cache_dir() / "agree", partial(bars.stage, "judge"))
+        found = agree(judge, rows, cache_dir() / "agree", partial(bars.stage, "judge"), others)
         turned = probed(judge, rows, cache_dir() / "agree") if probe else {}
         chosen = threshold_of(judge, rows, cache_dir() / "agree")
-    remember(found, labels)
+    if not is_sample:
+        remember(found, labels)
     found["threshold"] = chosen and chosen.model_dump()
     found["probes"] = {name: one and one.model_dump() for name, one in turned.items()}
     if as_json:
         console.show_json(found)
         return 0
-    always = found["always_yes"]
-    lines = [
-        (
-            name.replace("_", " "),
-            _cell(found[name]),
-            f"{bounds[0]:.3f} to {bounds[1]:.3f}" if (bounds := found["intervals"][name]) else "",
-            _cell(always[name]),
-        )
-        for name in FIGURES
+    stages = ["cheap judge", "dear judge"] if chosen else []
+    titles = [
+        found["judge"] if not (stages or against) else file.stem,
+        *stages,
+        *(one.stem for one in against),
     ]
-    console.show_table(("", found["judge"], "95 %", "always yes"), lines)
+    _print_figures(found, FIGURES, titles)
+    taken = f" ({len(rows)} drawn at random by seed {seed})" if is_sample else ""
     console.say(
-        f"\n{found['n']} claims, of which people support {found['supported_by_people']};"
+        f"\n{found['n']} claims{taken}, of which people support {found['supported_by_people']};"
         f" {found['unjudged']} without a verdict"
     )
+    for title, one in zip(titles[1:], found["others"], strict=True):
+        same, bounds = one["with_judge"], one["with_judge"]["interval"]
+        within = f" ({bounds[0]:.3f} to {bounds[1]:.3f})" if bounds else ""
+        console.say(
+            f"{titles[0]} and {title} say the same of {_cell(same['same'])}{within} of"
+            f" {same['n']} claims; kappa {_cell(same['kappa'])}"
+        )
     if chosen is not None:
         console.say(
             f"threshold {chosen.threshold:.2f}, chosen on {chosen.chosen_on} claims; on the other"
@@ -154,6 +185,26 @@ def _measure(file: Path, labels: Path, probe: bool, as_json: bool) -> int:
     for row in found["differ"]:
         console.say(f"people {row['people']}, judge {row['judge']}: {row['claim']}")
     return 0
+
+
+def _print_figures(found: dict[str, Any], names: Sequence[str], titles: Sequence[str]) -> None:
+    """Print the figures of judges with these titles, of one that always says yes, and what they took."""
+    judges = [found, *found["others"]]
+    lines = [
+        (
+            name.replace("_", " "),
+            _cell(found[name]),
+            f"{bounds[0]:.3f} to {bounds[1]:.3f}" if (bounds := found["intervals"][name]) else "",
+            *(_cell(other[name]) for other in found["others"]),
+            _cell(found["always_yes"][name]),
+        )
+        for name in names
+    ]
+    for name, form in (("asked", "{}"), ("seconds", "{:.1f}"), ("cost", "${:.4f}")):
+        cells = ["n/a" if one[name] is None else form.format(one[name]) for one in judges]
+        title = "calls made now" if name == "asked" else f"{name} of all verdicts"
+        lines.append((title, cells[0], "", *cells[1:], ""))
+    console.show_table(("", titles[0], "95 %", *titles[1:], "always yes"), lines)
 
 
 def _print(figures: dict[str, Any]) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import operator
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,11 +20,13 @@ from platformdirs import user_data_path
 from fathoms.config import fingerprint
 from fathoms.judges.asking import Bench, Judged, Spending
 from fathoms.judges.base import UNPARSED, Judge
+from fathoms.judges.cascade import Cascade
 from fathoms.judges.journal import VerdictJournal
 from fathoms.judges.people import LabelledClaim
 from fathoms.models.caller import Caller
 from fathoms.paths import write_atomic
-from fathoms.types import Judgement, StoredValue
+from fathoms.runs.usage import total
+from fathoms.types import Judgement, StoredValue, Verdict
 
 if TYPE_CHECKING:
     from numpy import bool_, float64
@@ -49,15 +52,57 @@ def agree(
     rows: Sequence[LabelledClaim],
     folder: Path,
     on_done: Callable[[int, int], None] = lambda done, total: None,
+    others: Sequence[Judge] = (),
 ) -> dict[str, Any]:
     """Have the judge label claims that people have labelled, and return how far they agree.
 
     Verdicts are stored in `folder`, so that a second call asks only for what is missing. The result holds the
     figures of the judge and, under `always_yes`, those of a judge that says yes to everything; `intervals`
-    are 95 % intervals. Claims without a verdict are left out and counted in `unjudged`.
+    are 95 % intervals. Claims without a verdict are left out and counted in `unjudged`. `cost` (US dollars)
+    and `seconds` are those of all verdicts, `None` where unknown, and `asked` counts the calls made now.
+    `others` has the same of other judges, and how far the judge agrees with each (`with_judge`). Both judges
+    of a cascade are among them: they are asked for every claim, and what the cascade decides follows.
     """
     judgements = [Judgement(claim=row.claim, premise=row.premise, context=row.context) for row in rows]
-    judged, spending = ask(judge, judgements, folder, on_done)
+    if isinstance(judge, Cascade):
+        others = [judge.cheap, judge.dear, *others]
+    asked = {}
+    for one in others:
+        asked[fingerprint(one.identity())] = ask(one, judgements, folder, on_done)
+    if isinstance(judge, Cascade):
+        judged, spending = _decided(judge, *(asked[fingerprint(one.identity())][0] for one in others[:2]))
+    else:
+        judged, spending = ask(judge, judgements, folder, on_done)
+    found = _compared(judge, rows, judgements, judged, spending)
+    groups = _groups(rows)
+    found["others"] = []
+    for one in others:
+        its, its_spending = asked[fingerprint(one.identity())]
+        described = _compared(one, rows, judgements, its, its_spending)
+        described["with_judge"] = between(_said(judgements, judged), _said(judgements, its), groups)
+        found["others"].append(described)
+    return found
+
+
+def _decided(cascade: Cascade, cheap: Judged, dear: Judged) -> tuple[Judged, Spending]:
+    """Return what a cascade decides on claims that both of its judges were asked for."""
+    judged = Judged()
+    for judgement, verdict in cheap.verdicts.items():
+        other = dear.verdicts.get(judgement) or dear.unjudged.get(judgement)
+        decided = cascade.decided(verdict, other) if other is not None else verdict
+        if isinstance(decided, Verdict):
+            judged.verdicts[judgement] = decided
+    return judged, Spending()
+
+
+def _compared(
+    judge: Judge,
+    rows: Sequence[LabelledClaim],
+    judgements: Sequence[Judgement],
+    judged: Judged,
+    spending: Spending,
+) -> dict[str, Any]:
+    """Return how far the verdicts of a judge agree with the labels, and what they took."""
     known = []
     for row, judgement in zip(rows, judgements, strict=True):
         verdict = judged.verdicts.get(judgement)
@@ -66,7 +111,8 @@ def agree(
     people = [row.supports for row, _ in known]
     said = [bool(verdict.supports) for _, verdict in known]
     p = [verdict.p for _, verdict in known]
-    groups = [row.group or str(number) for number, (row, _) in enumerate(known)]
+    groups = _groups([row for row, _ in known])
+    verdicts = [judged.verdicts[one] for one in dict.fromkeys(judgements) if one in judged.verdicts]
     return {
         "judge": judge.name,
         "key": fingerprint(judge.identity()),
@@ -87,8 +133,57 @@ def agree(
             for row, verdict in known
             if row.supports != verdict.supports
         ],
-        "cost": spending.cost,
+        "asked": spending.asked,
+        "cost": total([verdict.cost for verdict in verdicts]),
+        "seconds": total([verdict.seconds for verdict in verdicts]),
     }
+
+
+def _groups(rows: Sequence[LabelledClaim]) -> list[str]:
+    """Return the group of each claim; a claim without one is a group of its own."""
+    return [row.group or str(number) for number, row in enumerate(rows)]
+
+
+def _said(judgements: Sequence[Judgement], judged: Judged) -> list[bool | None]:
+    """Return what a judge says of each claim, `None` where it has no readable verdict."""
+    found = map(judged.verdicts.get, judgements)
+    return [None if verdict is None else verdict.supports for verdict in found]
+
+
+def between(
+    one: Sequence[bool | None], other: Sequence[bool | None], groups: Sequence[str]
+) -> dict[str, Any]:
+    """Return how far two judges say the same of the claims on which both have a verdict: the share of equal
+    labels with its interval over groups, and Cohen's kappa."""
+    both = [
+        (first, second, group)
+        for first, second, group in zip(one, other, groups, strict=True)
+        if first is not None and second is not None
+    ]
+    first, second = [row[0] for row in both], [row[1] for row in both]
+    return {
+        "n": len(both),
+        "same": _share(sum(map(operator.eq, first, second)), len(both)),
+        "interval": same_interval(
+            [a == b for a, b in zip(first, second, strict=True)], [row[2] for row in both]
+        ),
+        "kappa": figures([bool(a) for a in first], [bool(b) for b in second], [])["kappa"],
+    }
+
+
+def same_interval(same: Sequence[bool], groups: Sequence[str]) -> tuple[float, float] | None:
+    """Return a 95 % percentile bootstrap interval of a share over groups; `None` with fewer than 2 groups."""
+    import numpy as np
+
+    if len(set(groups)) < 2:
+        return None
+    codes = np.unique(np.array(groups), return_inverse=True)[1]
+    hits = np.bincount(codes, weights=np.array(same, dtype=float))
+    sizes = np.bincount(codes)
+    drawn = np.random.default_rng(0).integers(0, sizes.size, (RESAMPLES, sizes.size))
+    shares = hits[drawn].sum(axis=1) / sizes[drawn].sum(axis=1)
+    low, high = np.quantile(shares, (0.025, 0.975))
+    return float(low), float(high)
 
 
 def ask(

@@ -25,6 +25,9 @@ from fathoms.types import Claim, Failure, Judgement, Verdict
 Text = tuple[str, str]
 """A text to be split into claims, and the question that it answers."""
 
+Missing = tuple[Judgement, int, str]
+"""A judgement without a verdict, the number of the vote from 0, and the key of its verdict."""
+
 Storing = asyncio.Future[None]
 """A result that is being stored; done when it is on disk."""
 
@@ -157,7 +160,7 @@ class Bench:
                 " name a judge of kind llm"
             )
         votes: dict[Judgement, list[Verdict]] = {}
-        missing: list[tuple[Judgement, int, str]] = []
+        missing: list[Missing] = []
         for judgement in judgements:
             if judgement in judged.verdicts:
                 continue
@@ -170,10 +173,9 @@ class Bench:
                 else:
                     votes[judgement].append(known)
                     self.spending.found += 1
-        size = judge.together
-        batches = [missing[start : start + size] for start in range(0, len(missing), size)]
+        batches = _batches(missing, judge)
 
-        async def ask(batch: Sequence[tuple[Judgement, int, str]]) -> list[Storing]:
+        async def ask(batch: Sequence[Missing]) -> list[Storing]:
             self.spending.begin()
             cost: float | None = 0.0
             try:
@@ -258,6 +260,21 @@ async def _stored(results: Iterable[Storing]) -> None:
         if not result.done():
             await asyncio.shield(result)
         result.result()
+
+
+def _batches(missing: Sequence[Missing], judge: Judge) -> list[Sequence[Missing]]:
+    """Return what is asked for together, one premise after the other: models and providers reuse the
+    evaluation of the beginning that a prompt shares with the one before."""
+    groups: dict[Any, list[Missing]] = {}
+    for one in missing:
+        judgement, repeat, _ = one
+        same = (judgement.rubric, judgement.image, judgement.premise)
+        groups.setdefault((repeat, *same), []).append(one)
+    whole = list(groups.values())
+    if not judge.shares_premise and judge.repeats == 1:
+        whole = [[one for group in whole for one in group]]
+    size = judge.together
+    return [group[start : start + size] for group in whole for start in range(0, len(group), size)]
 
 
 def verdict_key(identity: str, judgement: Judgement, repeat: int) -> str:

@@ -49,6 +49,11 @@ class Judge(Component):
         return 1
 
     @property
+    def shares_premise(self) -> bool:
+        """Whether the judgements of one call must have the same premise."""
+        return False
+
+    @property
     def rubric(self) -> str | None:
         """The prompts in use and their version, `None` for a judge without prompts."""
         return None

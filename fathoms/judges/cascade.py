@@ -92,11 +92,18 @@ class Cascade(Judge):
             *(self.dear.judge(asked[number : number + 1], caller, repeat) for number in open_ones)
         )
         for number, (verdict,) in zip(open_ones, answers, strict=True):
-            cheap = found[number]
-            if isinstance(verdict, Verdict) and isinstance(cheap, Verdict):
-                verdict = verdict.model_copy(update={"cost": total([cheap.cost, verdict.cost])})
-            found[number] = verdict
+            found[number] = self.decided(found[number], verdict)
         return found
+
+    def decided(self, cheap: Verdict | Failure, dear: Verdict | Failure) -> Verdict | Failure:
+        """Return the verdict of the cheap judge where it is sure, else that of the dear one with the cost and
+        the seconds of both."""
+        if self._is_sure(cheap):
+            return cheap
+        if isinstance(dear, Verdict) and isinstance(cheap, Verdict):
+            both = {name: total([getattr(cheap, name), getattr(dear, name)]) for name in ("cost", "seconds")}
+            return dear.model_copy(update=both)
+        return dear
 
     def _is_sure(self, verdict: Verdict | Failure) -> bool:
         """Whether the verdict of the cheap judge counts."""

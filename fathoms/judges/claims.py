@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from fathoms.config import fingerprint
 from fathoms.errors import ModelError
+from fathoms.judges.prompts import shipped
 from fathoms.judges.replies import read_json
 from fathoms.models.caller import Caller, to_failure
 from fathoms.models.protocols import ChatModel
@@ -18,34 +19,6 @@ from fathoms.runs.usage import total
 from fathoms.types import Claim, Failure, Form, Message, Prompt
 
 Decompose = Literal["model", "sentences"]
-VERSION = 1
-_PROMPT = """\
-Split the numbered sentences into claims. A claim states one fact, is true or false on its own, and names what
-it is about instead of using a pronoun. Keep the wording of the sentence where you can, and add nothing. A
-sentence that states no fact, for example that something is not known, has no claim.
-
-Question that the sentences answer: {question}
-
-Sentences:
-{sentences}
-
-Reply with JSON: {{"claims": [{{"sentence": NUMBER, "claim": TEXT}}, ...]}}"""
-_SCHEMA = {
-    "type": "object",
-    "properties": {
-        "claims": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {"sentence": {"type": "integer"}, "claim": {"type": "string"}},
-                "required": ["sentence", "claim"],
-                "additionalProperties": False,
-            },
-        }
-    },
-    "required": ["claims"],
-    "additionalProperties": False,
-}
 
 
 def sentence_claims(text: str) -> tuple[Claim, ...]:
@@ -58,7 +31,8 @@ def sentence_claims(text: str) -> tuple[Claim, ...]:
 
 def claims_key(identity: Any, text: str, question: str) -> str:
     """Return the key under which the claims of a text are stored."""
-    return fingerprint("claims", VERSION, identity, fingerprint(_PROMPT), text, question)
+    prompt = shipped("claims")
+    return fingerprint("claims", prompt.version, identity, fingerprint(prompt.text), text, question)
 
 
 async def model_claims(
@@ -74,10 +48,9 @@ async def model_claims(
     if not split:
         return (), spent
     listed = "\n".join(f"{number}. {sentence}" for number, sentence in enumerate(split, 1))
-    prompt = Prompt(
-        messages=(Message(role="user", text=_PROMPT.format(question=question, sentences=listed)),),
-        form=Form(json_schema=_SCHEMA),
-    )
+    values = {"question": question, "sentences": listed}
+    asked = Message(role="user", text=shipped("claims").filled(values))
+    prompt = Prompt(messages=(asked,), form=Form(json_schema=_schema(len(split))))
     for repeat in range(2):
         try:
             reply, call = await caller.reply(model, prompt, purpose="judge", repeat=repeat)
@@ -95,20 +68,27 @@ async def model_claims(
     return Failure(kind="Unparsed", message=f"no list of claims in {reply.text[:200]!r}"), spent
 
 
+def _schema(count: int) -> dict[str, Any]:
+    """Return the JSON schema of a reply: for the number of each sentence, a list of its claims."""
+    numbers = [str(number) for number in range(1, count + 1)]
+    claims = {"type": "array", "items": {"type": "string"}}
+    return {
+        "type": "object",
+        "properties": dict.fromkeys(numbers, claims),
+        "required": numbers,
+        "additionalProperties": False,
+    }
+
+
 def _read(reply: str, split: list[str]) -> tuple[Claim, ...] | None:
-    """Read the claims of a reply; `None` if it holds no list of claims."""
+    """Read the claims of a reply; `None` if it holds none by the numbers of sentences."""
     data = read_json(reply)
-    rows = data.get("claims") if isinstance(data, dict) else data
-    if not isinstance(rows, list):
+    if not isinstance(data, dict) or not all(isinstance(claims, list) for claims in data.values()):
         return None
     found = []
-    for row in rows:
-        text = row.get("claim") if isinstance(row, dict) else row
-        number = row.get("sentence") if isinstance(row, dict) else None
-        if not isinstance(text, str) or not text.strip():
-            continue
-        known = isinstance(number, int) and 1 <= number <= len(split)
-        sentence = number - 1 if known and isinstance(number, int) else None
+    for number, claims in data.items():
+        sentence = int(number) - 1 if number.isdecimal() and 1 <= int(number) <= len(split) else None
         context = split[sentence] if sentence is not None else ""
-        found.append(Claim(text=text.strip(), context=context, sentence=sentence))
+        texts = (claim.strip() for claim in claims if isinstance(claim, str))
+        found += [Claim(text=text, context=context, sentence=sentence) for text in texts if text]
     return tuple(found)

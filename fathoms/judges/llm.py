@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
@@ -11,8 +11,11 @@ from pydantic import Field, field_validator
 from fathoms.config import fingerprint
 from fathoms.errors import ConfigError, ModelError
 from fathoms.judges.base import LABELS, UNPARSED, Judge, Labels
-from fathoms.judges.replies import read_json, read_list
+from fathoms.judges.excerpts import Excerpts
+from fathoms.judges.prompts import filled, places, shipped
+from fathoms.judges.replies import read_choice, read_json, read_list
 from fathoms.judges.rubrics import ABSTENTION_FORM, PROMPTS, QUESTIONS_FORM, RELEVANT_FORM, WORDS
+from fathoms.judges.several import labels_form, listed_claims, most_tokens
 from fathoms.models import Generator
 from fathoms.models.caller import Caller, to_failure
 from fathoms.models.chat.room import most_that_fits, room_for_prompt
@@ -20,30 +23,6 @@ from fathoms.models.sentences import sentences
 from fathoms.runs.usage import total
 from fathoms.types import Failure, Form, Judgement, Message, Prompt, Reply, Rubric, Usage, Verdict
 
-_PLACE = re.compile(r"\{(premise|context|claim|wanted)\}")
-_BINARY = """\
-You check whether a source supports a claim. Answer yes only if everything that the claim says follows from
-the source. Answer no if the source contradicts any part of it, or does not say it.
-
-Source:
-{premise}
-
-Sentence that the claim comes from: {context}
-Claim: {claim}
-
-Does the source support the claim? Answer with one word: yes or no."""
-_THREE_WAY = """\
-You compare a claim with a source. Answer entailment if everything that the claim says follows from the
-source, contradiction if the source says that any part of it is false, and neutral if the source does not
-decide it.
-
-Source:
-{premise}
-
-Sentence that the claim comes from: {context}
-Claim: {claim}
-
-Answer with one word: entailment, neutral or contradiction."""
 _WORDS: dict[Labels, dict[str, str]] = {
     "binary": {"yes": "supported", "no": "unsupported"},
     "three-way": {label: label for label in LABELS["three-way"]},
@@ -55,13 +34,15 @@ _FORMS: dict[str, Form] = {
     **_LISTS,
 }
 _POSITIVE = ("yes", "entailment")
-_VERSION = 1
 _MARKUP = 200
 """More tokens than any chat template puts around one message."""
+_LATER = ("claims_a_call", "premise", "threshold")
+"""Options that are no part of the identity where they are not used, so that older verdicts are found."""
+_NOTHING = Usage(prompt_tokens=0, completion_tokens=0)
 
 
 class LLMJudge(Judge):
-    """`kind: llm`: any chat model. Each judgement is one call.
+    """`kind: llm`: any chat model. Each judgement is one call, unless `claims_a_call` is more than 1.
 
     The model is held to the labels where its API allows that: the embedded model by a grammar, others by a
     JSON schema. Otherwise the label is read from the reply, and an unreadable reply is asked for once more. A
@@ -76,9 +57,19 @@ class LLMJudge(Judge):
     labels: Labels = "binary"
     """`binary` asks for yes or no, `three-way` for entailment, neutral or contradiction."""
     prompt: str | None = None
-    """Prompt template; `{premise}` and `{claim}` are required, `{context}` is the sentence of the claim. It
+    """Prompt template instead of that of fathoms; `{premise}` and `{claim}` are required, `{context}` is the
+    sentence of the claim. With `claims_a_call`, `{claims}` is required instead, a numbered list of claims. It
     must ask for `yes` or `no`, or for the three labels. Put the premise before the claim: providers reuse the
     beginning that a prompt shares with an earlier one."""
+    claims_a_call: int = Field(default=1, ge=1, le=50)
+    """The most claims on one premise that are judged in one call. With more than 1, verdicts have no
+    probability, and `max_tokens` must be at least 8 for each."""
+    premise: Excerpts | None = None
+    """Shows the judge only the passages of a long premise that are most like the claims, such as
+    `{retrieve: 5}`; without it, the whole premise."""
+    threshold: float | None = Field(default=None, gt=0, lt=1)
+    """With `labels: binary` and a model that gives probabilities: the probability of yes from which on a
+    claim is supported, for models that say yes too often. By default the likelier word counts."""
     votes: int = Field(default=1, ge=1, le=99)
     """How often each judgement is asked for, with another seed each time. The label is that of the majority,
     and the verdict keeps the counts."""
@@ -87,15 +78,20 @@ class LLMJudge(Judge):
     @classmethod
     def _has_places(cls, prompt: str | None) -> str | None:
         if prompt is not None:
-            missing = {"premise", "claim"} - set(_PLACE.findall(prompt))
-            if missing:
+            found = places(prompt)
+            if missing := {"premise", "claim"} - found - ({"claim"} if "claims" in found else set()):
                 raise ValueError(f"must contain {{{min(missing)}}}")
         return prompt
 
     @property
     def template(self) -> str:
         """The prompt template in use."""
-        return self.prompt or (_BINARY if self.labels == "binary" else _THREE_WAY)
+        return self.prompt or shipped(self._prompt_name).whole
+
+    @property
+    def _prompt_name(self) -> str:
+        """The name of the prompt of fathoms."""
+        return f"{'support' if self.claims_a_call == 1 else 'several'}-{self.labels}"
 
     @property
     def name(self) -> str:
@@ -108,14 +104,24 @@ class LLMJudge(Judge):
         return self.model.max_concurrency
 
     @property
+    def together(self) -> int:
+        """The most judgements in one call."""
+        return self.claims_a_call
+
+    @property
+    def shares_premise(self) -> bool:
+        """The claims of one call are compared with one premise."""
+        return True
+
+    @property
     def repeats(self) -> int:
         """How often each judgement is asked for."""
         return self.votes
 
     @property
     def rubric(self) -> str:
-        """The labels and the version of the prompt, or that the prompt is the user's."""
-        return f"{self.labels}, {'own prompt' if self.prompt else f'version {_VERSION}'}"
+        """The name and the version of the prompt, or that the prompt is the user's."""
+        return "own prompt" if self.prompt else f"{self._prompt_name} {shipped(self._prompt_name).version}"
 
     @property
     def rubrics(self) -> frozenset[Rubric]:
@@ -124,11 +130,14 @@ class LLMJudge(Judge):
 
     def identity(self) -> dict[str, Any]:
         """Extend the identity by the model and the text of the template."""
+        found = super().identity()
+        unused = {name for name in _LATER if getattr(self, name) == type(self).model_fields[name].default}
         return {
-            **super().identity(),
+            **found,
+            "options": {name: value for name, value in found["options"].items() if name not in unused},
             "model": self.model.identity(),
             "template": fingerprint(self.template),
-            "version": _VERSION,
+            "version": 1,
         }
 
     def served(self) -> dict[str, Any]:
@@ -140,8 +149,20 @@ class LLMJudge(Judge):
         return {"model": self.model}
 
     def check(self) -> None:
-        """Check the model; raises its errors, and ConfigError if `max_tokens` leaves no room for a prompt."""
+        """Check the model; raises its errors, and ConfigError if `max_tokens` leaves no room for a prompt, or
+        none for the labels of `claims_a_call`."""
         room_for_prompt(self.model, "the judge's model")
+        needed = most_tokens(self.claims_a_call)
+        if self.claims_a_call > 1 and (self.model.max_tokens or needed) < needed:
+            raise ConfigError(
+                f"the judge's model: max_tokens is {self.model.max_tokens}, and the labels of"
+                f" {self.claims_a_call} claims take up to {needed}: raise it, or lower claims_a_call"
+            )
+        place = "claims" if self.claims_a_call > 1 else "claim"
+        if self.prompt and place not in places(self.prompt):
+            raise ConfigError(
+                f"judge.prompt must contain {{{place}}} with claims_a_call: {self.claims_a_call}"
+            )
         self.model.check()
 
     @property
@@ -156,22 +177,78 @@ class LLMJudge(Judge):
     async def judge(
         self, asked: Sequence[Judgement], caller: Caller, repeat: int = 0
     ) -> list[Verdict | Failure]:
-        """Ask the model for each judgement; see `Judge.judge`."""
-        return [await self._verdict(judgement, caller, repeat) for judgement in asked]
+        """Ask the model; see `Judge.judge`. Claims on one premise that follow one another share a call."""
+        found: list[Verdict | Failure] = []
+        for (rubric, *_), group in groupby(asked, lambda one: (one.rubric, one.image, one.premise)):
+            together = list(group)
+            if rubric == "support" and self.claims_a_call > 1:
+                found += await self._verdicts(together, caller, repeat)
+            else:
+                found += [await self._verdict(one, caller, repeat) for one in together]
+        return found
+
+    async def _verdicts(
+        self, asked: Sequence[Judgement], caller: Caller, repeat: int
+    ) -> list[Verdict | Failure]:
+        """Ask for the verdicts on several claims in one call, and once more if the reply is no JSON object.
+
+        The labels are read by the numbers of the claims. A claim without a label is unparsed.
+        """
+        words = _WORDS[self.labels]
+        form = labels_form(len(asked), tuple(words))
+        values = {"claims": listed_claims(asked)}
+        replies: list[Reply] = []
+        seconds = 0.0
+        try:
+            kept = await self._kept_premise(asked, values, caller)
+            for attempt in range(2):
+                prompt = Prompt(messages=self._messages(asked[0], kept, values), form=form)
+                reply, call = await caller.reply(
+                    self.model, prompt, purpose="judge", repeat=repeat + attempt * self.votes
+                )
+                replies.append(reply)
+                seconds += call.seconds
+                cut = _is_cut(reply)
+                said = None if cut else read_json(reply.text)
+                if cut or isinstance(said, dict):
+                    break
+        except ModelError as error:
+            return [to_failure(error)] * len(asked)
+        labels = said if isinstance(said, dict) else {}
+        spent = _summed([reply.usage for reply in replies])
+        cost = total([reply.cost for reply in replies])
+        verdicts: list[Verdict | Failure] = []
+        for number, one in enumerate(asked, 1):
+            word = str(labels.get(str(number), "")).strip().lower()
+            why = self._cut_sentence(one, kept)
+            if word not in words:
+                why = _unread(reply) if cut or not labels else f"the reply has no label for claim {number}"
+            verdicts.append(
+                Verdict(
+                    claim=one.claim,
+                    premise=one.premise,
+                    context=one.context or None,
+                    label=words.get(word, UNPARSED),
+                    why=why,
+                    # the tokens of a call stand with its first verdict, so that sums are right
+                    usage=spent if number == 1 else _NOTHING,
+                    cost=None if cost is None else cost / len(asked),
+                    seconds=round(seconds / len(asked), 4),
+                )
+            )
+        return verdicts
 
     async def _verdict(self, asked: Judgement, caller: Caller, repeat: int) -> Verdict | Failure:
         """Ask for one verdict, and once more if the reply cannot be read."""
         words = {} if asked.rubric in _LISTS else WORDS.get(asked.rubric) or _WORDS[self.labels]
         form = _FORMS.get(asked.rubric) or _FORMS[self.labels]
+        values = _values(asked)
         replies: list[Reply] = []
         seconds = 0.0
         try:
-            kept = asked.premise
-            room = room_for_prompt(self.model, "the judge's model")
-            if room is not None and not self._surely_fits(asked, room):
-                kept = await caller.counted(self.model, lambda: self._fitted(asked))
+            kept = await self._kept_premise([asked], values, caller)
             for attempt in range(2):
-                prompt = Prompt(messages=self._messages(asked, kept), form=form)
+                prompt = Prompt(messages=self._messages(asked, kept, values), form=form)
                 reply, call = await caller.reply(
                     self.model, prompt, purpose="judge", repeat=repeat + attempt * self.votes
                 )
@@ -179,7 +256,7 @@ class LLMJudge(Judge):
                 seconds += call.seconds
                 word = read_choice(reply.text, tuple(words)) if words else None
                 listed = None if words else read_list(reply.text, asked, kept)
-                if word is not None or listed is not None or reply.stop_reason in ("length", "max_tokens"):
+                if word is not None or listed is not None or _is_cut(reply):
                     break
         except ModelError as error:
             return to_failure(error)
@@ -188,12 +265,13 @@ class LLMJudge(Judge):
             word = max(
                 shares, key=shares.__getitem__
             )  # "Yes" and "yes" count together, in the reply only one
-        why = None if kept == asked.premise else "the premise was cut to fit the context of the judge"
+            if self.threshold is not None and asked.rubric == "support" and "yes" in shares:
+                word = "yes" if shares["yes"] >= self.threshold else "no"
+        why = self._cut_sentence(asked, kept)
         if asked.rubric == "abstention":
             why = _sentence(reply.text, asked.claim)
         if word is None and listed is None:
-            cut = reply.stop_reason in ("length", "max_tokens")
-            why = "the reply was cut at its token limit" if cut else f"unreadable: {reply.text[:200]!r}"
+            why = _unread(reply)
         return Verdict(
             claim=asked.claim,
             premise=asked.premise,
@@ -206,62 +284,76 @@ class LLMJudge(Judge):
             seconds=round(seconds, 4),
         )
 
-    def _messages(self, asked: Judgement, premise: str) -> tuple[Message, ...]:
-        """Return the messages that ask for one verdict."""
-        values = {
-            "premise": _numbered(premise) if asked.rubric == "relevant-sentences" else premise,
-            "context": asked.context or asked.claim,
-            "claim": _numbered(asked.claim) if asked.rubric == "abstention" else asked.claim,
-            "wanted": str(asked.wanted),
-        }
-        template = PROMPTS.get(asked.rubric, self.template)
-        text = _PLACE.sub(lambda place: values[place[1]], template)
+    def _messages(
+        self, asked: Judgement, premise: str, values: dict[str, str] | None = None
+    ) -> tuple[Message, ...]:
+        """Return the messages that ask for verdicts on a premise; `values` fill the other places."""
+        shown = {**(values or _values(asked)), "premise": _shown_premise(asked, premise)}
+        text = filled(PROMPTS.get(asked.rubric, self.template), shown)
         images = () if asked.image is None else (asked.image,)
         return (Message(role="user", text=text, images=images),)
 
-    def _surely_fits(self, asked: Judgement, room: int) -> bool:
+    async def _kept_premise(self, asked: Sequence[Judgement], values: dict[str, str], caller: Caller) -> str:
+        """Return what is shown of the premise: its passages that are most like the claims if only those are
+        wanted, and the longest beginning that fits into the context of the model."""
+        first = asked[0]
+        if self.premise is not None and first.rubric == "support":
+            first = first.model_copy(update={"premise": self.premise.of(first.premise, asked)})
+        room = room_for_prompt(self.model, "the judge's model")
+        if room is None or self._surely_fits(first, values, room):
+            return first.premise
+        return await caller.counted(self.model, lambda: self._fitted(first, values, room))
+
+    def _surely_fits(self, asked: Judgement, values: dict[str, str], room: int) -> bool:
         """Whether a judgement fits even if each of its bytes is a token, so that nothing must be counted."""
         template = PROMPTS.get(asked.rubric, self.template)
-        claim, premise = asked.claim, asked.premise
-        if asked.rubric in ("abstention", "relevant-sentences"):
-            claim, premise = _numbered(claim), _numbered(premise)
-        texts = (template, claim, asked.context or asked.claim, premise)
+        texts = (template, *values.values(), _shown_premise(asked, asked.premise))
         longest = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts) + _MARKUP
         return asked.image is None and longest <= room
 
-    def _fitted(self, asked: Judgement) -> str:
+    def _fitted(self, asked: Judgement, values: dict[str, str], room: int) -> str:
         """Return the longest beginning of the premise that fits into the context of the model."""
-        room = room_for_prompt(self.model, "the judge's model")
 
         def tokens(length: int) -> int:
-            return self.model.count_tokens(self._messages(asked, asked.premise[:length])) or 0
+            return self.model.count_tokens(self._messages(asked, asked.premise[:length], values)) or 0
 
-        if room is None or tokens(len(asked.premise)) <= room:
+        if tokens(len(asked.premise)) <= room:
             return asked.premise
         if (bare := tokens(0)) > room:
             raise ModelError(f"the claim without a source takes {bare} tokens, and the model leaves {room}")
         return asked.premise[: most_that_fits(len(asked.premise), lambda length: tokens(length) <= room)]
 
+    def _cut_sentence(self, asked: Judgement, kept: str) -> str | None:
+        """Say that the judge did not see the whole premise; `None` if it did."""
+        if kept == asked.premise:
+            return None
+        if self.premise is not None and asked.rubric == "support":
+            return "the judge saw the passages of the premise that are most like the claims"
+        return "the premise was cut to fit the context of the judge"
 
-def read_choice(reply: str, choices: Sequence[str]) -> str | None:
-    """Read the choice from a reply: the value of `label` in JSON, the first word, or the only choice in it.
 
-    Damaged JSON is repaired. Returns `None` if the reply names no choice, or several.
-    """
-    text = reply.strip()
-    if "{" in text:
-        from json_repair import repair_json
+def _values(asked: Judgement) -> dict[str, str]:
+    """Return what fills the places of a prompt for one judgement, except the premise."""
+    return {
+        "context": asked.context or asked.claim,
+        "claim": _numbered(asked.claim) if asked.rubric == "abstention" else asked.claim,
+        "wanted": str(asked.wanted),
+    }
 
-        found = repair_json(text[text.index("{") :], return_objects=True)
-        label = str(found.get("label")).strip().lower() if isinstance(found, dict) else ""
-        if label in choices:
-            return label
-    pattern = r"\d+" if choices[0].isdecimal() else r"[a-z]+"
-    words: list[str] = re.findall(pattern, text.lower())
-    if words and words[0] in choices:
-        return words[0]
-    named = {word for word in words if word in choices}
-    return named.pop() if len(named) == 1 else None
+
+def _shown_premise(asked: Judgement, premise: str) -> str:
+    """Return a premise as the prompt shows it."""
+    return _numbered(premise) if asked.rubric == "relevant-sentences" else premise
+
+
+def _is_cut(reply: Reply) -> bool:
+    """Whether a reply was cut at its token limit."""
+    return reply.stop_reason in ("length", "max_tokens")
+
+
+def _unread(reply: Reply) -> str:
+    """Say why a reply could not be read."""
+    return "the reply was cut at its token limit" if _is_cut(reply) else f"unreadable: {reply.text[:200]!r}"
 
 
 def _numbered(text: str) -> str:

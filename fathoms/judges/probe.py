@@ -20,7 +20,7 @@ from fathoms.types import Judgement, StoredValue
 
 PADDING = "As an answer to the question, and after careful reading of the text, it can be said: "
 """Words that say nothing, put in front of a claim."""
-_CLAIM = re.compile(r"\{(claim|context)\}")
+_CLAIM = re.compile(r"\{(claims?|context)\}")
 
 
 class Turned(StoredValue):
@@ -83,7 +83,11 @@ def swapped(judge: Judge) -> LLMJudge | None:
     claim = [number for number, part in enumerate(parts) if _CLAIM.search(part)]
     if len(premise) != 1 or len(claim) != 1 or premise == claim:
         return None
-    parts[premise[0]], parts[claim[0]] = parts[claim[0]], parts[premise[0]]
+    lines = parts[claim[0]].splitlines()
+    end = max(number for number, line in enumerate(lines) if _CLAIM.search(line)) + 1
+    # what asks for the label stays where it is
+    parts[claim[0]] = "\n\n".join(filter(None, [parts[premise[0]], "\n".join(lines[end:])]))
+    parts[premise[0]] = "\n".join(lines[:end])
     return judge.model_copy(update={"prompt": "\n\n".join(parts)})
 
 

@@ -8,7 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from fathoms.judges.agreement import figures, intervals
+from fathoms.judges.agreement import agree, figures, intervals
+from fathoms.judges.cascade import Cascade
+from fathoms.judges.llm import LLMJudge
+from fathoms.judges.people import LabelledClaim
+from fathoms.judges.scripted import ScriptedJudge
+from fathoms.models import ScriptedModel
 from tests.support.project import Project, write_project
 
 pytestmark = pytest.mark.slow  # real commands with judges
@@ -161,3 +166,31 @@ def test_what_judging_took_stands_beside_what_answering_took(judged: Project) ->
     assert parts["judge"]["cost"] > 0
     assert after["cost"] == before["cost"]  # the cost of the pipeline is not that of its judge
     assert judged.fathoms("score", "two").returncode == 0
+
+
+def test_two_judges_are_compared_on_the_same_claims(tmp_path: Path) -> None:
+    claims = ["a", "b", "c", "d"]
+    rows = [
+        LabelledClaim(claim=claim, premise="p", label="supported", group=group)
+        for claim, group in zip(claims, ["g", "g", "h", "h"], strict=True)
+    ]
+    one = ScriptedJudge(labels_by={"a": "supported", "b": "supported", "d": "unparsed"})
+    other = ScriptedJudge(labels_by={"a": "supported", "b": "unsupported"})
+    found = agree(one, rows, tmp_path, others=[other])
+    # both have a verdict on a, b and c; they say the same of a (yes) and c (no)
+    with_judge = found["others"][0]["with_judge"]
+    assert (with_judge["n"], with_judge["same"]) == (3, 2 / 3)
+    # expected by chance: (2/3 * 1/3) + (1/3 * 2/3) = 4/9; kappa = (6/9 - 4/9) / (5/9)
+    assert with_judge["kappa"] == pytest.approx(2 / 5)
+    assert with_judge["interval"] == (0.5, 1.0)
+    assert (found["asked"], found["others"][0]["asked"]) == (4, 4)
+
+
+def test_a_cascade_is_compared_with_both_of_its_judges_which_are_asked_once(tmp_path: Path) -> None:
+    rows = [LabelledClaim(claim=claim, premise="p", label="supported", group=claim) for claim in "abc"]
+    model = ScriptedModel(default="no")  # without a probability, so that it is never sure
+    cascade = Cascade(cheap=LLMJudge(model=model), dear=ScriptedJudge(labels_by={"a": "supported"}))
+    found = agree(cascade, rows, tmp_path)
+    assert [one["asked"] for one in (found, *found["others"])] == [0, 3, 3]
+    assert [one["recall"] for one in (found, *found["others"])] == [1 / 3, 0, 1 / 3]
+    assert [one["with_judge"]["same"] for one in found["others"]] == [2 / 3, 1]

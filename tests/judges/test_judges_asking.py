@@ -13,9 +13,10 @@ from fathoms.judges.base import Judge
 from fathoms.judges.cascade import Cascade
 from fathoms.judges.claims import model_claims, sentence_claims
 from fathoms.judges.journal import NAME, VerdictJournal
-from fathoms.judges.llm import LLMJudge, read_choice
+from fathoms.judges.llm import LLMJudge
 from fathoms.judges.of_run import read_judge
 from fathoms.judges.people import PeopleJudge
+from fathoms.judges.replies import read_choice
 from fathoms.judges.scripted import ScriptedJudge
 from fathoms.models import ScriptedModel
 from fathoms.models.caller import Caller
@@ -176,8 +177,7 @@ def test_sentences_are_split_without_downloads() -> None:
 
 
 def test_claims_keep_their_sentence() -> None:
-    rows = '{"sentence": 1, "claim": "The tower is tall."}, {"sentence": 2, "claim": "It is green"}'
-    reply = f'Sure: {{"claims": [{rows}'
+    reply = 'Sure: {"1": ["The tower is tall.", " "], "2": ["It is green"'
     found, _ = asyncio.run(
         model_claims(ScriptedModel(default=reply), "It is tall. It is green.", "?", Caller())
     )
@@ -188,7 +188,7 @@ def test_claims_keep_their_sentence() -> None:
 
 
 def test_a_cut_list_of_claims_is_a_failure() -> None:
-    model = ScriptedModel(default='{"claims": [{"sentence": 1, "claim": "It is tall"}]}', max_tokens=4)
+    model = ScriptedModel(default='{"1": ["It is tall", "It is green"]}', max_tokens=4)
     found, spent = asyncio.run(model_claims(model, "It is tall.", "?", Caller()))
     assert spent["usage"]["completion_tokens"] == 4  # it was paid for
     assert isinstance(found, Failure)

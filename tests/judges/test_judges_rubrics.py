@@ -10,8 +10,9 @@ from fathoms.errors import UsageError
 from fathoms.judges.asking import Bench, Judged, Spending, decided, verdict_key
 from fathoms.judges.base import Judge
 from fathoms.judges.journal import open_journal
-from fathoms.judges.llm import LLMJudge, read_choice
+from fathoms.judges.llm import LLMJudge
 from fathoms.judges.nli import NLIJudge
+from fathoms.judges.replies import read_choice
 from fathoms.judges.rubrics import GRADES
 from fathoms.models import Embedded, ScriptedModel
 from fathoms.models.caller import Caller
