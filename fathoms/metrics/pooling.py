@@ -18,7 +18,8 @@ from fathoms.metrics.aggregate import mean
 from fathoms.metrics.asked import Asked, QuestionFacts
 from fathoms.metrics.columns import Column, averaged, packed, renumbered, unpacked
 from fathoms.metrics.intervals import overall_intervals, plain_interval
-from fathoms.metrics.metric import JudgedMetric, Metric, Pooling
+from fathoms.metrics.metric import Facts, JudgedMetric, Metric, Pooling
+from fathoms.metrics.people import ByPeople, Labels
 from fathoms.runs.reading import range_of
 from fathoms.types import Score
 
@@ -57,6 +58,7 @@ class Pool:
         self._parts: dict[str, Pool] = {}
         self._cells: Counter[tuple[str, ...]] = Counter()
         self._items = self._unjudged = 0
+        self._by_people: ByPeople | None = None
 
     def add(self, question: QuestionFacts, score: Score) -> None:
         """Add the score of one record."""
@@ -82,6 +84,12 @@ class Pool:
             self._counted.update(self.metric.counted(score))
             for name, value in self.metric.apart(score).items():
                 self._part(name).add(question, Score(metric=name, value=value))
+
+    def add_labels(self, facts: Facts, score: Score, labels: Labels) -> None:
+        """Add what people said of a record of a judged metric, whose score by the judge has been added."""
+        if isinstance(self.metric, JudgedMetric):
+            self._by_people = self._by_people or ByPeople(self.metric, labels)
+            self._by_people.add(self._numbers[-1], facts, score)
 
     def leave_out(self, lacking: str) -> None:
         """Count a record whose question lacks what the metric needs, without adding its score."""
@@ -122,10 +130,10 @@ class Pool:
         a fingerprint of what decides its verdicts.
 
         `overall`, `micro` and each of the `categories` hold `value`, `low`, `high` and `n`, the number of
-        questions. `missing` says what the run lacks if the metric applies to none of its records. `parts` are
-        the figures of the parts that are pooled apart, as means over all questions, and `counted` the counts
-        that a reader must know. `cells` are the cells of the cross table of a metric that has
-        one, each with its number `n` of answers.
+        questions. `people` says what the labels of people make of a judged metric. `missing` says what the
+        run lacks if the metric applies to none of its records. `parts` are the figures of the parts that are
+        pooled apart, as means over all questions, and `counted` the counts that a reader must know. `cells`
+        are the cells of the cross table of a metric that has one, each with its number `n` of answers.
         """
         metric = self.metric
         rests_on_judge = isinstance(metric, JudgedMetric) or any("judge" in cell[1:] for cell in self._cells)
@@ -138,6 +146,7 @@ class Pool:
             "rules": fingerprint(metric.identity(), *(judge[1:] if judge and rests_on_judge else ())),
             "missing": self._missing(),
             **({"judged": self._judged()} if isinstance(metric, JudgedMetric) else {}),
+            **({"people": self._people()} if isinstance(metric, JudgedMetric) else {}),
             **({"cells": self._counted_cells()} if self._cells else {}),
             **({"group": metric.group} if metric.group else {}),
             **({"parts": self._figures_of_parts()} if self._parts else {}),
@@ -203,6 +212,17 @@ class Pool:
             "lowest": mean(map(_known, self._lowest)),
             "highest": mean(map(_known, self._highest)),
         }
+
+    def _people(self) -> dict[str, Any]:
+        """Return what the labels of people make of the figures; see `ByPeople.figures`."""
+        import numpy as np
+
+        column = self.column()
+        if self._by_people is None:
+            return {"labels": 0, "answers": column.count(), "why": "people have labelled none of the answers"}
+        ends = None if self._adds_counts else range_of(self.metric.measured_in)
+        numbers = np.unique(np.asarray(self._numbers))
+        return self._by_people.figures(numbers, column, ends, self.metric.pooling == "categories")
 
     def _missing(self) -> str | None:
         """Say in one sentence why the metric applies to no record; `None` if it applies to any."""

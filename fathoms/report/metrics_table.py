@@ -94,6 +94,7 @@ def metric_table(
                 for what, count in found.counted.items():
                     counted.setdefault((label, f"{count} {what}"), []).append(name)
     notes += [f"{', '.join(dict.fromkeys(names))}: {note}" for note, names in judged.items()]
+    notes += [f"{line.metric} of {line.run}: {note}" for line in lines for note in people_notes(line.figures)]
     notes += [f"{', '.join(names)} of {label}: {what}" for (label, what), names in counted.items()]
     categories = dict.fromkeys(category for run in runs for category in run.categories)
     return MetricTable(tuple(lines), tuple(categories), tuple(dict.fromkeys(notes)))
@@ -127,7 +128,15 @@ def judge_note(run: ScoredRun, figures: MetricFigures) -> str:
             f"; {found.share:.1%} of {found.items} items have no verdict: between {figure(found.lowest)} and"
             f" {figure(found.highest)} if all of them were wrong or right"
         )
+    if found and figures.people and figures.people.why:
+        text += f"; {figures.people.why}"
     return text
+
+
+def people_notes(figures: MetricFigures) -> Iterator[str]:
+    """Yield what the labels of people make of a judged metric, if there are enough of them."""
+    if figures.people and not figures.people.why:
+        yield figures.people.sentence
 
 
 SPENDING = frozenset({"latency", "prompt-tokens", "completion-tokens", "cost"})

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from fathoms.config import dotted, misread
-from fathoms.errors import StoreError
-from fathoms.runs.journal import Journal, Line, journal_line
+from fathoms.runs.people import append_said, read_said
 from fathoms.types import StoredValue
 
 FILE = "reviews.jsonl"
-SCHEMA = 1
 
 Likert = Annotated[int, Field(ge=1, le=5, strict=True)]
 """Agreement from 1 (strongly disagree) through 3 (neutral) to 5 (strongly agree)."""
@@ -55,43 +51,13 @@ class Rating(StoredValue):
 
 def append_rating(path: Path, rating: Rating) -> None:
     """Append a rating; it is on disk when this returns. Raises StoreError where that fails."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StoreError(f"{path.parent} cannot be made: {error.strerror or error}") from error
-    Journal(path).append([journal_line({"schema": SCHEMA, **rating.model_dump(mode="json")})])
+    append_said(path, rating)
 
 
 def read_ratings(path: Path) -> list[Rating]:
     """The last rating of every item by each reviewer, in the order first given; empty where there is no file.
 
-    Raises StoreError, naming the line, for one that is damaged, is not a rating or has a later schema. A
-    partial line, as left by a killed writer, is skipped.
+    Raises StoreError, naming the line, for one that is damaged, is not a rating or has a later schema.
     """
-    found: dict[tuple[Any, ...], Rating] = {}
-    for line in Journal(path):
-        if (rating := _rating(line, path)) is not None:
-            found[(*rating.item, rating.reviewer)] = rating
-    return list(found.values())
-
-
-def _rating(line: Line, path: Path) -> Rating | None:
-    """Parse the rating of one line; `None` for a partial line, as left by a killed writer. Raises StoreError,
-    naming the line, for anything else that is not a rating."""
-    place = f"{path}:{line.number}"
-    if line.flaw is not None:
-        raise StoreError(f"{place}: not a rating: {line.flaw}")
-    try:
-        value = json.loads(line.text)
-        rating = Rating.model_validate(value)
-    except ValidationError as error:
-        raise StoreError(f"{place}: not a rating: {error.errors()[0]['msg']}") from error
-    except RecursionError as error:
-        raise StoreError(f"{place}: not a rating: it is nested too deeply") from error
-    except ValueError:
-        return None
-    for key, what in misread(rating, value):
-        raise StoreError(f"{place}: not a rating: {dotted(key)}: {what}")
-    if value.get("schema", SCHEMA) != SCHEMA:
-        raise StoreError(f"{place}: written by a newer fathoms")
-    return rating
+    read = read_said(path, Rating, "a rating")
+    return list({(*rating.item, rating.reviewer): rating for rating in read}.values())

@@ -161,6 +161,71 @@ class JudgedItems(_Part):
         return self.unjudged / self.items if self.items else 0.0
 
 
+class PoweredMean(_Part):
+    """A prediction-powered mean with its interval; `weight` is the lambda of PPI++."""
+
+    value: Number
+    low: Number
+    high: Number
+    weight: Number = 0.0
+    labels: int = 0
+    unlabelled: int = 0
+
+
+class CorrectedRate(_Part):
+    """A rate of `items` corrected for the errors of the judge (Rogan & Gladen 1978), and what it rests on."""
+
+    value: Number
+    low: Number
+    high: Number
+    items: str = "answers"
+    sensitivity: Number = 0.0
+    specificity: Number = 0.0
+    positives: int = 0
+    negatives: int = 0
+
+
+class PeopleFigures(_Part):
+    """What the labels of people make of a judged metric; see `metrics.people.ByPeople.figures`. `labels` of
+    the `answers` with a value have one by people. Where a figure is missing, `why` and the others say why."""
+
+    labels: int = 0
+    answers: int = 0
+    why: str | None = None
+    overall: PoweredMean | None = None
+    micro: PoweredMean | None = None
+    corrected: CorrectedRate | None = None
+    why_not_overall: str | None = None
+    why_not_corrected: str | None = None
+
+    @property
+    def sentence(self) -> str:
+        """Say what the mean would be if people had judged all answers, or why that is not known."""
+        shown = self.overall or self.micro
+        if shown is None:
+            return self.why or "not known"
+        over = "the mean" if self.overall else "the mean over all questions"
+        text = (
+            f"people have labelled {shown.labels} of {shown.labels + shown.unlabelled} answers; if they had"
+            f" labelled all, {over} would be {_bounded(shown)} (prediction-powered, PPI++, with lambda"
+            f" {shown.weight:.2f} as the weight of the judge)"
+        )
+        if self.why_not_overall:
+            text += f"; {self.why_not_overall}"
+        if (rate := self.corrected) is None:
+            return text
+        return text + (
+            f"; corrected for the errors of the judge, the rate over all questions is {_bounded(rate)}"
+            f" (Rogan-Gladen, with sensitivity {rate.sensitivity:.2f} on {rate.positives} {rate.items} and"
+            f" specificity {rate.specificity:.2f} on {rate.negatives})"
+        )
+
+
+def _bounded(found: PoweredMean | CorrectedRate) -> str:
+    """Format a value with its interval."""
+    return f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}]"
+
+
 class JudgeCheck(_Part):
     """How well a judge agreed with people when it was last checked."""
 
@@ -212,11 +277,11 @@ class MetricFigures(_Part):
 
     `direction` says which values are better, and `pooling` how scores become one figure. `headline` metrics
     are shown in all tables, others if they were `asked` for. `judge` is the judge whose verdicts the metric
-    rests on, `rules` a fingerprint of what decides its values, and `missing` says what the run lacks if the
-    metric applies to none of its records. Metrics of a `group` are shown in a table of their own; `parts` are
-    the figures of parts, such as hops, and `counted` are counts that a reader of the figures must know.
-    `cells` are those of a cross table, each with its `category`, a value by axis, and the number `n` of
-    answers.
+    rests on, `people` what the labels of people make of it, `rules` a fingerprint of what decides its values,
+    and `missing` says what the run lacks if the metric applies to none of its records. Metrics of a `group`
+    are shown in a table of their own; `parts` are the figures of parts, such as hops, and `counted` are
+    counts that a reader of the figures must know. `cells` are those of a cross table, each with its
+    `category`, a value by axis, and the number `n` of answers.
     """
 
     direction: str = "higher"
@@ -229,6 +294,7 @@ class MetricFigures(_Part):
     rules: str | None = None
     missing: str | None = None
     judged: JudgedItems | None = None
+    people: PeopleFigures | None = None
     group: str | None = None
     parts: dict[str, MetricFigure] = Field(default_factory=dict)
     counted: dict[str, int] = Field(default_factory=dict)

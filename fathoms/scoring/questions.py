@@ -12,6 +12,7 @@ from fathoms.metrics.asked import Asked
 from fathoms.metrics.funnel import RunTexts
 from fathoms.metrics.funnel_summary import with_funnels
 from fathoms.metrics.metric import Facts, Metric
+from fathoms.metrics.people import Labels
 from fathoms.metrics.pooling import Pool
 from fathoms.metrics.profiles import Profile
 from fathoms.metrics.retrieval.batch import rank_scores
@@ -32,8 +33,8 @@ TOGETHER = 256
 @dataclass(frozen=True)
 class Rules:
     """How the questions of a run are scored: under which profiles, `profile` being the headline, and with
-    which results of a judge. `imported` says whether the run has released scores, `retrieval_only` that it
-    asked for no answers, and `retrieves` whether its pipeline has a retriever."""
+    which results of a judge and `labels` of people. `imported` says whether the run has released scores,
+    `retrieval_only` that it asked for no answers, and `retrieves` whether its pipeline has a retriever."""
 
     scoring: Scoring
     profiles: tuple[Profile, ...]
@@ -42,6 +43,7 @@ class Rules:
     retrieval_only: bool = False
     retrieves: bool = True
     judged: JudgeResults = field(default_factory=JudgeResults)
+    labels: Labels | None = None
 
 
 class QuestionScorer:
@@ -139,6 +141,8 @@ class QuestionScorer:
                     pool.leave_out(str(gold))  # nothing was to be found: no metric of its own says so here
                     continue
                 pool.add(facts.record.question, score)
+                if self._rules.labels:
+                    pool.add_labels(facts, score, self._rules.labels)
                 found[name] = {"value": score.value}
                 if score.n != 1:
                     found[name]["n"] = score.n

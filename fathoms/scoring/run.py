@@ -24,6 +24,7 @@ from fathoms.metrics.funnel_summary import summarise_funnels
 from fathoms.metrics.judged_abstention import JudgedAbstention
 from fathoms.metrics.length_support import length_against_support
 from fathoms.metrics.metric import JudgedMetric, Metric
+from fathoms.metrics.people import Labels
 from fathoms.metrics.pooling import Pool
 from fathoms.metrics.profiles import default_profiles, headline
 from fathoms.metrics.registry import (
@@ -41,6 +42,7 @@ from fathoms.models.calling.collecting import rare_collections
 from fathoms.models.calling.provider_calls import ExecutionSettings
 from fathoms.runs.documents import StoredDocuments, missing_sentence
 from fathoms.runs.folder import SCHEMA
+from fathoms.runs.people import LABELS_FILE, read_claim_labels
 from fathoms.runs.service import service_figures
 from fathoms.runs.store import Entry, Flaw, Run, flaws_sentence
 from fathoms.runs.trust import Demand, demands, is_signed, refuse
@@ -118,6 +120,7 @@ def score_run(
         retrieval_only,
         _retrieves(manifest),
         verdicts.judged if verdicts else JudgeResults(),
+        Labels(read_claim_labels([run.path / LABELS_FILE])) if verdicts else None,
     )
     questions = _by_question(entries)
     shares = shares_of(questions, (manifest.get("data") or {}).get("asked_ids") or ())

@@ -266,6 +266,12 @@ def _effective(mean: float, centres: Array, counts: Array, weights: Array, z: fl
     return truth * (1 - truth) / variance(rates)
 
 
+def effective_count(values: Array, sizes: Array | None = None) -> float:
+    """Return the number of right-or-wrong items whose mean would vary as much as that of `values` in [0, 1],
+    which count as much as their `sizes` (by default alike); for zeros and ones of one size, their number."""
+    return _Stratum.of(values, np.ones(values.size) if sizes is None else sizes).questions
+
+
 def log_t_interval(
     strata: Sequence[Array], weights: Array, *, confidence: float = CONFIDENCE
 ) -> Interval | None:

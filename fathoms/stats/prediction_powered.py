@@ -111,7 +111,7 @@ def _weight(strata: Sequence[Stratum], scale: Array) -> float:
 
 
 def _right_or_wrong(strata: Sequence[Stratum], weights: Sequence[float]) -> float:
-    """Return the number of right-or-wrong answers whose mean would vary as much as that of people's values."""
+    """Return the number of right-or-wrong answers whose mean would vary as much as people's values."""
     labels = sum(one.people.size for one in strata)
     centre = variance = 0.0
     for one, weight in zip(strata, weights, strict=True):

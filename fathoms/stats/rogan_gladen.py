@@ -34,8 +34,9 @@ def rogan_gladen(
     to which the judge says yes; `specificity` is the share of the `negatives` to which both say no. The
     numbers may be effective ones. The interval is that of Lang & Reiczigel (2014, equations 6, 7, 16 and 17),
     which adds pseudo-items to all three samples. It takes these as independent: with labelled items among the
-    `n`, it holds the truth in 98 % of simulations instead of 95 %. Without a positive or a negative item, or if the judge is no
-    better than chance (sensitivity + specificity at most 1), the correction does not exist: `None`.
+    `n`, it holds the truth in 98 % of simulations instead of 95 %. Without a positive or a negative item, or
+    if the judge is no better than chance (sensitivity + specificity at most 1), there is no correction:
+    `None`.
     """
     if positives <= 0 or negatives <= 0 or sensitivity + specificity <= 1:
         return None

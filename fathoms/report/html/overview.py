@@ -109,8 +109,8 @@ def metric_of(figures: ProfileFigures, metric: str) -> Json:
 
 def further_of(figures: MetricFigures) -> Json:
     """Return a metric outside the leaderboard like `metric_of`, with its unit, the range of its values
-    (`None` without bounds), whether a question has a value of its own, the better direction, its judge, and
-    what the run lacks for it."""
+    (`None` without bounds), whether a question has a value of its own, the better direction, its judge, what
+    the labels of people make of it, and what the run lacks for it."""
 
     def of(found: MetricFigure) -> Json:
         return figure_of(found.value, found.bounds, found.n)
@@ -121,6 +121,7 @@ def further_of(figures: MetricFigures) -> Json:
         "by_question": figures.pooling != "counts",
         "direction": figures.direction,
         "judge": figures.judge,
+        "people": figures.people.sentence if figures.people and figures.judge else None,
         "missing": figures.missing,
         **({"cells": list(figures.cells)} if figures.cells else {}),
         "overall": of(figures.overall),

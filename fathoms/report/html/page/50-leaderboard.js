@@ -187,12 +187,13 @@ function furtherTable(caption, names) {
     report.runs.flatMap((run, key) => {
       const metric = own(run.metrics, name);
       if (!metric) return [];
-      const { unit, direction, judge, missing } = metric;
+      const { unit, direction, judge, people, missing } = metric;
       const about = [
         said(name, 80),
         unit === 'share' ? null : [' (', said(unit, 40), ')'],
         h('span.range', {}, direction === 'lower' ? 'lower is better' : 'higher is better'),
         judge ? h('span.range', {}, 'judged by ', said(judge, 80)) : null,
+        people ? h('span.range', {}, said(people, 600)) : null,
         missing ? h('span.range', {}, said(missing, 300)) : null,
       ];
       return [

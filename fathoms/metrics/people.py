@@ -1,0 +1,232 @@
+"""What a judged metric would be if people had judged: figures from a judge and the labels of people.
+
+A metric is arithmetic on verdicts, so an answer of which people have labelled everything that the metric
+asks for has a value by people. Where enough answers have one, the mean that people would give all answers is
+estimated from both (PPI++; `stats.prediction_powered`), and a rate is also corrected for the errors of the
+judge (`stats.rogan_gladen`).
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+from fathoms.metrics.metric import Facts, JudgedMetric
+from fathoms.runs.people import ClaimLabel, Judged, judged
+from fathoms.types import Judgement, Score, Verdict
+
+if TYPE_CHECKING:
+    from numpy import bool_
+    from numpy.typing import NDArray
+
+    from fathoms.metrics.columns import Codes, Column, Values
+
+Pairs = list[tuple[bool, bool]]
+"""For yes-or-no items: what people say, and what the judge says."""
+
+
+class Labels:
+    """The labels that people gave to claims of a run, by question and reviewer."""
+
+    def __init__(self, labels: Iterable[ClaimLabel]) -> None:
+        self._by_question: dict[str, dict[str, dict[Judged, str]]] = {}
+        for label in labels:
+            reviewers = self._by_question.setdefault(label.question, {})
+            reviewers.setdefault(label.reviewer, {})[label.what] = label.label
+
+    def __bool__(self) -> bool:
+        return bool(self._by_question)
+
+    def verdicts(self, metric: JudgedMetric, facts: Facts) -> list[dict[Judgement, Verdict]]:
+        """Return the verdicts of each reviewer who has labelled all that the metric asks of a record."""
+        record = facts.record
+        reviewers = self._by_question.get(record.question.id)
+        if not reviewers:
+            return []
+        asked = metric.judgements(record, facts.claims)
+        found = [_verdicts(asked, labels) for labels in reviewers.values()]
+        further = getattr(metric, "further", None)
+        complete = []
+        for labels, verdicts in zip(reviewers.values(), found, strict=True):
+            if verdicts is not None and further is not None:
+                more = _verdicts(further(record, facts.claims, verdicts), labels)
+                verdicts = None if more is None else verdicts | more
+            if verdicts:
+                complete.append(verdicts)
+        return complete
+
+
+def _verdicts(asked: Iterable[Judgement], labels: Mapping[Judged, str]) -> dict[Judgement, Verdict] | None:
+    """Return the labels as verdicts, `None` if any is missing."""
+    found = {}
+    for judgement in asked:
+        label = labels.get(judged(judgement))
+        if label is None:
+            return None
+        found[judgement] = Verdict(claim=judgement.claim, premise=judgement.premise, label=label)
+    return found
+
+
+class ByPeople:
+    """Collects, for one metric, the values that answers have by the labels of people.
+
+    A metric is a rate of items if its value is 0 or 1 for every answer, or if for every labelled answer it is
+    the share of its verdicts that support their claims, both by the judge and by people.
+    """
+
+    def __init__(self, metric: JudgedMetric, labels: Labels) -> None:
+        self._metric = metric
+        self._labels = labels
+        self._values: dict[int, list[float]] = {}
+        self._claims: dict[int, Pairs] = {}
+        self._asked: set[int] = set()
+        self._shares = True
+
+    def add(self, number: int, facts: Facts, score: Score) -> None:
+        """Add a record, with the number of its question and its score by the judge."""
+        if score.value is None:
+            return
+        asked = self._metric.judgements(facts.record, facts.claims)
+        if asked:
+            self._asked.add(number)
+        for verdicts in self._labels.verdicts(self._metric, facts):
+            value = self._metric.of(replace(facts, verdicts=verdicts, failures={})).value
+            if value is None:
+                continue
+            self._values.setdefault(number, []).append(value)
+            both = [
+                (bool(verdict.supports), facts.verdicts[one].supports)
+                for one, verdict in verdicts.items()
+                if one in facts.verdicts
+            ]
+            pairs = [(people, judge) for people, judge in both if judge is not None]
+            self._claims.setdefault(number, []).extend(pairs)
+            if len(pairs) == len(verdicts):
+                sides = tuple(fmean(side) for side in zip(*pairs, strict=True))
+                self._shares = self._shares and sides == (value, score.value)
+
+    def figures(
+        self, numbers: Codes, column: Column, ends: tuple[float, float] | None, macro: bool
+    ) -> dict[str, Any]:
+        """Return the figures as the summary stores them, given the numbers of the questions, their values by
+        the judge, and the lowest and the highest value of the metric; `macro` says that the figure of the run
+        is the mean of its categories.
+
+        `labels` counts the answers with a value by people (one for each question), `answers` all with a
+        value. `overall` and `micro` are prediction-powered, `corrected` is Rogan-Gladen's; where there is
+        none, `why`, `why_not_overall` or `why_not_corrected` says why.
+        """
+        import numpy as np
+
+        from fathoms.stats.prediction_powered import FEWEST_IN_STRATUM, FEWEST_LABELS
+
+        known = column.values == column.values
+        numbers, column = numbers[known], column.take(known)
+        labelled = np.array([int(number) in self._values for number in numbers], dtype=bool)
+        count = int(labelled.sum())
+        found: dict[str, Any] = {"labels": count, "answers": len(column)}
+        if count < FEWEST_LABELS:
+            return found | {
+                "why": f"people have labelled {count} of {len(column)} answers; {FEWEST_LABELS} are needed"
+            }
+        if ends is None:
+            return found | {"why": "the values of the metric have no bounds"}
+        people = column.values.copy()
+        for place in np.flatnonzero(labelled):
+            people[place] = fmean(self._values[int(numbers[place])])
+        drawn = self._with_certain(numbers, labelled)
+        scaled = [(values - ends[0]) / (ends[1] - ends[0]) for values in (people, column.values)]
+        places = column.places()
+        found["micro"] = _powered(scaled, drawn, [np.arange(len(column))], ends)
+        found["overall"] = found["micro"]
+        if macro:
+            fewest = min((int(drawn[group].sum()), name) for name, group in places.items())
+            if fewest[0] < FEWEST_IN_STRATUM:
+                found["overall"] = None
+                found["why_not_overall"] = (
+                    f"people have labelled {fewest[0]} answers of {fewest[1]}, and {FEWEST_IN_STRATUM} of"
+                    " every category are needed for the mean of the categories"
+                )
+            else:
+                found["overall"] = _powered(scaled, drawn, list(places.values()), ends)
+        return found | self._corrected(numbers, people, column.values, labelled)
+
+    def _with_certain(self, numbers: Codes, labelled: NDArray[bool_]) -> NDArray[bool_]:
+        """Return which answers count as labelled. Where a metric asks nothing of some answers, such as empty
+        ones, people would give them the same value; a share of these joins the labelled ones, so that the
+        sample stays a random one of all answers."""
+        import numpy as np
+
+        certain = [place for place, number in enumerate(numbers) if int(number) not in self._asked]
+        share = float(labelled.sum()) / max(1, len(numbers) - len(certain))
+        drawn = labelled.copy()
+        drawn[random.Random(0).sample(certain, round(min(share, 1.0) * len(certain)))] = True
+        return np.asarray(drawn)
+
+    def _corrected(
+        self, numbers: Codes, people: Values, judge: Values, labelled: NDArray[bool_]
+    ) -> dict[str, Any]:
+        """Return Rogan-Gladen's correction of the rate of the unlabelled answers, or why there is none."""
+        import numpy as np
+
+        from fathoms.stats.intervals import effective_count
+        from fathoms.stats.rogan_gladen import rogan_gladen
+
+        if np.isin(judge, (0, 1)).all() and np.isin(people, (0, 1)).all():
+            items = "answers"
+            pairs = [[(bool(people[place]), bool(judge[place]))] for place in np.flatnonzero(labelled)]
+        elif self._shares:
+            items, pairs = "claims", [self._claims[int(number)] for number in numbers[labelled]]
+        else:
+            return {"why_not_corrected": "the metric is no rate of answers or claims"}
+        if labelled.all():
+            return {"why_not_corrected": "people have labelled all answers"}
+        rate = float(judge[~labelled].mean())
+        sides = [_agreeing(pairs, said) for said in (True, False)]
+        effective = [effective_count(shares, sizes) if sizes.size else 0.0 for shares, sizes in sides]
+        rates = [float(shares @ sizes / sizes.sum()) if sizes.size else 0.0 for shares, sizes in sides]
+        found = rogan_gladen(
+            rate, effective_count(judge[~labelled]), rates[0], effective[0], rates[1], effective[1]
+        )
+        if found is None:
+            return {
+                "why_not_corrected": "the judge is no better than chance, or people gave only one of both"
+                " labels"
+            }
+        counts = [int(sizes.sum()) for _, sizes in sides]
+        names = ("sensitivity", "specificity", "positives", "negatives")
+        return {
+            "corrected": found._asdict() | dict(zip(names, (*rates, *counts), strict=True)) | {"items": items}
+        }
+
+
+def _powered(
+    scaled: Sequence[Values],
+    labelled: NDArray[bool_],
+    groups: Sequence[Codes],
+    ends: tuple[float, float],
+) -> dict[str, Any]:
+    """Return the prediction-powered mean of the means of groups of answers, on the scale of the metric."""
+    from fathoms.stats.prediction_powered import Stratum, prediction_powered_mean
+
+    people, judge = scaled
+    strata = [
+        Stratum(people[own], judge[own], judge[group[~labelled[group]]])
+        for group in groups
+        for own in (group[labelled[group]],)
+    ]
+    found = prediction_powered_mean(strata, [1 / len(groups)] * len(groups))._asdict()
+    low, high = ends
+    return found | {name: low + (high - low) * found[name] for name in ("value", "low", "high")}
+
+
+def _agreeing(pairs: Sequence[Pairs], said: bool) -> tuple[Values, Values]:
+    """Return, for each answer with items of which people said yes or no, the share of these of which the
+    judge said the same, and their number."""
+    import numpy as np
+
+    own = [[judge == said for people, judge in items if people == said] for items in pairs]
+    return np.array([fmean(one) for one in own if one]), np.array([float(len(one)) for one in own if one])

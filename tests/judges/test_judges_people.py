@@ -1,0 +1,120 @@
+"""Figures of a judge, corrected by the labels that people gave to claims of some answers."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fathoms.runs.people import LABELS_FILE, ClaimLabel, append_said
+from fathoms.stats.prediction_powered import Stratum, prediction_powered_mean
+from tests.support.project import Project
+
+pytestmark = pytest.mark.slow  # a run of a hundred answers, scored three times
+
+ANSWERS, LABELLED = 100, 60
+SUPPORTED = {number: number % 5 != 0 for number in range(ANSWERS)}
+"""What the judge says of the one claim of each answer; people disagree about every seventh."""
+PEOPLE = {number: supported != (number % 7 == 0) for number, supported in SUPPORTED.items()}
+DRAWN = sorted(random.Random(2).sample(range(ANSWERS), LABELLED))
+
+
+def claim(number: int) -> str:
+    return f"Lamp {number} is red."
+
+
+def premise(number: int) -> str:
+    return claim(number) if SUPPORTED[number] else "Nothing is known of any lamp."
+
+
+def label(number: int, reviewer: str, supported: bool) -> ClaimLabel:
+    return ClaimLabel(
+        claim=claim(number),
+        context=claim(number),
+        premise=premise(number),
+        label="supported" if supported else "unsupported",
+        group=f"q{number}",
+        run="lamps",
+        question=f"q{number}",
+        reviewer=reviewer,
+        seed=0,
+        time="2026-01-01T00:00:00+00:00",
+    )
+
+
+@pytest.fixture(scope="module")
+def lamps(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Path]:
+    """A run of answers with one claim each, in two categories, and its directory."""
+    project = Project(tmp_path_factory.mktemp("lamps"))
+    questions: dict[str, list[object]] = {"even": [], "odd": []}
+    for number in range(ANSWERS):
+        item = {"id": f"q{number}", "question": f"Which colour has lamp {number}?", "answers": [["red"]]}
+        questions["odd" if number % 2 else "even"].append(item)
+    project.write("questions.json", json.dumps(questions))
+    rows = [
+        {"id": f"q{n}", "answer": claim(n), "contexts": [{"document": "a.pdf", "text": premise(n)}]}
+        for n in range(ANSWERS)
+    ]
+    project.write("answers.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    project.write("judge.yaml", "kind: scripted\n")
+    done = project.fathoms(
+        "import", "answers", "answers.jsonl", "--questions", "questions.json", "--name", "lamps"
+    )
+    assert done.returncode == 0, done.stderr
+    (run,) = project.runs()
+    return project, run
+
+
+def scored(project: Project, run: Path) -> tuple[dict[str, Any], str]:
+    """What the labels make of the figures, and what is printed."""
+    done = project.fathoms("score", "lamps", "--metric", "faithfulness", "--judge", "judge.yaml")
+    assert done.returncode == 0, done.stderr
+    summary = json.loads((run / "summary.json").read_text())
+    return summary["metrics"]["faithfulness"]["people"], " ".join(done.stdout.split())
+
+
+def test_labels_of_people_correct_the_mean_and_the_rate(lamps: tuple[Project, Path]) -> None:
+    project, run = lamps
+    for number in DRAWN[:49]:
+        append_said(run / LABELS_FILE, label(number, "ann", PEOPLE[number]))
+    found, shown = scored(project, run)
+    why = "people have labelled 49 of 100 answers; 50 are needed"
+    assert found == {"labels": 49, "answers": 100, "why": why}
+    assert f"faithfulness: judged by scripted, never checked against people; {why}" in shown
+
+    for number in DRAWN[49:]:
+        append_said(run / LABELS_FILE, label(number, "ann", PEOPLE[number]))
+    shown = scored(project, run)[1]
+    assert "people have labelled 60 of 100 answers; if they had labelled all, the mean would be" in shown
+    (row,) = project.json("report", "lamps")
+    found = row["metrics"]["faithfulness"]["people"]
+    people = np.array([float(PEOPLE[number]) for number in DRAWN])
+    judge = np.array([float(SUPPORTED[number]) for number in DRAWN])
+    others = np.array([float(SUPPORTED[number]) for number in SUPPORTED if number not in DRAWN])
+    expected = prediction_powered_mean([Stratum(people, judge, others)], [1])
+    for name in ("value", "low", "high", "weight"):
+        assert found["micro"][name] == pytest.approx(getattr(expected, name))
+    assert (found["micro"]["labels"], found["micro"]["unlabelled"]) == (60, 40)
+    assert found["overall"]["value"] == pytest.approx(found["micro"]["value"], abs=0.03)
+    rate, yes, no = others.mean(), judge[people == 1].mean(), 1 - judge[people == 0].mean()
+    corrected = found["corrected"]
+    assert corrected["value"] == pytest.approx((rate + no - 1) / (yes + no - 1))
+    assert (corrected["sensitivity"], corrected["specificity"]) == pytest.approx((yes, no))
+    assert corrected["positives"] + corrected["negatives"] == 60
+    assert "Rogan-Gladen, with sensitivity" in (run / "report.html").read_text()
+
+
+def test_the_values_of_two_reviewers_are_averaged(lamps: tuple[Project, Path]) -> None:
+    project, run = lamps
+    (run / LABELS_FILE).unlink(missing_ok=True)
+    for number in DRAWN:
+        append_said(run / LABELS_FILE, label(number, "ann", True))
+        append_said(run / LABELS_FILE, label(number, "ben", False))
+    found, _ = scored(project, run)
+    assert (found["labels"], found["micro"]["weight"]) == (60, 0)
+    assert found["micro"]["value"] == 0.5
+    assert found["why_not_corrected"].startswith("the judge is no better than chance")
