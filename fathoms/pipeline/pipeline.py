@@ -178,7 +178,7 @@ class Stages(Component):
         except OSError as error:
             raise StoreError(f"the cache in {cache.folder} cannot be written: {error}") from error
         queries = partial(embed_cached, self.embed, cache=cache, query=True)
-        made = Index(documents=parsed, chunks=chunks, vectors=vectors, embed=queries, folder=folder)
+        made = Index(documents=parsed, chunks=chunks, vectors=vectors, embed=queries, folder=folder, refresh=cache.refresh)
         return Built(tuple(parsed), tuple(failures), made, hashes, times)
 
     def _parse(
