@@ -82,6 +82,17 @@ class Document(StoredValue):
         return "\n\n".join(page.text for page in self.pages)
 
 
+class DocumentFacts(StoredValue):
+    """What a run states of a parsed document. `pages` is their number, 0 where somebody else reads the
+    document, and `text` the hash under which runs store its text, `None` if it was not made yet."""
+
+    id: str
+    sha256: str
+    pages: int = 0
+    warnings: tuple[str, ...] = ()
+    text: str | None = None
+
+
 class Attachment(StoredValue):
     """A PDF that is sent to the model as a file, either whole or as some of its pages cut out.
 
