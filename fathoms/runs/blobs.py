@@ -95,9 +95,9 @@ class Blobs:
         return name
 
     def _is_sound(self, name: str) -> bool:
-        """Whether the stored text can be read."""
+        """Whether the file of a text can be read."""
         try:
-            self.get(name)
+            self._read(name)
         except StoreError:
             return False
         return True
@@ -113,19 +113,22 @@ class Blobs:
 
     def get(self, name: str) -> str:
         """Read a text by its hash; raises StoreError where it is missing or damaged."""
-        file = self._file(name)
-        key = f"{self._root}/{file}"
+        key = f"{self._root}/{self._file(name)}"
         text = _recent.get(key)
         if text is None:
-            try:
-                data = inflated(read_file(self._root, file, LARGEST_TEXT + 2**20))
-                if hashlib.sha256(data).hexdigest() != name:
-                    raise ValueError("its content does not match its hash")
-                text = data.decode("utf-8")
-            except (FileNotFoundError, ValueError) as error:
-                raise StoreError(f"{self._root}: blob {name[:12]} cannot be read: {error}") from error
+            text = self._read(name)
             _recent.put(key, text)
         return text
+
+    def _read(self, name: str) -> str:
+        """Read a text from its file; raises StoreError as `get` does."""
+        try:
+            data = inflated(read_file(self._root, self._file(name), LARGEST_TEXT + 2**20))
+            if hashlib.sha256(data).hexdigest() != name:
+                raise ValueError("its content does not match its hash")
+            return data.decode("utf-8")
+        except (FileNotFoundError, ValueError) as error:
+            raise StoreError(f"{self._root}: blob {name[:12]} cannot be read: {error}") from error
 
     def externalise(self, value: Any) -> Any:
         """Move the long texts inside plain data to blobs, leaving `{"blob": HASH}` in their place."""
