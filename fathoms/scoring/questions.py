@@ -155,7 +155,8 @@ class QuestionScorer:
             pool.add(question, score, number)
             if self._rules.labels:
                 pool.add_labels(facts, score, self._rules.labels)
-            found[name] = shown = {"value": score.value}
+            shown: dict[str, Any] = {"value": score.value}
+            found[name] = shown
             if score.n != 1:
                 shown["n"] = score.n
             if score.parts:
