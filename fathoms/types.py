@@ -82,17 +82,6 @@ class Document(StoredValue):
         return "\n\n".join(page.text for page in self.pages)
 
 
-class DocumentFacts(StoredValue):
-    """What a run states of a parsed document. `pages` is their number, 0 where somebody else reads the
-    document, and `text` the hash under which runs store its text, `None` if it was not made yet."""
-
-    id: str
-    sha256: str
-    pages: int = 0
-    warnings: tuple[str, ...] = ()
-    text: str | None = None
-
-
 class Attachment(StoredValue):
     """A PDF that is sent to the model as a file, either whole or as some of its pages cut out.
 
@@ -194,6 +183,20 @@ class Quote(StoredValue):
     document: str | None = None
     page: int | None = Field(default=None, ge=1)
     gold: bool = False
+
+
+class Nugget(StoredValue):
+    """A question that a good answer to the whole question answers, too (a nugget of ARGUE).
+
+    `answers` are the accepted answers, any one of which is enough; without any, the documents do not answer
+    it, and a good answer says so. A `vital` nugget counts twice in weighted figures. `origin` says whether a
+    person wrote it, it was imported, or a language model drafted it.
+    """
+
+    question: str
+    answers: tuple[str, ...] = ()
+    importance: Literal["vital", "okay"] = "okay"
+    origin: Literal["written", "imported", "drafted"] = "written"
 
 
 class _GoldForm(StoredValue):
@@ -402,9 +405,9 @@ class Question(StoredValue):
     correctness.
 
     `reference` is the gold answer in running text, `short_answer` and `long_answer` the same at two lengths,
-    and `reference_claims` the single statements of the gold answer. `steps` are the hops of a multi-hop
-    question in order; evidence names them by number, from 1. `metadata` is free, and its keys can group the
-    figures of a report.
+    `reference_claims` the single statements of the gold answer, and `nuggets` the questions that it answers.
+    `steps` are the hops of a multi-hop question in order; evidence names them by number, from 1. `metadata`
+    is free, and its keys can group the figures of a report.
     """
 
     id: str
@@ -420,11 +423,12 @@ class Question(StoredValue):
     short_answer: str | None = None
     long_answer: str | None = None
     reference_claims: tuple[str, ...] = ()
+    nuggets: tuple[Nugget, ...] = ()
     quotes: tuple[Quote, ...] = ()
     metadata: dict[str, Scalar] = Field(default_factory=dict)
 
     def __hash__(self) -> int:
-        return hash(self.id)  # `metadata` cannot be hashed
+        return hash((self.id, self.text))  # `metadata` cannot be hashed
 
     @property
     def gold_evidence(self) -> tuple[Evidence, ...]:
@@ -541,12 +545,9 @@ class Message(StoredValue):
     @model_serializer(mode="plain")
     def _stored(self, info: SerializationInfo) -> dict[str, Any]:
         stored: dict[str, Any] = {"role": self.role, "text": self.text}
-        is_one_text = len(self.parts) == 1 and self.is_text  # as most are
-        lists = {} if is_one_text else {"images": self.images, "files": self.files}
-        if not info.exclude_defaults:
-            stored |= {"images": (), "files": ()}
-        stored |= {name: found for name, found in lists.items() if found}
-        return stored if is_one_text or self.is_in_usual_order else {**stored, "parts": self.parts}
+        lists = {"images": self.images, "files": self.files}
+        stored |= {name: found for name, found in lists.items() if found or not info.exclude_defaults}
+        return stored if self.is_in_usual_order else {**stored, "parts": self.parts}
 
     @property
     def text(self) -> str:

@@ -145,6 +145,9 @@ def _texts(question: Question) -> Iterator[tuple[Key, str]]:
         yield (key,), getattr(question, key) or ""
     for index, claim in enumerate(question.reference_claims):
         yield ("reference_claims", index), claim
+    for index, nugget in enumerate(question.nuggets):
+        for at, text in enumerate((nugget.question, *nugget.answers)):
+            yield ("nuggets", index, *(("answers", at - 1) if at else ("question",))), text
     for index, quote in enumerate(question.quotes):
         yield ("quotes", index, "text"), quote.text
     yield from _phrases(question)

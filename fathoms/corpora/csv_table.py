@@ -6,7 +6,8 @@ that `rows` describes. In `answers`, ` | ` separates alternative variants, any o
 A phrase such as `{number: 41.5, unit: m}` is a richer form (`fathoms.types.GOLD_FORMS`), in YAML. A cell of
 `answers`, `files` or `reference_claims` that begins with `[` is read as JSON, which allows phrases that
 contain ` | ` or ` & `. `files` and `reference_claims` are separated with ` | `. `evidence` is a list such as
-`docllm.pdf:7; docllm.pdf:9`, of names and pages, or JSON; `steps`, `quotes` and `metadata` are always JSON.
+`docllm.pdf:7; docllm.pdf:9`, of names and pages, or JSON; `steps`, `nuggets`, `quotes` and `metadata` are
+always JSON.
 An empty cell means that the key is absent.
 """
 
@@ -37,7 +38,7 @@ _TRUTH = {
 }
 SEPARATORS = (",", ";", "\t")
 _KNOWN = (*QuestionRow.model_fields, "text")
-_JSON = ("evidence", "steps", "quotes", "metadata")
+_JSON = ("evidence", "steps", "nuggets", "quotes", "metadata")
 _LISTS = ("answers", "files", "reference_claims")
 COLUMNS = (
     "id",
@@ -53,6 +54,7 @@ COLUMNS = (
     "short_answer",
     "long_answer",
     "reference_claims",
+    "nuggets",
     "quotes",
     "metadata",
 )

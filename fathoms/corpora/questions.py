@@ -170,7 +170,8 @@ def find_places(path: Path, file: QuestionFile) -> Places:
 
 
 def _answer_places(text: str, path: Path, rows: Sequence[Placed | DataError]) -> list[dict[Key, str]]:
-    """Return the place (`file:line:col`) of every value in the answers of each row that could be read."""
+    """Return the place (`file:line:col`) of every value in the answers and nuggets of each row that could be
+    read; of those of a table, only where the answers begin."""
     lines = [int(row[0].rpartition(":")[2]) for row in rows if not isinstance(row, DataError)]
     if format_of(path) in _TABLES:
         columns = zip(lines, answer_columns(text, lines), strict=True)
@@ -179,7 +180,11 @@ def _answer_places(text: str, path: Path, rows: Sequence[Placed | DataError]) ->
         return []  # entries that are no questions make it unclear which entry a row is
     keys = (json_places if format_of(path) == ".json" else jsonl_places)(text, lines).keys
     return [
-        {key: ":".join(map(str, (path, *place))) for key, place in known.items() if key[:1] == ("answers",)}
+        {
+            key: ":".join(map(str, (path, *place)))
+            for key, place in known.items()
+            if key[:1] in (("answers",), ("nuggets",))
+        }
         for known in keys
     ]
 

@@ -11,6 +11,8 @@
 | `short_answer`     | the gold answer in a few words                         | none            |
 | `long_answer`      | the gold answer in full, with what it rests on         | none            |
 | `reference_claims` | the single statements of the gold answer               | none            |
+| `nuggets`          | list of `{question, answers?, importance?, origin?}`;  | none            |
+|                    | without `answers`, the documents do not answer it      |                 |
 | `files`            | file name of a PDF, or a list of them; empty means all | all             |
 | `category`         | any name of up to 200 characters                       | `Uncategorised` |
 | `id`               | any name of up to 200 characters, unique in the file   | derived         |
@@ -24,9 +26,9 @@
 | `metadata`         | an object of texts, numbers and truth values           | none            |
 
 An answerable question needs at least one of `answers`, `reference`, `short_answer`, `long_answer`,
-`reference_claims` and `evidence`; evidence alone is enough to measure retrieval. `comment`, `notes` and keys
-that begin with an underscore are ignored. Any other key is an error. Null means the same as an absent key.
-Text is kept character by character, without trimming.
+`reference_claims`, `nuggets` and `evidence`; evidence alone is enough to measure retrieval. `comment`,
+`notes` and keys that begin with an underscore are ignored. Any other key is an error. Null means the same as
+an absent key. Text is kept character by character, without trimming.
 """
 
 from __future__ import annotations
@@ -43,11 +45,11 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_valida
 from fathoms.config import Key, Source, dotted, suggest, validate
 from fathoms.corpora.ids import question_ids
 from fathoms.errors import ConfigError, DataError, QuestionsError
-from fathoms.types import GOLD_FORMS, Evidence, GoldPhrase, Question, Quote, Scalar, Step
+from fathoms.types import GOLD_FORMS, Evidence, GoldPhrase, Nugget, Question, Quote, Scalar, Step
 
 IGNORED = frozenset({"comment", "notes"})
 
-GOLD = ("answers", "reference", "short_answer", "long_answer", "reference_claims")
+GOLD = ("answers", "reference", "short_answer", "long_answer", "reference_claims", "nuggets")
 """The forms of a gold answer; an answerable question has at least one, or evidence."""
 
 LONGEST_NAME = 200
@@ -109,6 +111,11 @@ def _name(name: str) -> str:
     return name
 
 
+def _one_or_more(value: Any) -> Any:
+    """Return a single text as a list; other values are left for validation."""
+    return [value] if isinstance(value, str) else value
+
+
 def _scalars(value: Any) -> Any:
     """Raise ValueError for a list or an object in metadata; other values are left for validation."""
     if isinstance(value, dict):
@@ -140,6 +147,28 @@ class GoldStep(Step):
     model_config = ConfigDict(extra="forbid")
 
 
+class GoldNugget(Nugget):
+    """A nugget as written in a question file; unlike `Nugget`, it rejects unknown keys and empty texts."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    answers: Annotated[tuple[str, ...], BeforeValidator(_one_or_more)] = ()
+
+    @field_validator("question")
+    @classmethod
+    def _asks(cls, text: str) -> str:
+        if not text.strip():
+            raise ValueError("is empty")
+        return text
+
+    @field_validator("answers")
+    @classmethod
+    def _no_empty_answer(cls, answers: tuple[str, ...]) -> tuple[str, ...]:
+        if not all(answer.strip() for answer in answers):
+            raise ValueError("one of the answers is empty; a nugget that has no answer has an empty list")
+        return answers
+
+
 class CandidateQuote(Quote):
     """A candidate quote as written in a question file; unlike `Quote`, it rejects unknown keys."""
 
@@ -168,9 +197,7 @@ class QuestionRow(BaseModel):
 
     question: str
     answers: Annotated[list[list[GoldPhrase]], BeforeValidator(_variants)] = []
-    files: Annotated[
-        list[str], BeforeValidator(lambda value: [value] if isinstance(value, str) else value)
-    ] = []
+    files: Annotated[list[str], BeforeValidator(_one_or_more)] = []
     category: str = "Uncategorised"
     id: str | None = None
     evidence: list[GoldEvidence] = []
@@ -180,9 +207,8 @@ class QuestionRow(BaseModel):
     answerable: bool = True
     short_answer: str | None = None
     long_answer: str | None = None
-    reference_claims: Annotated[
-        list[str], BeforeValidator(lambda value: [value] if isinstance(value, str) else value)
-    ] = []
+    reference_claims: Annotated[list[str], BeforeValidator(_one_or_more)] = []
+    nuggets: list[GoldNugget] = []
     quotes: list[CandidateQuote] = []
     metadata: Annotated[dict[str, Scalar], BeforeValidator(_scalars)] = {}
 
@@ -204,6 +230,14 @@ class QuestionRow(BaseModel):
         if not all(claim.strip() for claim in claims):
             raise ValueError("one of the claims is empty")
         return claims
+
+    @field_validator("nuggets")
+    @classmethod
+    def _different_questions(cls, nuggets: list[GoldNugget]) -> list[GoldNugget]:
+        for text, times in Counter(nugget.question.strip() for nugget in nuggets).items():
+            if times > 1:
+                raise ValueError(f"{times} nuggets ask '{text[:LONGEST_NAME]}'")
+        return nuggets
 
     @field_validator("quotes")
     @classmethod
@@ -354,6 +388,7 @@ def _question(row: QuestionRow, own_id: str) -> Question:
         short_answer=row.short_answer,
         long_answer=row.long_answer,
         reference_claims=tuple(row.reference_claims),
+        nuggets=tuple(Nugget(**nugget.model_dump()) for nugget in row.nuggets),
         quotes=tuple(Quote(**quote.model_dump()) for quote in row.quotes),
         metadata=row.metadata,
     )

@@ -16,15 +16,16 @@ from typing import ClassVar, Literal, Self
 
 from fathoms.config import Component
 from fathoms.metrics.funnel import RunTexts
+from fathoms.metrics.pooled_f1 import F1Counts
 from fathoms.metrics.score_records import RecordScore
 from fathoms.types import Claim, Document, Failure, Judgement, Record, Score, Verdict
 
 Direction = Literal["higher", "lower"]
 Need = Literal["answer", "gold", "reference", "hits", "prompt", "evidence", "citations"]
 """A part of a record that a metric reads."""
-Pooling = Literal["categories", "questions", "counts"]
+Pooling = Literal["categories", "questions", "counts", "f1"]
 """How the scores of a run become one figure: the unweighted mean of the category means, the mean over all
-questions, or a ratio of counts that are added up over all records."""
+questions, a ratio of counts that are added up over all records, or the F1 of two such ratios."""
 
 _PRESENT: dict[Need, tuple[Callable[[Record], bool], str]] = {
     "answer": (lambda record: record.answer is not None, "an answer"),
@@ -38,7 +39,7 @@ _PRESENT: dict[Need, tuple[Callable[[Record], bool], str]] = {
 _OF_QUESTIONS: frozenset[Need] = frozenset({"gold", "reference", "evidence"})
 
 
-@dataclass(eq=False, slots=True)  # making a frozen one takes three times as long, and there is one per answer
+@dataclass(frozen=True, eq=False)
 class Facts:
     """What a metric may read of one record: the record, its scores under the headline profile, and for judged
     metrics the claims of texts and the verdicts, as far as there are any.
@@ -97,7 +98,7 @@ class Metric(Component):
     @property
     def name(self) -> str:
         """The name under which the metric is stored and shown; by default its kind."""
-        return getattr(self, "kind", "") or type(self).__name__
+        return str(getattr(self, "kind", type(self).__name__))
 
     def __str__(self) -> str:
         return self.name
@@ -155,6 +156,11 @@ class Metric(Component):
     def ratio(self, score: Score) -> tuple[float, float] | None:
         """Return the numerator, at least 0, and the denominator, at least the numerator, of a score if
         `pooling` is `counts`; `None` if the score does not count."""
+        return None
+
+    def f1_counts(self, score: Score) -> F1Counts | None:
+        """Return what a score adds to the precision and recall of the run if `pooling` is `f1`; `None` if it
+        does not count."""
         return None
 
     def apart(self, score: Score) -> Mapping[str, float]:

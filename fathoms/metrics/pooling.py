@@ -2,7 +2,7 @@
 
 Repeats are averaged within their question. By default questions are averaged within their category, and the
 overall figure is the unweighted mean of the categories. A metric may instead be averaged over all questions,
-or be a ratio of counts that are added up over all answers (`Metric.pooling`).
+or be a ratio of counts that are added up over all answers, or the F1 of two such ratios (`Metric.pooling`).
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from fathoms.metrics.columns import Column, averaged, packed, renumbered, unpack
 from fathoms.metrics.intervals import overall_intervals, plain_interval
 from fathoms.metrics.metric import Facts, JudgedMetric, Metric, Pooling
 from fathoms.metrics.people import ByPeople, Labels
+from fathoms.metrics.pooled_f1 import F1Pool, f1_bounds, f1_figure
 from fathoms.runs.reading import range_of
 from fathoms.types import Score
 
@@ -52,6 +53,7 @@ class Pool:
         self._numbers = array("i")
         self._values = array("d")
         self._tops, self._bottoms = array("d"), array("d")
+        self._f1 = F1Pool()
         self._lowest, self._highest = array("d"), array("d")
         self._lacking: Counter[str] = Counter()
         self._counted: Counter[str] = Counter()
@@ -60,15 +62,17 @@ class Pool:
         self._items = self._unjudged = 0
         self._by_people: ByPeople | None = None
 
-    def add(self, question: QuestionFacts, score: Score, number: int | None = None) -> None:
-        """Add the score of one record; `number` is that of its question in `asked`, where it is known."""
+    def add(self, question: QuestionFacts, score: Score) -> None:
+        """Add the score of one record."""
         why, parts = score.why, score.parts
-        self._numbers.append(self._asked.number(question) if number is None else number)
+        self._numbers.append(self._asked.number(question))
         self._values.append(_NONE if score.value is None else score.value)
         if self._adds_counts:
             top, bottom = self.metric.ratio(score) or (_NONE, _NONE)
             self._tops.append(top)
             self._bottoms.append(bottom)
+        if counts := self.metric.f1_counts(score):
+            self._f1.add(self._numbers[-1], counts)
         if self._is_judged:
             self._items += int(parts.get("claims") or parts.get("items") or 0)
             self._unjudged += int(parts.get("unjudged") or 0)
@@ -80,7 +84,7 @@ class Pool:
                 self._cells[question.category, *(str(why[key]) for key in self._columns)] += 1
             if lacking := why.get("lacks"):
                 self._lacking[str(lacking)] += 1
-        if parts and self.metric.group:
+        if parts and (self.metric.group or self._is_judged):
             self._counted.update(self.metric.counted(score))
             for name, value in self.metric.apart(score).items():
                 self._part(name).add(question, Score(metric=name, value=value))
@@ -91,10 +95,9 @@ class Pool:
             self._by_people = self._by_people or ByPeople(self.metric, labels)
             self._by_people.add(self._numbers[-1], facts, score)
 
-    def leave_out(self, lacking: str, count: int = 1) -> None:
-        """Count records whose question lacks what the metric needs, without adding their scores."""
-        if count:
-            self._lacking[lacking] += count
+    def leave_out(self, lacking: str) -> None:
+        """Count a record whose question lacks what the metric needs, without adding its score."""
+        self._lacking[lacking] += 1
 
     def _part(self, name: str) -> Pool:
         """Return the pool of a part of the scores."""
@@ -108,6 +111,7 @@ class Pool:
         return {
             "numbers": packed(self._numbers),
             **{name: packed(getattr(self, f"_{name}")) for name in _COLUMNS},
+            "f1": self._f1.state(),
             "lacking": self._lacking,
             "counted": self._counted,
             "parts": {name: part.state() for name, part in self._parts.items()},
@@ -120,6 +124,7 @@ class Pool:
         for name in _COLUMNS:
             column = getattr(self, f"_{name}")
             column.extend(unpacked(state[name], column))
+        self._f1.extend(state["f1"], numbers)
         self._lacking.update(state["lacking"])
         self._counted.update(state["counted"])
         for name, part in state["parts"].items():
@@ -165,6 +170,8 @@ class Pool:
 
     def _pooled(self, pooling: Pooling) -> dict[str, Any]:
         """Return the figures over all questions and by category."""
+        if pooling == "f1":
+            return self._pooled_f1()
         if pooling != "counts":
             return pooled(self.column(), pooling, self.metric.measured_in)
         counts = averaged(self._asked, self._numbers, self._tops)
@@ -174,6 +181,15 @@ class Pool:
             name: _ratio(ratios.take(places), self.metric.hit_weight)
             for name, places in counts.places().items()
         }
+        return {"overall": overall, "micro": overall, "categories": categories}
+
+    def _pooled_f1(self) -> dict[str, Any]:
+        """Return the F1 of pooled precision and recall over all questions and by category."""
+        import numpy as np
+
+        rows = self._f1.by_question(len(self._asked))[np.unique(self._numbers)]
+        overall = f1_figure(rows)
+        categories = {name: f1_figure(rows[places]) for name, places in self.column().places().items()}
         return {"overall": overall, "micro": overall, "categories": categories}
 
     def _ratios(self) -> _Ratios:
@@ -197,7 +213,7 @@ class Pool:
     @property
     def applies_to_none(self) -> bool:
         """Whether no score was added that has a value."""
-        return not self._tops and all(value != value for value in self._values)
+        return not self._tops and not self._f1 and all(value != value for value in self._values)
 
     def _counted_cells(self) -> list[dict[str, Any]]:
         """Return the cells of the cross table, by category."""
@@ -207,12 +223,10 @@ class Pool:
     def _judged(self) -> dict[str, Any]:
         """Return how many items were to be judged, how many were not (`unjudged`), and the mean of the
         questions if all unjudged items were wrong (`lowest`) or right (`highest`)."""
-        return {
-            "items": self._items,
-            "unjudged": self._unjudged,
-            "lowest": mean(map(_known, self._lowest)),
-            "highest": mean(map(_known, self._highest)),
-        }
+        lowest, highest = (mean(map(_known, column)) for column in (self._lowest, self._highest))
+        if self._f1:
+            lowest, highest = f1_bounds(self._f1.by_question(len(self._asked)))
+        return {"items": self._items, "unjudged": self._unjudged, "lowest": lowest, "highest": highest}
 
     def _people(self) -> dict[str, Any]:
         """Return what the labels of people make of the figures; see `ByPeople.figures`."""
@@ -227,7 +241,7 @@ class Pool:
 
     def _missing(self) -> str | None:
         """Say in one sentence why the metric applies to no record; `None` if it applies to any."""
-        if not all(value != value for column in (self._values, self._tops) for value in column):
+        if self._f1 or not all(value != value for column in (self._values, self._tops) for value in column):
             return None
         if not self._lacking:
             return f"{self.metric.name} applies to none of the answers"

@@ -17,6 +17,7 @@ from fathoms.metrics import profile_metrics as profile
 from fathoms.metrics.answer_length import AnswerLength
 from fathoms.metrics.claims import mirage
 from fathoms.metrics.claims.alce import ALCE
+from fathoms.metrics.claims.argue import ARGUE
 from fathoms.metrics.claims.mm_ragchecker import MM_RAGCHECKER
 from fathoms.metrics.claims.ragas import RAGAS
 from fathoms.metrics.claims.ragchecker import RAGCHECKER
@@ -80,6 +81,7 @@ METRICS: tuple[type[Metric], ...] = (
     *RAGCHECKER,
     *MM_RAGCHECKER,
     *ALCE,
+    *ARGUE,
     *RAGAS,
     IntrinsicHallucination,
     ExtrinsicHallucination,
@@ -124,6 +126,7 @@ SETS: dict[str, tuple[str, ...]] = {
     "mirage-full": mirage.FULL,
     "alce": _kinds(ALCE),
     "alce-released": tuple(f"{kind}{RELEASED}" for kind in _kinds(ALCE)),
+    "argue": _kinds(ARGUE),
     "ragas": _kinds(RAGAS),
     "text": ("exact-match", "token-f1", "bleu", "rouge-1", "rouge-2", "rouge-l"),
 }

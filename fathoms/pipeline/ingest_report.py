@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from fathoms.errors import DocumentError
+from fathoms.ingest import ElementKind, PdfParser
 from fathoms.pipeline.ingest_times import IngestTimes
-from fathoms.pipeline.remembered import CorpusFacts
 from fathoms.retrieve import Index, Retriever
+from fathoms.types import Document
 
 
 def ingest_report(
-    facts: CorpusFacts,
+    parser: PdfParser,
+    documents: Sequence[Document],
     failures: Iterable[DocumentError],
     index: Index,
     retriever: Retriever,
@@ -24,12 +26,16 @@ def ingest_report(
     `tables` and `pictures` are `None` where the parser does not detect them, and `index_bytes` where the
     retriever does not know them.
     """
-    documents = facts.documents
+
+    def total(kind: ElementKind) -> int | None:
+        counts = [parser.count(document, kind) for document in documents]
+        return None if None in counts else sum(count or 0 for count in counts)
+
     return {
         "documents": len(documents),
-        "pages": sum(document.pages for document in documents),
-        "tables": facts.tables,
-        "pictures": facts.pictures,
+        "pages": sum(len(document.pages) for document in documents),
+        "tables": total("table"),
+        "pictures": total("picture"),
         "chunks": len(index.chunks),
         "index_bytes": retriever.index_bytes(index),
         "warnings": {d.id: list(d.warnings) for d in documents if d.warnings},

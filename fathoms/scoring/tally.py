@@ -67,8 +67,7 @@ class Tally:
         if record.error is not None:
             self._failures[len(self)] = record.error
             self.errors[record.error.kind] += 1
-        number = self.asked.number(record.question)
-        self._numbers.append(number)
+        self._numbers.append(self.asked.number(record.question))
         self._scores.append(self._bare.number(row))
         self.sums.add(record)
         if record.prompt is not None and record.prompt.cuts:
@@ -85,15 +84,12 @@ class Tally:
                 self.told.append((record.finished or "", record.service))
         counts["searched"] += record.only_searched
         counts["unread"] += any(call.unread for call in record.calls)
-        if not (timings := record.timings):
-            return
-        self.stages.update(timings)
+        self.stages.update(record.timings)
         if answer is None or not answer.cached:
-            for stage, seconds in {**timings, "total": sum(timings.values())}.items():
-                if stage not in self.seconds:
-                    self.seconds[stage], self.timed[stage] = array("d"), array("i")
-                self.seconds[stage].append(seconds)
-                self.timed[stage].append(number)
+            whole = {"total": sum(record.timings.values())} if record.timings else {}
+            for stage, seconds in {**record.timings, **whole}.items():
+                self.seconds.setdefault(stage, array("d")).append(seconds)
+                self.timed.setdefault(stage, array("i")).append(self._numbers[-1])
 
     def state(self) -> dict[str, Any]:
         """Return everything that was added as JSON values, for `extend`."""

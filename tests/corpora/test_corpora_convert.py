@@ -14,7 +14,7 @@ from fathoms.corpora.csv_table import dump_csv
 from fathoms.corpora.questions import read_text
 from fathoms.corpora.writing import DUMPERS
 from fathoms.errors import DataError, UsageError
-from fathoms.types import Evidence, Question, Quote
+from fathoms.types import Evidence, Nugget, Question, Quote
 
 pytestmark = pytest.mark.slow  # many examples of every format
 
@@ -61,6 +61,7 @@ def questions(draw: st.DrawFn) -> tuple[Question, ...]:
         quotes = [
             one.model_copy(update={"id": f"{n}"}) for n, one in enumerate(draw(st.lists(quote, max_size=2)))
         ]
+        nugget = st.builds(Nugget, question=st.just("Who?"), answers=st.lists(TEXT, max_size=2).map(tuple))
         scalar = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | TEXT | FINITE
         variants = st.lists(TEXT, min_size=1, max_size=3).map(tuple)
         made.append(
@@ -79,6 +80,7 @@ def questions(draw: st.DrawFn) -> tuple[Question, ...]:
                 short_answer=draw(st.none() | TEXT),
                 long_answer=draw(st.none() | TEXT),
                 reference_claims=tuple(draw(st.lists(TEXT, max_size=3))),
+                nuggets=tuple(draw(st.lists(nugget, max_size=1))),
                 quotes=tuple(quotes),
                 metadata=draw(st.dictionaries(ID, scalar, max_size=3)),
             )

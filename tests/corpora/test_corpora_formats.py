@@ -14,7 +14,7 @@ from fathoms.corpora import dump_fathoms_json, read_questions
 from fathoms.corpora.fathoms_json import json_rows
 from fathoms.corpora.rows import questions_of
 from fathoms.errors import DataError, UsageError
-from fathoms.types import Evidence, Question, Quote
+from fathoms.types import Evidence, Nugget, Question, Quote
 
 pytestmark = pytest.mark.slow  # many examples of every format
 
@@ -80,6 +80,10 @@ def test_every_format_holds_what_the_field_needs(tmp_path: Path) -> None:
         reference_claims=("Ada built it.", "It was 1904."),
         evidence=(Evidence(document="a.pdf", page=3, step=1), Evidence(document="b.pdf", page=1, step=2)),
         hops=3,  # of the third hop, no gold page is known
+        nuggets=(
+            Nugget(question="Who?", answers=("Ada", "Ada K."), importance="vital"),
+            Nugget(question="Why?"),
+        ),
         quotes=(
             Quote(id="text1", text="by Ada", document="a.pdf", page=3, gold=True),
             Quote(id="image1", modality="image", description="a pump", image=Path("images/1.png")),
@@ -90,17 +94,21 @@ def test_every_format_holds_what_the_field_needs(tmp_path: Path) -> None:
         '[{"id": "text1", "text": "by Ada", "document": "a.pdf", "page": 3, "gold": true}, {"id": "image1",'
         ' "modality": "image", "description": "a pump", "image": "images/1.png"}]'
     )
+    nuggets = (
+        '[{"question": "Who?", "answers": ["Ada", "Ada K."], "importance": "vital"}, {"question": "Why?"}]'
+    )
     evidence = '[{"document": "a.pdf", "page": 3, "step": 1}, {"document": "b.pdf", "page": 1, "step": 2}]'
     metadata = '{"language": "en", "length": 3, "share": 0.5, "scanned": true, "source": null}'
     row = (
         '{"id": "q-1", "question": "Who built the pump?", "category": "Tables", "reference": "Ada did.",'
         ' "short_answer": "Ada", "long_answer": "Ada built it in 1904.", "reference_claims":'
         f' ["Ada built it.", "It was 1904."], "hops": 3, "evidence": {evidence}, "quotes": {quotes},'
-        f' "metadata": {metadata}}}'
+        f' "nuggets": {nuggets}, "metadata": {metadata}}}'
     )
-    cells = [json_cell.replace('"', '""') for json_cell in (evidence, quotes, metadata)]
+    cells = [json_cell.replace('"', '""') for json_cell in (evidence, quotes, metadata, nuggets)]
     table = (
-        "id,question,category,reference,short_answer,long_answer,reference_claims,hops,evidence,quotes,metadata\n"
+        "id,question,category,reference,short_answer,long_answer,reference_claims,hops,evidence,quotes,metadata,"
+        "nuggets\n"
         "q-1,Who built the pump?,Tables,Ada did.,Ada,Ada built it in 1904.,Ada built it. | It was 1904.,3,"
         + ",".join(f'"{cell}"' for cell in cells)
     )
@@ -268,6 +276,27 @@ BROKEN = {
         row(reference_claims=["x", " "]),
         "reference_claims: one of the claims is empty",
     ),
+    "nugget-key": (
+        "q.jsonl",
+        row(nuggets=[{"question": "Who?", "answer": "Ada"}]),
+        "unknown key 'answer'",
+    ),
+    "nugget-answer-empty": (
+        "q.jsonl",
+        '{"question": "?", "nuggets": [{"question": "Who?", "answers": [" "]}]}',
+        "q.jsonl:1:63: nuggets.0.answers: one of the answers is empty; a nugget that has no answer",
+    ),
+    "nugget-importance": (
+        "q.json",
+        '[{"question": "?", "nuggets": [{"question": "Who?",\n  "importance": "high"}]}]',
+        "q.json:2:17: nuggets.0.importance: ",
+    ),
+    "nugget-twice": (
+        "q.jsonl",
+        row(nuggets=[{"question": "Who?"}, {"question": "Who? "}]),
+        "nuggets: 2 nuggets ask 'Who?'",
+    ),
+    "csv-nuggets": ("q.csv", "question,nuggets\nWhy?,rain\n", ":2: nuggets: not valid JSON: "),
     "quote-twice": (
         "q.jsonl",
         row(quotes=[{"id": "text1", "text": "x"}, {"id": "text1", "text": "y"}]),

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
 
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from fathoms.config import fingerprint
 from fathoms.errors import ConfigError
 from fathoms.models import ScriptedModel
 from fathoms.retrieve import BM25, AnyRetriever, Degrade, Index, Oracle, Rerank
@@ -35,16 +34,9 @@ QUESTIONS = [
 ]
 
 
-@pytest.fixture
-def index(tmp_path: Path) -> Callable[..., Index]:
-    """Makes an index of chunks; its folder is named by them, as that of a pipeline is."""
+def index(chunks: Sequence[Chunk] = CHUNKS) -> Index:
     documents = [Document(id=f"{word}.pdf", path=Path(), sha256="", pages=()) for word in WORDS]
-
-    def made(chunks: Sequence[Chunk] = CHUNKS) -> Index:
-        folder = tmp_path / fingerprint([chunk.id for chunk in chunks])
-        return Index(documents, chunks, None, lambda texts: None, folder)  # type: ignore[arg-type, return-value]
-
-    return made
+    return Index(documents, chunks, None, lambda texts: None, Path("nowhere"))  # type: ignore[arg-type, return-value]
 
 
 def recall(rows: Sequence[Sequence[Hit]], questions: Sequence[Question] = QUESTIONS) -> float:
@@ -61,7 +53,7 @@ def degrade(share: float, seed: int = 0, top_k: int = 3) -> Degrade:
 
 
 @pytest.mark.parametrize(("wanted", "reached"), [(1, 1), (0.71, 0.7), (0.5, 0.5), (0.04, 0.05), (0, 0)])
-def test_the_mean_recall_is_the_stated_one(wanted: float, reached: float, index) -> None:
+def test_the_mean_recall_is_the_stated_one(wanted: float, reached: float) -> None:
     """20 gold pages of 10 questions weigh .05 each, so .71 becomes .70: the nearest that there is."""
     made = index()
     rows = degrade(wanted).search(made, QUESTIONS)
@@ -71,14 +63,14 @@ def test_the_mean_recall_is_the_stated_one(wanted: float, reached: float, index)
     )
 
 
-def test_the_next_hits_without_gold_take_the_places(index) -> None:
+def test_the_next_hits_without_gold_take_the_places() -> None:
     for row in degrade(0).search(index(), QUESTIONS):
         assert [(hit.rank, hit.chunk.pages) for hit in row] == [(1, (3,)), (2, (2,)), (3, (1,))]
     for row in degrade(0, top_k=5).search(index(), QUESTIONS):  # no others are left
         assert [hit.chunk.pages for hit in row] == [(3,), (2,), (1,)]
 
 
-def test_neither_the_order_of_the_questions_nor_the_run_matters(index) -> None:
+def test_neither_the_order_of_the_questions_nor_the_run_matters() -> None:
     rows = dict(zip(WORDS, degrade(0.5).search(index(), QUESTIONS), strict=True))
     turned = degrade(0.5).search(index(), QUESTIONS[::-1])
     assert dict(zip(WORDS[::-1], turned, strict=True)) == rows
@@ -87,7 +79,7 @@ def test_neither_the_order_of_the_questions_nor_the_run_matters(index) -> None:
     assert recall(list(other.values())) == pytest.approx(0.5)
 
 
-def test_a_lower_recall_lacks_all_that_a_higher_one_lacks(index) -> None:
+def test_a_lower_recall_lacks_all_that_a_higher_one_lacks() -> None:
     def gold(share: float) -> set[str]:
         rows = degrade(share).search(index(), QUESTIONS)
         return {hit.chunk.id for row in rows for hit in row if hit.chunk.pages[0] > 3}
@@ -95,7 +87,7 @@ def test_a_lower_recall_lacks_all_that_a_higher_one_lacks(index) -> None:
     assert gold(0) < gold(0.2) < gold(0.5) < gold(0.8) < gold(1)
 
 
-def test_a_chunk_over_two_gold_pages_goes_as_a_whole(index) -> None:
+def test_a_chunk_over_two_gold_pages_goes_as_a_whole() -> None:
     """One question, whose two gold pages are touched by one chunk: the recall can be 1 or 0."""
     both = [Chunk(id="x", document="valve.pdf", pages=(4, 5), text="valve valve"), *CHUNKS[:3]]
     for wanted, expected in ((0.6, 1.0), (0.4, 0.0)):
@@ -104,13 +96,13 @@ def test_a_chunk_over_two_gold_pages_goes_as_a_whole(index) -> None:
         assert recall(rows, QUESTIONS[:1]) == expected == made.notes["degraded"]["reached"]
 
 
-def test_unanswerable_questions_keep_their_hits(index) -> None:
+def test_unanswerable_questions_keep_their_hits() -> None:
     without = Question(id="no", text="valve?", category="c", answerable=False)
     *_, row = degrade(0).search(index(), [*QUESTIONS, without])
     assert row == BM25(top_k=3, b=0).search(index(), [without])[0]
 
 
-def test_what_is_refused(index) -> None:
+def test_what_is_refused() -> None:
     bare = [Question(id="bare", text="valve?", category="c"), *QUESTIONS]
     with pytest.raises(
         ConfigError, match=r"'degrade' needs gold pages, and 1 answerable questions have none"
@@ -123,7 +115,7 @@ def test_what_is_refused(index) -> None:
         Degrade(retriever=graded, recall=0.5)
 
 
-def test_the_oracle_degraded_and_configs(index) -> None:
+def test_the_oracle_degraded_and_configs() -> None:
     rows = Degrade(retriever=Oracle(), recall=0.7).search(index(), QUESTIONS)
     assert recall(rows) == pytest.approx(0.7)
     config = {"kind": "degrade", "recall": 0.71, "retriever": {"kind": "bm25"}}

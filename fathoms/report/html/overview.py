@@ -110,7 +110,8 @@ def metric_of(figures: ProfileFigures, metric: str) -> Json:
 def further_of(figures: MetricFigures) -> Json:
     """Return a metric outside the leaderboard like `metric_of`, with its unit, the range of its values
     (`None` without bounds), whether a question has a value of its own, the better direction, its judge, what
-    the labels of people make of it, and what the run lacks for it."""
+    the labels of people make of it, what the run lacks for it, and the counts that a reader of the figures
+    must know."""
 
     def of(found: MetricFigure) -> Json:
         return figure_of(found.value, found.bounds, found.n)
@@ -118,12 +119,13 @@ def further_of(figures: MetricFigures) -> Json:
     return {
         "unit": figures.unit,
         "range": range_of(figures.unit),
-        "by_question": figures.pooling != "counts",
+        "by_question": figures.pooling not in ("counts", "f1"),
         "direction": figures.direction,
         "judge": figures.judge,
         "people": figures.people.sentence if figures.people and figures.judge else None,
         "missing": figures.missing,
         **({"cells": list(figures.cells)} if figures.cells else {}),
+        **({"counted": figures.counted} if figures.counted else {}),
         "overall": of(figures.overall),
         "micro": of(figures.micro),
         "categories": {name: of(found) for name, found in figures.categories.items()},
