@@ -82,6 +82,17 @@ class Document(StoredValue):
         return "\n\n".join(page.text for page in self.pages)
 
 
+class DocumentFacts(StoredValue):
+    """What a run states of a parsed document. `pages` is their number, 0 where somebody else reads the
+    document, and `text` the hash under which runs store its text, `None` if it was not made yet."""
+
+    id: str
+    sha256: str
+    pages: int = 0
+    warnings: tuple[str, ...] = ()
+    text: str | None = None
+
+
 class Attachment(StoredValue):
     """A PDF that is sent to the model as a file, either whole or as some of its pages cut out.
 
@@ -428,7 +439,7 @@ class Question(StoredValue):
     metadata: dict[str, Scalar] = Field(default_factory=dict)
 
     def __hash__(self) -> int:
-        return hash((self.id, self.text))  # `metadata` cannot be hashed
+        return hash(self.id)  # `metadata` cannot be hashed
 
     @property
     def gold_evidence(self) -> tuple[Evidence, ...]:
@@ -545,9 +556,12 @@ class Message(StoredValue):
     @model_serializer(mode="plain")
     def _stored(self, info: SerializationInfo) -> dict[str, Any]:
         stored: dict[str, Any] = {"role": self.role, "text": self.text}
-        lists = {"images": self.images, "files": self.files}
-        stored |= {name: found for name, found in lists.items() if found or not info.exclude_defaults}
-        return stored if self.is_in_usual_order else {**stored, "parts": self.parts}
+        is_one_text = len(self.parts) == 1 and self.is_text  # as most are
+        lists = {} if is_one_text else {"images": self.images, "files": self.files}
+        if not info.exclude_defaults:
+            stored |= {"images": (), "files": ()}
+        stored |= {name: found for name, found in lists.items() if found}
+        return stored if is_one_text or self.is_in_usual_order else {**stored, "parts": self.parts}
 
     @property
     def text(self) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,7 +51,8 @@ def write_reports(
         paths = write_report([view], run.path, plots=False)
         if each or len(runs) == 1:
             earlier = _earlier(run, out)
-            previous = last_comparable(view, earlier) or next(iter(earlier), None)
+            newest = next(earlier, None)
+            previous = newest and (last_comparable(view, chain([newest], earlier)) or newest)
             panels += summary_panel(view, previous, brief=True)
     if len(runs) > 1:
         paths = write_report(views, out / "reports" / folder_name(runs), plots=False)
@@ -71,19 +73,17 @@ def show_results(panels: Sequence[RenderableType], lines: Sequence[str]) -> None
         console.say(line)
 
 
-def _earlier(run: Run, out: Path) -> list[ScoredRun]:
-    """The earlier scored runs of the same name, newest first."""
+def _earlier(run: Run, out: Path) -> Iterator[ScoredRun]:
+    """Yield the earlier scored runs of the same name, newest first; each is loaded when it is asked for."""
     from fathoms.runs.finding import list_runs, run_name
     from fathoms.runs.reading import load
 
-    views = []
     listed = list_runs(out)
     at = next((number for number, other in enumerate(listed) if other.id == run.id), len(listed))
     for other in reversed(listed[:at]):
         if run_name(other) == run_name(run):
             with suppress(FathomsError):  # skip damaged runs, and those without scores
-                views.append(load(other.path))
-    return views
+                yield load(other.path)
 
 
 def folder_name(runs: Sequence[Run], by: str | None = None) -> str:

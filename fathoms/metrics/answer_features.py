@@ -237,7 +237,7 @@ def features(sentences: Sequence[Sentence], characters: int) -> list[float]:
     barred = max(places, key=unable.__getitem__)
     hot = [place for place in places if silent[place] > 0]
     first, last = (hot[0], hot[-1]) if hot else (top, top)
-    after, before = range(last + 1, count), range(first)
+    after, before = slice(last + 1, count), slice(first)
     left, span, root = count - 1 - last, max(count - 1, 1), math.sqrt(count)
     at_end, at_start = left <= 1, first <= 1
     values: list[float] = []
@@ -247,19 +247,17 @@ def features(sentences: Sequence[Sentence], characters: int) -> list[float]:
         values += [max(scores[-2:]), max(scores[:2]), max(scores[-3:])]
     values += [max(commits), commits[-1], max(commits[-2:])]
     values += [
-        max((commits[place] for place in after), default=-6.0),
-        max((commits[place] for place in before), default=-6.0),
-        max((commits[place] for place in range(barred + 1, count)), default=-6.0),
-        max(
-            (commits[place] for place in range(barred + 1, count) if sentences[place].concludes), default=-6.0
-        ),
+        max(commits[after], default=-6.0),
+        max(commits[before], default=-6.0),
+        max(commits[barred + 1 :], default=-6.0),
+        max([each.commits for each in sentences[barred + 1 :] if each.concludes], default=-6.0),
     ]
     values += [sum(scores[-3:]) / min(count, 3) for scores in (silent, commits)]
-    values += [sum(max(score, -1.0) for score in unable[-3:]) / min(count, 3), sum(silent) / count]
-    values += [len(hot) / count, sum(score > 0 for score in unable) / root]
-    values += [sum(score > 1 for score in silent) / root]
+    values += [sum([max(score, -1.0) for score in unable[-3:]]) / min(count, 3), sum(silent) / count]
+    values += [len(hot) / count, sum([score > 0 for score in unable]) / root]
+    values += [sum([score > 1 for score in silent]) / root]
     values += [
-        sum(each.number and each.silent < 0 and each.commits > 0 for each in sentences) / root,
+        sum([each.number and each.silent < 0 and each.commits > 0 for each in sentences]) / root,
         top / span if count > 1 else 0.5,
         last / span if count > 1 else 1.0,
         barred / span if count > 1 else 0.5,
@@ -273,11 +271,11 @@ def features(sentences: Sequence[Sentence], characters: int) -> list[float]:
         silent[top] / 4 if at_start else 0.0,
     ]
     values += [
-        any(sentences[place].number for place in after),
-        any(sentences[place].number for place in before),
+        any(each.number for each in sentences[after]),
+        any(each.number for each in sentences[before]),
         sentences[top].number,
         any(each.guess for each in sentences),
-        any(sentences[place].guess for place in after),
+        any(each.guess for each in sentences[after]),
         any(each.guess and each.silent < 0 for each in sentences),
         sentences[top].guess,
         sentences[top].concludes,

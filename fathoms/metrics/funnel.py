@@ -24,7 +24,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 
-from fathoms.metrics.ingestion import GoldText, ParsedTexts, gold_pages, gold_text_recall
+from fathoms.metrics.ingestion import GoldText, ParsedTexts, gold_text_recall
 from fathoms.metrics.phrase_recall import Folded, Hyphens, Match, fold_text, recall_in, searchable, stands_in
 from fathoms.metrics.stages import STAGES, Funnel, Stage
 from fathoms.types import Chunk, Document, GoldPhrase, GoldYesNo, Question, Record
@@ -48,7 +48,8 @@ class RunTexts:
         self.parsed = ParsedTexts(documents)
         self.unread = frozenset(unread)
         self._known = frozenset(self.parsed.documents) | self.unread
-        self._gold: dict[tuple[str, Match, Hyphens], GoldText] = {}
+        self._gold = lru_cache(maxsize=1024)(self._gold_text)  # repeats follow one another
+        self._text_of = lru_cache(maxsize=64)(lambda document: self.parsed.documents[document].text)
         self._starts: dict[str, dict[int, str]] = {}
 
     def gold(self, question: Question, match: Match, hyphens: Hyphens) -> GoldText:
@@ -56,13 +57,13 @@ class RunTexts:
 
         Its recall is `None` if one of the question's gold documents is unknown.
         """
-        key = (question.id, match, hyphens)
-        if key not in self._gold:
-            found = gold_text_recall(question, self.parsed, match, hyphens)
-            if not self._known.issuperset(name for name, _ in gold_pages(question)):
-                found = found._replace(recall=None)
-            self._gold[key] = found
-        return self._gold[key]
+        return self._gold(question, match, hyphens)
+
+    def _gold_text(self, question: Question, match: Match, hyphens: Hyphens) -> GoldText:
+        """Measure the `documents` stage."""
+        found = gold_text_recall(question, self.parsed, match, hyphens)
+        known = self._known.issuperset(name for name, _ in found.pages)
+        return found if known else found._replace(recall=None)
 
     def page_starts(self, document: str) -> Mapping[int, str] | None:
         """Return how the text of each page of a document that has any begins, by page number; `None` if the
@@ -111,8 +112,7 @@ class RunTexts:
             return None
         if not chunk.dropped:
             return chunk.indexed
-        document = self.parsed.documents.get(chunk.document)
-        return None if document is None else document.text
+        return self._text_of(chunk.document) if chunk.document in self.parsed.documents else None
 
 
 def one_line(text: str) -> str:
@@ -152,37 +152,30 @@ def funnel(
     gold = texts.gold(question, match, hyphens)
     if gold.left_out in _LEFT_OUT:
         return Funnel(left_out=gold.left_out, chance=gold.chance)
-    found: dict[Stage, list[Folded] | None] = {
-        "retrieved": _folded(texts.retrieved(record), match),
-        "prompt": _folded(prompted(record), match),
-    }
+    retrieved, prompt = _folded(texts.retrieved(record), match), _folded(prompted(record), match)
     wanted = searchable(question.answers)
     recalls: dict[Stage, float | None] = {
         "documents": gold.recall,
-        **{
-            stage: None if held is None else recall_in(held, wanted, match, hyphens).value
-            for stage, held in found.items()
-        },
+        "retrieved": None if retrieved is None else recall_in(retrieved, wanted, match, hyphens).value,
+        "prompt": None if prompt is None else recall_in(prompt, wanted, match, hyphens).value,
         "answer": correctness,
     }
-    if gold.recall is not None:
-        found = {"documents": [texts.parsed.gold(gold_pages(question), match)], **found}
     lost, gained = steps(recalls, known_stages)
-    variant = _lost_variant(question, recalls, found, match, hyphens) if missed else None
-    missing = _missing_from(missed, question, found, match, hyphens)
-    if variant is not None and (
-        not set(missed) <= set(map(str, variant)) or (lost.get("answer") and "answer" not in missing.values())
-    ):
-        said = _folded([record.answer.text if record.answer else ""], match) or []
-        unsaid = [str(form) for form in variant if not stands_in(said, form, match, hyphens)]
-        missing = _missing_from(unsaid, question, found, match, hyphens)
-    return Funnel(
-        **recalls,
-        lost=lost,
-        gained=gained,
-        missed=missing,
-        chance=gold.chance,
-    )
+    missing: dict[str, Stage] = {}
+    if missed:
+        found: dict[Stage, list[Folded] | None] = {"retrieved": retrieved, "prompt": prompt}
+        if gold.recall is not None:
+            found["documents"] = [texts.parsed.gold(gold.pages, match)]
+        variant = _lost_variant(question, recalls, found, match, hyphens)
+        missing = _missing_from(missed, question, found, match, hyphens)
+        if variant is not None and (
+            not set(missed) <= set(map(str, variant))
+            or (lost.get("answer") and "answer" not in missing.values())
+        ):
+            said = _folded([record.answer.text if record.answer else ""], match) or []
+            unsaid = [str(form) for form in variant if not stands_in(said, form, match, hyphens)]
+            missing = _missing_from(unsaid, question, found, match, hyphens)
+    return Funnel(**recalls, lost=lost, gained=gained, missed=missing, chance=gold.chance)
 
 
 def _lost_variant(

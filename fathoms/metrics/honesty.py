@@ -123,13 +123,18 @@ class Honesty(Metric):
         """Return the value of an answer, and its cell as the reason."""
         if facts.record.only_searched or facts.retrieval_only:
             return shared_score(self.name, None, 0, lacks="an answer")
-        cell = cell_of(facts)
-        why = cell._asdict()
-        counts = cell.retrieval == self.column and cell.answer in ("answered", "abstained")
-        value = self.value(cell) if counts else None
-        if value is None:
-            why["lacks"] = f"an answer or an abstention to a question with a retrieval {self.column}"
-        return shared_score(self.name, value, int(value is not None), **why)
+        return _rated(self, cell_of(facts))
+
+
+@lru_cache(maxsize=1024)
+def _rated(metric: Honesty, cell: Cell) -> Score:
+    """Return the score of the answers in a cell by a metric; cached, because there are few cells."""
+    why = cell._asdict()
+    counts = cell.retrieval == metric.column and cell.answer in ("answered", "abstained")
+    value = metric.value(cell) if counts else None
+    if value is None:
+        why["lacks"] = f"an answer or an abstention to a question with a retrieval {metric.column}"
+    return Score(metric=metric.name, value=value, n=int(value is not None), why=dict(why))
 
 
 class AnswerRateOnHits(Honesty):

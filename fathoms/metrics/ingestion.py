@@ -13,8 +13,15 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from fathoms.metrics.aggregate import mean
-from fathoms.metrics.folding import fold_words
-from fathoms.metrics.phrase_recall import Folded, Hyphens, Match, fold_text, recall_in, searchable
+from fathoms.metrics.phrase_recall import (
+    Folded,
+    Hyphens,
+    Match,
+    fold_phrase,
+    fold_text,
+    recall_in,
+    searchable,
+)
 from fathoms.types import Document, GoldPhrase, GoldYesNo, Question
 
 COMMON = 0.2
@@ -34,7 +41,7 @@ class GoldText(NamedTuple):
     `recall` is in [0, 1], or `None` if the question is `left_out` for one of the reasons `unanswerable`,
     `no-phrases` (its gold answer is only a text), `yes-no`, `common` or `no-text`. `chance` is the share of
     non-gold documents that contain the whole answer, of at most `COMPARED` of them, and `None` if there are
-    none. `missed` are the phrases that were not found.
+    none. `missed` are the phrases that were not found, and `pages` are those of the gold text.
     """
 
     question: Question
@@ -42,6 +49,7 @@ class GoldText(NamedTuple):
     left_out: str | None
     chance: float | None
     missed: tuple[GoldPhrase, ...] = ()
+    pages: GoldPages = ()
 
 
 class ParsedTexts:
@@ -96,14 +104,15 @@ def gold_text_recall(
         return GoldText(question, None, "no-phrases", None)
     if all(is_yes_no(variant) for variant in question.answers if variant):
         return GoldText(question, None, "yes-no", None)
-    chance = _chance(question, texts, match, hyphens)
+    wanted = searchable(question.answers)
+    chance = _chance(question, wanted, texts, match, hyphens)
     if chance is not None and chance > COMMON:
         return GoldText(question, None, "common", chance)
     places = gold_pages(question)
     if not places:
         return GoldText(question, None, "no-text", chance)
-    found = recall_in((texts.gold(places, match),), searchable(question.answers), match, hyphens)
-    return GoldText(question, found.value, None, chance, found.missed)
+    found = recall_in((texts.gold(places, match),), wanted, match, hyphens)
+    return GoldText(question, found.value, None, chance, found.missed, places)
 
 
 def gold_pages(question: Question) -> GoldPages:
@@ -121,11 +130,16 @@ def gold_pages(question: Question) -> GoldPages:
     return tuple((name, None if found is None else frozenset(found)) for name, found in pages.items())
 
 
-def _chance(question: Question, texts: ParsedTexts, match: Match, hyphens: Hyphens) -> float | None:
+def _chance(
+    question: Question,
+    wanted: Sequence[Sequence[GoldPhrase]],
+    texts: ParsedTexts,
+    match: Match,
+    hyphens: Hyphens,
+) -> float | None:
     """Return the share of (at most `COMPARED`) non-gold documents that contain the whole answer; `None` if
     there are none."""
     gold = {item.document for item in question.evidence} | set(question.files)
-    wanted = searchable(question.answers)
     holds = [
         recall_in((texts.whole(name, match),), wanted, match, hyphens).value == 1
         for name in texts.sample(gold)
@@ -175,4 +189,4 @@ def is_yes_no(variant: Sequence[GoldPhrase]) -> bool:
     """Return whether an answer is only yes, no, true or false, words that almost every text contains."""
     if len(variant) != 1 or isinstance(variant[0], GoldYesNo):
         return len(variant) == 1
-    return isinstance(variant[0], str) and fold_words(variant[0], hyphens=True) in _YES_NO
+    return isinstance(variant[0], str) and fold_phrase(variant[0]) in _YES_NO

@@ -27,6 +27,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import compress
+from operator import not_
 from typing import Literal, NamedTuple
 
 from fathoms.metrics.folding import KATAKANA, LETTER, fold_plain, fold_words, trace_plain, trace_words
@@ -115,7 +117,7 @@ def fold_text(text: str, match: Match) -> Folded:
 
 def searchable(variants: Iterable[Sequence[GoldPhrase]]) -> tuple[tuple[GoldPhrase, ...], ...]:
     """Return the variants without what can only be read in an answer: whether it says yes or no."""
-    return tuple(tuple(part for part in variant if not isinstance(part, GoldYesNo)) for variant in variants)
+    return tuple([tuple([part for part in variant if type(part) is not GoldYesNo]) for variant in variants])
 
 
 def recall_in(
@@ -133,11 +135,11 @@ def recall_in(
     for index, phrases in enumerate(variants):
         if not phrases:
             continue
-        found = tuple(phrase for phrase in phrases if stands_in(said, phrase, match, hyphens))
-        value = len(found) / len(phrases)
+        held = [stands_in(said, phrase, match, hyphens) for phrase in phrases]
+        value = sum(held) / len(phrases)
         if best.variant is None or value > best.value:
-            missed = tuple(phrase for phrase in phrases if phrase not in found)
-            best = PhraseRecall(value, index, found, missed)
+            found, missed = compress(phrases, held), compress(phrases, map(not_, held))
+            best = PhraseRecall(value, index, tuple(found), tuple(missed))
     return best
 
 
@@ -148,10 +150,9 @@ def stands_in(texts: Sequence[str], phrase: GoldPhrase, match: Match, hyphens: H
     if match == "substring":
         folded = fold_plain(phrase, hyphens=hyphens == "both")
         return any(folded in text for text in texts)
-    wholes = _wholes(phrase, hyphens)
-    for text in texts:
-        for whole in wholes:
-            for _ in _places(text, whole):
+    for whole in _wholes(phrase, hyphens):
+        for text in texts:
+            if _next_place(text, whole, 0) >= 0:
                 return True
     return False
 
@@ -174,12 +175,19 @@ def spans(text: str, phrase: str, match: Match, hyphens: Hyphens) -> Iterator[tu
 def _places(text: str, whole: _Whole) -> Iterator[tuple[int, int]]:
     """Yield the places of one notation of a phrase in a folded text."""
     size = len(whole.phrase)
-    at = text.find(whole.phrase) if size else -1
+    at = _next_place(text, whole, 0)
     while at >= 0:
-        held = whole.left.match(text, at) and whole.right.match(text, at + size)
-        if held:
-            yield at, at + size
-        at = text.find(whole.phrase, at + size if held else at + 1)
+        yield at, at + size
+        at = _next_place(text, whole, at + size)
+
+
+def _next_place(text: str, whole: _Whole, start: int) -> int:
+    """Return where one notation of a phrase stands in a folded text from `start` on, -1 if nowhere."""
+    phrase, left, right = whole
+    at = text.find(phrase, start) if phrase else -1
+    while at >= 0 and not (left.match(text, at) and right.match(text, at + len(phrase))):
+        at = text.find(phrase, at + 1)
+    return at
 
 
 def written_places(text: str, phrase: GoldPhrase, match: Match, hyphens: Hyphens) -> Iterator[Place]:
@@ -209,12 +217,18 @@ class _Whole(NamedTuple):
 
 
 @lru_cache(maxsize=16_384)
+def fold_phrase(phrase: str, hyphens: Hyphens = "both") -> str:
+    """Fold a gold phrase by the `word` rule; cached, because it is searched for in several texts."""
+    return fold_words(phrase, hyphens=hyphens == "both")
+
+
+@lru_cache(maxsize=16_384)
 def _wholes(phrase: str, hyphens: Hyphens) -> tuple[_Whole, ...]:
     """Prepare a phrase for the `word` rule: as it is, and with spaces in its long numbers if it has any.
 
     Cached, like its few distinct patterns, which compile slowly.
     """
-    folded = fold_words(phrase, hyphens=hyphens == "both")
+    folded = fold_phrase(phrase, hyphens)
     folded = _SPACED.sub(lambda number: number[0].replace(" ", ""), folded)
     if article := _ARTICLE.match(folded):
         folded = folded[article.end() :]

@@ -62,10 +62,10 @@ class Pool:
         self._items = self._unjudged = 0
         self._by_people: ByPeople | None = None
 
-    def add(self, question: QuestionFacts, score: Score) -> None:
-        """Add the score of one record."""
+    def add(self, question: QuestionFacts, score: Score, number: int | None = None) -> None:
+        """Add the score of one record; `number` is that of its question in `asked`, where it is known."""
         why, parts = score.why, score.parts
-        self._numbers.append(self._asked.number(question))
+        self._numbers.append(self._asked.number(question) if number is None else number)
         self._values.append(_NONE if score.value is None else score.value)
         if self._adds_counts:
             top, bottom = self.metric.ratio(score) or (_NONE, _NONE)
@@ -95,9 +95,10 @@ class Pool:
             self._by_people = self._by_people or ByPeople(self.metric, labels)
             self._by_people.add(self._numbers[-1], facts, score)
 
-    def leave_out(self, lacking: str) -> None:
-        """Count a record whose question lacks what the metric needs, without adding its score."""
-        self._lacking[lacking] += 1
+    def leave_out(self, lacking: str, count: int = 1) -> None:
+        """Count records whose question lacks what the metric needs, without adding their scores."""
+        if count:
+            self._lacking[lacking] += count
 
     def _part(self, name: str) -> Pool:
         """Return the pool of a part of the scores."""

@@ -6,6 +6,7 @@ are stored with the name of that profile.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import ClassVar, Literal
 
 from pydantic import Field
@@ -127,12 +128,7 @@ class AbstentionF1(Decision):
         abstained, answerable = facts.scores.abstained, facts.record.question.answerable
         if abstained is None:
             return shared_score(self.name, None, lacks="a statement or an abstention")
-        parts = {
-            "tp": int(abstained and not answerable),
-            "fp": int(abstained and answerable),
-            "fn": int(not abstained and not answerable),
-        }
-        return Score(metric=self.name, value=None, parts=parts)
+        return _decided(self.name, abstained, answerable)
 
     def ratio(self, score: Score) -> tuple[float, float] | None:
         """Return twice the right abstentions, and the denominator of F1."""
@@ -140,3 +136,14 @@ class AbstentionF1(Decision):
             return None
         hits, misses = (score.parts["tp"] or 0), (score.parts["fp"] or 0) + (score.parts["fn"] or 0)
         return 2 * hits, 2 * hits + misses
+
+
+@lru_cache(maxsize=16)
+def _decided(metric: str, abstained: bool, answerable: bool) -> Score:
+    """Return the score of a decision by `AbstentionF1`, of which there are four."""
+    parts = {
+        "tp": int(abstained and not answerable),
+        "fp": int(abstained and answerable),
+        "fn": int(not abstained and not answerable),
+    }
+    return Score(metric=metric, value=None, parts=parts)

@@ -19,10 +19,24 @@ from fathoms.pipeline.attachments import Fitting, in_requests
 from fathoms.pipeline.ingest_report import ingest_report
 from fathoms.pipeline.ingest_times import IngestTimes
 from fathoms.pipeline.prompt import Draft, PromptBuilder
+from fathoms.pipeline.remembered import CorpusFacts
 from fathoms.retrieve import FileHandling, Index, Retriever
 from fathoms.runs.citations import parse_citations
 from fathoms.runs.usage import total
-from fathoms.types import Call, Document, Failure, Hit, Part, Prompt, Question, Record, Reply, Round, Usage
+from fathoms.types import (
+    Call,
+    Document,
+    DocumentFacts,
+    Failure,
+    Hit,
+    Part,
+    Prompt,
+    Question,
+    Record,
+    Reply,
+    Round,
+    Usage,
+)
 
 
 @dataclass(frozen=True)
@@ -37,7 +51,8 @@ class Ingested:
     retriever: Retriever
     prompt: PromptBuilder
     generate: ChatModel
-    documents: tuple[Document, ...]
+    documents: Sequence[Document]
+    facts: CorpusFacts
     failures: tuple[DocumentError, ...]
     index: Index
     fingerprints: dict[str, str]
@@ -48,15 +63,18 @@ class Ingested:
 
     def report(self) -> dict[str, Any]:
         """What came of the documents; see `ingest_report`."""
-        return ingest_report(
-            self.ingest, self.documents, self.failures, self.index, self.retriever, self.times
-        )
+        return ingest_report(self.facts, self.failures, self.index, self.retriever, self.times)
 
     @property
     def max_prompt_tokens(self) -> int | None:
         """Tokens available to the prompt: context window less `generate.max_tokens`; `None` if unknown."""
         window = self.generate.context_window
         return None if window is None else window - (self.generate.max_tokens or 0)
+
+    @property
+    def stated(self) -> Sequence[DocumentFacts]:
+        """What the manifest states of each document."""
+        return self.facts.documents
 
     @property
     def notes(self) -> dict[str, Any]:

@@ -34,15 +34,19 @@ from fathoms.pipeline.pipeline import Pipeline, Progress, Stages, silent
 from fathoms.pipeline.searching import Depth, Searching, depth_for
 from fathoms.runs.cache import Cache
 from fathoms.safety.option_limits import LONGEST_WAIT
-from fathoms.types import Document, Hit, Purpose, Question, Record
+from fathoms.types import Document, DocumentFacts, Hit, Purpose, Question, Record
 
 
 class Prepared(Protocol):
     """What the runner asks questions of: `Ingested` for a corpus, `Connected` for an external pipeline."""
 
     @property
-    def documents(self) -> tuple[Document, ...]:
+    def documents(self) -> Sequence[Document]:
         """The documents; they have no pages where an external pipeline reads them itself."""
+
+    @property
+    def stated(self) -> Sequence[DocumentFacts]:
+        """What the manifest states of each document, in the same order, without loading it."""
 
     @property
     def failures(self) -> tuple[DocumentError, ...]:
@@ -253,6 +257,7 @@ class SearchExperiment(Stages, Measured):
             retriever=self.retrieve,
             depth=self.depth,
             documents=built.documents,
+            facts=built.facts,
             failures=built.failures,
             # questions are embedded anew, because the time that this takes is measured
             index=replace(built.index, embed=partial(embed, self.embed, query=True)),

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from fathoms.errors import DocumentError
-from fathoms.ingest import ElementKind, PdfParser
 from fathoms.pipeline.ingest_times import IngestTimes
+from fathoms.pipeline.remembered import CorpusFacts
 from fathoms.retrieve import Index, Retriever
-from fathoms.types import Document
 
 
 def ingest_report(
-    parser: PdfParser,
-    documents: Sequence[Document],
+    facts: CorpusFacts,
     failures: Iterable[DocumentError],
     index: Index,
     retriever: Retriever,
@@ -26,16 +24,12 @@ def ingest_report(
     `tables` and `pictures` are `None` where the parser does not detect them, and `index_bytes` where the
     retriever does not know them.
     """
-
-    def total(kind: ElementKind) -> int | None:
-        counts = [parser.count(document, kind) for document in documents]
-        return None if None in counts else sum(count or 0 for count in counts)
-
+    documents = facts.documents
     return {
         "documents": len(documents),
-        "pages": sum(len(document.pages) for document in documents),
-        "tables": total("table"),
-        "pictures": total("picture"),
+        "pages": sum(document.pages for document in documents),
+        "tables": facts.tables,
+        "pictures": facts.pictures,
         "chunks": len(index.chunks),
         "index_bytes": retriever.index_bytes(index),
         "warnings": {d.id: list(d.warnings) for d in documents if d.warnings},

@@ -20,7 +20,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import TypeAdapter
 
@@ -28,6 +28,7 @@ from fathoms.config import Component, fingerprint
 from fathoms.errors import ConfigError, DocumentError, StoreError
 from fathoms.ingest import (
     Chunker,
+    ElementKind,
     PageChunker,
     Parser,
     Pdfium,
@@ -43,8 +44,10 @@ from fathoms.paths import publish, sealed, temporary_folder
 from fathoms.pipeline.answering import Ingested, file_limits
 from fathoms.pipeline.ingest_times import IngestTimes
 from fathoms.pipeline.prompt import PromptBuilder
+from fathoms.pipeline.remembered import CorpusFacts, Parts, Stored, stored
 from fathoms.retrieve import AnyRetriever, Dense, Index
-from fathoms.runs.cache import Cache, tell_damage
+from fathoms.runs.cache import Cache, tell_damage, text_of
+from fathoms.runs.documents import facts_of
 from fathoms.types import Chunk, Document
 
 if TYPE_CHECKING:
@@ -73,11 +76,21 @@ class Built:
     """Documents that are parsed, chunked and indexed. `failures` are those that could not be read, `hashes`
     the sha256 of each file by document id, and `times` what the stages took."""
 
-    documents: tuple[Document, ...]
+    documents: Sequence[Document]
     failures: tuple[DocumentError, ...]
     index: Index
     hashes: dict[str, str]
     times: IngestTimes
+    facts: CorpusFacts
+
+
+class _Corpus(NamedTuple):
+    """The documents and chunks of a corpus, the documents that could not be read, and what is known."""
+
+    documents: Sequence[Document]
+    failures: tuple[DocumentError, ...]
+    chunks: Sequence[Chunk]
+    facts: CorpusFacts
 
 
 class Stages(Component):
@@ -160,26 +173,95 @@ class Stages(Component):
         hashes = {name: found[path] for name, path in documents.items() if path in found}
         times = IngestTimes()
         try:
-            with times.stage("parse"):
-                parsed, failures = self._parse(documents, hashes, cache, workers, progress, times)
-            images = self._render(parsed, failures, cache)
-            parsed = [document for document in parsed if images is None or document.id in images]
-            chunks: list[Chunk] = []
-            if self.retrieve.needs != "documents":
-                with times.stage("chunk"):
-                    chunks = self._chunk(parsed, cache, progress, times)
-            if images is not None:
-                chunks = [c.model_copy(update={"image": images[c.document].get(c.pages[0])}) for c in chunks]
-            # the name of an index is a hash of all that changes a vector or its position
-            embedder = self.embed.identity() if self.retrieve.needs == "vectors" else None
-            index = fingerprint(embedder, [(chunk.id, chunk.indexed) for chunk in chunks])
-            folder = cache.folder / "indexes" / index
+            corpus = self._remembered(documents, hashes, cache, times)
+            if corpus is None:
+                corpus = self._read(documents, hashes, cache, workers, progress, times)
+            parsed, failures, chunks, facts = corpus
+            folder = cache.folder / "indexes" / facts.index
             vectors = self._embed(chunks, folder, cache, progress, times)
         except OSError as error:
             raise StoreError(f"the cache in {cache.folder} cannot be written: {error}") from error
         queries = partial(embed_cached, self.embed, cache=cache, query=True)
-        made = Index(documents=parsed, chunks=chunks, vectors=vectors, embed=queries, folder=folder)
-        return Built(tuple(parsed), tuple(failures), made, hashes, times)
+        made = Index(parsed, chunks, vectors, embed=queries, folder=folder, refresh=cache.refresh)
+        return Built(parsed, failures, made, hashes, times, facts)
+
+    def _read(
+        self,
+        documents: Mapping[str, Path],
+        hashes: Mapping[str, str],
+        cache: Cache,
+        workers: int,
+        progress: Progress,
+        times: IngestTimes,
+    ) -> _Corpus:
+        """Load all documents and chunks, parsing and chunking what the cache does not hold, and remember what
+        is known of them."""
+        with times.stage("parse"):
+            parsed, failures = self._parse(documents, hashes, cache, workers, progress, times)
+        images = self._render(parsed, failures, cache)
+        parsed = [document for document in parsed if images is None or document.id in images]
+        made: list[list[Chunk]] = []
+        if self.retrieve.needs != "documents":
+            with times.stage("chunk"):
+                made = self._chunk(parsed, cache, progress, times)
+        chunks = [chunk for of_document in made for chunk in of_document]
+        if images is not None:
+            chunks = [c.model_copy(update={"image": images[c.document].get(c.pages[0])}) for c in chunks]
+        facts = CorpusFacts(
+            documents=tuple(map(facts_of, parsed)),
+            chunks=tuple(map(len, made)),
+            # the name of an index is a hash of all that changes a vector or its position
+            index=fingerprint(self._embedder, [(chunk.id, chunk.indexed) for chunk in chunks]),
+            tables=self._total(parsed, "table"),
+            pictures=self._total(parsed, "picture"),
+        )
+        if (stored := self._stored(documents, hashes, cache)) is not None:
+            stored.remember(facts)
+        return _Corpus(tuple(parsed), tuple(failures), chunks, facts)
+
+    @property
+    def _embedder(self) -> dict[str, Any] | None:
+        """The identity of the embedder, `None` if nothing is embedded."""
+        return self.embed.identity() if self.retrieve.needs == "vectors" else None
+
+    def _total(self, documents: Sequence[Document], kind: ElementKind) -> int | None:
+        """Count the elements of a kind; `None` where the parser does not look for them."""
+        counts = [self.ingest.count(document, kind) for document in documents]
+        return None if None in counts else sum(count or 0 for count in counts)
+
+    def _remembered(
+        self, documents: Mapping[str, Path], hashes: Mapping[str, str], cache: Cache, times: IngestTimes
+    ) -> _Corpus | None:
+        """Return a corpus of which everything is in the cache, without decoding its documents and chunks;
+        `None` if anything is missing."""
+        with times.stage("parse"):
+            stored = self._stored(documents, hashes, cache)
+        if stored is None or (facts := stored.facts) is None:
+            return None
+        files = zip(documents.items(), stored.documents, strict=True)
+        parsed = Parts(
+            [partial(_document, name, path, value) for (name, path), value in files], [1] * len(documents)
+        )
+        chunks = Parts([partial(_decoded_chunks, value) for value in stored.chunks], facts.chunks)
+        if self.retrieve.needs != "documents":
+            with times.stage("chunk"):  # which took no time
+                pass
+        return _Corpus(parsed, (), chunks, facts)
+
+    def _stored(
+        self, documents: Mapping[str, Path], hashes: Mapping[str, str], cache: Cache
+    ) -> Stored | None:
+        """Read the bytes of all documents and chunks from the cache; `None` if one is missing, or where more
+        than these bytes is needed: the parser's own output, or page images."""
+        if not documents or documents.keys() != hashes.keys():
+            return None
+        if self.chunk.reads is not None or self._image_dpi is not None:
+            return None
+        parser, chunker = self.ingest.identity(), (self.chunk.identity(), self.ingest.identity())
+        keys = {name: fingerprint(parser, hashes[name]) for name in documents}
+        chunks = {name: fingerprint(chunker, name, hashes[name], _CHUNK_FORM) for name in documents}
+        chunked = self.retrieve.needs != "documents"
+        return stored(cache, keys, chunks if chunked else {}, (chunked, self._embedder))
 
     def _parse(
         self,
@@ -257,10 +339,10 @@ class Stages(Component):
 
     def _chunk(
         self, documents: Sequence[Document], cache: Cache, progress: Progress, times: IngestTimes
-    ) -> list[Chunk]:
-        """The chunks of all documents in order, from the cache where it has them."""
+    ) -> list[list[Chunk]]:
+        """The chunks of each document in order, from the cache where it has them."""
         identity = (self.chunk.identity(), self.ingest.identity())
-        chunks: list[Chunk] = []
+        chunks: list[list[Chunk]] = []
         for number, document in enumerate(documents, start=1):
             key = fingerprint(identity, document.id, document.sha256, _CHUNK_FORM)
             made = cache.load("chunks", key, _CHUNKS.validate_json)
@@ -269,7 +351,7 @@ class Stages(Component):
                 cache.put_text("chunks", key, json.dumps([chunk.model_dump(mode="json") for chunk in made]))
                 progress("chunk", number, len(documents))
                 times.made("chunk", len(document.pages))
-            chunks += made
+            chunks.append(made)
         return chunks
 
     def _for_chunks(self, document: Document, cache: Cache) -> Document:
@@ -397,12 +479,24 @@ class Pipeline(Stages):
             prompt=self.prompt,
             generate=self.generate,
             documents=built.documents,
+            facts=built.facts,
             failures=built.failures,
             index=built.index,
             fingerprints=self.fingerprints(built.hashes),
             folder=cache.folder,
             times=built.times,
         )
+
+
+def _document(name: str, path: Path, value: bytes) -> tuple[Document]:
+    """Decode a document of the cache."""
+    known = Document.model_validate_json(text_of(value))
+    return (known.model_copy(update={"id": name, "path": path}),)
+
+
+def _decoded_chunks(value: bytes) -> list[Chunk]:
+    """Decode the chunks of a document of the cache."""
+    return _CHUNKS.validate_json(text_of(value))
 
 
 def _indexed(folder: Path, rows: int) -> Vectors | None:

@@ -16,9 +16,10 @@ from fathoms.models.caller import Caller, to_failure
 from fathoms.pipeline.answering import PackedQuestion
 from fathoms.pipeline.ingest_report import ingest_report
 from fathoms.pipeline.ingest_times import IngestTimes
+from fathoms.pipeline.remembered import CorpusFacts
 from fathoms.retrieve import Index, Retriever
 from fathoms.safety.option_limits import MOST_CHUNKS
-from fathoms.types import Call, Document, Failure, Hit, Question, Record, Round
+from fathoms.types import Call, Document, DocumentFacts, Failure, Hit, Question, Record, Round
 
 BLOCK = 16
 """The questions that are searched for at once. Their records are written before the next ones are searched
@@ -75,7 +76,8 @@ class Searching:
     ingest: PdfParser
     retriever: Retriever
     depth: Depth
-    documents: tuple[Document, ...]
+    documents: Sequence[Document]
+    facts: CorpusFacts
     failures: tuple[DocumentError, ...]
     index: Index
     fingerprints: dict[str, str]
@@ -87,15 +89,18 @@ class Searching:
 
     def report(self) -> dict[str, Any]:
         """What came of the documents; see `ingest_report`."""
-        return ingest_report(
-            self.ingest, self.documents, self.failures, self.index, self.retriever, self.times
-        )
+        return ingest_report(self.facts, self.failures, self.index, self.retriever, self.times)
 
     def warm_up(self) -> None:
         """Search once, so that models are loaded and the index is made."""
         if not self._is_warm and self.retriever.needs in ("chunks", "vectors"):
             self.retriever.search(self.index, self._questions[:1])
         self._is_warm = True
+
+    @property
+    def stated(self) -> Sequence[DocumentFacts]:
+        """What the manifest states of each document."""
+        return self.facts.documents
 
     @property
     def notes(self) -> dict[str, Any]:

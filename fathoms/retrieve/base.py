@@ -34,7 +34,9 @@ class Index:
 
     `chunks` is empty if the retriever needs only documents. `vectors` is a float32 array of shape
     (len(chunks), d) with L2-normalised rows, or `None` if the retriever does not need vectors. `embed` maps
-    texts of questions to vectors in the same space. `folder` is the cache folder of this index.
+    texts of questions to vectors in the same space. `folder` is the cache folder of this index, named by a
+    hash of the ids and texts of all chunks; what a retriever makes of them can be stored beside it. With
+    `refresh`, what was stored there before is not used.
     """
 
     documents: Sequence[Document]
@@ -42,6 +44,7 @@ class Index:
     vectors: Vectors | None
     embed: Callable[[Sequence[str]], Vectors]
     folder: Path
+    refresh: bool = False
     made: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
     """What retrievers have made of this index, such as that of BM25, by a key of their own."""
     notes: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
 from fathoms.config import fingerprint, package_version
 from fathoms.errors import MissingExtraError
-from fathoms.retrieve import words
+from fathoms.retrieve import bm25_index, words
 from fathoms.retrieve.base import Index, Needs, TextQuery, hits
 from fathoms.runs.events import happened
 from fathoms.safety.option_limits import MOST_CHUNKS
@@ -102,21 +103,36 @@ class BM25(TextQuery):
         return sum(int(searcher.scores[part].nbytes) for part in ("data", "indices", "indptr"))
 
     def _key(self) -> str:
-        """The key of what is made of an index once."""
-        return fingerprint(self.model_dump(mode="json", exclude={"top_k", "query"}))
+        """The key of what is made of an index once: all that its scores depend on besides the texts."""
+        options = self.model_dump(mode="json", exclude={"top_k", "query"})
+        return fingerprint("bm25", self.revision, options, self.identity()["versions"])
 
     def _searcher(self, index: Index) -> Any:
-        """Return bm25s's index of all chunks; `None` if they have no words."""
-        texts = [chunk.indexed for chunk in index.chunks]
-        if self.tokenizer == "words":
-            _tell_unspaced(texts)
+        """Return bm25s's index of all chunks, from the cache where it is there; `None` if they have no
+        words."""
+        folder = index.folder.with_name(fingerprint(index.folder.name, self._key()))
+        built = None if index.refresh else bm25_index.load(folder)
+        if built is None:
+            built = self._built([chunk.indexed for chunk in index.chunks])
+            if built.searcher is not None:
+                with suppress(OSError):  # the run continues with the index in memory
+                    bm25_index.store(folder, built)
+        if built.unspaced and built.unspaced * 10 >= len(index.chunks):
+            happened(
+                "words-not-split", level=logging.WARNING, chunks=len(index.chunks), unspaced=built.unspaced
+            )
+        return built.searcher
+
+    def _built(self, texts: Sequence[str]) -> bm25_index.Built:
+        """Build the index of texts."""
+        unspaced = _unspaced(texts) if self.tokenizer == "words" else 0
         tokens = self._words(texts)
         if not any(tokens):
-            return None
+            return bm25_index.Built(None, unspaced)
         library, _ = _libraries()
         searcher = library.BM25(k1=self.k1, b=self.b, method=self.method, dtype="float64")
         searcher.index(tokens, show_progress=False)
-        return searcher
+        return bm25_index.Built(searcher, unspaced)
 
     def _words(self, texts: Sequence[str]) -> list[list[str]]:
         """Tokenize each text: lower-cased words in order, without stop words, stemmed as configured."""
@@ -138,11 +154,9 @@ class BM25(TextQuery):
         return found
 
 
-def _tell_unspaced(texts: Sequence[str]) -> None:
-    """Log a warning if one text in ten or more has a script without spaces between words."""
-    number = sum(not text.isascii() and words.UNSPACED.search(text) is not None for text in texts)
-    if number and number * 10 >= len(texts):
-        happened("words-not-split", level=logging.WARNING, chunks=len(texts), unspaced=number)
+def _unspaced(texts: Sequence[str]) -> int:
+    """Count the texts that have a script without spaces between words."""
+    return sum(not text.isascii() and words.UNSPACED.search(text) is not None for text in texts)
 
 
 def _libraries() -> tuple[Any, Any]:

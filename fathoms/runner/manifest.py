@@ -89,7 +89,7 @@ def versions() -> dict[str, str]:
 
 def _data(corpus: Corpus, prepared: Prepared, asked: Sequence[Question]) -> dict[str, Any]:
     """Describe the questions and the documents."""
-    parsed = [document for document in prepared.documents if document.pages]
+    parsed = any(document.pages for document in prepared.stated)
     return {
         "name": corpus.name,
         "questions_sha256": corpus.questions_sha256,
@@ -104,9 +104,8 @@ def _data(corpus: Corpus, prepared: Prepared, asked: Sequence[Question]) -> dict
         "warnings": list(corpus.warnings),
         "ingest": prepared.report() if parsed or prepared.failures else None,
         "documents": {
-            document.id: {"sha256": document.sha256}
-            | ({"pages": len(document.pages)} if document.pages else {})
-            for document in prepared.documents
+            document.id: {"sha256": document.sha256} | ({"pages": document.pages} if document.pages else {})
+            for document in prepared.stated
         },
     }
 

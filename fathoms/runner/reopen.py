@@ -128,7 +128,7 @@ def require_same(run: Run, prepared: Prepared) -> None:
 def _documents(manifest: Mapping[str, Any], prepared: Prepared) -> Iterator[str]:
     """Describe each document that has changed."""
     before = {name: entry["sha256"] for name, entry in manifest["data"]["documents"].items()}
-    now = {document.id: document.sha256 for document in prepared.documents}
+    now = {document.id: document.sha256 for document in prepared.stated}
     for name in sorted(before.keys() | now.keys()):
         if before.get(name) != now.get(name):
             change = "is new" if name not in before else "is gone" if name not in now else "has changed"

@@ -132,7 +132,7 @@ def run(
                 manifest["sweep"] = {"id": sweep, "cell": dict(job.cell)}
             store = Run.create(out, job.experiment.name, state, manifest)
             locks.enter_context(store.locked())
-            keep_documents(store, prepared.documents)
+            keep_documents(store, prepared.documents, prepared.stated, cache)
             turns = [Turn(question, repeat) for question in asked for repeat in range(repeats)]
             active = ActiveRun(
                 job.experiment, prepared, store, len(turns), turns, hits, share, budget, repeats

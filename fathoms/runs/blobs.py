@@ -9,11 +9,12 @@ import os
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from fathoms.errors import StoreError
+from fathoms.runs.cache import Cache
 from fathoms.runs.folder import LARGEST_FILE, LARGEST_TEXT, TooLongError, inflated, read_file, write_file
 
 _LONG = 400
@@ -53,6 +54,16 @@ class _Recent:
 _recent = _Recent(64 * 2**20)
 
 
+def hash_of(text: str) -> str:
+    """The hash under which a text is stored."""
+    return hashlib.sha256(_encoded(text)).hexdigest()
+
+
+def _encoded(text: str) -> bytes:
+    """The bytes of a text as they are stored."""
+    return text.encode("utf-8", "replace")
+
+
 class Blobs:
     """Texts by hash, in the files `<folder>/<sha256>.gz` below `root`."""
 
@@ -73,7 +84,7 @@ class Blobs:
     def put(self, text: str, *, mend: bool = False) -> str:
         """Store a text under its sha256; returns the hash. With `mend`, a damaged file of this name is
         written again. Raises TooLongError."""
-        data = text.encode("utf-8", "replace")
+        data = _encoded(text)
         if len(data) > LARGEST_TEXT:
             raise TooLongError(f"a text of {len(data) >> 20} MiB is more than a blob of a run can hold")
         name = hashlib.sha256(data).hexdigest()
@@ -84,28 +95,40 @@ class Blobs:
         return name
 
     def _is_sound(self, name: str) -> bool:
-        """Whether the stored text can be read."""
+        """Whether the file of a text can be read."""
         try:
-            self.get(name)
+            self._read(name)
         except StoreError:
             return False
         return True
 
+    def sound(self, names: Iterable[str], cache: Cache) -> set[str]:
+        """Return those texts whose file has not changed since `note_sound` was told of it."""
+        found = cache.sound_files(self._root / self._folder, [f"{name}.gz" for name in names])
+        return {file.removesuffix(".gz") for file in found}
+
+    def note_sound(self, names: Iterable[str], cache: Cache) -> None:
+        """Remember that these texts were just stored, or read and verified."""
+        cache.note_sound_files(self._root / self._folder, [f"{name}.gz" for name in names])
+
     def get(self, name: str) -> str:
         """Read a text by its hash; raises StoreError where it is missing or damaged."""
-        file = self._file(name)
-        key = f"{self._root}/{file}"
+        key = f"{self._root}/{self._file(name)}"
         text = _recent.get(key)
         if text is None:
-            try:
-                data = inflated(read_file(self._root, file, LARGEST_TEXT + 2**20))
-                if hashlib.sha256(data).hexdigest() != name:
-                    raise ValueError("its content does not match its hash")
-                text = data.decode("utf-8")
-            except (FileNotFoundError, ValueError) as error:
-                raise StoreError(f"{self._root}: blob {name[:12]} cannot be read: {error}") from error
+            text = self._read(name)
             _recent.put(key, text)
         return text
+
+    def _read(self, name: str) -> str:
+        """Read a text from its file; raises StoreError as `get` does."""
+        try:
+            data = inflated(read_file(self._root, self._file(name), LARGEST_TEXT + 2**20))
+            if hashlib.sha256(data).hexdigest() != name:
+                raise ValueError("its content does not match its hash")
+            return data.decode("utf-8")
+        except (FileNotFoundError, ValueError) as error:
+            raise StoreError(f"{self._root}: blob {name[:12]} cannot be read: {error}") from error
 
     def externalise(self, value: Any) -> Any:
         """Move the long texts inside plain data to blobs, leaving `{"blob": HASH}` in their place."""

@@ -12,6 +12,7 @@ checksum finds damage but does not tell who wrote a value, so use only caches fr
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import logging
 import os
@@ -26,6 +27,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from stat import S_ISREG
 from typing import TypeVar
 
 from fathoms.errors import StoreError
@@ -57,7 +59,9 @@ _NOUNS = {
     "chunks": "chunks",
     "embedding": "embeddings",
     "reply": "replies",
+    "corpus": "facts of corpora",
     "file-hash": "hashes of files",
+    "sound-file": "notes on files that were verified",
 }
 _DAMAGED = {
     sqlite3.SQLITE_ERROR,  # our SQL is valid, so a table or column must be missing
@@ -290,7 +294,7 @@ class Cache:
         if value is None:
             return None
         try:
-            return decode(inflated(value, LONGEST_TEXT, wbits=zlib.MAX_WBITS).decode("utf-8"))
+            return decode(text_of(value))
         except (ValueError, TypeError, LookupError, RecursionError):
             self.damaged(kind)
             return None
@@ -337,6 +341,18 @@ class Cache:
         found = self.get_many("file-hash", keys)
         texts = {key: value.decode("ascii", "replace") for key, value in found.items()}
         return {key: text for key, text in texts.items() if re.fullmatch(r"[0-9a-f]{64}", text)}
+
+    def sound_files(self, folder: Path, names: Iterable[str]) -> set[str]:
+        """Return the names of those files in a folder that `note_sound_files` was told of since the machine
+        started, and whose size and times are still the same."""
+        keys = _file_keys(folder, names)
+        found = self.get_many("sound-file", list(keys))
+        return {keys[key] for key in found}
+
+    def note_sound_files(self, folder: Path, names: Iterable[str]) -> None:
+        """Remember that these files were just read or written completely and are not damaged."""
+        if keys := _file_keys(folder, names):
+            self.put_many("sound-file", dict.fromkeys(keys, b""))
 
     # ----- its size
 
@@ -419,6 +435,11 @@ class Cache:
             self._db.executemany("INSERT OR REPLACE INTO used VALUES (?, ?, ?)", rows)
 
 
+def text_of(value: bytes) -> str:
+    """The text of a value that `put_text` stored; raises ValueError for any other."""
+    return inflated(value, LONGEST_TEXT, wbits=zlib.MAX_WBITS).decode("utf-8")
+
+
 def _seal(kind: str, key: str, value: bytes) -> bytes:
     """The checksum of a value with its kind and key, so that a value under another key does not match."""
     digest = hashlib.sha256(f"{kind}\0{key}\0".encode())
@@ -434,7 +455,31 @@ def _is_damage(error: sqlite3.Error) -> bool:
 
 def _file_key(path: Path) -> str:
     """The key of a file's hash, which changes when the file does."""
-    stat = path.stat()
-    # links need not be resolved, because another file has other times; a file name need not be valid text
-    name = os.fsencode(path.absolute()).hex()
-    return f"{name}|{stat.st_size}|{stat.st_mtime_ns}|{stat.st_ctime_ns}"
+    # links need not be resolved, because another file has other times
+    return _key_of(os.fsencode(path.absolute()), path.stat())
+
+
+def _file_keys(folder: Path, names: Iterable[str]) -> dict[str, str]:
+    """The names of the regular files among those in a folder, by keys that change when the file does."""
+    place, keys = os.fsencode(folder.absolute()), {}
+    boot = _boot()
+    for name in names:
+        path = os.path.join(place, os.fsencode(name))  # noqa: PTH118 - half the time, for thousands of files
+        with suppress(OSError):
+            if S_ISREG((state := os.lstat(path)).st_mode):
+                keys[f"{_key_of(path, state)}|{boot}"] = name
+    return keys
+
+
+@functools.cache
+def _boot() -> str:
+    """Identify this start of the machine, after which files can have lost what was written before a power
+    cut; empty where the system does not tell (other than Linux)."""
+    with suppress(OSError):
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    return ""
+
+
+def _key_of(path: bytes, stat: os.stat_result) -> str:
+    """The path, size and times of a file; its name need not be valid text."""
+    return f"{path.hex()}|{stat.st_size}|{stat.st_mtime_ns}|{stat.st_ctime_ns}"

@@ -8,7 +8,7 @@ the copy.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -16,29 +16,66 @@ from typing import Any
 from pydantic import ValidationError
 
 from fathoms.errors import StoreError
+from fathoms.runs.blobs import hash_of
+from fathoms.runs.cache import Cache
 from fathoms.runs.folder import TooLongError
 from fathoms.runs.store import Run
-from fathoms.types import Document, Page
+from fathoms.types import Document, DocumentFacts, Page
 
 _IN_MEMORY = 256
 
 
-def keep_documents(run: Run, documents: Iterable[Document]) -> None:
+def keep_documents(
+    run: Run,
+    documents: Sequence[Document],
+    facts: Sequence[DocumentFacts] | None = None,
+    cache: Cache | None = None,
+) -> None:
     """Store the text of every document that has pages, unless another run has stored it before, and reference
     it in the manifest. A text too long to be read again is left out with a warning in the manifest, and the
-    retrieval funnel then does without it."""
+    retrieval funnel then does without it.
+
+    With the `facts` of the documents in the same order and a cache, a document whose stored file has not
+    changed since it was written or verified is neither loaded nor verified again.
+    """
     manifest = run.manifest()
     known = manifest["data"].setdefault("documents", {})
     warnings = manifest["data"].setdefault("warnings", [])
-    for document in documents:
-        if document.pages:
-            pages = [{"number": page.number, "text": page.text} for page in document.pages]
-            entry = known.setdefault(document.id, {"sha256": document.sha256, "pages": len(document.pages)})
+    facts = [_untold(document) for document in documents] if facts is None else facts
+    names = [fact.text for fact in facts if fact.text is not None]
+    sound = run.sound_shared(names, cache) if cache else set()
+    put = []
+    for number, fact in enumerate(facts):
+        if fact.pages:
+            entry = known.setdefault(fact.id, {"sha256": fact.sha256, "pages": fact.pages})
             try:
-                entry["text"] = run.put_shared(json.dumps(pages, ensure_ascii=False))
+                if fact.text in sound:
+                    entry["text"] = fact.text
+                else:
+                    entry["text"] = run.put_shared(_text(documents[number]))
+                    put.append(entry["text"])
             except TooLongError as error:
-                warnings.append(f"{document.id}: its text is not kept in the run: {error}")
+                warnings.append(f"{fact.id}: its text is not kept in the run: {error}")
+    if cache:
+        run.note_sound_shared(put, cache)
     run.write_manifest(manifest)
+
+
+def facts_of(document: Document) -> DocumentFacts:
+    """Return what a run states of a document, with the hash of its text."""
+    return _untold(document).model_copy(update={"text": hash_of(_text(document))})
+
+
+def _untold(document: Document) -> DocumentFacts:
+    """The same without the hash."""
+    pages, warnings = len(document.pages), document.warnings
+    return DocumentFacts(id=document.id, sha256=document.sha256, pages=pages, warnings=warnings)
+
+
+def _text(document: Document) -> str:
+    """The text of a document as runs store it: JSON of its pages."""
+    pages = [{"number": page.number, "text": page.text} for page in document.pages]
+    return json.dumps(pages, ensure_ascii=False)
 
 
 class StoredDocuments(Mapping[str, Document]):

@@ -23,6 +23,7 @@ from pydantic_core import PydanticSerializationError, from_json, to_json, to_jso
 from fathoms.errors import StoreError, UsageError
 from fathoms.paths import safe_name, sweep
 from fathoms.runs.blobs import Blobs
+from fathoms.runs.cache import Cache
 from fathoms.runs.folder import (
     SCHEMA,
     TooLongError,
@@ -397,6 +398,14 @@ class Run:
         """Store a text beside the runs of this folder, which share it; returns its hash. A damaged file of
         another run is written again. Raises TooLongError."""
         return self._shared.put(text, mend=True)
+
+    def sound_shared(self, names: Iterable[str], cache: Cache) -> set[str]:
+        """Return those texts beside the runs whose file has not changed since `note_sound_shared`."""
+        return self._shared.sound(names, cache)
+
+    def note_sound_shared(self, names: Iterable[str], cache: Cache) -> None:
+        """Remember that these texts beside the runs were just written, or read and verified."""
+        self._shared.note_sound(names, cache)
 
     def put_blob(self, text: str) -> str:
         """Store a text in this run under its sha256; returns the hash. Raises TooLongError."""

@@ -240,7 +240,7 @@ class ScoredQuestion(StoredValue):
 def view_of(record: Record, scores: Mapping[str, Any], metrics: Mapping[str, Any]) -> Json:
     """One record as its question file shows it: the answer, its scores by profile and by its other metrics
     first, then how it was produced. Writing it as JSON converts the values of types of fathoms in it."""
-    whole = {name: getattr(record, name) for name in Record.model_fields}
+    whole = dict(vars(record))
     left_out = [name for name in ("service", "rounds") if not whole[name]]
     for name in ("question", "released", *left_out):
         del whole[name]
@@ -250,9 +250,10 @@ def view_of(record: Record, scores: Mapping[str, Any], metrics: Mapping[str, Any
             {"query": one.query, "calls": one.calls, "hits": list(map(_shown_hit, one.hits))}
             for one in record.rounds
         ]
-    if record.prompt and any(record.prompt.context in message.text for message in record.prompt.messages):
+    if record.prompt and any(record.prompt.context in one.text for one in record.prompt.messages):
         # it is a part of the message
-        whole["prompt"] = {name: getattr(record.prompt, name) for name in _PROMPT}
+        prompt = vars(record.prompt)
+        whole["prompt"] = {name: prompt[name] for name in _PROMPT}
     first = {key: whole.pop(key) for key in ("repeat", "answer", "error")}
     return {**first, "scores": scores, "metrics": metrics, **whole}
 

@@ -66,12 +66,17 @@ class QuestionScorer:
         stages: Collection[Stage],
         on_done: Callable[[int], None] = lambda done: None,
     ) -> None:
-        asked = Asked()
+        self._asked = asked = Asked()
         self.tally = Tally(asked)
         self.pools = {metric.name: Pool(metric, asked) for metric in metrics}
         self.curves = Curves(asked)
         self.document_ids = DocumentIds()
         self._of_retrieval = [metric for metric in metrics if isinstance(metric, RetrievalMetric)]
+        self._measures = [
+            (metric.name, metric, self.pools[metric.name], isinstance(metric, RetrievalMetric))
+            for metric in metrics
+            if not metric.in_profile
+        ]
         self.verdicts: dict[str, str] = {}
         self._run = run
         self._rules = rules
@@ -114,7 +119,11 @@ class QuestionScorer:
         )
         self.verdicts |= {key: verdict_text(key, verdict) for key, verdict in judged.new.items()}
         found = (made.claims, made.verdicts, made.unjudged, rules.retrieval_only)
-        ranked = iter(rank_scores(self._of_retrieval, records, rules.retrieves, rules.retrieval_only))
+        of_retrieval = rank_scores(self._of_retrieval, records, rules.retrieves, rules.retrieval_only)
+        for metric in self._of_retrieval:
+            without_gold = sum(metric.name not in scores for scores in of_retrieval)
+            self.pools[metric.name].leave_out(GOLD[metric.level], without_gold)
+        ranked = iter(of_retrieval)
         for repeats in questions:
             rows = [with_funnels(record, judged.row(record), self._texts, self._stages) for record in repeats]
             metrics = [
@@ -133,25 +142,29 @@ class QuestionScorer:
     def _measured(self, facts: Facts) -> dict[str, Any]:
         """Score one record by every metric, add the scores to their pools, and return them as its question
         file shows them."""
+        question, ranked = facts.record.question, facts.ranked
+        number = self._asked.number(question)
         found: dict[str, dict[str, Any]] = {}
-        for name, pool in self.pools.items():
-            if not pool.metric.in_profile:
-                score = facts.ranked.get(name) or pool.metric.of(facts)
-                if pool.metric.group and (gold := score.why.get("lacks")) in GOLD.values():
-                    pool.leave_out(str(gold))  # nothing was to be found: no metric of its own says so here
-                    continue
-                pool.add(facts.record.question, score)
-                if self._rules.labels:
-                    pool.add_labels(facts, score, self._rules.labels)
-                found[name] = {"value": score.value}
-                if score.n != 1:
-                    found[name]["n"] = score.n
-                if score.parts:
-                    found[name]["parts"] = score.parts
-                if score.why:
-                    found[name]["why"] = score.why
-                if (ratio := pool.metric.ratio(score)) is not None:
-                    found[name]["ratio"] = list(ratio)
+        for name, metric, pool, is_ranked in self._measures:
+            score = ranked.get(name) if is_ranked else metric.of(facts)
+            if score is None:
+                continue  # nothing was to be found, and no metric says so by itself
+            if metric.group and (gold := score.why.get("lacks")) in GOLD.values():
+                pool.leave_out(str(gold))
+                continue
+            pool.add(question, score, number)
+            if self._rules.labels:
+                pool.add_labels(facts, score, self._rules.labels)
+            shown: dict[str, Any] = {"value": score.value}
+            found[name] = shown
+            if score.n != 1:
+                shown["n"] = score.n
+            if score.parts:
+                shown["parts"] = score.parts
+            if score.why:
+                shown["why"] = score.why
+            if metric.pooling == "counts" and (ratio := metric.ratio(score)) is not None:
+                shown["ratio"] = list(ratio)
         return found
 
     def state(self) -> dict[str, Any]:

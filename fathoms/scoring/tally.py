@@ -67,7 +67,8 @@ class Tally:
         if record.error is not None:
             self._failures[len(self)] = record.error
             self.errors[record.error.kind] += 1
-        self._numbers.append(self.asked.number(record.question))
+        number = self.asked.number(record.question)
+        self._numbers.append(number)
         self._scores.append(self._bare.number(row))
         self.sums.add(record)
         if record.prompt is not None and record.prompt.cuts:
@@ -84,12 +85,15 @@ class Tally:
                 self.told.append((record.finished or "", record.service))
         counts["searched"] += record.only_searched
         counts["unread"] += any(call.unread for call in record.calls)
-        self.stages.update(record.timings)
+        if not (timings := record.timings):
+            return
+        self.stages.update(timings)
         if answer is None or not answer.cached:
-            whole = {"total": sum(record.timings.values())} if record.timings else {}
-            for stage, seconds in {**record.timings, **whole}.items():
-                self.seconds.setdefault(stage, array("d")).append(seconds)
-                self.timed.setdefault(stage, array("i")).append(self._numbers[-1])
+            for stage, seconds in {**timings, "total": sum(timings.values())}.items():
+                if stage not in self.seconds:
+                    self.seconds[stage], self.timed[stage] = array("d"), array("i")
+                self.seconds[stage].append(seconds)
+                self.timed[stage].append(number)
 
     def state(self) -> dict[str, Any]:
         """Return everything that was added as JSON values, for `extend`."""

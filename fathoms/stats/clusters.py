@@ -11,10 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtr, stdtrit
 
 from fathoms.stats.difference import macro_weights, pair, tango
-from fathoms.stats.intervals import CONFIDENCE, score_interval
+from fathoms.stats.intervals import CONFIDENCE, score_interval, special
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -96,7 +95,7 @@ def cr2_interval(
     pseudo = PSEUDO * (smooth**2 + (1 - smooth) ** 2)
     variance = (count * found.error**2 + pseudo / count) / (count + 2 * PSEUDO)
     df = _fewest(found.df, strata, groups)
-    t = float(stdtrit(df, 0.5 + confidence / 2))
+    t = float(special().stdtrit(df, 0.5 + confidence / 2))
     low, high = score_interval(found.mean, smooth * (1 - smooth) / variance, t)
     return Clustered(float(low), float(high), df)
 
@@ -140,8 +139,8 @@ def cr2_difference(
         n = (differ + 2 / weights.size) / (found.error**2 + 2 * float(np.mean(weights**2)))
         score = abs(found.mean) * math.sqrt(n / differ)
     df = _fewest(found.df, strata, groups)
-    low, high = tango(plain.gains, plain.losses, n, float(stdtrit(df, 0.5 + confidence / 2)))
-    return ClusteredDifference(float(low), float(high), 2 * float(stdtr(df, -score)), df)
+    low, high = tango(plain.gains, plain.losses, n, float(special().stdtrit(df, 0.5 + confidence / 2)))
+    return ClusteredDifference(float(low), float(high), 2 * float(special().stdtr(df, -score)), df)
 
 
 def _fewest(df: float, strata: Codes, groups: Codes) -> float:

@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr
+
+from fathoms.stats.intervals import special
 
 Array = NDArray[np.float64]
 # Bisection of an interval of length up to 2: the error is at most 2 / 2^45, about 6e-14.
@@ -100,4 +101,4 @@ def score_p(found: Paired) -> Array:
     """Return the two-sided p value of no difference, by the score test whose interval `bounds` returns."""
     moved = found.gains + found.losses
     z = np.abs(found.mean) * np.sqrt(found.effective / np.where(moved > 0, moved, 1))
-    return np.asarray(2 * ndtr(-z))
+    return np.asarray(2 * special().ndtr(-z))

@@ -9,6 +9,7 @@ from string import ascii_lowercase
 import numpy as np
 import pytest
 
+from fathoms.config import fingerprint
 from fathoms.retrieve import Index
 from fathoms.types import Chunk, Question
 
@@ -28,7 +29,7 @@ def make(tmp_path: Path) -> Make:
         chunks = [
             Chunk(id=f"c{n}", document="d.pdf", pages=(n + 1,), text=text) for n, text in enumerate(texts)
         ]
-        return Index((), chunks, vectors(texts), vectors, tmp_path)
+        return Index((), chunks, vectors(texts), vectors, tmp_path / fingerprint(texts))
 
     return index
 

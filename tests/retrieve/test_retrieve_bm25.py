@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from fathoms.retrieve import BM25
+from fathoms.paths import SEAL
+from fathoms.retrieve import BM25, Index
 
 # Three chunks of 3, 2 and 5 words: the mean is 10/3. With k1 = 1.5 and b = 0.75 the bottom of the fraction
 # for a word that stands tf times is tf + 1.5 * (0.25 + 0.75 * length / (10/3)):
@@ -21,6 +24,11 @@ BY_HAND = {
     "robertson": {"c0": 0.301594},
     "atire": {"c0": 2.046139, "c1": 0.494470},
 }
+
+
+def again(index: Index) -> Index:
+    """The same index as another process has it, which has made nothing of it yet."""
+    return replace(index, made={})
 
 
 @pytest.mark.parametrize("method", sorted(BY_HAND))
@@ -127,3 +135,41 @@ def test_the_default_tokenizer_is_not_in_the_fingerprint() -> None:
     auto = BM25(tokenizer="auto").identity()
     assert auto["options"]["tokenizer"] == "auto"
     assert "icu4py" in auto["versions"]
+
+
+def test_a_stored_index_ranks_as_the_one_it_was_stored_from(make, ask) -> None:
+    """The stored one is used: it finds words that the chunks have lost since."""
+    index, questions = make([*TEXTS, "Größe 3 µm, größer"]), ask("valve kestrel", "größe 3", "zebra")
+    built, loaded = BM25().search(index, questions), BM25().search(again(index), questions)
+    assert [[(hit.chunk.id, hit.score) for hit in row] for row in loaded] == [
+        [(hit.chunk.id, hit.score) for hit in row] for row in built
+    ]
+    emptied = replace(again(index), chunks=[chunk.model_copy(update={"text": ""}) for chunk in index.chunks])
+    assert [hit.chunk.id for hit in BM25().search(emptied, questions)[0]] == ["c0", "c1"]
+    refreshed = replace(emptied, refresh=True, made={})
+    assert BM25().search(refreshed, questions)[0] == (), "with refresh, the stored index is not used"
+
+
+def test_another_tokenizer_or_formula_has_an_index_of_its_own(make, ask) -> None:
+    index, (question,) = make(["watering the fields", "the cat"]), ask("water")
+    pytest.importorskip("icu4py")
+    for number, options in enumerate(({}, {"k1": 1}, {"stemmer": "none"}, {"tokenizer": "auto"}), start=1):
+        (found,) = BM25(**options).search(again(index), [question])
+        assert bool(found) == ("stemmer" not in options)
+        assert len(list(index.folder.parent.iterdir())) == number
+    BM25(top_k=1, query="water {question}").search(again(index), [question])
+    assert len(list(index.folder.parent.iterdir())) == number, "what only the search depends on shares it"
+
+
+@pytest.mark.parametrize("name", ["data.csc.index.npy", "vocab.index.json", "params.index.json", SEAL])
+def test_a_damaged_index_is_built_again(make, ask, caplog, name: str) -> None:
+    index, questions = make(TEXTS), ask("valve kestrel")
+    built = BM25().search(index, questions)
+    (folder,) = index.folder.parent.iterdir()
+    data = bytearray((folder / name).read_bytes())
+    data[len(data) // 2] ^= 1
+    (folder / name).write_bytes(data)
+    for said in (["cache-damaged"], []):  # it is stored again
+        caplog.clear()
+        assert BM25().search(again(index), questions) == built
+        assert [record.message for record in caplog.records if record.name.startswith("fathoms")] == said

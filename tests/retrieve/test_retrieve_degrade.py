@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import fmean
 
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
+from fathoms.config import fingerprint
 from fathoms.errors import ConfigError
 from fathoms.models import ScriptedModel
 from fathoms.retrieve import BM25, AnyRetriever, Degrade, Index, Oracle, Rerank
@@ -34,9 +35,16 @@ QUESTIONS = [
 ]
 
 
-def index(chunks: Sequence[Chunk] = CHUNKS) -> Index:
+@pytest.fixture
+def index(tmp_path: Path) -> Callable[..., Index]:
+    """Makes an index of chunks; its folder is named by them, as that of a pipeline is."""
     documents = [Document(id=f"{word}.pdf", path=Path(), sha256="", pages=()) for word in WORDS]
-    return Index(documents, chunks, None, lambda texts: None, Path("nowhere"))  # type: ignore[arg-type, return-value]
+
+    def made(chunks: Sequence[Chunk] = CHUNKS) -> Index:
+        folder = tmp_path / fingerprint([chunk.id for chunk in chunks])
+        return Index(documents, chunks, None, lambda texts: None, folder)  # type: ignore[arg-type, return-value]
+
+    return made
 
 
 def recall(rows: Sequence[Sequence[Hit]], questions: Sequence[Question] = QUESTIONS) -> float:
@@ -53,7 +61,7 @@ def degrade(share: float, seed: int = 0, top_k: int = 3) -> Degrade:
 
 
 @pytest.mark.parametrize(("wanted", "reached"), [(1, 1), (0.71, 0.7), (0.5, 0.5), (0.04, 0.05), (0, 0)])
-def test_the_mean_recall_is_the_stated_one(wanted: float, reached: float) -> None:
+def test_the_mean_recall_is_the_stated_one(wanted: float, reached: float, index) -> None:
     """20 gold pages of 10 questions weigh .05 each, so .71 becomes .70: the nearest that there is."""
     made = index()
     rows = degrade(wanted).search(made, QUESTIONS)
@@ -63,14 +71,14 @@ def test_the_mean_recall_is_the_stated_one(wanted: float, reached: float) -> Non
     )
 
 
-def test_the_next_hits_without_gold_take_the_places() -> None:
+def test_the_next_hits_without_gold_take_the_places(index) -> None:
     for row in degrade(0).search(index(), QUESTIONS):
         assert [(hit.rank, hit.chunk.pages) for hit in row] == [(1, (3,)), (2, (2,)), (3, (1,))]
     for row in degrade(0, top_k=5).search(index(), QUESTIONS):  # no others are left
         assert [hit.chunk.pages for hit in row] == [(3,), (2,), (1,)]
 
 
-def test_neither_the_order_of_the_questions_nor_the_run_matters() -> None:
+def test_neither_the_order_of_the_questions_nor_the_run_matters(index) -> None:
     rows = dict(zip(WORDS, degrade(0.5).search(index(), QUESTIONS), strict=True))
     turned = degrade(0.5).search(index(), QUESTIONS[::-1])
     assert dict(zip(WORDS[::-1], turned, strict=True)) == rows
@@ -79,7 +87,7 @@ def test_neither_the_order_of_the_questions_nor_the_run_matters() -> None:
     assert recall(list(other.values())) == pytest.approx(0.5)
 
 
-def test_a_lower_recall_lacks_all_that_a_higher_one_lacks() -> None:
+def test_a_lower_recall_lacks_all_that_a_higher_one_lacks(index) -> None:
     def gold(share: float) -> set[str]:
         rows = degrade(share).search(index(), QUESTIONS)
         return {hit.chunk.id for row in rows for hit in row if hit.chunk.pages[0] > 3}
@@ -87,7 +95,7 @@ def test_a_lower_recall_lacks_all_that_a_higher_one_lacks() -> None:
     assert gold(0) < gold(0.2) < gold(0.5) < gold(0.8) < gold(1)
 
 
-def test_a_chunk_over_two_gold_pages_goes_as_a_whole() -> None:
+def test_a_chunk_over_two_gold_pages_goes_as_a_whole(index) -> None:
     """One question, whose two gold pages are touched by one chunk: the recall can be 1 or 0."""
     both = [Chunk(id="x", document="valve.pdf", pages=(4, 5), text="valve valve"), *CHUNKS[:3]]
     for wanted, expected in ((0.6, 1.0), (0.4, 0.0)):
@@ -96,13 +104,13 @@ def test_a_chunk_over_two_gold_pages_goes_as_a_whole() -> None:
         assert recall(rows, QUESTIONS[:1]) == expected == made.notes["degraded"]["reached"]
 
 
-def test_unanswerable_questions_keep_their_hits() -> None:
+def test_unanswerable_questions_keep_their_hits(index) -> None:
     without = Question(id="no", text="valve?", category="c", answerable=False)
     *_, row = degrade(0).search(index(), [*QUESTIONS, without])
     assert row == BM25(top_k=3, b=0).search(index(), [without])[0]
 
 
-def test_what_is_refused() -> None:
+def test_what_is_refused(index) -> None:
     bare = [Question(id="bare", text="valve?", category="c"), *QUESTIONS]
     with pytest.raises(
         ConfigError, match=r"'degrade' needs gold pages, and 1 answerable questions have none"
@@ -115,7 +123,7 @@ def test_what_is_refused() -> None:
         Degrade(retriever=graded, recall=0.5)
 
 
-def test_the_oracle_degraded_and_configs() -> None:
+def test_the_oracle_degraded_and_configs(index) -> None:
     rows = Degrade(retriever=Oracle(), recall=0.7).search(index(), QUESTIONS)
     assert recall(rows) == pytest.approx(0.7)
     config = {"kind": "degrade", "recall": 0.71, "retriever": {"kind": "bm25"}}

@@ -11,7 +11,8 @@ import pytest
 
 from fathoms.cli import main
 from fathoms.errors import StoreError, UsageError
-from fathoms.runs.documents import StoredDocuments, keep_documents
+from fathoms.runs.cache import Cache
+from fathoms.runs.documents import StoredDocuments, facts_of, keep_documents
 from fathoms.runs.exporting import export_run
 from fathoms.runs.store import Run
 from fathoms.scoring import score_run
@@ -113,3 +114,29 @@ def test_a_damaged_document_is_never_used_and_the_next_run_writes_it_again(tmp_p
     again = made(tmp_path, "b")
     for one in (run, again):
         assert StoredDocuments(one, one.manifest())["d1.pdf"].text == "The mast is 10 metres high."
+
+
+class Unread(list[Document]):
+    """Documents that must not be loaded."""
+
+    def __getitem__(self, at: Any) -> Any:
+        raise AssertionError("a document was loaded")
+
+
+def test_a_stored_document_is_neither_loaded_nor_verified_until_its_file_changes(tmp_path: Path) -> None:
+    cache, facts = Cache(tmp_path / "cache"), [facts_of(document) for document in DOCUMENTS]
+    first = Run.create(tmp_path / "runs", "a", "f" * 8, {"config": {}, "data": {"name": "q"}})
+    keep_documents(first, DOCUMENTS, facts, cache)
+    assert first.manifest()["data"] == made(tmp_path / "runs", "b").manifest()["data"]
+    second = Run.create(tmp_path / "runs", "c", "f" * 8, {"config": {}, "data": {"name": "q"}})
+    keep_documents(second, Unread(), facts, cache)
+    assert second.manifest()["data"] == first.manifest()["data"]
+
+    path = tmp_path / "runs" / ".documents" / f"{facts[0].text}.gz"
+    sound = path.read_bytes()
+    path.write_bytes(sound[:-1] + b"x")  # as long as before
+    third = Run.create(tmp_path / "runs", "d", "f" * 8, {"config": {}, "data": {"name": "q"}})
+    with pytest.raises(AssertionError, match="a document was loaded"):
+        keep_documents(third, Unread(), facts, cache)
+    keep_documents(third, DOCUMENTS, facts, cache)
+    assert path.read_bytes() == sound

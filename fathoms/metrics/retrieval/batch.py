@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from fathoms.metrics.retrieval.levels import Level, Rankings, lacks, rankings
+from fathoms.metrics.retrieval.levels import GOLD, Level, Rankings, lacks, rankings
 from fathoms.metrics.retrieval.trec import Measure, Ranking, measured
 from fathoms.types import Record, Score
 
@@ -44,7 +44,8 @@ def rank_scores(
     retrieves: bool = True,
     retrieval_only: bool = False,
 ) -> list[dict[str, Score]]:
-    """Return the scores of each record by the name of the metric.
+    """Return the scores of each record by the name of the metric, except for those of a level at which its
+    question has no gold.
 
     `retrieves` says whether the run has a retriever: without one, no metric applies, while a search without
     any result has the value 0, and so has a failed one of a run that was `retrieval_only`. A record that
@@ -70,7 +71,10 @@ def _score(
     lacking: dict[str, dict[str, Score]] = {}  # equal for many records, so made once
     ranked: dict[int, Rankings] = {}
     for number, record in enumerate(records):
-        if what := lacks(record, level, retrieves, retrieval_only):
+        what = lacks(record, level, retrieves, retrieval_only)
+        if what == GOLD[level]:
+            continue
+        if what:
             if what not in lacking:
                 why: dict[str, object] = {"lacks": what}
                 lacking[what] = {name: Score(metric=name, value=None, n=0, why=why) for name in names}

@@ -29,7 +29,7 @@ from fathoms.pipeline.external.reading import Unmatched
 from fathoms.runs.cache import Cache
 from fathoms.safety.masking import without_known
 from fathoms.safety.option_limits import MOST_AT_ONCE
-from fathoms.types import Document, Failure, Hit, Question, Record, ServiceReply, Usage
+from fathoms.types import Document, DocumentFacts, Failure, Hit, Question, Record, ServiceReply, Usage
 
 
 class Told(NamedTuple):
@@ -109,6 +109,11 @@ class Connected:
         unknown = dict.fromkeys(("pages", "tables", "pictures", "chunks"))
         count = {"documents": len(self.documents)}
         return {**count, **unknown, "note": self.note, "warnings": {}, "failures": {}}
+
+    @property
+    def stated(self) -> tuple[DocumentFacts, ...]:
+        """The hash of each document."""
+        return tuple(DocumentFacts(id=item.id, sha256=item.sha256) for item in self.documents)
 
     @property
     def notes(self) -> dict[str, Any]:
