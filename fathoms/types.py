@@ -864,6 +864,14 @@ class Verdict(StoredValue):
         return None if self.label == "unparsed" else self.label in ("supported", "entailment")
 
 
+class Spent(StoredValue):
+    """What a result of a judge took: tokens, US dollars and seconds; `None` where unknown."""
+
+    usage: Usage | None = None
+    cost: float | None = None
+    seconds: float | None = None
+
+
 class Score(StoredValue):
     """The value of one metric for one record; `None` means that the metric does not apply.
 

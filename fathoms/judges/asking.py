@@ -19,8 +19,8 @@ from fathoms.models.caller import Caller
 from fathoms.models.calling.stop import Stop, Stopped
 from fathoms.models.protocols import ChatModel
 from fathoms.paths import sha256_file
-from fathoms.runs.usage import total
-from fathoms.types import Claim, Failure, Judgement, Verdict
+from fathoms.runs.usage import summed, total
+from fathoms.types import Claim, Failure, Judgement, Spent, Verdict
 
 Text = tuple[str, str]
 """A text to be split into claims, and the question that it answers."""
@@ -83,12 +83,13 @@ class Judged:
     """The results of judging: the claims of texts, the verdicts, and what failed.
 
     `unjudged` are judgements without a verdict because the call failed, with the reason. They are asked for
-    again when the run is scored again.
+    again when the run is scored again. `lists` are what splitting took of each text that a model split.
     """
 
     claims: dict[Text, tuple[Claim, ...]] = field(default_factory=dict)
     verdicts: dict[Judgement, Verdict] = field(default_factory=dict)
     unjudged: dict[Judgement | Text, Failure] = field(default_factory=dict)
+    lists: dict[Text, Spent] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -112,11 +113,12 @@ class Bench:
         identity = (model or self.judge).identity()
         missing = []
         for text in dict.fromkeys(texts):
-            known = self.journal.claims(claims_key(identity, *text))
+            key = claims_key(identity, *text)
+            known = self.journal.claims(key)
             if known is None:
                 missing.append(text)
             else:
-                judged.claims[text] = known
+                judged.claims[text], judged.lists[text] = known, self.journal.spent(key)
                 self.spending.found += 1
 
         if model is None:
@@ -135,6 +137,7 @@ class Bench:
                     self.spending.failed += 1
                     return []
                 judged.claims[text] = claims
+                judged.lists[text] = Spent.model_validate(spent)
                 return [self.journal.put(claims_key(identity, *text), claims, **spent)]
             finally:
                 self.spending.end(cost)
@@ -302,9 +305,11 @@ def decided(votes: Sequence[Verdict]) -> Verdict:
         label = str(median_low(int(vote.label) for vote in read))
     first = next(vote for vote in read if vote.label == label)
     known = [vote.p for vote in votes if vote.p is not None]
+    usages = [vote.usage for vote in votes if vote.usage is not None]
     return first.model_copy(
         update={
             "votes": dict(counts),
+            "usage": summed(usages) if len(usages) == len(votes) else None,
             "p": fmean(known) if known else None,
             "cost": total([vote.cost for vote in votes]),
             "seconds": total([vote.seconds for vote in votes]),

@@ -20,7 +20,7 @@ from pydantic_core import from_json
 from fathoms.config import fingerprint
 from fathoms.errors import StoreError
 from fathoms.runs.journal import Journal, journal_line
-from fathoms.types import Claim, Judgement, Verdict
+from fathoms.types import Claim, Judgement, Spent, Verdict
 
 NAME = "judge.jsonl"
 _KEY = b'{"key": "'
@@ -53,6 +53,11 @@ class VerdictJournal:
         found = self._find(key)
         return None if found is None else tuple(Claim.model_validate(row) for row in found["claims"])
 
+    def spent(self, key: str) -> Spent:
+        """Return what a stored result took."""
+        found = self._find(key) or {}
+        return Spent.model_validate({name: found.get(name) for name in Spent.model_fields})
+
     def __len__(self) -> int:
         return len(self._read())
 
@@ -65,7 +70,7 @@ class VerdictJournal:
         else:
             data, shown = {"claims": [claim.model_dump(mode="json") for claim in result]}, {}
         line = journal_line({"key": key, **shown, "result": {**data, **more}})
-        self._read()[key] = data
+        self._read()[key] = {**data, **more}
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append((line, done))
         if self._writer is None or self._writer.done():

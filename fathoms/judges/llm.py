@@ -20,7 +20,7 @@ from fathoms.models import Generator
 from fathoms.models.caller import Caller, to_failure
 from fathoms.models.chat.room import most_that_fits, room_for_prompt
 from fathoms.models.sentences import sentences
-from fathoms.runs.usage import total
+from fathoms.runs.usage import summed, total
 from fathoms.types import Failure, Form, Judgement, Message, Prompt, Reply, Rubric, Usage, Verdict
 
 _WORDS: dict[Labels, dict[str, str]] = {
@@ -215,7 +215,7 @@ class LLMJudge(Judge):
         except ModelError as error:
             return [to_failure(error)] * len(asked)
         labels = said if isinstance(said, dict) else {}
-        spent = _summed([reply.usage for reply in replies])
+        spent = summed([reply.usage for reply in replies])
         cost = total([reply.cost for reply in replies])
         verdicts: list[Verdict | Failure] = []
         for number, one in enumerate(asked, 1):
@@ -279,7 +279,7 @@ class LLMJudge(Judge):
             **({"label": UNPARSED if word is None else words[word]} if listed is None else listed),
             p=next((p for choice, p in shares.items() if choice in _POSITIVE), None),
             why=why,
-            usage=reply.usage if len(replies) == 1 else _summed([reply.usage for reply in replies]),
+            usage=reply.usage if len(replies) == 1 else summed([reply.usage for reply in replies]),
             cost=total([reply.cost for reply in replies]),
             seconds=round(seconds, 4),
         )
@@ -366,10 +366,3 @@ def _sentence(reply: str, answer: str) -> str | None:
     data, split = read_json(reply), sentences(answer)
     number = data.get("sentence") if isinstance(data, dict) else None
     return split[number - 1] if isinstance(number, int) and 1 <= number <= len(split) else None
-
-
-def _summed(usages: Sequence[Usage]) -> Usage:
-    """Add up the tokens of several replies; `None` where any is unknown."""
-    return Usage.model_validate(
-        {name: total([getattr(usage, name) for usage in usages]) for name in Usage.model_fields}
-    )

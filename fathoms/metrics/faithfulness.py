@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import ClassVar, Literal
 
 from fathoms.metrics.claims.base import not_split
+from fathoms.metrics.claims.compared import claim_rows
+from fathoms.metrics.claims.matrix import Grid
+from fathoms.metrics.claims.premises import CONTEXT, Premise, retrieved
 from fathoms.metrics.claims.shares import share_of
 from fathoms.metrics.metric import Facts, JudgedMetric, Need
-from fathoms.types import Claim, Judgement, Record, Score, Verdict
+from fathoms.types import Claim, Judgement, Record, Score
 
 
 class OfContext(JudgedMetric):
@@ -25,7 +27,7 @@ class OfContext(JudgedMetric):
         if lacking is not None:
             return lacking
         pictures = _pictures(record)
-        if any(not picture.is_file() for picture in pictures):
+        if any(not picture.image.is_file() for picture in pictures if picture.image):
             return "the pictures that the model was given"
         return None if pictures or _text(record) else "a context in text or pictures"
 
@@ -40,8 +42,8 @@ class OfContext(JudgedMetric):
         return [
             judgement
             for text in self.texts(record)
-            for claim in claims.get(text, ())
-            for judgement in _premises(claim, record)
+            for row in _grid(record, claims.get(text, ())).judgements
+            for judgement in row
         ]
 
     def score(self, facts: Facts) -> Score:
@@ -49,20 +51,10 @@ class OfContext(JudgedMetric):
         (text,) = self.texts(facts.record)
         if text not in facts.claims:
             return not_split(self.name, facts, text)
-        supports: list[bool | None] = []
-        listed: list[dict[str, object]] = []
-        for claim in facts.claims[text]:
-            asked = _premises(claim, facts.record)
-            verdict = _best([facts.verdicts.get(judgement) for judgement in asked])
-            supports.append(verdict.supports if verdict else None)
-            if verdict is not None:
-                why = {"why": verdict.why} if verdict.why else {}
-                listed.append({"claim": claim.text, "label": verdict.label, "p": verdict.p, **why})
-            else:
-                failures = [facts.failures[one] for one in asked if one in facts.failures]
-                why = {"why": f"{failures[0].kind}: {failures[0].message}"} if failures else {}
-                listed.append({"claim": claim.text, "label": "failed", "p": None, **why})
-        return share_of(self.name, supports, {"verdicts": listed} if listed else {"claims": "none"})
+        matrix = _grid(facts.record, facts.claims[text]).judged(facts.verdicts)
+        facts.compared.append(matrix)
+        listed = claim_rows([matrix], facts.failures)
+        return share_of(self.name, matrix.supported, {"verdicts": listed} if listed else {"claims": "none"})
 
 
 class Faithfulness(OfContext):
@@ -83,22 +75,13 @@ def _text(record: Record) -> str:
     return "\n\n".join(hit.chunk.text for hit in record.hits or () if hit.chunk.modality == "text")
 
 
-def _premises(claim: Claim, record: Record) -> list[Judgement]:
-    """Return one judgement of a claim for the text, and one for each picture."""
-    text, asked = _text(record), Judgement(claim=claim.text, context=claim.context)
-    return [
-        *([asked.model_copy(update={"premise": text})] if text else []),
-        *(asked.model_copy(update={"image": picture}) for picture in _pictures(record)),
-    ]
+def _grid(record: Record, claims: tuple[Claim, ...]) -> Grid:
+    """Return claims against the text of the context, and against each picture in it."""
+    text = _text(record)
+    whole = (Premise(text, place=CONTEXT),) if text else ()
+    return Grid(claims, (*whole, *_pictures(record)), by="context")
 
 
-def _pictures(record: Record) -> list[Path]:
+def _pictures(record: Record) -> tuple[Premise, ...]:
     """Return the retrieved pictures."""
-    return [hit.chunk.image for hit in record.hits or () if hit.chunk.image]
-
-
-def _best(verdicts: Sequence[Verdict | None]) -> Verdict | None:
-    """Return a verdict that supports the claim, else one that is missing or unreadable, as it might support
-    it, else any."""
-    order = {True: 0, None: 1, False: 2}
-    return min(verdicts, key=lambda verdict: order[verdict.supports if verdict else None], default=None)
+    return tuple(one for one in retrieved(record.hits or ()) if one.image)

@@ -13,6 +13,11 @@ _GROUPS, _SMALLEST = 4, 5
 """At most so many groups of answers, and the fewest answers in one."""
 
 
+def is_support(metric: str) -> bool:
+    """Return whether a metric says how far answers are supported: faithfulness under any of its names."""
+    return "faithfulness" in metric.split(".")[-1]
+
+
 def length_against_support(pools: Mapping[str, Pool]) -> dict[str, dict[str, Any]]:
     """Return, for each kind of faithfulness that a run was scored by together with `answer-length`, how it
     goes with the length of the answers; empty if there is none.
@@ -26,7 +31,7 @@ def length_against_support(pools: Mapping[str, Pool]) -> dict[str, dict[str, Any
     length = pools.get(_LENGTH)
     if length is None:
         return {}
-    of_support = {name: pool for name, pool in pools.items() if "faithfulness" in name.split(".")[-1]}
+    of_support = {name: pool for name, pool in pools.items() if is_support(name)}
     return {name: _against(length, pool) for name, pool in of_support.items()}
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import ClassVar, Literal, Self
 
 from fathoms.config import Component
+from fathoms.metrics.claims.matrix import Matrix
 from fathoms.metrics.funnel import RunTexts
 from fathoms.metrics.pooled_f1 import F1Counts
 from fathoms.metrics.score_records import RecordScore
@@ -48,7 +49,8 @@ class Facts:
     judgements for which the judge failed. `retrieval_only` says that the run asked for no answers, so that a
     failure is one of the search and no metric of answers applies to it. `ranked` are the scores of retrieval
     metrics by name, as far as they were made together with those of other records. `texts` are the
-    parsed documents of the run.
+    parsed documents of the run. Metrics add to `compared` the matrices of verdicts that they read, which
+    reports show.
     """
 
     record: Record
@@ -59,6 +61,7 @@ class Facts:
     retrieval_only: bool = False
     ranked: Mapping[str, Score] = field(default_factory=dict)
     texts: RunTexts | None = None
+    compared: list[Matrix] = field(default_factory=list)
 
 
 @lru_cache(maxsize=4096)

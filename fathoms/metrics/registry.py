@@ -24,6 +24,7 @@ from fathoms.metrics.claims.ragchecker import RAGCHECKER
 from fathoms.metrics.claims.sources import ExtrinsicHallucination, IntrinsicHallucination
 from fathoms.metrics.correctness_judged import CorrectnessJudged
 from fathoms.metrics.faithfulness import Faithfulness
+from fathoms.metrics.length_support import is_support
 from fathoms.metrics.metric import JudgedMetric, Metric
 from fathoms.metrics.python_metric import PythonMetric
 from fathoms.metrics.reference.bertscore import BertScore
@@ -180,6 +181,17 @@ def distinct(metrics: Iterable[Metric]) -> tuple[Metric, ...]:
 def default_metrics() -> tuple[Metric, ...]:
     """Return the metrics that are computed for every run; those of retrieval only count where they apply."""
     return named(["fathoms", "retrieval"])
+
+
+def companions(metrics: Iterable[Metric]) -> tuple[Metric, ...]:
+    """Return the metrics that are computed beside others because they ask no judge for more and belong to
+    what a report says of their claims: both kinds of hallucination, which read the same verdicts as
+    `ragchecker.faithfulness`, and the length of answers beside any faithfulness."""
+    names = {metric.name for metric in metrics}
+    kinds: tuple[Metric, ...] = ()
+    if "ragchecker.faithfulness" in names:
+        kinds = (IntrinsicHallucination(), ExtrinsicHallucination())
+    return (*kinds, AnswerLength()) if any(map(is_support, names)) else kinds
 
 
 def beside_default(metrics: Collection[Metric]) -> tuple[Metric, ...]:

@@ -21,7 +21,16 @@ from fathoms.config import suggest
 from fathoms.errors import DataError, StoreError, UsageError
 from fathoms.runs.folder import read_checked
 from fathoms.runs.question_lines import file_names, places
-from fathoms.runs.views import Json, Number, ScoredQuestion, misfit, read_views, scored_question, view_names
+from fathoms.runs.views import (
+    Json,
+    JudgingCost,
+    Number,
+    ScoredQuestion,
+    misfit,
+    read_views,
+    scored_question,
+    view_names,
+)
 from fathoms.types import StoredValue, Usage
 
 PROFILES = ("paper", "released-code", "fathoms", "released")
@@ -238,7 +247,7 @@ class JudgeCheck(_Part):
 
 class JudgingFigures(_Part):
     """The judge of a run, what judging took at the last scoring, and its check against people (`checked`,
-    `None` if there was none)."""
+    `None` if there was none). `kept` is what all results took on which the figures rest."""
 
     judge: str | None = None
     key: str | None = None
@@ -249,6 +258,7 @@ class JudgingFigures(_Part):
     cost: Number | None = None
     total_cost: Number | None = None
     verdicts: dict[str, int] = Field(default_factory=dict)
+    kept: JudgingCost | None = None
 
     @property
     def check_sentence(self) -> str:

@@ -93,10 +93,10 @@ def _dump(value: Any, indent: int | None = 2) -> bytes:
         return (text + "\n").encode("utf-8", "replace")
 
 
-WriteView = Callable[
-    [Sequence[Record], Sequence[Mapping[str, Any]] | None, Sequence[Mapping[str, Any]] | None], None
-]
-"""Writes the view of one question: of its records, with their scores by profile and by their metrics."""
+_OfRecords = Sequence[Mapping[str, Any]] | None
+WriteView = Callable[[Sequence[Record], _OfRecords, _OfRecords, _OfRecords], None]
+"""Writes the view of one question: of its records, with their scores by profile, the scores by their metrics,
+and their judged claims."""
 
 
 class Entry(NamedTuple):
@@ -457,11 +457,12 @@ class Run:
     def write_view(
         self,
         records: Sequence[Record],
-        scores: Sequence[Mapping[str, Any]] | None = None,
-        metrics: Sequence[Mapping[str, Any]] | None = None,
+        scores: _OfRecords = None,
+        metrics: _OfRecords = None,
+        claims: _OfRecords = None,
     ) -> None:
         """Write `questions/<id>.json` with all repeats of one question."""
-        view = self._view(records, scores, metrics)
+        view = self._view(records, scores, metrics, claims)
         self._write(f"questions/{view_names(records[0].question.id)[0]}", sealed(_dump(view)))
 
     @contextmanager
@@ -476,10 +477,11 @@ class Run:
 
             def write(
                 records: Sequence[Record],
-                scores: Sequence[Mapping[str, Any]] | None = None,
-                metrics: Sequence[Mapping[str, Any]] | None = None,
+                scores: _OfRecords = None,
+                metrics: _OfRecords = None,
+                claims: _OfRecords = None,
             ) -> None:
-                line = _dump(self._view(records, scores, metrics), indent=None)
+                line = _dump(self._view(records, scores, metrics, claims), indent=None)
                 add(records[0].question.id, sealed_line(line[:-1]))
 
             yield write
@@ -487,12 +489,13 @@ class Run:
     def _view(
         self,
         records: Sequence[Record],
-        scores: Sequence[Mapping[str, Any]] | None = None,
-        metrics: Sequence[Mapping[str, Any]] | None = None,
+        scores: _OfRecords = None,
+        metrics: _OfRecords = None,
+        claims: _OfRecords = None,
     ) -> dict[str, Any]:
         """What stands in the file of a question; see `view_of`."""
         repeats = [
-            view_of(record, scores[index] if scores else {}, metrics[index] if metrics else {})
+            view_of(record, *(rows[index] if rows else {} for rows in (scores, metrics, claims)))
             for index, record in enumerate(records)
         ]
         return {"schema": SCHEMA, "run": self.id, "question": records[0].question, "repeats": repeats}

@@ -95,6 +95,14 @@ def total(values: Iterable[float | None]) -> float | None:
     return None if None in values else sum(value for value in values if value is not None)
 
 
+def summed(usages: Iterable[Usage]) -> Usage:
+    """Add up the tokens of several replies; `None` where any is unknown."""
+    found = list(usages)
+    return Usage.model_validate(
+        {name: total([getattr(usage, name) for usage in found]) for name in Usage.model_fields}
+    )
+
+
 def tokens_of(usage: Usage) -> int | None:
     """Prompt and completion tokens together; `None` where either is unknown."""
     if usage.prompt_tokens is None or usage.completion_tokens is None:

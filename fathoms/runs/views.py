@@ -157,10 +157,54 @@ class MetricScore(StoredValue):
     ratio: tuple[Number, Number] | None = None
 
 
+class ComparedClaim(StoredValue):
+    """A claim with the label of the verdict that decided about it, and the place of its premise.
+
+    `premises` is the number of premises that it was compared with, `sentence` the number of its sentence from
+    0, and `p` the judge's probability that the premise supports it. `why` says why a verdict is missing or
+    could not be read.
+    """
+
+    claim: str
+    label: str
+    p: Number | None = None
+    premise: str | None = None
+    premises: int = 0
+    sentence: int | None = None
+    why: str | None = None
+
+
+class Comparison(StoredValue):
+    """The claims of the answer or of the gold answer (`of`) and what they were compared with (`by`)."""
+
+    of: str
+    by: str
+    claims: tuple[ComparedClaim, ...] = ()
+
+
+class JudgingCost(StoredValue):
+    """The number of verdicts and of lists of claims that a judge gave, and what they took together: tokens,
+    US dollars and seconds, `None` where unknown."""
+
+    verdicts: int = 0
+    lists: int = 0
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    cost: Number | None = None
+    seconds: Number | None = None
+
+
+class ComparedClaims(StoredValue):
+    """The judged claims of one answer and of its gold answer, and what judging them took."""
+
+    compared: tuple[Comparison, ...] = ()
+    judging: JudgingCost = JudgingCost()
+
+
 class ScoredRepeat(StoredValue):
     """The question asked once: at most one of `answer` and `error` is set, and neither where it was only
     searched for. `scores` are by profile, `metrics` by the
-    name of the metric.
+    name of the metric, and `claims` are `None` where no claim was judged.
 
     `hits` is `None` where the pipeline does not report what it retrieved, and `timings` are seconds by stage.
     """
@@ -180,6 +224,7 @@ class ScoredRepeat(StoredValue):
     finished: str | None = None
     scores: dict[str, AnswerScores] = Field(default_factory=dict)
     metrics: dict[str, MetricScore] = Field(default_factory=dict)
+    claims: ComparedClaims | None = None
 
     @property
     def only_searched(self) -> bool:
@@ -237,9 +282,12 @@ class ScoredQuestion(StoredValue):
         return tuple(repeat.value(metric, profile) for repeat in self.repeats)
 
 
-def view_of(record: Record, scores: Mapping[str, Any], metrics: Mapping[str, Any]) -> Json:
+def view_of(
+    record: Record, scores: Mapping[str, Any], metrics: Mapping[str, Any], claims: Mapping[str, Any]
+) -> Json:
     """One record as its question file shows it: the answer, its scores by profile and by its other metrics
-    first, then how it was produced. Writing it as JSON converts the values of types of fathoms in it."""
+    and its judged claims first, then how it was produced. Writing it as JSON converts the values of types of
+    fathoms in it."""
     whole = dict(vars(record))
     left_out = [name for name in ("service", "rounds") if not whole[name]]
     for name in ("question", "released", *left_out):
@@ -255,7 +303,7 @@ def view_of(record: Record, scores: Mapping[str, Any], metrics: Mapping[str, Any
         prompt = vars(record.prompt)
         whole["prompt"] = {name: prompt[name] for name in _PROMPT}
     first = {key: whole.pop(key) for key in ("repeat", "answer", "error")}
-    return {**first, "scores": scores, "metrics": metrics, **whole}
+    return {**first, "scores": scores, "metrics": metrics, **({"claims": claims} if claims else {}), **whole}
 
 
 def _shown_hit(hit: Hit) -> Json:

@@ -9,9 +9,11 @@ from typing import Any
 
 from fathoms.judges.asking import Judged as JudgeResults
 from fathoms.metrics.asked import Asked
+from fathoms.metrics.claims.compared import shown_claims
+from fathoms.metrics.claims.texts import answer_text, gold_to_split
 from fathoms.metrics.funnel import RunTexts
 from fathoms.metrics.funnel_summary import with_funnels
-from fathoms.metrics.metric import Facts, Metric
+from fathoms.metrics.metric import Facts, JudgedMetric, Metric
 from fathoms.metrics.people import Labels
 from fathoms.metrics.pooling import Pool
 from fathoms.metrics.profiles import Profile
@@ -126,13 +128,13 @@ class QuestionScorer:
         ranked = iter(of_retrieval)
         for repeats in questions:
             rows = [with_funnels(record, judged.row(record), self._texts, self._stages) for record in repeats]
-            metrics = [
-                self._measured(
-                    Facts(record, row.get(rules.profile) or RecordScore(), *found, next(ranked), self._texts)
-                )
+            facts = [
+                Facts(record, row.get(rules.profile) or RecordScore(), *found, next(ranked), self._texts)
                 for record, row in zip(repeats, rows, strict=True)
             ]
-            write(repeats, rows, metrics)
+            metrics = list(map(self._measured, facts))
+            claims = list(map(self._compared, facts))
+            write(repeats, rows, metrics, claims)
             for record, row in zip(repeats, rows, strict=True):
                 self.tally.add(record, row)
                 self.curves.add(record)
@@ -161,11 +163,23 @@ class QuestionScorer:
                 shown["n"] = score.n
             if score.parts:
                 shown["parts"] = score.parts
-            if score.why:
-                shown["why"] = score.why
+            why = score.why
+            if facts.compared and "verdicts" in why and isinstance(metric, JudgedMetric):
+                # the claims with their verdicts are written once for all metrics
+                why = {key: value for key, value in why.items() if key != "verdicts"}
+            if why:
+                shown["why"] = why
             if metric.pooling == "counts" and (ratio := metric.ratio(score)) is not None:
                 shown["ratio"] = list(ratio)
         return found
+
+    def _compared(self, facts: Facts) -> dict[str, Any]:
+        """Return the claims that the metrics of one record compared, and what judging them took."""
+        if not facts.compared:
+            return {}
+        record, lists = facts.record, self._rules.judged.lists
+        texts = [answer_text(record), gold_to_split(record.question)]
+        return shown_claims(facts.compared, facts.failures, [lists[text] for text in texts if text in lists])
 
     def state(self) -> dict[str, Any]:
         """Return everything that was collected as JSON values, for `extend`."""

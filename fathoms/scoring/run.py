@@ -20,6 +20,7 @@ from fathoms.judges.asking import Judged as JudgeResults
 from fathoms.judges.asking import Spending
 from fathoms.judges.of_run import Judging, judge_run
 from fathoms.metrics.aggregate import summarise
+from fathoms.metrics.claims.compared import spending
 from fathoms.metrics.funnel_summary import summarise_funnels
 from fathoms.metrics.judged_abstention import JudgedAbstention
 from fathoms.metrics.length_support import length_against_support
@@ -32,6 +33,7 @@ from fathoms.metrics.registry import (
     SETS,
     Metrics,
     beside_default,
+    companions,
     default_metrics,
     distinct,
     named,
@@ -101,7 +103,7 @@ def score_run(
     documents = StoredDocuments(run, manifest)
     measured = tuple(
         metric.reading(documents) if isinstance(metric, JudgedMetric) else metric
-        for metric in distinct([*default_metrics(), *asked])
+        for metric in distinct([*default_metrics(), *asked, *companions(asked)])
     )
     data = (manifest.get("data") or {}).get("name")
     needing = [metric for metric in measured if isinstance(metric, JudgedMetric)]
@@ -223,6 +225,7 @@ class _Verdicts:
             "over_budget": spent.is_spent,
             "total_cost": total([verdict.cost for verdict in verdicts]),
             "verdicts": dict(Counter(verdict.label for verdict in verdicts)),
+            "kept": spending(list(verdicts), list(self.judged.lists.values())),
         }
 
 

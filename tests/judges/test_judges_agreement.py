@@ -145,12 +145,14 @@ def test_too_many_unjudged_claims_are_bounded_and_refused(judged: Project) -> No
 def test_the_verdicts_are_stored_with_the_answer(judged: Project) -> None:
     run = judged.runs()[0]
     views = [json.loads(path.read_text()) for path in (run / "questions").glob("*.json")]
-    found = {view["question"]["text"]: view["repeats"][0]["metrics"]["faithfulness"] for view in views}
+    found = {view["question"]["text"]: view["repeats"][0] for view in views}
     tall = found["How tall is the Varn tower?"]
-    assert tall["value"] == 1
-    assert tall["why"]["verdicts"] == [
-        {"claim": "The Varn tower is 41.5 m tall.", "label": "supported", "p": 1.0}
-    ]
+    assert (tall["metrics"]["faithfulness"]["value"], "why" in tall["metrics"]["faithfulness"]) == (1, False)
+    row = {"claim": "The Varn tower is 41.5 m tall.", "label": "supported", "p": 1.0, "sentence": 0}
+    row |= {"premise": "the whole context", "premises": 1}
+    assert tall["claims"]["compared"] == [{"of": "answer", "by": "context", "claims": [row]}]
+    took = {"prompt_tokens": None, "completion_tokens": None, "cost": 0, "seconds": None}
+    assert tall["claims"]["judging"] == {"verdicts": 1, "lists": 0, **took}
     assert len(list(Path(run / "verdicts").glob("judge.jsonl"))) == 1
 
 

@@ -80,7 +80,8 @@ def test_one_premise_that_supports_a_claim_is_enough(
     assert (score.value, score.parts["unjudged"]) == (value, unjudged)
     if None in labels and value is None:
         assert score.why["verdicts"] == [
-            {"claim": SAID, "label": "failed", "p": None, "why": "NoAnswerError: silent"}
+            {"claim": SAID, "label": "failed", "p": None, "premise": "hit 2", "premises": 2}
+            | {"sentence": 0, "why": "NoAnswerError: silent"}
         ]
 
 

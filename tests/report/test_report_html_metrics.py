@@ -96,32 +96,25 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return run
 
 
-def test_the_page_shows_each_claim_beside_the_nearest_retrieved_sentence(judged: Run) -> None:
+def test_the_page_shows_claims_of_an_earlier_version_under_their_metric(judged: Run) -> None:
+    path = judged.path / "questions" / "q1.json"
+    view = json.loads(path.read_text())
+    (repeat,) = view["repeats"]
+    rows = repeat.pop("claims")["compared"][0]["claims"]
+    old = [{key: row[key] for key in ("claim", "label", "p")} for row in rows]
+    repeat["metrics"]["faithfulness"]["why"] = {"verdicts": [*old, "no row"]}
+    del view["crc"]
+    path.write_text(json.dumps(view))
     _, chunks = unpacked(report_html([load(judged.path)]))
     question, _ = detail_of(chunks, 0, "q1")
-    (score,) = [one for one in question["repeats"][0]["metrics"] if one["name"] == "faithfulness"]
-    assert score["value"] == 0.5
-    assert score["why"] == {}
-    rows = [(row["claim"], row["label"], row["rank"], row["passage"]) for row in score["verdicts"]]
-    assert rows == [
-        ("The tower is 41 m tall.", "supported", 2, "The tower is 41 m tall."),
-        ("<b>It has a lift.", "unsupported", None, None),
-        ("It has a mast.", "failed", None, None),
-    ]
-    why = "ModelError: scripted failure of the judge"
-    assert [row["why"] for row in score["verdicts"]] == [None, None, why]
-
-
-@pytest.mark.slow
-def test_a_browser_shows_the_verdicts(judged: Run, watched: Watched, tmp_path: Path) -> None:
-    file = tmp_path / "report.html"
-    file.write_text(report_html([load(judged.path)]), encoding="utf-8")
-    page: Any = watched.open(file.as_uri(), "view=question&id=q1")
-    lines = texts(page, "table.verdicts tbody tr")
-    assert lines == [
-        "The tower is 41 m tall. supported p 1.00 2. The tower is 41 m tall.",
-        "<b>It has a lift. unsupported p 0.00 n/a",
-        "It has a mast. failed ModelError: scripted failure of the judge n/a",
+    (repeat,) = question["repeats"]
+    (compared,) = repeat["claims"]["compared"]
+    found = [(row["claim"], row["mark"], row.get("near", {}).get("rank")) for row in compared["claims"]]
+    assert (compared["by"], repeat["claims"]["judging"]) == ("faithfulness", None)
+    assert found == [
+        ("The tower is 41 m tall.", "supported", 2),
+        ("<b>It has a lift.", "unsupported", None),
+        ("It has a mast.", "not judged", None),
     ]
 
 

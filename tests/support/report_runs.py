@@ -52,6 +52,9 @@ def hostile_run(evil: str = EVIL) -> ScoredRun:
     repeat["hits"] = [{"rank": 1, "score": 0.5, "document": f"{evil}.pdf", "pages": [1], "text": evil * 20}]
     repeat["citations"] = [{"document": evil, "page": 1, "label": evil, "ranks": [1]}]
     repeat["prompt"]["messages"] = [{"role": evil, "text": evil}]
+    claim = {"claim": evil, "label": evil, "premise": evil, "why": evil, "sentence": 0}
+    compared = [{"of": of, "by": by, "claims": [claim]} for of, by in (("answer", evil), ("gold", "answer"))]
+    repeat["claims"] = {"compared": compared}
     repeat["scores"]["paper"] |= {"why": {evil: evil}, "missed": [evil]}
     failed = _view(1, "alpha", right=False, cost=None)
     failed["repeats"][0] |= {"answer": None, "error": {"kind": evil, "message": evil}}

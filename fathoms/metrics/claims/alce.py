@@ -112,6 +112,7 @@ class CitationMetric(ReleasedMetric):
         found = () if self.abstains(facts) else sourced(facts.record, facts.claims)
         if not found:
             return Score(metric=self.name, value=0.0 if self.released else None, n=0, why={"claims": "none"})
+        facts.compared.extend(_compared(sentence, facts.verdicts) for sentence in found)
         score = self.count(facts, found)
         return score.model_copy(update={"value": 0.0}) if self.released and score.value is None else score
 
@@ -217,6 +218,19 @@ def _joint(sentence: CitedSentence, verdicts: _Verdicts) -> Truth:
     if together:
         return _verdict(sentence, together, verdicts)
     return any_true(_alone(sentence, at, verdicts) for at in range(len(sentence.sources))) or None
+
+
+def _compared(sentence: CitedSentence, verdicts: _Verdicts) -> Matrix:
+    """Return the verdict on a sentence by all its sources; by each, where a judge cannot read them together,
+    beside the one by all, which is then missing."""
+    sources = () if sentence.unknown else sentence.sources
+    together = sentence.joint() if sources else None
+    premises = (together,) if together else sources
+    row = [verdicts.get(one.judges(sentence.claim)) for one in premises]
+    if not together and len(sources) > 1:
+        places = " and ".join(source.place for source in sources)
+        premises, row = (*premises, Premise(place=places)), [*row, None]
+    return Matrix((sentence.claim,), premises, (tuple(row),), by="cited sources")
 
 
 def _of_citation(sentence: CitedSentence, at: int, verdicts: _Verdicts) -> Iterator[Judgement]:

@@ -84,7 +84,9 @@ class ClaimMetric(JudgedMetric):
         for text in self.texts(facts.record):
             if text not in claims:
                 return not_split(self.name, facts, text)
-        return self.measure(facts, [grid.judged(facts.verdicts) for grid in self.grids(facts.record, claims)])
+        matrices = [grid.judged(facts.verdicts) for grid in self.grids(facts.record, claims)]
+        facts.compared.extend(matrices)
+        return self.measure(facts, matrices)
 
 
 class ReleasedMetric(ClaimMetric):

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Literal
 
 from fathoms.metrics.claims.premises import Premise
 from fathoms.metrics.claims.truth import Truth, any_true
 from fathoms.types import Claim, Judgement, Verdict
 
+Side = Literal["answer", "gold"]
+"""Whose claims are compared: those of the answer or of the gold answer."""
 _BINARY = frozenset({"supported", "unsupported"})
 BINARY_LACKS = "a judge with three labels (labels: three-way)"
 """What a metric of contradictions lacks where the judge has two labels."""
@@ -18,10 +21,16 @@ BINARY_LACKS = "a judge with three labels (labels: three-way)"
 @dataclass(frozen=True)
 class Grid:
     """Claims that are each compared with each of some premises. A claim that occurs twice is listed twice and
-    judged once."""
+    judged once.
+
+    `of` says whose claims they are, and `by` what the premises are (`retrieved`, `gold answer`), under which
+    reports show the verdicts; without it, they show none.
+    """
 
     claims: tuple[Claim, ...]
     premises: tuple[Premise, ...]
+    of: Side = "answer"
+    by: str = ""
     _last: tuple[Mapping[Judgement, Verdict], Matrix] | None = field(default=None, repr=False, compare=False)
 
     @cached_property
@@ -34,7 +43,7 @@ class Grid:
         kept = self._last
         if kept is None or kept[0] is not verdicts:  # several metrics ask for the same
             found = tuple(tuple(map(verdicts.get, row)) for row in self.judgements)
-            kept = verdicts, Matrix(self.claims, self.premises, found)
+            kept = verdicts, Matrix(self.claims, self.premises, found, self.of, self.by)
             object.__setattr__(self, "_last", kept)
         return kept[1]
 
@@ -50,6 +59,13 @@ class Matrix:
     claims: tuple[Claim, ...]
     premises: tuple[Premise, ...]
     verdicts: tuple[tuple[Verdict | None, ...], ...]
+    of: Side = "answer"
+    by: str = ""
+
+    @property
+    def by_claim(self) -> Iterator[tuple[Claim, tuple[Verdict | None, ...]]]:
+        """Each claim with its verdicts, one for each premise."""
+        return zip(self.claims, self.verdicts, strict=True)
 
     @cached_property
     def entails(self) -> tuple[tuple[Truth, ...], ...]:
@@ -68,7 +84,7 @@ class Matrix:
             )
             for claim, row in zip(self.claims, self.verdicts, strict=True)
         )
-        return Matrix(self.claims, self.premises, filled)
+        return Matrix(self.claims, self.premises, filled, self.of, self.by)
 
     @property
     def is_binary(self) -> bool:
@@ -101,7 +117,7 @@ class Matrix:
         """Each claim with the label of the verdict that decides and the place of its premise, for readers:
         one that entails the claim, else one that is missing or unreadable, else one that contradicts it."""
         return [
-            {"claim": claim.text, **_shown(row, self.premises)}
+            {"claim": claim.text, **deciding(row, self.premises)}
             for claim, row in zip(self.claims, self.verdicts, strict=True)
         ]
 
@@ -121,7 +137,7 @@ def _weight(verdict: Verdict | None) -> int:
     return 0 if supports else 2 + (verdict is not None and verdict.label != "contradiction")
 
 
-def _shown(row: tuple[Verdict | None, ...], premises: tuple[Premise, ...]) -> dict[str, object]:
+def deciding(row: Sequence[Verdict | None], premises: Sequence[Premise]) -> dict[str, object]:
     """Return the label of the deciding verdict, its probability, and the place of its premise."""
     if not row:
         return {"label": "neutral", "p": None, "premise": None}

@@ -29,7 +29,7 @@ from pydantic import Field, PrivateAttr
 from fathoms.metrics.claims import premises
 from fathoms.metrics.claims.base import ReleasedMetric
 from fathoms.metrics.claims.gold_sources import Citing, Source, all_pages, gold_sources
-from fathoms.metrics.claims.matrix import Grid, Matrix
+from fathoms.metrics.claims.matrix import Grid, Matrix, Side
 from fathoms.metrics.claims.premises import Premise
 from fathoms.metrics.claims.shares import f1_of
 from fathoms.metrics.claims.terms import Term, mean_of
@@ -42,6 +42,8 @@ from fathoms.paths import sha256_file
 from fathoms.types import Claim, Document, Judgement, Record, Score, Verdict
 
 Verdicts = Mapping[Judgement, Verdict]
+_BY_CITING: tuple[Side, str] = ("gold", "citing sentences")
+"""Whose claims CiteR compares with the sentences that cite a page (`Grid.of`, `Grid.by`)."""
 
 
 class Mirage(ReleasedMetric):
@@ -117,7 +119,9 @@ class InfoPReference(Mirage):
 
     def grids(self, record: Record, claims: ClaimsOf) -> Sequence[Grid]:
         """The claims of the answer against the gold answer."""
-        return [Grid(claims_of_answer(record, claims), premises.gold_answer(record.question))]
+        return [
+            Grid(claims_of_answer(record, claims), premises.gold_answer(record.question), by="gold answer")
+        ]
 
     def measure(self, facts: Facts, matrices: Sequence[Matrix]) -> Score:
         """Return the share."""
@@ -176,6 +180,10 @@ class _Infers(_OfSources):
     def _marks(self) -> list[str]:
         return [*(["multi"] if self.inference == "multi" else []), *super()._marks()]
 
+    def by(self, sources: str) -> str:
+        """Return what claims are compared with, as `Grid.by` names it."""
+        return sources if self.inference == "single" else f"{sources} together"
+
     def premises_of(self, sources: Sequence[Source]) -> tuple[Premise, ...]:
         """Return the sources as premises: one each, or all in one."""
         found = tuple(source.premise for source in sources)
@@ -192,7 +200,8 @@ class InfoPCollection(_Infers):
 
     def grids(self, record: Record, claims: ClaimsOf) -> Sequence[Grid]:
         """The claims of the answer against the gold sources."""
-        return [Grid(claims_of_answer(record, claims), self.premises_of(self.readable(record)))]
+        found = self.premises_of(self.readable(record))
+        return [Grid(claims_of_answer(record, claims), found, by=self.by("gold pages"))]
 
     def measure(self, facts: Facts, matrices: Sequence[Matrix]) -> Score:
         """Return the share."""
@@ -219,10 +228,11 @@ class InfoR(_OfSources):
     def grids(self, record: Record, claims: ClaimsOf) -> Sequence[Grid]:
         """The claims of the gold answer against the answer, and against the sources."""
         gold = claims_of_gold(record.question, claims)
-        by_answer = Grid(gold, premises.answer(record))
+        by_answer = Grid(gold, premises.answer(record), "gold", "answer")
         if not self.attested:
             return [by_answer]
-        return [by_answer, Grid(gold, tuple(source.premise for source in self.readable(record)))]
+        sources = tuple(source.premise for source in self.readable(record))
+        return [by_answer, Grid(gold, sources, "gold", "gold pages")]
 
     def measure(self, facts: Facts, matrices: Sequence[Matrix]) -> Score:
         """Return the share."""
@@ -368,9 +378,10 @@ class CitePCollection(_Infers, _CiteP):
         """Each claim of the answer against the sources that it cites; all claims against a single source."""
         answer, known = claims_of_answer(record, claims), self.known(record)
         if len(known) == 1:
-            return [Grid(answer, self.premises_of(self.readable(record)))]
+            return [Grid(answer, self.premises_of(self.readable(record)), by=self.by("gold pages"))]
         cited = self.cited(record, answer)
-        grids = [Grid((one,), self.premises_of(_with_text(sources))) for one, sources in cited.items()]
+        by = self.by("cited gold pages")
+        grids = [Grid((one,), self.premises_of(_with_text(found)), by=by) for one, found in cited.items()]
         return [Grid(answer, ()), *grids]
 
     def measure(self, facts: Facts, matrices: Sequence[Matrix]) -> Score:
@@ -420,9 +431,10 @@ class CitePReference(_CiteP):
         against the gold answer."""
         answer = claims_of_answer(record, claims)
         if len(self.known(record)) == 1:
-            return [Grid(answer, premises.gold_answer(record.question))]
+            return [Grid(answer, premises.gold_answer(record.question), by="gold answer")]
         gold = claims_of_gold(record.question, claims)
-        return [Grid(answer, ()), Grid(gold, tuple(one.premise for one in self.readable(record)))]
+        sources = tuple(one.premise for one in self.readable(record))
+        return [Grid(answer, ()), Grid(gold, sources, "gold", "gold pages")]
 
     def later(self, record: Record, matrices: Sequence[Matrix]) -> Sequence[Grid]:
         """Each claim of the answer against the claims of the gold answer that its sources support."""
@@ -431,7 +443,8 @@ class CitePReference(_CiteP):
         answer, gold = matrices
         cited = self.cited(record, answer.claims)
         return [
-            Grid((claim,), self._grounded(record, sources, gold) or ()) for claim, sources in cited.items()
+            Grid((claim,), self._grounded(record, sources, gold) or (), by="gold claims of the cited pages")
+            for claim, sources in cited.items()
         ]
 
     def _grounded(
@@ -461,7 +474,8 @@ class CitePReference(_CiteP):
         for sources, grid in zip(cited.values(), self.later(facts.record, matrices), strict=True):
             best = max((quality[source] for source in sources), default=0.0)
             known = self._grounded(facts.record, sources, gold) is not None
-            holds = grid.judged(facts.verdicts).supported[0] if known else None
+            facts.compared.append(matrix := grid.judged(facts.verdicts))
+            holds = matrix.supported[0] if known else None
             bounds.append(_best([(holds, best)]))
         return self.score_of(facts, cited, bounds)
 
@@ -479,7 +493,8 @@ class CiteR(_Cites):
         """The claims of the gold answer against the sources; nothing with a single source."""
         gold = claims_of_gold(record.question, claims)
         several = len(self.known(record)) > 1
-        return [Grid(gold, tuple(one.premise for one in self.readable(record)) if several else ())]
+        sources = tuple(one.premise for one in self.readable(record)) if several else ()
+        return [Grid(gold, sources, "gold", "gold pages")]
 
     def later(self, record: Record, matrices: Sequence[Matrix]) -> Sequence[Grid]:
         """Each claim of the gold answer against the sentences that cite a source which supports it."""
@@ -492,6 +507,7 @@ class CiteR(_Cites):
                     for source, holds in zip(readable, row, strict=False)
                     if holds and source in sentences
                 ),
+                *_BY_CITING,
             )
             for claim, row in zip(matrices[0].claims, matrices[0].entails, strict=True)
         ]
@@ -512,8 +528,9 @@ class CiteR(_Cites):
             for source, attests in zip(readable, row, strict=True):
                 holds: Truth = False if source not in sentences else attests
                 if holds:
-                    asked = Grid((claim,), (_said(source, sentences[source]),))
-                    (holds,) = asked.judged(facts.verdicts).supported
+                    asked = Grid((claim,), (_said(source, sentences[source]),), *_BY_CITING)
+                    facts.compared.append(found := asked.judged(facts.verdicts))
+                    (holds,) = found.supported
                 pairs.append((holds, quality[source]))
             reachable = [quality[one] for one, holds in zip(readable, row, strict=True) if holds is not False]
             terms.append(Term(*_best(pairs), max(reachable, default=1.0), any_true(row)))

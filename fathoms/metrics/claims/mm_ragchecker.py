@@ -43,13 +43,13 @@ def passages(record: Record) -> tuple[Premise, ...]:
 @of_one_record
 def answer_by_pictures(record: Record, claims: ClaimsOf, most: int) -> Grid:
     """The claims of the answer against the best pictures."""
-    return Grid(claims_of_answer(record, claims), pictures(record)[:most])
+    return Grid(claims_of_answer(record, claims), pictures(record)[:most], by="retrieved")
 
 
 @of_one_record
 def answer_by_texts(record: Record, claims: ClaimsOf, most: int) -> Grid:
     """The claims of the answer against the best texts."""
-    return Grid(claims_of_answer(record, claims), passages(record)[:most])
+    return Grid(claims_of_answer(record, claims), passages(record)[:most], by="retrieved")
 
 
 @of_one_record
@@ -57,7 +57,7 @@ def gold_by_claims(record: Record, claims: ClaimsOf) -> Grid:
     """The claims of the gold answer against each claim of the answer."""
     found = enumerate(claims_of_answer(record, claims), start=1)
     each = tuple(Premise(claim.text, place=f"claim {number}") for number, claim in found)
-    return Grid(claims_of_gold(record.question, claims), each)
+    return Grid(claims_of_gold(record.question, claims), each, "gold", "claims of the answer")
 
 
 class MMRagChecker(ClaimMetric):

@@ -9,6 +9,9 @@ from typing import NamedTuple
 from fathoms.metrics.claims.texts import answer_text, running_gold
 from fathoms.types import Citation, Claim, Document, Hit, Judgement, Question, Record
 
+CONTEXT = "the whole context"
+"""The place of a premise that is all of the text that the model was given, or that was retrieved."""
+
 
 class Premise(NamedTuple):
     """A text or a picture that a claim is compared with. `place` names it for readers: `hit 3`, `a.pdf, page

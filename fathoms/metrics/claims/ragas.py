@@ -16,7 +16,7 @@ from pydantic import Field
 from fathoms.metrics.aggregate import mean
 from fathoms.metrics.claims.base import ClaimMetric
 from fathoms.metrics.claims.matrix import Grid, Matrix
-from fathoms.metrics.claims.premises import Premise, retrieved
+from fathoms.metrics.claims.premises import CONTEXT, Premise, retrieved
 from fathoms.metrics.claims.ragchecker import gold_by_hits
 from fathoms.metrics.claims.shares import share_of
 from fathoms.metrics.claims.texts import ClaimsOf, answer_text, claims_of_gold
@@ -114,9 +114,9 @@ class ContextRecall(_OfRetrieval):
         """The claims of the gold answer against all retrieved texts, and against each picture."""
         found = retrieved(record.hits or ())
         texts = [premise.text for premise in found if premise.text]
-        whole = [Premise("\n\n".join(texts), place="retrieved texts")] if texts else []
+        whole = [Premise("\n\n".join(texts), place=CONTEXT)] if texts else []
         pictures = [premise for premise in found if premise.image]
-        return [Grid(claims_of_gold(record.question, claims), (*whole, *pictures))]
+        return [Grid(claims_of_gold(record.question, claims), (*whole, *pictures), "gold", "context")]
 
     def count(self, gold: Matrix) -> Score:
         """Return the share of claims."""

@@ -24,25 +24,27 @@ from fathoms.types import Record, Score
 @of_one_record
 def answer_by_gold(record: Record, claims: ClaimsOf) -> Grid:
     """The claims of the answer against the gold answer (`answer2response` in RAGChecker)."""
-    return Grid(claims_of_answer(record, claims), premises.gold_answer(record.question))
+    return Grid(claims_of_answer(record, claims), premises.gold_answer(record.question), by="gold answer")
 
 
 @of_one_record
 def gold_by_answer(record: Record, claims: ClaimsOf) -> Grid:
     """The claims of the gold answer against the answer (`response2answer`)."""
-    return Grid(claims_of_gold(record.question, claims), premises.answer(record))
+    return Grid(claims_of_gold(record.question, claims), premises.answer(record), "gold", "answer")
 
 
 @of_one_record
 def answer_by_hits(record: Record, claims: ClaimsOf) -> Grid:
     """The claims of the answer against each retrieved passage (`retrieved2response`)."""
-    return Grid(claims_of_answer(record, claims), premises.retrieved(record.hits or ()))
+    return Grid(claims_of_answer(record, claims), premises.retrieved(record.hits or ()), by="retrieved")
 
 
 @of_one_record
 def gold_by_hits(record: Record, claims: ClaimsOf) -> Grid:
     """The claims of the gold answer against each retrieved passage (`retrieved2answer`)."""
-    return Grid(claims_of_gold(record.question, claims), premises.retrieved(record.hits or ()))
+    return Grid(
+        claims_of_gold(record.question, claims), premises.retrieved(record.hits or ()), "gold", "retrieved"
+    )
 
 
 _Compared = Callable[[Record, ClaimsOf], Grid]

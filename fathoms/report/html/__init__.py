@@ -13,7 +13,7 @@ from typing import Any
 from fathoms.config import VERSION
 from fathoms.report.html.assembling import assemble
 from fathoms.report.html.chunks import Budget, Chunk, Details, packed
-from fathoms.report.html.overview import overview_run
+from fathoms.report.html.overview import judging_of, overview_run
 from fathoms.report.html.pictures import Pictures
 from fathoms.report.html.questions import Questions
 from fathoms.report.html.reading import IndexedRun, index_run
@@ -81,7 +81,11 @@ def payload(
             run, profile, questions, details, pictures.of(run) if thumbnails else lambda *page: None
         )
         shown = overview_run(key, label, run, profile, indexed.sums)
-        overviews.append(shown | {"disagreements": list(indexed.disagreements)})
+        overviews.append(
+            shown
+            | {"disagreements": list(indexed.disagreements), "claims": indexed.claims.overview()}
+            | {"judging": judging_of(run)}
+        )
         budget.release(_expected(run) - len(indexed.rows))
         indexes.append(indexed)
         chunks += details.chunks

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -11,8 +11,8 @@ from fathoms.metrics.phrase_recall import Hyphens, Match
 from fathoms.metrics.profiles import PROFILES, SCORER_HYPHENS, Profile
 from fathoms.metrics.stages import STAGES
 from fathoms.report.grouping import label
+from fathoms.report.html.claims import shown_claims
 from fathoms.report.html.texts import Marker, Pool, brief
-from fathoms.report.html.verdicts import verdict_rows
 from fathoms.runs.views import (
     AnswerScores,
     AttachedFile,
@@ -24,7 +24,7 @@ from fathoms.runs.views import (
     ShownPiece,
     ShownPrompt,
 )
-from fathoms.types import Citation, Evidence, GoldPhrase, Question, Reply
+from fathoms.types import Citation, Document, Evidence, GoldPhrase, Question, Reply
 
 Json = dict[str, Any]
 Picture = Callable[[str, int | None, bool], str | None]
@@ -44,8 +44,15 @@ def rule_of(profile: str, repeat: ScoredRepeat) -> tuple[Match, Hyphens]:
     return found.match, SCORER_HYPHENS.get(scorer, found.hyphens)
 
 
-def detail(view: ScoredQuestion, profile: str, pool: Pool, picture: Picture) -> Json:
-    """Return the question with all its repeats; its long texts are stored in `pool`."""
+def detail(
+    view: ScoredQuestion,
+    profile: str,
+    pool: Pool,
+    picture: Picture,
+    documents: Mapping[str, Document],
+) -> Json:
+    """Return the question with all its repeats; its long texts are stored in `pool`. `documents` have the
+    text of gold pages that claims were compared with."""
     question = view.question
     phrases = list(dict.fromkeys(phrase for variant in question.answers for phrase in variant))
     return {
@@ -63,7 +70,9 @@ def detail(view: ScoredQuestion, profile: str, pool: Pool, picture: Picture) -> 
             _place(item) | {"thumbnail": picture(item.document, item.page, True)}
             for item in question.evidence
         ],
-        "repeats": [_repeat(repeat, question, phrases, profile, pool, picture) for repeat in view.repeats],
+        "repeats": [
+            _repeat(repeat, question, phrases, profile, pool, picture, documents) for repeat in view.repeats
+        ],
     }
 
 
@@ -84,6 +93,7 @@ def _repeat(
     profile: str,
     pool: Pool,
     picture: Picture,
+    documents: Mapping[str, Document],
 ) -> Json:
     """Return one answer or failure with its scores, retrieved texts and prompt."""
     match, hyphens = rule_of(profile, repeat)
@@ -109,7 +119,8 @@ def _repeat(
         "attempts": repeat.attempts,
         "timings": repeat.timings,
         "scores": _scores(scores),
-        "metrics": [_metric(name, found, hits or ()) for name, found in repeat.metrics.items()],
+        "metrics": [_metric(name, found) for name, found in repeat.metrics.items()],
+        "claims": shown_claims(repeat, question, documents),
         "funnel": list(_funnel(scores)) or None,
         "left_out": scores.funnel.left_out if scores.funnel else None,
         "hits": None if hits is None else [_hit(hit, question, pool, marker, picture) for hit in hits],
@@ -137,18 +148,11 @@ def _scores(scores: AnswerScores) -> Json:
     }
 
 
-def _metric(name: str, score: MetricScore, hits: Sequence[ShownHit]) -> Json:
-    """Return the score of the answer by one metric, with its parts, its explanation and its verdicts."""
-    verdicts = list(verdict_rows(score, hits))
-    return {
-        **({"verdicts": verdicts} if verdicts else {}),
-        "name": name,
-        "value": score.value,
-        "parts": score.parts,
-        "why": {
-            key: brief(value, REASON) for key, value in score.why.items() if key != "verdicts" or not verdicts
-        },
-    }
+def _metric(name: str, score: MetricScore) -> Json:
+    """Return the score of the answer by one metric, with its parts and its explanation; verdicts on claims
+    are shown with the claims."""
+    why = {key: brief(value, REASON) for key, value in score.why.items() if key != "verdicts"}
+    return {"name": name, "value": score.value, "parts": score.parts, "why": why}
 
 
 def _funnel(scores: AnswerScores) -> Iterator[Json]:

@@ -87,6 +87,15 @@ def overview_run(key: int, label: str, run: ScoredRun, profile: str, sums: Sums)
     }
 
 
+def judging_of(run: ScoredRun) -> Json | None:
+    """Return the judge of a run, its check against people, and what judging took; `None` without a judge."""
+    found = run.summary.judging
+    if found is None:
+        return None
+    kept = found.kept and found.kept.model_dump()
+    return {"judge": found.judge, "checked": found.check_sentence, "failed": found.failed, "kept": kept}
+
+
 def figure_of(mean: Number | None, bounds: tuple[Number, Number] | None, n: int | None) -> Json:
     """Return a mean with its interval and the number of values behind it."""
     low, high = bounds or (None, None)

@@ -9,6 +9,7 @@ from statistics import fmean
 from typing import Any
 
 from fathoms.report.html.chunks import Details
+from fathoms.report.html.claims import ClaimCounts, documents_of
 from fathoms.report.html.detail import Picture, detail
 from fathoms.report.html.outcome import lost_at, outcome
 from fathoms.report.html.questions import Questions
@@ -62,7 +63,7 @@ class IndexedRun:
     """One run as read: `rows` maps a question's index to its columns, `numbers` to its chunk's number.
 
     A row has the values of `COLUMNS`, then those of the `further` metrics. `disagreements` are the answers
-    of which phrase recall and a judge say different things.
+    of which phrase recall and a judge say different things. `claims` counts the judged claims.
     """
 
     rows: dict[int, tuple[Any, ...]]
@@ -70,6 +71,7 @@ class IndexedRun:
     sums: Sums
     further: tuple[str, ...] = ()
     disagreements: tuple[dict[str, Any], ...] = ()
+    claims: ClaimCounts = field(default_factory=ClaimCounts)
 
     def columns(self, order: Sequence[int]) -> dict[str, Any]:
         """Return the run's part of the index.
@@ -82,6 +84,8 @@ class IndexedRun:
         made["metrics"] = {
             name: [row[number] for row in rows] for number, name in enumerate(self.further, len(COLUMNS))
         }
+        if self.claims.by_question:
+            made["claims"] = [self.claims.by_question.get(place) for place in order]
         return made | {"detail": [self.numbers.get(place, -1) for place in order]}
 
 
@@ -93,6 +97,7 @@ def index_run(
     numbers: dict[int, int] = {}
     sums = Sums()
     further = tuple(name for name, found in run.metrics(profile).items() if is_shown(run, name, found))
+    documents, claims = documents_of(run), ClaimCounts()
     differing: list[dict[str, Any]] = []
     for view in run.questions():
         name, place = questions.place(view.question, run)
@@ -119,10 +124,11 @@ def index_run(
                 }
             )
         file = run.question_file(view.question.id)
-        made = detail(view, profile, details.pool, picture)
+        claims.add(place, view.repeats)
+        made = detail(view, profile, details.pool, picture, documents)
         numbers[place] = details.add(name, {"id": name, **made, "file": file and f"questions/{file.name}"})
     details.close()
-    return IndexedRun(rows, numbers, sums, further, tuple(differing[:DISAGREEMENTS]))
+    return IndexedRun(rows, numbers, sums, further, tuple(differing[:DISAGREEMENTS]), claims)
 
 
 def seconds_of(repeat: ScoredRepeat) -> float | None:

@@ -10,18 +10,21 @@ const DEFAULTS = {
   category: '',
   outcome: '',
   lost: '',
+  claims: '',
   q: '',
   order: 'data',
   page: '1',
   id: '',
   repeat: '0',
+  against: '',
+  mark: '',
   a: '',
   b: '',
   flips: 'flipped',
   metric: 'correctness',
 };
 // changing one of these gives another list, so the view goes back to its first page
-const FILTERS = ['category', 'outcome', 'lost', 'q', 'order', 'runs', 'a', 'b', 'flips', 'metric', 'view'];
+const FILTERS = ['category', 'outcome', 'lost', 'claims', 'q', 'order', 'runs', 'a', 'b', 'flips', 'metric', 'view'];
 
 let state = { ...DEFAULTS };
 

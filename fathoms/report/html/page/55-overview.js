@@ -273,6 +273,7 @@ function overviewView(room) {
     different,
     leaderboard(),
     furtherSection(),
+    claimsSection(),
     curves(room),
     radars(room),
     funnel(room),

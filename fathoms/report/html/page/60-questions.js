@@ -27,15 +27,15 @@ const filtered = (index) => ordered(left(index, state), chosenIn(index));
 
 const chosenIn = (index) => chosen().map((key) => index.runs[key]);
 
-/** The places of the questions that match a category, an outcome, a stage of loss and search words. */
-function left(index, { category, outcome, lost, q }) {
+/** The places of the questions that match a category, an outcome, a stage of loss, judged claims and search words. */
+function left(index, { category, outcome, lost, claims, q }) {
   const words = q.toLowerCase().split(/\s+/).filter(Boolean);
   const hay = words.length ? haystacks(index) : null;
   const runs = chosenIn(index);
   const fits = (at) =>
     (!category || index.questions.category[at] === category) &&
     words.every((word) => hay[at].includes(word)) &&
-    runs.some((run) => isOf(run, at, outcome, lost));
+    runs.some((run) => isOf(run, at, outcome, lost) && hasClaims(run, at, claims));
   return index.questions.id.map((_, at) => at).filter(fits);
 }
 
@@ -44,6 +44,17 @@ const isOf = (run, at, outcome, lost) =>
   run.outcome[at] !== null &&
   (!outcome || run.outcome[at] === outcome) &&
   (!lost || run.lost[at] === lost);
+
+/** Whether an answer has claims of this kind, or its question has gold claims that the answer misses. */
+const hasClaims = (run, at, kind) => !kind || Boolean(run.claims?.[at]?.[CLAIM_KINDS.indexOf(kind)]);
+
+/** The filter by judged claims, with the questions that each kind leaves; null if no claim was judged. */
+function claimFilter(index) {
+  if (!chosenIn(index).some((run) => run.claims)) return null;
+  const kinds = CLAIM_KINDS.map((kind) => [kind, `${kind} (${left(index, { ...state, claims: kind }).length})`]);
+  const listed = withPresent([['', 'any'], ...kinds], state.claims);
+  return choice('claims', 'With a claim that is', listed, state.claims, (claims) => go({ claims }));
+}
 
 function ordered(places, runs) {
   if (state.order === 'data' || !Object.hasOwn(ORDERS, state.order)) return places;
@@ -59,7 +70,7 @@ function ordered(places, runs) {
   return places.sort((a, b) => keys.get(a) - keys.get(b) || a - b);
 }
 
-const NONE = { category: '', outcome: '', lost: '', q: '' };
+const NONE = { category: '', outcome: '', lost: '', claims: '', q: '' };
 
 /** The values of a question for a filter: its category, or the values of the runs that pass the other filter. */
 function valuesOf(index, at, field, { outcome, lost }) {
@@ -102,13 +113,14 @@ function filters(index) {
       (outcome) => go({ outcome }),
     ),
     choice('lost', 'Lost most at', withPresent(stages, state.lost), state.lost, (lost) => go({ lost })),
+    claimFilter(index),
     choice('order', 'Order', Object.entries(ORDERS), state.order, (order) => go({ order })),
     h(
       'button',
       {
         id: 'clear',
         type: 'button',
-        onclick: () => go({ category: '', outcome: '', lost: '', q: '', order: 'data' }),
+        onclick: () => go({ ...NONE, order: 'data' }),
       },
       'Clear',
     ),

@@ -179,26 +179,7 @@ function metricTable(caption, metrics) {
     pairs(parts),
     pairs(why),
   ]);
-  return [
-    table(caption, ['Metric', 'Value', 'Parts', 'Why'], rows, { kind: 'metrics' }),
-    metrics.filter(({ verdicts }) => verdicts?.length).map(verdictTable),
-  ];
-}
-
-/** The claims of a judged metric, each beside the retrieved sentence that is most like it. */
-function verdictTable({ name, verdicts }) {
-  const rows = verdicts.map(({ claim, label, p, why, rank, passage }) => [
-    said(claim, 300),
-    [
-      said(label, 40),
-      known(p) ? h('span.faint', {}, ` p ${figure(p)}`) : null,
-      known(why) ? h('span.faint', {}, ' ', said(why, 300)) : null,
-    ],
-    known(rank) ? [`${rank}. `, said(passage, 300)] : 'n/a',
-  ]);
-  return table(`Claims of ${plain(name)}`, ['Claim', 'Verdict', 'Nearest retrieved sentence'], rows, {
-    kind: 'verdicts',
-  });
+  return table(caption, ['Metric', 'Value', 'Parts', 'Why'], rows, { kind: 'metrics' });
 }
 
 /** The metrics that were asked for, and the others in a section that opens. */
@@ -400,6 +381,7 @@ function runColumn(index, key, at, detail) {
     h('h4', {}, 'Answer'),
     answerBox(detail, repeat),
     repeat.reasoning ? lazy('Reasoning', () => [passageOf(detail, repeat.reasoning)], `reasoning-${key}`) : null,
+    claimBox(detail, repeat, key),
     h('h4', {}, 'Scores'),
     repeat.answer || repeat.error ? scoreBox(repeat) : null,
     metricBox(repeat, key),

@@ -1,0 +1,243 @@
+"""The claim view: each claim of an answer with its verdict and the source that decided, worked by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fathoms.metrics.registry import named
+from fathoms.report.html import report_html
+from fathoms.report.html.claims import shown_claims
+from fathoms.runs.citations import parse_citations
+from fathoms.runs.documents import keep_documents
+from fathoms.runs.reading import load
+from fathoms.runs.store import Run
+from fathoms.runs.views import ScoredRepeat
+from fathoms.scoring import score_run
+from fathoms.types import Chunk, Document, Evidence, Hit, Page, Question, Record, Reply
+from tests.support.report_browser import Watched, chromium, eventually, texts, watch
+from tests.support.report_page import detail_of, unpacked
+
+Json = dict[str, Any]
+TEXTS = ("Ore is dear in Lune. The tower is 41 m tall.", "The door is green. The tower has a clock.")
+GOLD = ("The tower is 41 m tall.", "It was built in 1900.", "The tower has a clock.")
+SAID = ("The tower is 41 m tall [1].", "<script>alert(1)</script> rules.", "The door is blue [2].")
+UNREAD = ("It has a mast.", "A flag flies.")
+ANSWER = " ".join((*SAID, *UNREAD))
+# What a claim contains decides, whatever it is compared with; of the others, the words.
+LABELS = {"blue": "contradiction", "mast": "unparsed", "flag": "failed", "41 m tall [1]": "entailment"}
+MARKS = ["entailment", "neutral", "contradiction", "unparsed", "failed"]
+
+
+def record() -> Record:
+    hits = tuple(
+        Hit(chunk=Chunk(id=f"c{nth}", document="a.pdf", pages=(nth,), text=text), score=1 / nth, rank=nth)
+        for nth, text in enumerate(TEXTS, 1)
+    )
+    question = Question(
+        id="q1",
+        text="How tall is the tower?",
+        category="A",
+        files=("a.pdf",),
+        reference_claims=GOLD,
+        evidence=(Evidence(document="a.pdf", page=1), Evidence(document="a.pdf", page=2)),
+    )
+    citations = parse_citations(ANSWER, hits)
+    return Record(question=question, hits=hits, answer=Reply(text=ANSWER), citations=citations)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run of one answer with five claims, whose judge has one verdict of each kind."""
+    folder = tmp_path_factory.mktemp("claims")
+    config = {"judge": {"kind": "scripted", "labels": "three-way", "labels_by": LABELS}}
+    made = Run.create(
+        folder / "runs", "tower", "0" * 8, {"name": "tower", "config": config, "folder": ".", "data": {}}
+    )
+    pages = tuple(Page(number=nth, text=text) for nth, text in enumerate(TEXTS, 1))
+    keep_documents(made, [Document(id="a.pdf", path=Path("a.pdf"), sha256="", pages=pages)])
+    made.append([record()])
+    made.trust()
+    return made
+
+
+def compared(run: Run, *metrics: str) -> dict[tuple[str, str], list[Json]]:
+    """The claims in the question file by whose they are and what they were compared with."""
+    score_run(run, metrics=named(metrics))
+    (repeat,) = next(iter(load(run.path).questions())).repeats
+    return {(one.of, one.by): [row.model_dump() for row in one.claims] for one in repeat.claims.compared}
+
+
+def labels(rows: list[Json]) -> list[str]:
+    return [row["label"] for row in rows]
+
+
+MIRAGE = ("mirage.info-f1-collection", "mirage.cite-p-reference", "mirage.cite-f1-collection")
+FAMILIES = {
+    ("ragchecker",): {
+        ("answer", "retrieved"): MARKS,
+        ("answer", "gold answer"): MARKS,
+        ("gold", "retrieved"): ["entailment", "neutral", "entailment"],
+        ("gold", "answer"): ["entailment", "neutral", "neutral"],
+    },
+    MIRAGE: {
+        ("answer", "gold pages"): MARKS,
+        ("answer", "cited gold pages"): ["entailment", "neutral", "contradiction", "neutral", "neutral"],
+        ("gold", "gold pages"): ["entailment", "neutral", "entailment"],
+    },
+    ("alce",): {
+        ("answer", "cited sources"): ["entailment", "neutral", "contradiction", "neutral", "neutral"],
+    },
+    ("ragas.faithfulness", "ragas.context-recall"): {
+        ("answer", "context"): MARKS,
+        ("gold", "context"): ["entailment", "neutral", "entailment"],
+    },
+    ("mm-ragchecker",): {("answer", "retrieved"): MARKS},
+    ("faithfulness",): {("answer", "context"): MARKS},
+    ("ragchecker.noise-relevant",): {("answer", "retrieved"): MARKS, ("answer", "gold answer"): MARKS},
+}
+
+
+@pytest.mark.parametrize("metrics", FAMILIES, ids=lambda names: names[0])
+def test_every_family_keeps_what_it_compared(run: Run, metrics: tuple[str, ...]) -> None:
+    found = compared(run, *metrics)
+    for pair, expected in FAMILIES[metrics].items():
+        assert labels(found[pair]) == expected, pair
+
+
+def page_claims(run: Run) -> Json:
+    """The claims of the first run's question as the page holds them."""
+    _, chunks = unpacked(report_html([load(run.path)]))
+    found, _ = detail_of(chunks, 0, "q1")
+    claims: Json = found["repeats"][0]["claims"]
+    return claims
+
+
+def test_each_claim_has_its_mark_its_words_in_the_answer_and_the_passage_that_decided(run: Run) -> None:
+    score_run(run, metrics=named(["ragchecker"]))
+    claims = page_claims(run)
+    pairs = [("answer", "retrieved"), ("answer", "gold answer"), ("gold", "answer"), ("gold", "retrieved")]
+    assert sorted((one["of"], one["by"]) for one in claims["compared"]) == sorted(pairs)
+    (found,) = [one for one in claims["compared"] if (one["of"], one["by"]) == pairs[0]]
+    rows = found["claims"]
+    assert [row["mark"] for row in rows] == [
+        *("supported", "unsupported", "contradicted", "unparsed", "not judged")
+    ]
+    assert [ANSWER[slice(*row["said"])] for row in rows] == [*SAID, *UNREAD]
+    assert all(row["verbatim"] for row in rows)
+    near = [row.get("near") and TEXTS[row["near"]["rank"] - 1][slice(*row["near"]["at"])] for row in rows]
+    # of the text that decided, the sentence with most of the words; the script has no word of any text
+    assert near == ["The tower is 41 m tall.", None, "The tower is 41 m tall.", None, None]
+    (gold,) = [one for one in claims["compared"] if (one["of"], one["by"]) == pairs[2]]
+    assert [row["mark"] for row in gold["claims"]] == ["supported", "unsupported", "unsupported"]
+    judging = claims["judging"]
+    # five claims, of which one has no verdict, against two texts and the gold answer; three against as many
+    assert (judging["verdicts"], judging["lists"], judging["cost"]) == (4 * 3 + 3 * 3, 0, 0)
+
+
+@pytest.fixture(scope="module")
+def written(run: Run) -> str:
+    """The address of the report of the run, scored by RAGChecker."""
+    score_run(run, metrics=named(["ragchecker"]))
+    file = run.path.parent / "report.html"
+    file.write_text(report_html([load(run.path)]), encoding="utf-8")
+    return file.as_uri()
+
+
+@pytest.fixture
+def watched() -> Iterator[Watched]:
+    for browser in chromium():
+        yield from watch(browser)
+
+
+@pytest.mark.slow
+def test_a_colleague_reads_filters_and_walks_through_the_claims(written: str, watched: Watched) -> None:
+    page: Any = watched.open(written, "view=question&id=q1")
+    answer = texts(page, ".claimed")[0]
+    assert answer == (
+        "The tower is 41 m tall [1].✓1 <script>alert(1)</script> rules.○2 The door is blue [2].✗3"
+        " It has a mast.?4 A flag flies.\u20135"
+    )
+    heads = texts(page, ".claims[aria-label] > li > p:first-child")
+    assert [head.split(" p ")[0].removesuffix(" In the answer") for head in heads] == [
+        *("✓ supported", "○ unsupported", "✗ contradicted", "? unparsed", "\u2013 not judged")
+    ]
+    first, script, door, mast, flag = texts(page, ".claims[aria-label] > li")
+    assert "Supported by text 1 (a.pdf, page 1)." in first
+    assert "Ore is dear in Lune. The tower is 41 m tall." in first
+    assert "None of 2 retrieved texts supports it." in script
+    assert "Contradicted by text 1 (a.pdf, page 1); nothing supports it." in door
+    assert "could not be read" in mast
+    assert "scripted failure of the judge" in flag
+    assert texts(page, "article.run h5")[0] == "Claims of the gold answer that the answer misses: 2 of 3"
+    missed = texts(page, "h5 + ol.claims > li")
+    assert ["missed" in line for line in missed] == [True, True]
+    assert "It was built in 1900. It is not in any retrieved text." in missed[0]
+    assert ["It stands in text 2 (a.pdf, page 2)." in line for line in missed] == [False, True]
+    assert (
+        "Judging these claims took 21 verdicts: tokens not known, cost $0.00" in texts(page, "article.run")[0]
+    )
+    assert page.locator("main script").count() == 0  # `watched` fails, too, if the alert opened
+    # from the answer to the claim and back, by keyboard alone
+    page.locator("#said-0-3").focus()
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "claim-0-3"
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "said-0-3"
+    page.locator("#mark-0-contradicted").focus()
+    page.keyboard.press("Enter")
+    eventually(page, "document.querySelectorAll('.claims[aria-label] > li').length === 1")
+    assert texts(page, ".claimed")[0].count("✗3") == 1
+    assert "✓1" not in texts(page, ".claimed")[0]
+    page.locator("#mark-0-").click()
+    page.locator("#against-0").select_option("gold answer")
+    eventually(page, "document.body.innerText.includes('Supported by gold answer')")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1280
+
+
+def test_a_claim_in_other_words_is_tied_to_its_sentence() -> None:
+    answer = "\U0001f41f The tower is tall. It was built in 1900. It is red. It is red."
+    rows = [
+        ("It is red.", 3),  # the second of two like sentences
+        ("The tower was built in 1900.", 1),
+        ("The tower is tall", None),  # an imported claim has no sentence, and these words stand there
+        ("Red it is", None),
+        ("Nobody knows.", None),
+        ("beyond", 9),
+    ]
+    repeat = ScoredRepeat.model_validate(
+        {
+            "answer": {"text": answer},
+            "claims": {
+                "compared": [
+                    {"of": "answer", "by": "retrieved", "claims": [
+                        {"claim": claim, "label": "neutral", "sentence": sentence} for claim, sentence in rows
+                    ]}
+                ]
+            },
+        }
+    )  # fmt: skip
+    found = shown_claims(repeat, record().question, {})
+    assert found
+    encoded = answer.encode("utf-16-le")
+    said = [
+        (
+            row.get("said") and encoded[2 * row["said"][0] : 2 * row["said"][1]].decode("utf-16-le"),
+            row.get("verbatim", False),
+            row.get("guessed", False),
+        )
+        for row in found["compared"][0]["claims"]
+    ]
+    assert said == [
+        ("It is red.", True, False),
+        ("It was built in 1900.", False, False),
+        ("The tower is tall", True, False),
+        ("It is red.", False, True),
+        (None, False, False),
+        (None, False, False),
+    ]
+    assert found["compared"][0]["claims"][0]["said"][1] == len(encoded) // 2
