@@ -561,6 +561,31 @@ class RetrievalFigures(_Part):
     curves: RecallCurves | None = None
 
 
+class Correlation(_Part):
+    """A correlation coefficient with its interval."""
+
+    value: Number | None = None
+    low: Number | None = None
+    high: Number | None = None
+
+
+class LengthGroup(Correlation):
+    """The mean support of a group of answers by length, with its interval and its number of questions;
+    `shortest` and `longest` are words."""
+
+    shortest: Number = 0
+    longest: Number = 0
+    n: int = 0
+
+
+class LengthSupport(_Part):
+    """How one kind of support goes with the length of answers; see `metrics.length_support`."""
+
+    n: int = 0
+    spearman: Correlation = Correlation()
+    groups: tuple[LengthGroup, ...] = ()
+
+
 class Summary(_Part):
     """The content of `summary.json`. `profile` is the headline profile, `cost` is in US dollars, and `errors`
     counts the failed calls by kind. `retrieval_only` says that nobody was asked for an answer."""
@@ -579,6 +604,7 @@ class Summary(_Part):
     profiles: dict[str, ProfileFigures] = Field(default_factory=dict)
     metrics: dict[str, MetricFigures] = Field(default_factory=dict)
     judging: JudgingFigures | None = None
+    length_against_support: dict[str, LengthSupport] = Field(default_factory=dict)
     usage: Usage = Usage()
     cost: Number | None = None
     seconds: Seconds = Seconds()

@@ -11,6 +11,7 @@ from fathoms.report.gold_pages import HEADS, PAGE_STAGES, page_figures, page_not
 from fathoms.report.honesty import honesty_notes, honesty_table
 from fathoms.report.html.config import flat
 from fathoms.report.html.reading import Sums, known_mean, rounded, spread
+from fathoms.report.length import length_sentence
 from fathoms.report.metrics_table import MAIN, has_value, is_shown
 from fathoms.report.outcomes import OUTCOMES, RATES
 from fathoms.report.stage_times import ingest_lines
@@ -66,6 +67,7 @@ def overview_run(key: int, label: str, run: ScoredRun, profile: str, sums: Sums)
         "abstention": None if run.retrieval_only else abstention_of(figures, summary.repeats),
         "funnel": funnel_figures(run, profile),
         "curves": curves_of(run),
+        "lengths": lengths_of(run),
         "pages": pages_of(run, profile),
         "honesty": honesty_of(run, profile),
         "cost": {
@@ -94,6 +96,16 @@ def judging_of(run: ScoredRun) -> Json | None:
         return None
     kept = found.kept and found.kept.model_dump()
     return {"judge": found.judge, "checked": found.check_sentence, "failed": found.failed, "kept": kept}
+
+
+def lengths_of(run: ScoredRun) -> Json:
+    """Return, for each kind of support that is known, the groups of answers by length with their mean
+    support, and a sentence on how the two go together."""
+    return {
+        name: {"groups": [group.model_dump() for group in found.groups], "says": length_sentence(found)}
+        for name, found in run.summary.length_against_support.items()
+        if found.groups
+    }
 
 
 def figure_of(mean: Number | None, bounds: tuple[Number, Number] | None, n: int | None) -> Json:

@@ -274,6 +274,7 @@ function overviewView(room) {
     leaderboard(),
     furtherSection(),
     claimsSection(),
+    lengthAgainstSupport(room),
     curves(room),
     radars(room),
     funnel(room),
