@@ -352,7 +352,7 @@ class Cache:
     def note_sound_files(self, folder: Path, names: Iterable[str]) -> None:
         """Remember that these files were just read or written completely and are not damaged."""
         if keys := _file_keys(folder, names):
-            self.put_many("sound-file", dict.fromkeys(keys, b""))
+            self.put_many("sound-file", dict.fromkeys(keys, b"sound"))
 
     # ----- its size
 

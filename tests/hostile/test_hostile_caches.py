@@ -111,7 +111,7 @@ def test_damaged_values_of_every_kind_are_made_again(project: Project) -> None:
             changed = value[:-1] + bytes([value[-1] ^ 0x40])
             db.execute("UPDATE sealed SET value = ? WHERE kind = ? AND key = ?", (changed, kind, key))
     db.close()
-    assert kinds == {"document", "chunks", "embedding", "reply", "file-hash"}
+    assert kinds == {"document", "chunks", "corpus", "embedding", "reply", "file-hash", "sound-file"}
     done = project.fathoms(*command)
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("are damaged and will be recomputed") == len(kinds), done.stderr
