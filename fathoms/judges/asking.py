@@ -317,6 +317,15 @@ def decided(votes: Sequence[Verdict]) -> Verdict:
     )
 
 
+def decomposer(judge: Judge) -> str:
+    """Return what splits texts into claims: `sentences`, or the name of a language model; the name of the
+    judge where the claims came with the run."""
+    if judge.keeps_claims:
+        return judge.name
+    model = _splitter(judge) if judge.claims == "model" else None
+    return "sentences" if model is None else str(getattr(model, "model", ""))
+
+
 def _splitter(judge: Judge) -> ChatModel | None:
     """Return the language model of a judge that splits texts into claims, `None` if it has none."""
     models = list(judge.parts().values())

@@ -154,6 +154,7 @@ class Pool:
             "missing": self._missing(),
             **({"judged": self._judged()} if isinstance(metric, JudgedMetric) else {}),
             **({"people": self._people()} if isinstance(metric, JudgedMetric) else {}),
+            **({"splits": True} if isinstance(metric, JudgedMetric) and metric.splits else {}),
             **({"cells": self._counted_cells()} if self._cells else {}),
             **({"group": metric.group} if metric.group else {}),
             **({"parts": self._figures_of_parts()} if self._parts else {}),

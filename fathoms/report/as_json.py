@@ -77,7 +77,7 @@ def run_json(run: ScoredRun, scores: str | None = None) -> dict[str, Any]:
         **({"retrieval_only": True} if run.retrieval_only else {}),
         **{
             key: found
-            for key in ("retrieval", "length_against_support")
+            for key in ("retrieval", "length_against_support", "judging")
             if (found := run.summary_json.get(key))
         },
         "metrics": {name: metric_json(found) for name, found in run.metrics(scores).items()},

@@ -122,6 +122,8 @@ def judge_note(run: ScoredRun, figures: MetricFigures) -> str:
     judging = run.summary.judging
     checked = judging.check_sentence if judging else "never checked against people"
     text = f"judged by {figures.judge}, {checked}"
+    if judging and judging.claims and figures.splits:
+        text += f"; {judging.claims.sentence}"
     found = figures.judged
     if found and found.unjudged:
         text += (

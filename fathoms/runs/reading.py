@@ -245,13 +245,22 @@ class JudgeCheck(_Part):
     labels: str | None = None
 
 
+class ClaimsFigures(_Part):
+    """How texts were split into claims, and what is known of this way of splitting."""
+
+    decomposer: str | None = None
+    sentence: str = "how the claims were split is not known"
+
+
 class JudgingFigures(_Part):
-    """The judge of a run, what judging took at the last scoring, and its check against people (`checked`,
-    `None` if there was none). `kept` is what all results took on which the figures rest."""
+    """The judge of a run, what judging took at the last scoring, its check against people (`checked`, `None`
+    if there was none), and how texts were split into claims, `None` if none were. `kept` is what all results
+    took on which the figures rest."""
 
     judge: str | None = None
     key: str | None = None
     checked: JudgeCheck | None = None
+    claims: ClaimsFigures | None = None
     asked: int = 0
     found: int = 0
     failed: int = 0
@@ -287,10 +296,11 @@ class MetricFigures(_Part):
 
     `direction` says which values are better, and `pooling` how scores become one figure. `headline` metrics
     are shown in all tables, others if they were `asked` for. `judge` is the judge whose verdicts the metric
-    rests on, `people` what the labels of people make of it, `rules` a fingerprint of what decides its values,
-    and `missing` says what the run lacks if the metric applies to none of its records. Metrics of a `group`
-    are shown in a table of their own; `parts` are the figures of parts, such as hops, and `counted` are
-    counts that a reader of the figures must know. `cells` are those of a cross table, each with its
+    rests on, `splits` says whether they are verdicts on claims, `people` is what the labels of people make of
+    it, `rules` a fingerprint of what decides its values, and `missing` says what the run lacks if the metric
+    applies to none of its records. Metrics of a `group` are shown in a table of their own; `parts` are the
+    figures of parts, such as hops, and `counted` are counts that a reader of the figures must know. `cells`
+    are those of a cross table, each with its
     `category`, a value by axis, and the number `n` of answers.
     """
 
@@ -301,6 +311,7 @@ class MetricFigures(_Part):
     asked: bool = False
     profile: str | None = None
     judge: str | None = None
+    splits: bool = False
     rules: str | None = None
     missing: str | None = None
     judged: JudgedItems | None = None

@@ -17,10 +17,11 @@ from fathoms.errors import ConfigError, DataError, StoreError, UsageError
 from fathoms.judges import AnyJudge, Judge
 from fathoms.judges.agreement import last_check
 from fathoms.judges.asking import Judged as JudgeResults
-from fathoms.judges.asking import Spending
+from fathoms.judges.asking import Spending, decomposer
 from fathoms.judges.of_run import Judging, judge_run
 from fathoms.metrics.aggregate import summarise
 from fathoms.metrics.claims.compared import spending
+from fathoms.metrics.claims.extraction import sentence_of
 from fathoms.metrics.funnel_summary import summarise_funnels
 from fathoms.metrics.judged_abstention import JudgedAbstention
 from fathoms.metrics.length_support import length_against_support
@@ -200,6 +201,7 @@ class _Verdicts:
     judge: Judge
     judged: JudgeResults
     spending: Spending
+    splits: bool = True
 
     @property
     def key(self) -> str:
@@ -218,6 +220,7 @@ class _Verdicts:
             "judge": self.judge.name,
             "key": self.key,
             "checked": checked.model_dump() if (checked := last_check(self.key)) else None,
+            **({"claims": self._claims()} if self.splits else {}),
             "asked": spent.asked,
             "found": spent.found,
             "failed": spent.failed,
@@ -227,6 +230,11 @@ class _Verdicts:
             "verdicts": dict(Counter(verdict.label for verdict in verdicts)),
             "kept": spending(list(verdicts), list(self.judged.lists.values())),
         }
+
+    def _claims(self) -> dict[str, str]:
+        """How texts were split into claims, and what is known of this way of splitting."""
+        name = decomposer(self.judge)
+        return {"decomposer": name, "sentence": sentence_of(name)}
 
 
 def _verdicts(
@@ -254,7 +262,8 @@ def _verdicts(
         # the paths of a run from elsewhere may point at anything
         refuse(run.id, manifest, [Demand(("hits", "image"), "sends the pictures at its paths to the judge")])
     how = replace(judging, execution=measures.execution, timeout=measures.question_timeout)
-    return _Verdicts(judge, *judge_run(run, judge, needing, read, how))
+    splits = any(isinstance(one, JudgedMetric) and one.splits for one in needing)
+    return _Verdicts(judge, *judge_run(run, judge, needing, read, how), splits)
 
 
 def judged_by(run: Run) -> tuple[Judge | None, tuple[JudgedMetric, ...]]:

@@ -81,6 +81,10 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
 def test_a_report_names_a_judge_that_was_never_checked_and_the_gate_refuses_it(judged: Project) -> None:
     shown = judged.fathoms("report", "one").stdout
     assert "faithfulness: judged by scripted, never checked against people" in " ".join(shown.split())
+    # how the claims were split, and what is known of it, from `metrics/claims/extraction.yaml`
+    assert "claims by sentences: 25% of them match claims of MiRAGE" in " ".join(shown.split())
+    (reported,) = judged.json("report", "one")
+    assert reported["judging"]["claims"]["decomposer"] == "sentences"
     gate = ["gate", "two", "--baseline", "one", "--metric", "faithfulness", "--margin", "0.9"]
     refused = judged.fathoms(*gate)
     assert refused.returncode == 1

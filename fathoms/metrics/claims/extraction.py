@@ -75,6 +75,12 @@ class Extraction(BaseModel):
         )
 
 
+def sentence_of(decomposer: str) -> str:
+    """Say how well a way of splitting found released claims, or that it was never measured."""
+    known = measured().get(decomposer)
+    return known.sentence if known else f"claims by {decomposer}, never compared with released claims"
+
+
 class Matched(NamedTuple):
     """How many extracted claims match a released one, and how many there are of both."""
 
