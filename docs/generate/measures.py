@@ -28,6 +28,8 @@ METRICS = (
     ("Claims: RAGChecker", "metrics.claims.ragchecker", ()),
     ("Claims: MM-RAGChecker", "metrics.claims.mm_ragchecker", ()),
     ("Claims and citations: ALCE", "metrics.claims.alce", ()),
+    ("Claims and citations: ARGUE", "metrics.claims.argue", ()),
+    ("An F1 of pooled counts", "stats.f1_interval", ("f1_of_counts", "f1_interval")),
     ("Claims and citations: MiRAGE", "metrics.claims.mirage", ()),
     ("Claims and contexts: RAGAS", "metrics.claims.ragas", ("average_precision",)),
     ("Recall in the documents as parsed", "metrics.ingestion", ("gold_text_recall",)),

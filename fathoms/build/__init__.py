@@ -5,7 +5,8 @@
     figures = describe(file.questions, documents)   # counts, phrase lengths, interval widths
 
 Each linter rule is one function: those in `file_rules` look only at the question file, those in
-`document_rules` compare it with the parsed documents. Nothing here calls a model.
+`document_rules` compare it with the parsed documents. Only `nuggets`, which is asked for by name, calls a
+model.
 """
 
 from __future__ import annotations

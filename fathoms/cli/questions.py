@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from fathoms.build import ParsedPdfs
     from fathoms.ingest import Parser
     from fathoms.runs.reading import ScoredRun
+    from fathoms.types import Question
 
 app = typer.Typer(
     help="Write, check and convert question files.", no_args_is_help=True, rich_markup_mode=None
@@ -202,6 +204,69 @@ def convert(
     if [question.id for question in read_questions(to).questions] != [one.id for one in read.questions]:
         console.note("note: the file groups the questions by category, so their order has changed")
     return 0
+
+
+@app.command("nuggets")
+def nuggets(
+    file: Annotated[Path, typer.Argument(help="The question file to read.", show_default=False)],
+    to: Annotated[Path, typer.Argument(help="The .json, .jsonl or .csv file to create.", show_default=False)],
+    bank: Annotated[
+        Path | None,
+        typer.Option("--from", help="Nugget banks of TREC, by the ids of the questions.", show_default=False),
+    ] = None,
+    judge: Annotated[
+        Path | None,
+        typer.Option(
+            "--judge", help="A YAML file with a judge whose model drafts nuggets.", show_default=False
+        ),
+    ] = None,
+) -> int:
+    """Add nuggets to the questions that have none.
+
+    Nuggets are questions that a good answer answers, too. They are read from nugget banks, or drafted from
+    the gold answers, and marked as imported or drafted: look through them before you rely on them. Ends with
+    exit code 1 if a question still has none.
+    """
+    from fathoms.corpora import read_questions, refuse_existing, write_questions
+    from fathoms.corpora.questions import format_of
+
+    if (bank is None) == (judge is None):
+        raise UsageError("name either --from FILE with nugget banks, or --judge FILE to draft nuggets")
+    format_of(to)
+    refuse_existing(to)
+    questions = read_questions(file).questions
+    made, why = _imported(questions, bank) if bank else _drafted(questions, judge or Path())
+    without = [question.id for question in made if not question.nuggets]
+    for name in without:
+        console.note(f"note: {name} has no nuggets: {why.get(name, 'no bank is of this topic')}")
+    write_questions(to, made)
+    count = sum(len(question.nuggets) for question in made)
+    console.say(f"{to}: {console.amount(count, 'nugget')} of {console.amount(len(made), 'question')}")
+    return ExitCode.FAILED if without else ExitCode.OK
+
+
+def _imported(questions: Sequence[Question], bank: Path) -> tuple[Sequence[Question], Mapping[str, str]]:
+    """Return the questions with the nuggets of a file, and why others have none."""
+    from fathoms.build.nuggets import with_nuggets
+    from fathoms.importers import read_nuggets
+
+    found, notes = read_nuggets(bank)
+    if unknown := found.keys() - {question.id for question in questions}:
+        notes.append(f"{bank}: no question has the id of the topics {', '.join(sorted(unknown)[:20])}")
+    for note in notes:
+        console.note(f"note: {note}")
+    return with_nuggets(questions, found), {}
+
+
+def _drafted(questions: Sequence[Question], judge: Path) -> tuple[Sequence[Question], Mapping[str, str]]:
+    """Return the questions with drafted nuggets, and why others have none."""
+    from fathoms.build.nuggets import draft_nuggets
+    from fathoms.judges.of_run import read_judge
+    from fathoms.models.caching import ReplyCache
+
+    with opened() as cache, progress.bars() as bars:
+        found = draft_nuggets(questions, read_judge(judge), ReplyCache(cache), partial(bars.stage, "draft"))
+    return found.questions, found.without
 
 
 def _read(documents: Mapping[str, Path], parser: Parser) -> ParsedPdfs:

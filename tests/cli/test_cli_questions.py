@@ -183,3 +183,28 @@ def test_convert_warns_that_the_order_changes(project: Project, capfd: pytest.Ca
 def test_a_folder_that_cannot_be_written(project: Project, capfd: pytest.CaptureFixture[str]) -> None:
     assert questions("convert", "questions.json", "tiny.yaml/a.csv") == 1
     assert "tiny.yaml/a.csv: cannot be written: Not a directory" in capfd.readouterr().err
+
+
+def test_nuggets_are_imported_or_drafted_and_marked(
+    project: Project, capfd: pytest.CaptureFixture[str]
+) -> None:
+    ids = [question.id for question in read_questions(project.path / "questions.json").questions]
+    bank = {"query_id": ids[0], "nugget_bank": [{"question": "How tall?", "answers": [{"answer": "41.5 m"}]}]}
+    project.write("banks.jsonl", json.dumps(bank) + '\n{"query_id": "other", "nugget_bank": []}\n')
+    draft = '{"nuggets": [{"question": "What?", "answer": "x", "importance": "vital"}]}'
+    judge = {"kind": "llm", "model": {"kind": "scripted", "default": draft}}
+    project.write("judge.yaml", json.dumps(judge))
+    assert questions("nuggets", "questions.json", "some.json", "--from", "banks.jsonl") == 1
+    said = capfd.readouterr()
+    assert said.out == "some.json: 1 nugget of 4 questions\n"
+    assert "no question has the id of the topics other" in said.err
+    assert questions("nuggets", "some.json", "all.csv", "--judge", "judge.yaml") == 1
+    said = capfd.readouterr()
+    assert said.out == "all.csv: 3 nuggets of 4 questions\n"
+    assert f"note: {ids[3]} has no nuggets: it has no gold answer to draft from" in said.err
+    made = read_questions(project.path / "all.csv").questions
+    assert [[one.origin for one in question.nuggets] for question in made] == [
+        *(["imported"], ["drafted"], ["drafted"], [])
+    ]
+    assert questions("nuggets", "some.json", "more.csv") == 2
+    assert "name either --from FILE" in capfd.readouterr().err
