@@ -34,9 +34,9 @@ SHARED = Path(os.environ.get("FATHOMS_SHARED", ROOT.parent / "shared"))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the files with slow tests first, so that many short files are left to even out the processes at the end.
+    """Run the files with slow tests first, so that short ones are left to even out the processes at the end.
 
-    The Makefile tells pytest-xdist to keep this order, because its own begins with the files that have the most tests.
+    The Makefile tells pytest-xdist to keep this order; its own begins with the files of most tests.
     """
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
