@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fathoms.cli import console, progress
-from fathoms.cli.options import Json
+from fathoms.cli.agreeing import agree_about_runs
+from fathoms.cli.options import RUNS, Json, Out
 from fathoms.errors import UsageError
 
 if TYPE_CHECKING:
@@ -22,11 +23,12 @@ NAMES = ("accuracy", "precision", "recall", "f1", "kappa")
 
 
 def agree(
-    labels: Annotated[
-        Path,
+    what: Annotated[
+        list[str],
         typer.Argument(
+            metavar="LABELS|RUN...",
             help="A JSONL file with rows {id, answer, label}, also {question} for --abstention judge; of"
-            " claims {claim, premise, label}.",
+            " claims {claim, premise, label}. Or runs of which people said something with `fathoms review`.",
             show_default=False,
         ),
     ],
@@ -69,6 +71,7 @@ def agree(
         typer.Option("--sample", min=1, help="Take only so many of the claims, drawn at random by --seed."),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Decides which claims --sample draws.")] = 0,
+    out: Out = RUNS,
     as_json: Json = False,
 ) -> int:
     """Measure how well the abstention classifier, or a judge, agrees with human labels.
@@ -78,7 +81,15 @@ def agree(
     `entailment`, `neutral` or `contradiction`, unless --abstention judge asks for labels of answers. Reports
     print the figure of a judge on claims beside the scores that rest on it, unless it rests on a sample. A
     cascade is compared with each of its judges alone.
+
+    For runs: how far two people agree about quality, claims and errors, the judge of a run with people about
+    claims, and metrics with people about the ranking of the runs. Nobody is asked anew.
     """
+    labels = Path(what[0])
+    if len(what) > 1 or not (labels.is_file() or labels.suffix):
+        if abstention or settings or probe or against or sample:
+            raise UsageError(f"{labels}: no such file of labels, and for runs only --judge and --json apply")
+        return agree_about_runs(what, out, judge, as_json)
     if judge is not None and abstention is None:
         return _measure(judge, labels, against or [], probe, (sample, seed), as_json)
     if probe or against or sample:

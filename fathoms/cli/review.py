@@ -1,34 +1,29 @@
-"""`fathoms review`: people rate the scores of answers one by one, on a terminal or through a pipe."""
+"""`fathoms review`: people rate scores, grade answers, find errors, or judge claims, one by one."""
 
 from __future__ import annotations
 
 import getpass
-import sys
 from collections.abc import Sequence
-from io import TextIOWrapper
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from fathoms.cli import completion, console
 from fathoms.cli.options import RUNS, Out, References
-from fathoms.errors import DataError, ExitCode, UsageError
+from fathoms.cli.reviewing import Reader, ask_once, converse, leaves
+from fathoms.config import suggest
+from fathoms.errors import DataError, UsageError
 
 if TYPE_CHECKING:
+    from fathoms.report.review.asking import Review
+    from fathoms.report.review.claims import ClaimItem
     from fathoms.report.review.sample import Item, Session
     from fathoms.runs.reading import ScoredRun
+    from fathoms.runs.store import Run
 
 SCALE = "1 strongly disagree, 2 disagree, 3 neutral, 4 agree, 5 strongly agree"
-KEYS = "b back, s skip, c comment (before the last rating), x contexts in full, q quit"
-NO_INPUT = (
-    "review needs a person to answer, and standard input is closed: run it in a terminal, or give it"
-    " a line of standard input for every rating"
-)
-
-
-class QuitError(Exception):
-    """The reviewer entered `q` to quit."""
 
 
 def review(
@@ -50,19 +45,159 @@ def review(
             autocompletion=completion.scores,
         ),
     ] = None,
+    quality: Annotated[
+        bool, typer.Option("--quality", help="Grade the quality of answers instead, without their scores.")
+    ] = False,
+    errors: Annotated[
+        bool,
+        typer.Option("--errors", help="Say instead what is wrong with answers that are not fully correct."),
+    ] = False,
+    taxonomy: Annotated[
+        Path | None,
+        typer.Option(
+            "--taxonomy", help="A YAML file with kinds of error for --errors, instead of the usual."
+        ),
+    ] = None,
+    claims: Annotated[
+        bool, typer.Option("--claims", help="Judge instead the claims of answers against their sources.")
+    ] = False,
+    metric: Annotated[
+        str | None,
+        typer.Option(
+            "--metric",
+            metavar="NAME",
+            help="Whose judgements to make with --claims, if the run has several judged metrics.",
+            autocompletion=completion.metrics,
+        ),
+    ] = None,
+    judge: Annotated[
+        Path | None,
+        typer.Option("--judge", help="A YAML file with the judge whose claims are judged with --claims."),
+    ] = None,
     out: Out = RUNS,
 ) -> int:
     """Rate how far you agree with the scores of runs.
 
     Shows a few random answers of each run, which you rate from 1 to 5. Each rating is saved at once; run the
-    same command again to continue.
+    same command again to continue. With --quality, --errors or --claims, you say something else of the
+    answers; `fathoms agree RUN...` then says how far people, judges and metrics agree.
     """
-    from fathoms.report.review.sample import Session, draw
     from fathoms.runs.finding import find_run
     from fathoms.runs.reading import load
 
-    paths = dict.fromkeys(find_run(reference, out).path.resolve() for reference in runs)
-    views = [load(path) for path in paths]
+    if quality + errors + claims > 1:
+        raise UsageError("--quality, --errors and --claims are different reviews: give one of them")
+    if taxonomy is not None and not errors:
+        raise UsageError("--taxonomy needs --errors")
+    if (metric or judge) and not claims:
+        raise UsageError("--metric and --judge need --claims")
+    name = reviewer or _login()
+    stores = {store.path.resolve(): store for store in (find_run(reference, out) for reference in runs)}
+    views = [load(path) for path in stores]
+    if not (quality or errors or claims):
+        return _rate_scores(views, scores, sample, seed, name, to)
+    asked: Review[Any, Any, Any]
+    if quality:
+        asked = _quality(views, scores, sample, seed, name, to)
+    elif errors:
+        asked = _errors(views, scores, sample, seed, name, to, taxonomy)
+    else:
+        asked = _claims(list(stores.values()), views, sample, seed, name, to, metric, judge)
+    if not asked.items:
+        raise DataError("there is nothing to judge: these runs hold no such answer")
+    code = converse(asked, asked.legend, partial(ask_once, asked), asked.noun)
+    if claims and asked.rated == len(asked.items):
+        console.say("run 'fathoms score' for the figures that rest on labels of people")
+    return code
+
+
+def _quality(
+    views: Sequence[ScoredRun], scores: str | None, sample: int, seed: int, name: str, to: Path | None
+) -> Review[Any, Any, Any]:
+    """The review of the quality of answers."""
+    from fathoms.report.review.quality import QualityReview, draw_common
+    from fathoms.runs.people import GRADES_FILE
+
+    items = draw_common(views, scores, sample, seed)
+    return QualityReview(items, _files(views, to, GRADES_FILE), name, seed)
+
+
+def _errors(
+    views: Sequence[ScoredRun],
+    scores: str | None,
+    sample: int,
+    seed: int,
+    name: str,
+    to: Path | None,
+    taxonomy: Path | None,
+) -> Review[Any, Any, Any]:
+    """The review of the errors of answers."""
+    from fathoms.report.review.errors import ErrorReview, not_correct, read_taxonomy
+    from fathoms.report.review.sample import draw, lot
+    from fathoms.runs.people import ERRORS_FILE
+
+    kinds = read_taxonomy(taxonomy)
+    items = [
+        item
+        for view in views
+        for item in draw(view.run, view.profile(scores), view.questions(), sample, seed, not_correct)
+    ]
+    items.sort(key=lambda item: lot(item, seed))
+    return ErrorReview(items, _files(views, to, ERRORS_FILE), name, seed, kinds)
+
+
+def _claims(
+    stores: Sequence[Run],
+    views: Sequence[ScoredRun],
+    sample: int,
+    seed: int,
+    name: str,
+    to: Path | None,
+    metric: str | None,
+    judge: Path | None,
+) -> Review[Any, Any, Any]:
+    """The review of the claims of answers."""
+    from fathoms.judges.of_run import kept_of_run, read_judge
+    from fathoms.report.review.claims import ClaimReview, claim_items
+    from fathoms.runs.people import LABELS_FILE, ClaimLabel, read_all
+    from fathoms.scoring import judged_by
+
+    files = _files(views, to, LABELS_FILE)
+    said = [label for label in read_all(dict.fromkeys(files.values()), ClaimLabel) if label.reviewer == name]
+    own = None if judge is None else read_judge(judge)
+    items: list[ClaimItem] = []
+    for store, view in zip(stores, views, strict=True):
+        of_run, metrics = judged_by(store)
+        asked = {one.name: one for one in metrics}
+        wanted = _judged_metric(view, metric)
+        by = own or of_run
+        if by is None:
+            raise UsageError(f"{store.id} has no judge in its configuration: name its judge by --judge")
+        if wanted not in asked:
+            raise UsageError(f"{wanted} asks no judge{suggest(wanted, asked)}")
+        kept = kept_of_run(store, by, [asked[wanted]], store.records)
+        items += claim_items(store.id, store.records, asked[wanted], kept, sample, seed, said)
+    return ClaimReview(items, files, name, seed)
+
+
+def _judged_metric(view: ScoredRun, metric: str | None) -> str:
+    """The name of the metric whose judgements are made: the one that was asked for, or the only judged metric
+    of the run."""
+    known = [name for name, figures in view.metrics().items() if figures.judged is not None]
+    if metric or len(known) == 1:
+        return metric or known[0]
+    if known:
+        raise UsageError(f"{view.run} has several judged metrics: name one by --metric ({', '.join(known)})")
+    raise UsageError(f"{view.run} has no judged metric: score it by one first, with --metric and --judge")
+
+
+def _rate_scores(
+    views: Sequence[ScoredRun], scores: str | None, sample: int, seed: int, name: str, to: Path | None
+) -> int:
+    """Have the scores of answers rated."""
+    from fathoms.report.review.sample import Session, draw
+    from fathoms.runs.ratings import FILE
+
     items = [
         item
         for view in views
@@ -70,17 +205,15 @@ def review(
     ]
     if not items:
         raise DataError("there is nothing to rate: these runs hold no answer with a score")
-    session = Session(items, _files(views, to), reviewer or _login(), seed)
-    return _converse(session)
+    session = Session(items, _files(views, to, FILE), name, seed)
+    return converse(session, SCALE, partial(_ask_about, session), "answers")
 
 
-def _files(views: Sequence[ScoredRun], to: Path | None) -> dict[str, Path]:
-    """The file for the ratings of each run, by run id."""
-    from fathoms.runs.ratings import FILE
-
+def _files(views: Sequence[ScoredRun], to: Path | None, file: str) -> dict[str, Path]:
+    """The file for what is said of each run, by run id."""
     if to is not None and to.exists() and not to.is_file():
         raise UsageError(f"--to {to}: ratings cannot be saved there: name a regular file")
-    return {view.run: to or view.path / FILE for view in views if view.path}
+    return {view.run: to or view.path / file for view in views if view.path}
 
 
 def _login() -> str:
@@ -91,69 +224,11 @@ def _login() -> str:
         return "reviewer"
 
 
-def _converse(session: Session) -> int:
-    """Ask for ratings until all are given or the reviewer stops; returns the exit code."""
-    if session.current is None:
-        console.say(_standing(session))
-        return ExitCode.OK
-    if sys.stdin is None:
-        raise UsageError(NO_INPUT)
-    if isinstance(sys.stdin, TextIOWrapper):
-        sys.stdin.reconfigure(errors="replace")
-    console.say(f"{SCALE}\n{KEYS}")
-    code, reader = 0, _Reader()
-    try:
-        while session.current is not None:
-            _ask_about(session, session.current, reader)
-    except QuitError:
-        pass
-    except EOFError:
-        code = _ended(reader)
-    console.say(f"\n{_standing(session)}")
-    return code
-
-
-def _ended(reader: _Reader) -> int:
-    """Exit code at the end of the input: 0 on a terminal (Ctrl-D), 1 for a pipe that ended too early. Raises
-    UsageError if there was no input at all."""
-    if sys.stdin.isatty():
-        return ExitCode.OK
-    if not reader.lines:
-        raise UsageError(NO_INPUT)
-    console.complain("the input ended before every answer was rated")
-    return ExitCode.FAILED
-
-
-def _standing(session: Session) -> str:
-    """The sentence that says how many answers are rated."""
-    skipped = f", {len(session.skipped)} skipped" if session.skipped else ""
-    left = len(session.items) - session.rated
-    more = "; run the same command again to continue" if left else ""
-    return f"{session.rated} of {len(session.items)} answers rated{skipped}{more}"
-
-
-class _Reader:
-    """Reads lines from stdin, and counts them."""
-
-    def __init__(self) -> None:
-        self.lines = 0
-
-    def read(self, prompt: str) -> str:
-        """Prompt for a line, and return it stripped. Raises EOFError at the end of the input."""
-        print(prompt, end="> ", flush=True)
-        line = sys.stdin.readline()
-        if not line:
-            raise EOFError
-        self.lines += 1
-        if not sys.stdin.isatty():
-            print()  # on a terminal, pressing Enter ends the line of the prompt
-        return line.strip()
-
-
-def _ask_about(session: Session, item: Item, reader: _Reader) -> None:
+def _ask_about(session: Session, reader: Reader) -> None:
     """Show an item, and read its ratings, or a command to leave it."""
-    from fathoms.report.review.answer import review_panel
+    from fathoms.report.review.answer import context_panel, review_panel
 
+    item: Item = session.items[session.position]
     place = f"{session.position + 1} of {len(session.items)}"
     console.show(*review_panel(place, item.question, item.repeat, item.scores, session.before))
     comment = session.before.comment if session.before else None
@@ -165,26 +240,6 @@ def _ask_about(session: Session, item: Item, reader: _Reader) -> None:
                 ratings[what] = int(word)
             elif word == "c":
                 comment = reader.read("comment") or None
-            elif _leave(session, item, word):
+            elif leaves(session, word, SCALE, partial(context_panel, item.repeat)):
                 return
     session.rate(ratings.get("score"), ratings.get("flag"), comment)
-
-
-def _leave(session: Session, item: Item, word: str) -> bool:
-    """Execute a word that is not a rating; returns whether to leave the item. Raises QuitError for `q`."""
-    from fathoms.report.review.answer import context_panel
-
-    if word == "q":
-        raise QuitError
-    if word == "s":
-        session.skip()
-        return True
-    if word == "b":
-        if session.back():
-            return True
-        console.say("this is the first")
-    elif word == "x":
-        console.show(*context_panel(item.repeat))
-    else:
-        console.say(f"{SCALE}\n{KEYS}")
-    return False

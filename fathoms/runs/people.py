@@ -1,16 +1,17 @@
 """What people say of answers, stored in files of a run with one line for each thing they said.
 
-`labels.jsonl` holds their labels of claims. `ratings.py` holds their ratings of scores.
+`labels.jsonl` holds labels of claims, `grades.jsonl` grades of quality, and `errors.jsonl` the errors that
+people found. `ratings.py` has their ratings of scores.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from pathlib import Path
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from fathoms.config import dotted, misread
 from fathoms.errors import StoreError
@@ -19,25 +20,18 @@ from fathoms.runs.journal import Journal, Line, journal_line
 from fathoms.types import Judgement, Rubric, StoredValue
 
 LABELS_FILE = "labels.jsonl"
+GRADES_FILE = "grades.jsonl"
+ERRORS_FILE = "errors.jsonl"
 SCHEMA = 1
+
+Likert = Annotated[int, Field(ge=1, le=5, strict=True)]
+"""A grade from 1 to 5."""
 S = TypeVar("S", bound=StoredValue)
 
 
-class ClaimLabel(StoredValue):
-    """One reviewer's label of a claim of an answer, compared with one source.
+class OfAnswer(StoredValue):
+    """What one reviewer said of an answer. `seed` is that of the sample; `time` is UTC."""
 
-    `claim`, `premise`, `context`, `image` and `rubric` are what was judged: see `Judgement`; of a picture,
-    `image` is the SHA-256. `label` is one of those of judges, and `group` the question, so that the file can
-    be read as the labels of any judge's check. `seed` is that of the sample; `time` is UTC.
-    """
-
-    claim: str
-    premise: str = ""
-    label: str
-    context: str = ""
-    image: str | None = None
-    rubric: Rubric = "support"
-    group: str
     run: str
     question: str
     repeat: int = 0
@@ -47,10 +41,57 @@ class ClaimLabel(StoredValue):
     time: str
 
     @property
+    def key(self) -> tuple[Hashable, ...]:
+        """What was judged: run, question and repeat."""
+        return self.run, self.question, self.repeat
+
+
+class Grade(OfAnswer):
+    """A grade of the quality of an answer, from 1 (bad) to 5 (good)."""
+
+    grade: Likert
+
+
+class FoundErrors(OfAnswer):
+    """The errors that a reviewer found in an answer, by their names in the taxonomy that was shown;
+    `taxonomy` is a fingerprint of its names. None of them may fit."""
+
+    errors: tuple[str, ...]
+    taxonomy: str
+
+
+class ClaimLabel(OfAnswer):
+    """A label of a claim of an answer, compared with one source.
+
+    `claim`, `premise`, `context`, `image` and `rubric` are what was judged: see `Judgement`; of a picture,
+    `image` is the SHA-256. `label` is one of those of judges, and `group` the question, so that the file can
+    be read as the labels of any judge's check.
+    """
+
+    claim: str
+    premise: str = ""
+    label: str
+    context: str = ""
+    image: str | None = None
+    rubric: Rubric = "support"
+    group: str
+
+    @property
+    def key(self) -> tuple[Hashable, ...]:
+        """What was judged: run, question, and what was compared."""
+        return self.run, self.question, self.what
+
+    @property
     def what(self) -> Judged:
         """What was judged."""
         return self.claim, self.premise, self.context, self.image, self.rubric
 
+
+_NAMES: dict[type[OfAnswer], str] = {
+    Grade: "a grade",
+    FoundErrors: "what errors were found",
+    ClaimLabel: "a label",
+}
 
 Judged = tuple[str, str, str, str | None, Rubric]
 """A claim, its premise, context, the hash of a picture, and the rubric."""
@@ -62,10 +103,13 @@ def judged(asked: Judgement) -> Judged:
     return asked.claim, asked.premise, asked.context, image, asked.rubric
 
 
-def read_claim_labels(paths: Iterable[Path]) -> list[ClaimLabel]:
-    """Return the last label of every reviewer for each thing that was judged; raises StoreError."""
-    read = (label for path in paths for label in read_said(path, ClaimLabel, "a label"))
-    return list({(label.run, label.question, label.what, label.reviewer): label for label in read}.values())
+Kind = TypeVar("Kind", bound=OfAnswer)
+
+
+def read_all(paths: Iterable[Path], kind: type[Kind]) -> list[Kind]:
+    """Return the last that every reviewer said of each thing; raises StoreError."""
+    read = (said for path in paths for said in read_said(path, kind, _NAMES[kind]))
+    return list({(said.key, said.reviewer): said for said in read}.values())
 
 
 def append_said(path: Path, said: StoredValue) -> None:

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
-from pydantic import Field
-
-from fathoms.runs.people import append_said, read_said
+from fathoms.runs.people import Likert, append_said, read_said
 from fathoms.types import StoredValue
 
 FILE = "reviews.jsonl"
-
-Likert = Annotated[int, Field(ge=1, le=5, strict=True)]
-"""Agreement from 1 (strongly disagree) through 3 (neutral) to 5 (strongly agree)."""
 
 
 class Rating(StoredValue):
     """One reviewer's rating of the scores of one answer.
 
     `correctness`, `hallucination` and `abstained` are the values shown to the reviewer. `score_rating` is the
-    agreement with the first, `flag_rating` with the other two; each is `None` where there was nothing to
+    agreement with the first, from 1 (strongly disagree) to 5 (strongly agree), `flag_rating` with the other
+    two; each is `None` where there was nothing to
     rate. `seed` is that of the sample; `time` is UTC.
     """
 

@@ -77,6 +77,7 @@ The answers of one pipeline and their scores. All files can be read without fath
 | report.html, report.md | the report for people; `fathoms report` adds radar plots |
 | scores.csv, table.tex | the scores for spreadsheets and LaTeX |
 | reviews.jsonl | human ratings of the scores, if there are any |
+| labels.jsonl, grades.jsonl, errors.jsonl | what people say of claims, answers and errors, if there is any |
 
 Scores go from 0 to 1; null means "does not apply" or "not known", never 0. Pages count from 1.
 """

@@ -45,7 +45,7 @@ from fathoms.models.calling.collecting import rare_collections
 from fathoms.models.calling.provider_calls import ExecutionSettings
 from fathoms.runs.documents import StoredDocuments, missing_sentence
 from fathoms.runs.folder import SCHEMA
-from fathoms.runs.people import LABELS_FILE, read_claim_labels
+from fathoms.runs.people import LABELS_FILE, ClaimLabel, read_all
 from fathoms.runs.service import service_figures
 from fathoms.runs.store import Entry, Flaw, Run, flaws_sentence
 from fathoms.runs.trust import Demand, demands, is_signed, refuse
@@ -123,7 +123,7 @@ def score_run(
         retrieval_only,
         _retrieves(manifest),
         verdicts.judged if verdicts else JudgeResults(),
-        Labels(read_claim_labels([run.path / LABELS_FILE])) if verdicts else None,
+        Labels(read_all([run.path / LABELS_FILE], ClaimLabel)) if verdicts else None,
     )
     questions = _by_question(entries)
     shares = shares_of(questions, (manifest.get("data") or {}).get("asked_ids") or ())

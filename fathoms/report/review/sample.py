@@ -7,11 +7,12 @@ run, and rate their agreement with the correctness score and with the hallucinat
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from fathoms.report.review.session import Progress
 from fathoms.runs.ratings import Rating, append_rating, read_ratings
 from fathoms.runs.views import AnswerScores, ScoredQuestion, ScoredRepeat
 from fathoms.types import Question
@@ -42,9 +43,22 @@ class Item:
         """The run, question id, repeat and profile that identify the item in a rating."""
         return self.run, self.question.id, self.repeat.repeat, self.profile
 
+    @property
+    def said_key(self) -> tuple[str, str, int]:
+        """The run, question id and repeat, which name the answer whatever its scores."""
+        return self.key[:3]
 
-def draw(run: str, profile: str, views: Iterable[ScoredQuestion], size: int, seed: int) -> list[Item]:
-    """Draw at most `size` random questions of a run, with one answer each; failed answers are left out.
+
+def draw(
+    run: str,
+    profile: str,
+    views: Iterable[ScoredQuestion],
+    size: int,
+    seed: int,
+    wanted: Callable[[Item], bool] = lambda item: any(item.rateable),
+) -> list[Item]:
+    """Draw at most `size` random questions of a run, with one answer each that is wanted, by default that has
+    a score; failed answers are left out.
 
     Answers are sorted by a hash of the seed, the run and their own key, and the first ones are taken. So the
     sample depends neither on other runs nor on the order of the questions, and a larger sample contains a
@@ -53,7 +67,7 @@ def draw(run: str, profile: str, views: Iterable[ScoredQuestion], size: int, see
     best = []
     for view in views:
         items = [Item(run, profile, view.question, repeat) for repeat in view.repeats]
-        items = [item for item in items if not item.repeat.error and any(item.rateable)]
+        items = [item for item in items if not item.repeat.error and wanted(item)]
         if items:
             best.append(min(items, key=lambda item: lot(item, seed)))
     return sorted(best, key=lambda item: lot(item, seed))[:size]
@@ -64,52 +78,29 @@ def lot(item: Item, seed: int) -> str:
     return hashlib.sha256(repr((seed, *item.key)).encode("utf-8", "replace")).hexdigest()
 
 
-class Session:
-    """The progress of one reviewer through the items; every rating is saved before the next item is shown.
+class Session(Progress[Item, Rating]):
+    """The progress of one reviewer through the scores of answers.
 
-    Items of all runs are shuffled, so that nobody rates one pipeline in a block. Items that the reviewer has
-    rated before are skipped, unless their scores have changed since; `back` can still return to them.
+    Items of all runs are shuffled, so that nobody rates one pipeline in a block. Items that were rated before
+    are asked about again if their scores have changed since.
     """
 
     def __init__(self, items: Sequence[Item], files: Mapping[str, Path], reviewer: str, seed: int) -> None:
         """Start or continue a session; `files` maps each run to its file of ratings."""
-        self.items = sorted(items, key=lambda item: lot(item, seed))
-        self.skipped: set[int] = set()
+        items = sorted(items, key=lambda item: lot(item, seed))
         self._files = files
         self._reviewer = reviewer
         self._seed = seed
-        self._ratings = dict(self._known())
-        self._position = 0
-        self._pass_rated()
+        super().__init__(items, dict(self._known(items)))
 
-    def _known(self) -> Iterator[tuple[int, Rating]]:
+    def _known(self, items: Sequence[Item]) -> Iterator[tuple[int, Rating]]:
         """Yield the index and rating of each item rated by this reviewer whose scores have not changed."""
         read = [rating for path in dict.fromkeys(self._files.values()) for rating in read_ratings(path)]
         mine = {rating.item: rating for rating in read if rating.reviewer == self._reviewer}
-        for number, item in enumerate(self.items):
+        for number, item in enumerate(items):
             rating = mine.get(item.key)
             if rating and rating.shown == item.scores.shown:
                 yield number, rating
-
-    @property
-    def position(self) -> int:
-        """The index of the current item, or the number of items at the end."""
-        return self._position
-
-    @property
-    def current(self) -> Item | None:
-        """The current item, `None` at the end."""
-        return self.items[self._position] if self._position < len(self.items) else None
-
-    @property
-    def before(self) -> Rating | None:
-        """The reviewer's earlier rating of the current item, `None` if there is none."""
-        return self._ratings.get(self._position)
-
-    @property
-    def rated(self) -> int:
-        """The number of items that the reviewer has rated."""
-        return len(self._ratings)
 
     def rate(self, score: int | None, flag: int | None, comment: str | None = None) -> None:
         """Save a rating of the current item, and go to the next one."""
@@ -132,29 +123,4 @@ class Session:
             time=datetime.now(UTC).isoformat(timespec="seconds"),
         )
         append_rating(self._files[run], rating)
-        self._ratings[self._position] = rating
-        self.skipped.discard(self._position)
-        self._forward()
-
-    def skip(self) -> None:
-        """Go to the next item without a rating; a later session shows this one again."""
-        if self._position not in self._ratings:
-            self.skipped.add(self._position)
-        self._forward()
-
-    def back(self) -> bool:
-        """Go back by one item, rated or not; return `False` at the first one."""
-        if self._position == 0:
-            return False
-        self._position -= 1
-        return True
-
-    def _forward(self) -> None:
-        """Go to the next item that is not rated."""
-        self._position += 1
-        self._pass_rated()
-
-    def _pass_rated(self) -> None:
-        """Skip items that are rated."""
-        while self._position in self._ratings:
-            self._position += 1
+        self.keep(rating)

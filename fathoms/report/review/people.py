@@ -1,0 +1,217 @@
+"""How far people, judges and metrics agree about the answers of runs, from what reviews have saved."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from itertools import combinations
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+from fathoms.judges.agreement import figures, intervals
+from fathoms.report.metrics_table import MAIN, is_shown
+from fathoms.report.review.agreement import mean_rating
+from fathoms.runs.people import (
+    ERRORS_FILE,
+    GRADES_FILE,
+    LABELS_FILE,
+    ClaimLabel,
+    FoundErrors,
+    Grade,
+    Kind,
+    judged,
+    read_all,
+)
+from fathoms.runs.reading import ScoredRun
+from fathoms.types import Judgement, Verdict
+
+if TYPE_CHECKING:
+    from fathoms.stats.ranking import RankAgreement
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two reviewers on the `n` things of which both have spoken: the share of which they say the same, and
+    Cohen's kappa; for grades also kappa weighted by squared distance. A kappa is `None` if chance alone would
+    always give agreement."""
+
+    reviewers: tuple[str, str]
+    n: int
+    same: float
+    kappa: float | None
+    weighted: float | None = None
+
+
+def read_of_runs(runs: Sequence[ScoredRun], kind: type[Kind], more: Sequence[Path] = ()) -> list[Kind]:
+    """Read what was said of some runs, from their folders and from further files."""
+    file = {Grade: GRADES_FILE, FoundErrors: ERRORS_FILE, ClaimLabel: LABELS_FILE}[kind]
+    ids = {run.run for run in runs}
+    paths = [*(run.path / file for run in runs if run.path), *more]
+    return [said for said in read_all(paths, kind) if said.run in ids]
+
+
+def reviewer_pairs(
+    said: Iterable[Kind], value: Callable[[Kind], Hashable], grades: Sequence[int] = ()
+) -> Iterator[Pair]:
+    """Yield the agreement of every two reviewers; `grades` are all values in order, where they have one."""
+    from fathoms.stats.kappa import kappa
+
+    by_reviewer: dict[str, dict[tuple[Hashable, ...], Hashable]] = {}
+    for one in said:
+        by_reviewer.setdefault(one.reviewer, {})[one.key] = value(one)
+    for (first, ours), (second, theirs) in combinations(sorted(by_reviewer.items()), 2):
+        pairs = [(ours[key], theirs[key]) for key in ours if key in theirs]
+        if not pairs:
+            continue
+        places = {name: place for place, name in enumerate(grades or dict.fromkeys(sum(pairs, ())))}
+        table = [[0] * len(places) for _ in places]
+        for a, b in pairs:
+            table[places[a]][places[b]] += 1
+        same = fmean(a == b for a, b in pairs)
+        weighted = kappa(table, quadratic=True) if grades else None
+        yield Pair((first, second), len(pairs), same, kappa(table), weighted)
+
+
+def quality_json(runs: Sequence[ScoredRun], grades: Sequence[Grade], scores: str | None) -> Json | None:
+    """Return the mean grade of every run, the agreement of reviewers, and how far metrics rank the runs as
+    the grades do; `None` without grades. If several people graded an answer, their mean counts."""
+    if not grades:
+        return None
+    given = _means(grades)
+    return {
+        "reviewers": sorted({grade.reviewer for grade in grades}),
+        "runs": [
+            {"run": run.run, "name": run.name, **asdict(mean)}
+            for run in runs
+            if (mean := mean_rating([value for key, value in given.items() if key[0] == run.run]))
+        ],
+        "pairs": [asdict(pair) for pair in reviewer_pairs(grades, lambda one: one.grade, range(1, 6))],
+        "ranking": {name: _ranking_json(found) for name, found in rankings(runs, given, scores).items()},
+    }
+
+
+def _means(grades: Iterable[Grade]) -> dict[tuple[str, str, int], float]:
+    """Return the mean grade of each answer, by run, question and repeat."""
+    found: dict[tuple[str, str, int], list[int]] = {}
+    for grade in grades:
+        found.setdefault((grade.run, grade.question, grade.repeat), []).append(grade.grade)
+    return {key: fmean(values) for key, values in found.items()}
+
+
+def rankings(
+    runs: Sequence[ScoredRun], given: Mapping[tuple[str, str, int], float], scores: str | None
+) -> dict[str, RankAgreement]:
+    """Return how far each shown metric ranks the runs as people do, question by question.
+
+    Metrics of which lower values are better are counted the other way round, so that a tau of 1 always means
+    the ranking of people. A metric is left out if no question has values of it in two runs.
+    """
+    from fathoms.stats.ranking import rank_agreement
+
+    tables = [run.metrics(scores) for run in runs]
+    shown = {
+        name: figures.direction
+        for run, table in zip(runs, tables, strict=True)
+        for name, figures in table.items()
+        if (name in MAIN or is_shown(run, name, figures)) and figures.pooling != "counts"
+    }
+    values: dict[str, dict[str, list[tuple[float, float]]]] = {name: {} for name in shown}
+    for run in runs:
+        profile = run.profile(scores)
+        for view in run.questions():
+            for repeat in view.repeats:
+                grade = given.get((run.run, view.question.id, repeat.repeat))
+                for name in shown if grade is not None else ():
+                    value = repeat.value(name, profile)
+                    if value is not None and grade is not None:
+                        sign = -1 if shown[name] == "lower" else 1
+                        values[name].setdefault(view.question.id, []).append((sign * value, grade))
+    found = {}
+    for name, topics in values.items():
+        compared = [pairs for pairs in topics.values() if len(pairs) > 1]
+        if compared:
+            ours, theirs = ([[pair[side] for pair in pairs] for pairs in compared] for side in (0, 1))
+            found[name] = rank_agreement(ours, theirs)
+    return found
+
+
+def _ranking_json(found: RankAgreement) -> Json:
+    """Return the coefficients with their intervals as JSON data."""
+    return {name: one._asdict() if hasattr(one, "_asdict") else one for name, one in found._asdict().items()}
+
+
+def errors_json(found: Sequence[FoundErrors]) -> Json | None:
+    """Return in how many answers people found each error, and how far two of them agree about it; `None`
+    without any. An answer that several people searched counts by the share of them who found the error."""
+    if not found:
+        return None
+    names = Counter(name for one in found for name in one.errors)
+    by_answer: dict[tuple[Hashable, ...], list[FoundErrors]] = {}
+    for one in found:
+        by_answer.setdefault(one.key, []).append(one)
+    return {
+        "answers": len(by_answer),
+        "reviewers": sorted({one.reviewer for one in found}),
+        "taxonomies": len({one.taxonomy for one in found}),
+        "none": sum(fmean(not one.errors for one in group) for group in by_answer.values()),
+        "errors": {
+            name: {
+                "answers": sum(fmean(name in one.errors for one in group) for group in by_answer.values()),
+                "pairs": [asdict(pair) for pair in reviewer_pairs(found, partial(_has, name))],
+            }
+            for name, _ in names.most_common()
+        },
+    }
+
+
+def _has(name: str, found: FoundErrors) -> bool:
+    return name in found.errors
+
+
+def claims_json(
+    labels: Sequence[ClaimLabel], verdicts: Mapping[str, Mapping[Judgement, Verdict]]
+) -> Json | None:
+    """Return how far two people agree about claims, and a judge with people; `None` without labels.
+
+    `verdicts` are those of the judge by run. People who disagree about a claim are decided by the majority; a
+    claim with as many on both sides is left out and counted in `disputed`.
+    """
+    if not labels:
+        return None
+    said: dict[tuple[Hashable, ...], list[ClaimLabel]] = {}
+    for label in labels:
+        if label.rubric == "support":
+            said.setdefault(label.key, []).append(label)
+    known = {
+        (run, judged(asked)): verdict
+        for run, found in verdicts.items()
+        for asked, verdict in found.items()
+        if asked.rubric == "support"
+    }
+    rows = []
+    disputed = unjudged = 0
+    for group in said.values():
+        share = fmean(one.label in ("supported", "entailment") for one in group)
+        verdict = known.get((group[0].run, group[0].what))
+        if share == 0.5:
+            disputed += 1
+        elif verdict is None or verdict.supports is None:
+            unjudged += 1
+        else:
+            rows.append((share > 0.5, verdict.supports, verdict.p, group[0].question))
+    people, judge, p, groups = (list(side) for side in zip(*rows, strict=True)) if rows else ([], [], [], [])
+    return {
+        "reviewers": sorted({label.reviewer for label in labels}),
+        "claims": len({label.key for label in labels}),
+        "answers": len({(label.run, label.question) for label in labels}),
+        "pairs": [asdict(pair) for pair in reviewer_pairs(labels, lambda one: one.label)],
+        "disputed": disputed,
+        "unjudged": unjudged,
+        "n": len(rows),
+        "judge": figures(people, judge, p) | {"intervals": intervals(people, judge, p, groups)},
+    }

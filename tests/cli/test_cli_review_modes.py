@@ -1,0 +1,197 @@
+"""`fathoms review` of quality, errors and claims, as people use it, and what `fathoms agree` makes of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.project import Project
+
+pytestmark = pytest.mark.slow  # processes of their own
+
+QUESTIONS = {
+    "lamps": [
+        {"id": f"q{n}", "question": f"Which colour has lamp {n}?", "answers": [["red"]]} for n in range(3)
+    ]
+}
+ANSWERS = {
+    "good": ["Lamp 0 is red.", "Lamp 1 is red.", "Lamp 2 is \x1b[31mblue."],
+    "poor": ["Lamp 0 is blue.", "Lamp 1 is red.", "I do not know."],
+}
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A project with two runs of the same questions, scored by a judge."""
+    made = Project(tmp_path_factory.mktemp("modes"))
+    made.write("questions.json", json.dumps(QUESTIONS))
+    made.write("judge.yaml", "kind: scripted\n")
+    for name, answers in ANSWERS.items():
+        rows = [
+            {"id": f"q{n}", "answer": text, "contexts": [{"document": "a.pdf", "text": f"Lamp {n} is red."}]}
+            for n, text in enumerate(answers)
+        ]
+        made.write("answers.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+        arguments = ("import", "answers", "answers.jsonl", "--questions", "questions.json", "--name", name)
+        done = made.fathoms(*arguments)
+        assert done.returncode == 0, done.stderr
+    done = made.fathoms("score", "good", "poor", "--metric", "faithfulness", "--judge", "judge.yaml")
+    assert done.returncode == 0, done.stderr
+    return made
+
+
+def command(*arguments: str, by: str = "ann") -> list[str]:
+    return [sys.executable, "-m", "fathoms", "review", *arguments, "--reviewer", by]
+
+
+def review(project: Project, typed: str, *arguments: str, by: str = "ann") -> str:
+    """What a review prints that goes on until all is said."""
+    done = subprocess.run(
+        command(*arguments, by=by),
+        cwd=project.path,
+        input=typed,
+        env={**os.environ, "PYTHONWARNINGS": "error"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def rows(project: Project, name: str, file: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder(project, name) / file).read_text().splitlines()]
+
+
+def folder(project: Project, name: str) -> Path:
+    """The directory of a run."""
+    (run,) = (
+        run for run in project.runs() if json.loads((run / "manifest.json").read_text())["name"] == name
+    )
+    return run
+
+
+def test_quality_is_graded_question_by_question_and_ranks_the_runs(project: Project) -> None:
+    """Nothing of the scores is shown. Correctness ranks the runs in the first question alone; in the others
+    it ties them, which counts 0."""
+    asked = review(
+        project, "5\nc\nwrong colour\n1\n3\nx\n3\nq\n", "good", "poor", "--quality", "--sample", "3"
+    )
+    assert "factuality, adequacy, coherence, relevancy and fluency" in " ".join(asked.split())
+    assert "score" not in asked
+    assert "4 of 6 answers rated; run the same command again to continue" in asked
+    order = [line.removeprefix("question: ") for line in asked.splitlines() if line.startswith("question: ")]
+    assert order[0] == order[1] != order[2] == order[3] != order[4]  # answers to one question in a row
+    assert "6 of 6" in review(project, "2\n4\n", "good", "poor", "--quality", "--sample", "3")
+    review(project, "5\n1\n3\n4\n2\n4\n", "good", "poor", "--quality", "--sample", "3", by="ben")
+
+    found = project.json("agree", "good", "poor")["quality"]
+    (pair,) = found["pairs"]
+    assert (pair["reviewers"], pair["n"], pair["same"]) == (["ann", "ben"], 6, pytest.approx(5 / 6))
+    # five of six agree; expected by chance: (5: 1/36, 1: 1/36, 3: 2/6 * 1/6, 4: 1/6 * 2/6, 2: 1/36) = 7/36
+    assert pair["kappa"] == pytest.approx((5 / 6 - 7 / 36) / (1 - 7 / 36))
+    assert {row["n"] for row in found["runs"]} == {3}
+    given: dict[str, dict[str, float]] = {}
+    for name in ("good", "poor"):
+        for row in rows(project, name, "grades.jsonl"):
+            given.setdefault(row["question"], {}).setdefault(name, 0)
+            given[row["question"]][name] += row["grade"] / 2
+    taus = []
+    for question, correct in (("q0", (1, 0)), ("q1", (1, 1)), ("q2", (0, 0))):
+        people = given[question]["good"] - given[question]["poor"]
+        taus.append((people > 0) - (people < 0) if correct[0] != correct[1] else 0)
+    tau = found["ranking"]["correctness"]["tau"]
+    assert tau["value"] == pytest.approx(sum(taus) / 3)
+    assert tau["low"] < tau["value"] < tau["high"]
+    assert "tau-b" in project.fathoms("agree", "good", "poor").stdout
+
+
+def test_errors_are_chosen_from_a_taxonomy_that_can_be_replaced(project: Project) -> None:
+    shown = review(project, "2 7\n0\n99\n2\n", "good", "poor", "--errors", "--sample", "9")
+    assert "2 evidence-not-used: the evidence was retrieved, and the answer does not use it" in shown
+    assert "3 of 3 answers rated" in shown  # the other three are correct
+    assert r"blue" in shown
+    assert "\x1b" not in shown
+    review(project, "2\n2\n2\n", "good", "poor", "--errors", "--sample", "9", by="ben")
+    found = project.json("agree", "good", "poor")["errors"]
+    assert (found["answers"], found["none"]) == (3, 0.5)
+    assert found["errors"]["evidence-not-used"]["answers"] == 2.5
+    assert found["errors"]["made-up"]["answers"] == 0.5
+
+    project.write("own.yaml", "errors: [{name: typo, meaning: a word is misspelt}]\n")
+    own = ("--errors", "--taxonomy", "own.yaml", "--to", "own.jsonl", "--sample", "9")
+    assert "1 typo: a word is misspelt" in review(project, "1\n0\n0\n", "good", "poor", *own)
+    project.write("own.yaml", "errors: [{name: typo}]\n")
+    refused = project.fathoms("review", "good", *own)
+    assert refused.returncode == 2
+    assert "own.yaml:1:" in refused.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no pseudo-terminals")
+def test_claims_are_judged_on_a_terminal_and_feed_agree(project: Project) -> None:
+    """Killed after the second of three claims, the review goes on with the third."""
+    import pty
+
+    arguments = ("good", "--claims", "--judge", "judge.yaml", "--sample", "9")
+    ours, theirs = pty.openpty()
+    done = subprocess.Popen(
+        command(*arguments), cwd=project.path, stdin=theirs, stdout=theirs, stderr=theirs, close_fds=True
+    )
+    os.close(theirs)
+    seen = b""
+    try:
+        for number in (1, 2, 3):
+            seen += read_until(ours, b"2 unsupported> ")
+            if number < 3:
+                os.write(ours, b"1\n")
+    finally:
+        done.kill()
+        done.wait()
+        os.close(ours)
+    assert seen.count(b"\x1b[1mclaim: ") == seen.count(b"\x1b[1msource: ") == 3
+    assert len(rows(project, "good", "labels.jsonl")) == 2
+    assert "3 of 3 claims rated" in review(project, "2\n", *arguments)
+    ben = review(project, "1\n1\n1\n", *arguments, by="ben")
+    assert "run 'fathoms score'" in ben
+
+    found = project.json("agree", "good", "--judge", "judge.yaml")["claims"]
+    (pair,) = found["pairs"]
+    assert (pair["n"], pair["same"], pair["kappa"]) == (3, pytest.approx(2 / 3), 0)
+    assert (found["claims"], found["disputed"], found["n"]) == (3, 1, 2)
+    assert found["judge"]["recall"] is not None
+    checked = project.json("agree", str(folder(project, "good") / "labels.jsonl"), "--judge", "judge.yaml")
+    assert (checked["n"], checked["supported_by_people"]) == (6, 5)  # the same labels, as those of any file
+    scored = project.fathoms("score", "good", "--metric", "faithfulness", "--judge", "judge.yaml")
+    assert "people have labelled 3 of 3 answers; 50 are needed" in " ".join(scored.stdout.split())
+
+
+def test_what_cannot_be_reviewed_is_said(project: Project) -> None:
+    for arguments, why in (
+        (("--quality", "--claims"), "are different reviews"),
+        (("--taxonomy", "judge.yaml"), "--taxonomy needs --errors"),
+        (("--claims",), "name its judge by --judge"),
+        (("--claims", "--judge", "judge.yaml", "--metric", "faithfulnes"), "asks no judge (did you mean"),
+    ):
+        refused = project.fathoms("review", "poor", *arguments)
+        assert refused.returncode == 2
+        assert why in refused.stderr
+    nobody = project.fathoms("agree", "poor~1")
+    assert nobody.returncode == 2
+
+
+def read_until(terminal: int, wanted: bytes) -> bytes:
+    """What the terminal shows up to some words."""
+    seen, deadline = b"", time.monotonic() + 120
+    while wanted not in seen:
+        assert time.monotonic() < deadline, seen
+        if select.select([terminal], [], [], 1)[0]:
+            seen += os.read(terminal, 4096)
+    return seen
