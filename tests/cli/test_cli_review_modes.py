@@ -8,6 +8,7 @@ import select
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +30,8 @@ ANSWERS = {
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """A project with two runs of the same questions, scored by a judge."""
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    """A project with two runs of the same questions, scored by a judge; its checks of judges are its own."""
     made = Project(tmp_path_factory.mktemp("modes"))
     made.write("questions.json", json.dumps(QUESTIONS))
     made.write("judge.yaml", "kind: scripted\n")
@@ -43,9 +44,11 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
         arguments = ("import", "answers", "answers.jsonl", "--questions", "questions.json", "--name", name)
         done = made.fathoms(*arguments)
         assert done.returncode == 0, done.stderr
-    done = made.fathoms("score", "good", "poor", "--metric", "faithfulness", "--judge", "judge.yaml")
-    assert done.returncode == 0, done.stderr
-    return made
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_DATA_HOME", str(made.path / "data"))
+        done = made.fathoms("score", "good", "poor", "--metric", "faithfulness", "--judge", "judge.yaml")
+        assert done.returncode == 0, done.stderr
+        yield made
 
 
 def command(*arguments: str, by: str = "ann") -> list[str]:
