@@ -6,11 +6,12 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import pytest
+from pydantic import TypeAdapter
 
 from fathoms.metrics.claims.alce import CitationMetric
 from fathoms.metrics.claims.cited_sentences import cited_sentences
-from fathoms.metrics.metric import Facts
-from fathoms.metrics.registry import named
+from fathoms.metrics.metric import Facts, Metric
+from fathoms.metrics.registry import Metrics, named
 from fathoms.metrics.score_records import RecordScore
 from fathoms.runs.citations import parse_citations
 from fathoms.types import Chunk, Citation, Hit, Judgement, Question, Record, Reply, Score, Verdict
@@ -154,3 +155,28 @@ def test_citations_that_stand_beside_an_answer_belong_to_no_sentence() -> None:
     assert named(["alce"])[1].of(Facts(beside, RecordScore())).why == {
         "lacks": "citations that are written in the answer"
     }
+
+
+@pytest.mark.parametrize("kind", ["alce.citation-recall", "argue.sentence-support-of-all"])
+def test_post_hoc_citations_name_the_nearest_text_and_are_marked(kind: str) -> None:
+    answer = "Two of three are old [1]. Three is a lift. It is red."
+    one = record(answer).model_copy(update={"citations": None})
+    cited = record(answer)
+    metric = validated(kind, cite="post-hoc")
+    plain = validated(kind)
+    assert (plain.of(Facts(one, RecordScore())).why, metric.lacks(one)) == ({"lacks": "citations"}, None)
+    assert metric.name == f"{kind}-post-hoc"
+    # what is written stays, the second sentence is like hit 3, and the last is like none
+    asked = [(found.claim, found.premise) for found in metric.judgements(cited, {})]  # type: ignore[attr-defined]
+    assert asked == [("Two of three are old.", "one"), ("Three is a lift.", "three")]
+    verdicts = {
+        found: Verdict(claim=found.claim, premise=found.premise, label="supported")
+        for found in metric.judgements(cited, {})  # type: ignore[attr-defined]
+    }
+    facts = Facts(cited, RecordScore(), verdicts=verdicts)
+    assert (metric.of(facts).value, plain.of(facts).value) == (2 / 3, 1 / 3)
+
+
+def validated(kind: str, **options: str) -> Metric:
+    (metric,) = TypeAdapter(Metrics).validate_python([{"kind": kind, **options}])
+    return metric

@@ -17,12 +17,14 @@ from typing import ClassVar, Literal
 from fathoms.metrics.claims.base import ReleasedMetric, of_one_record
 from fathoms.metrics.claims.cited_sentences import CitedSentence, cited_sentences
 from fathoms.metrics.claims.matrix import Grid, Matrix
+from fathoms.metrics.claims.post_hoc import CitesPostHoc
 from fathoms.metrics.claims.premises import Premise
 from fathoms.metrics.claims.ragchecker import gold_by_answer
 from fathoms.metrics.claims.shares import f1_of, share_of
 from fathoms.metrics.claims.texts import ClaimsOf
 from fathoms.metrics.claims.truth import Truth, all_true, any_true, negated
 from fathoms.metrics.metric import Facts, Need
+from fathoms.models import Embedder
 from fathoms.types import Judgement, Record, Score, Verdict
 
 MOST_SOURCES = 3
@@ -32,9 +34,9 @@ _Verdicts = Mapping[Judgement, Verdict]
 
 
 @of_one_record
-def sourced(record: Record, claims: ClaimsOf) -> tuple[CitedSentence, ...]:
+def sourced(record: Record, claims: ClaimsOf, adds_by: Embedder | None) -> tuple[CitedSentence, ...]:
     """The sentences of the answer with the sources that count."""
-    return cited_sentences(record, MOST_SOURCES)
+    return cited_sentences(record, MOST_SOURCES, adds_by)
 
 
 class ClaimRecall(ReleasedMetric):
@@ -59,7 +61,7 @@ class ClaimRecall(ReleasedMetric):
         return share_of(self.name, gold.supported, {"verdicts": gold.listed})
 
 
-class CitationMetric(ReleasedMetric):
+class CitationMetric(CitesPostHoc, ReleasedMetric):
     """Base class of the metrics of citations. They need citations that are written in the answer, because
     those that a pipeline reports beside it belong to no sentence.
 
@@ -74,14 +76,6 @@ class CitationMetric(ReleasedMetric):
     of_answer: ClassVar[bool] = False
     with_gold: ClassVar[bool] = False
 
-    def lacks(self, record: Record) -> str | None:
-        """Return what the record lacks, the place of the citations included."""
-        lacking = super().lacks(record)
-        places = [citation.sentence for citation in record.citations or ()]
-        if lacking is None and places and not any(places):
-            return "citations that are written in the answer"
-        return lacking
-
     def grids(self, record: Record, claims: ClaimsOf) -> Sequence[Grid]:
         """Nothing: which premises a sentence is compared with depends on earlier verdicts."""
         return ()
@@ -91,7 +85,7 @@ class CitationMetric(ReleasedMetric):
         them together."""
         return [
             asked
-            for sentence in sourced(record, claims)
+            for sentence in sourced(record, claims, self.adds_by)
             if sentence.sources and not sentence.unknown
             for asked in _first(sentence)
         ]
@@ -101,7 +95,7 @@ class CitationMetric(ReleasedMetric):
         entail it, the others without it."""
         return [
             asked
-            for sentence in sourced(record, claims)
+            for sentence in sourced(record, claims, self.adds_by)
             if len(sentence.sources) > 1 and _joint(sentence, verdicts)
             for at in range(len(sentence.sources))
             for asked in _of_citation(sentence, at, verdicts)
@@ -109,7 +103,7 @@ class CitationMetric(ReleasedMetric):
 
     def score(self, facts: Facts) -> Score:
         """Return the score; `None` for an answer without a sentence, such as an abstention."""
-        found = () if self.abstains(facts) else sourced(facts.record, facts.claims)
+        found = () if self.abstains(facts) else sourced(facts.record, facts.claims, self.adds_by)
         if not found:
             return Score(metric=self.name, value=0.0 if self.released else None, n=0, why={"claims": "none"})
         facts.compared.extend(_compared(sentence, facts.verdicts) for sentence in found)

@@ -18,6 +18,7 @@ from typing import ClassVar, Literal, NamedTuple
 
 from fathoms.metrics.claims.base import of_one_record
 from fathoms.metrics.claims.cited_sentences import CitedSentence, cited_sentences
+from fathoms.metrics.claims.post_hoc import CitesPostHoc
 from fathoms.metrics.claims.premises import Premise
 from fathoms.metrics.claims.shares import Parts, f1_of, ratio_of
 from fathoms.metrics.claims.terms import Term, mean_of
@@ -25,12 +26,12 @@ from fathoms.metrics.claims.texts import ClaimsOf, answer_text
 from fathoms.metrics.claims.truth import Truth, all_true
 from fathoms.metrics.metric import Facts, JudgedMetric, Need, Pooling
 from fathoms.metrics.pooled_f1 import F1Counts
+from fathoms.models import Embedder
 from fathoms.types import Judgement, Nugget, Record, Score, Verdict
 
 WEIGHTS = {"vital": 2.0, "okay": 1.0}
 """How much a nugget counts in the weighted coverage."""
 DRAFTED = "nuggets that a language model drafted"
-_EVERY = 10**9
 _LABELS = ("supported", "unsupported", "uncited", "needs none", "repeated")
 _NUGGETS = ("answered", "missed", "rightly unanswerable")
 _Verdicts = Mapping[Judgement, Verdict]
@@ -54,9 +55,9 @@ class Judged(NamedTuple):
 
 
 @of_one_record
-def _sentences(record: Record, claims: ClaimsOf) -> tuple[CitedSentence, ...]:
+def _sentences(record: Record, claims: ClaimsOf, adds_by: Embedder | None) -> tuple[CitedSentence, ...]:
     """The sentences of the answer with all their sources."""
-    return cited_sentences(record, _EVERY)
+    return cited_sentences(record, adds_by=adds_by)
 
 
 class Argue(JudgedMetric):
@@ -65,48 +66,62 @@ class Argue(JudgedMetric):
     source: ClassVar[str] = "ARGUE, Mayfield et al. 2024"
     pooling: ClassVar[Pooling] = "questions"
     splits: ClassVar[bool] = False
-    cites: ClassVar[bool] = True
-    """Whether the metric is about the citations of sentences."""
-    covers: ClassVar[bool] = False
-    """Whether the metric is about nuggets."""
 
-    def lacks(self, record: Record) -> str | None:
-        """Return what the record lacks: the place of the citations and nuggets included."""
-        lacking = super().lacks(record)
-        if lacking is None and self.covers and not record.question.nuggets:
-            return "nuggets"
-        places = [citation.sentence for citation in record.citations or ()]
-        if lacking is None and self.cites and places and not any(places):
-            return "citations that are written in the answer"
-        return lacking
+    def judgements(self, record: Record, claims: ClaimsOf) -> Sequence[Judgement]:
+        """What support and coverage ask, as far as the metric is about them."""
+        return [*self.of_sentences(record, claims), *self.of_nuggets(record)]
+
+    def of_sentences(self, record: Record, claims: ClaimsOf) -> Sequence[Judgement]:
+        """What is asked of the sentences of the answer; by default nothing."""
+        return ()
+
+    def of_nuggets(self, record: Record) -> Sequence[Judgement]:
+        """What is asked of the nuggets of the question; by default nothing."""
+        return ()
+
+
+class _Supports(CitesPostHoc, Argue):
+    """Base class of the metrics of the citations of sentences."""
+
+    needs: ClassVar[tuple[Need, ...]] = ("answer", "hits", "citations")
 
     @property
     def over(self) -> Denominator:
         """The sentences that support counts over."""
         return "citing"
 
-    def judgements(self, record: Record, claims: ClaimsOf) -> Sequence[Judgement]:
-        """Each cited sentence by each of its sources; each sentence without a citation after the ones before
-        it, unless it is certain that it is in need of none; and each nugget by the answer."""
+    def of_sentences(self, record: Record, claims: ClaimsOf) -> Sequence[Judgement]:
+        """Each cited sentence by each of its sources, and each sentence without a citation after the ones
+        before it, unless it is certain that it is in need of none."""
         found: list[Judgement] = []
-        if self.cites:
-            for at, sentence in enumerate(split := _sentences(record, claims)):
-                if sentence.sources and not sentence.unknown:
-                    readable = [one for one in sentence.sources if one.text or one.image]
-                    found += [source.judges(sentence.claim) for source in readable]
-                elif self.over == "citing" and not sentence.unknown and not _repeats(split, at):
-                    found.append(_needs(split, at))
-        if self.covers and (text := answer_text(record)):
-            found += [_asks(nugget, text[0]) for nugget in record.question.nuggets]
+        for at, sentence in enumerate(split := _sentences(record, claims, self.adds_by)):
+            if sentence.sources and not sentence.unknown:
+                readable = [one for one in sentence.sources if one.text or one.image]
+                found += [source.judges(sentence.claim) for source in readable]
+            elif self.over == "citing" and not sentence.unknown and not _repeats(split, at):
+                found.append(_needs(split, at))
         return found
 
     def support(self, facts: Facts) -> Score:
         """Return the share of supported sentences; `None` for an abstention and an answer without any."""
-        split = () if facts.scores.abstained else _sentences(facts.record, facts.claims)
+        split = () if facts.scores.abstained else _sentences(facts.record, facts.claims, self.adds_by)
         judged = [_sentence(split, at, facts.verdicts, self.over) for at in range(len(split))]
         pairs = [_holds(one, self.over) for one in judged]
         why = {"verdicts": [one.shown() for one in judged]} if judged else {"claims": "none"}
         return _counting(ratio_of(self.name, pairs, dict(why), items="items"), judged, _LABELS)
+
+
+class _Covers(Argue):
+    """Base class of the metrics of nuggets."""
+
+    def lacks(self, record: Record) -> str | None:
+        """Return what the record lacks, nuggets included."""
+        return super().lacks(record) or (None if record.question.nuggets else "nuggets")
+
+    def of_nuggets(self, record: Record) -> Sequence[Judgement]:
+        """Each nugget by the answer."""
+        text = answer_text(record)
+        return [_asks(nugget, text[0]) for nugget in record.question.nuggets] if text else ()
 
     def coverage(self, facts: Facts, *, weighted: bool = False) -> Score:
         """Return the share of nuggets that the answer has right; 0 for an empty answer."""
@@ -127,17 +142,7 @@ class Argue(JudgedMetric):
         return {DRAFTED: drafted} if drafted else {}
 
 
-class _Support(Argue):
-    """Base class of both forms of sentence support."""
-
-    needs: ClassVar[tuple[Need, ...]] = ("answer", "hits", "citations")
-
-    def score(self, facts: Facts) -> Score:
-        """Return the share."""
-        return self.support(facts)
-
-
-class SentenceSupport(_Support):
+class SentenceSupport(_Supports):
     """The share of the sentences of an answer that each of their citations attests, of those that carry a
     citation or need one.
 
@@ -149,8 +154,12 @@ class SentenceSupport(_Support):
 
     kind: Literal["argue.sentence-support"] = "argue.sentence-support"
 
+    def score(self, facts: Facts) -> Score:
+        """Return the share."""
+        return self.support(facts)
 
-class SentenceSupportOfAll(_Support):
+
+class SentenceSupportOfAll(_Supports):
     """The share of all sentences of an answer that each of their citations attests. A sentence without a
     citation is not supported, whether it needs one or not; MiRAGE divides like this."""
 
@@ -161,15 +170,12 @@ class SentenceSupportOfAll(_Support):
         """All sentences."""
         return "all"
 
-
-class _Coverage(Argue):
-    """Base class of both forms of nugget coverage."""
-
-    cites: ClassVar[bool] = False
-    covers: ClassVar[bool] = True
+    def score(self, facts: Facts) -> Score:
+        """Return the share."""
+        return self.support(facts)
 
 
-class NuggetCoverage(_Coverage):
+class NuggetCoverage(_Covers):
     """The share of the nuggets of a question that the answer answers as one of the accepted answers does.
 
     A nugget without accepted answers counts if the answer says that it cannot be answered. The judge compares
@@ -183,7 +189,7 @@ class NuggetCoverage(_Coverage):
         return self.coverage(facts)
 
 
-class WeightedNuggetCoverage(_Coverage):
+class WeightedNuggetCoverage(_Covers):
     """`argue.nugget-coverage` with a weight of 2 for each vital nugget and 1 for each okay one."""
 
     kind: Literal["argue.nugget-coverage-weighted"] = "argue.nugget-coverage-weighted"
@@ -193,11 +199,8 @@ class WeightedNuggetCoverage(_Coverage):
         return self.coverage(facts, weighted=True)
 
 
-class _F1(Argue):
+class _F1(_Covers, _Supports):
     """Base class of both forms of F1."""
-
-    needs: ClassVar[tuple[Need, ...]] = ("answer", "hits", "citations")
-    covers: ClassVar[bool] = True
 
     sentences: Denominator = "citing"
     """What support is divided by: the sentences that carry or need a citation, or all (`NAME-of-all`)."""

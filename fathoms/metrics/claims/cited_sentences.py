@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from fathoms.metrics.claims.premises import Premise
+from fathoms.metrics.claims.post_hoc import nearest
+from fathoms.metrics.claims.premises import Premise, retrieved
 from fathoms.metrics.claims.texts import answer_text
+from fathoms.models import Embedder
 from fathoms.models.sentences import sentences
 from fathoms.types import Citation, Claim, Hit, Record
 
@@ -38,11 +40,14 @@ class CitedSentence:
         return Premise("\n".join(source.text for source in chosen), place=places)
 
 
-def cited_sentences(record: Record, most: int) -> tuple[CitedSentence, ...]:
-    """Return the sentences of the answer, split by NLTK, with the first `most` sources of each.
+def cited_sentences(
+    record: Record, most: int | None = None, adds_by: Embedder | None = None
+) -> tuple[CitedSentence, ...]:
+    """Return the sentences of the answer, split by NLTK, with the first `most` sources of each, or all.
 
     A citation after a full stop belongs to the sentence before, as `Citation.sentence` says. Citations that
-    a pipeline reports without a place in the answer belong to no sentence.
+    a pipeline reports without a place in the answer belong to no sentence. With `adds_by`, a sentence that
+    cites nothing cites the retrieved text that is nearest to it by this embedder.
     """
     text = answer_text(record)
     if text is None:
@@ -56,10 +61,20 @@ def cited_sentences(record: Record, most: int) -> tuple[CitedSentence, ...]:
         if before:
             cited[before[-1]].append(one)
     hits = {hit.rank: hit for hit in record.hits or ()}
-    return tuple(
+    found = tuple(
         _cited(Claim(text=sentence, context=sentence, sentence=number), citations, hits, most)
         for number, ((_, _, sentence), citations) in enumerate(zip(spans, cited, strict=True))
     )
+    return found if adds_by is None else tuple(_post_hoc(one, record, adds_by) for one in found)
+
+
+def _post_hoc(sentence: CitedSentence, record: Record, embed: Embedder) -> CitedSentence:
+    """Return a sentence that cites nothing with the nearest source, and any other as it is."""
+    if sentence.sources or sentence.unknown:
+        return sentence
+    readable = [source for source in retrieved(record.hits or ()) if source.text]
+    at = nearest(embed, sentence.claim.text, [source.text for source in readable])
+    return sentence if at is None else replace(sentence, sources=(readable[at],))
 
 
 def _place(citation: Citation) -> int:
@@ -81,7 +96,7 @@ def _sentences(answer: str, markers: list[Span]) -> Iterator[tuple[int, int, str
         yield start, at, re.sub(r"\s+([.,;:!?])", r"\1", " ".join(sentence.split()))
 
 
-def _cited(claim: Claim, citations: list[Citation], hits: dict[int, Hit], most: int) -> CitedSentence:
+def _cited(claim: Claim, citations: list[Citation], hits: dict[int, Hit], most: int | None) -> CitedSentence:
     """Return a sentence with its sources."""
     named = list(dict.fromkeys(one.ranks for one in citations if one.ranks))[:most]
     unknown = any(not one.ranks for one in citations)

@@ -30,6 +30,7 @@ from fathoms.metrics.claims import premises
 from fathoms.metrics.claims.base import ReleasedMetric
 from fathoms.metrics.claims.gold_sources import Citing, Source, all_pages, gold_sources
 from fathoms.metrics.claims.matrix import Grid, Matrix, Side
+from fathoms.metrics.claims.post_hoc import nearest
 from fathoms.metrics.claims.premises import Premise
 from fathoms.metrics.claims.shares import f1_of
 from fathoms.metrics.claims.terms import Term, mean_of
@@ -282,13 +283,8 @@ class _Cites(_OfSources):
     def _nearest(self, sentence: str, sources: Sequence[Source]) -> Source | None:
         """Return the source with the highest cosine; `None` if none has anything in common."""
         readable = [source for source in sources if source.premise.text]
-        if not readable:
-            return None
-        texts = [sentence, *(source.premise.text for source in readable)]
-        first, *others = self.embed.embed(texts)
-        cosines = [float(first @ other) for other in others]
-        best = max(range(len(readable)), key=cosines.__getitem__)
-        return readable[best] if cosines[best] > 0 else None
+        at = nearest(self.embed, sentence, [source.premise.text for source in readable])
+        return None if at is None else readable[at]
 
     def qualities(self, sources: Sequence[Source]) -> dict[Source, float]:
         """Return the quality of each source, with mean 1 unless `released`."""
