@@ -16,8 +16,14 @@ from fathoms.errors import FathomsError
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from fathoms.judges.ahead import Ahead
     from fathoms.runs.reading import ScoredRun
     from fathoms.runs.store import Run
+
+
+def announce(ahead: Ahead) -> None:
+    """Say how many calls judging makes, and how long they take."""
+    console.note(ahead.sentence)
 
 
 def warn(run: Run, summary: Mapping[str, Any]) -> None:

@@ -19,7 +19,7 @@ from fathoms.cli.cache import opened
 from fathoms.cli.dry_run import print_plans
 from fathoms.cli.loading import CORES, Set, Workers, load
 from fathoms.cli.options import RUNS, JUnitBy, LogFile, NoCache, Out, Partial, Refresh, Trust, allowance
-from fathoms.cli.results import show_results, write_reports
+from fathoms.cli.results import announce, show_results, write_reports
 from fathoms.errors import ExitCode, UsageError
 from fathoms.safety.option_limits import MOST_AT_ONCE, MOST_REPEATS
 
@@ -414,7 +414,7 @@ def _scored(outcomes: Sequence[Outcome], max_cost: float | None) -> tuple[list[R
     complete = True
     for run in found:
         with progress.bars() as bars:
-            judging = Judging(max_cost=left, on_done=partial(bars.stage, "judge"))
+            judging = Judging(max_cost=left, on_done=partial(bars.stage, "judge"), on_ahead=announce)
             summary = score_run(run, judging=judging, on_done=partial(bars.stage, "score"))
         results.warn(run, summary)
         if judged := summary.get("judging"):

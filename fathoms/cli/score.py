@@ -73,7 +73,7 @@ def score(
         changed = [*(settings or ()), *([f"profile={profile}"] if profile else [])]
         left = None if max_cost is None else max_cost - spent
         with progress.bars() as bars:
-            how = Judging(own, max_cost=left, on_done=partial(bars.stage, "judge"))
+            how = Judging(own, max_cost=left, on_done=partial(bars.stage, "judge"), on_ahead=results.announce)
             summary = score_run(store, changed, asked, how, partial(bars.stage, "score"))
         judging = summary.get("judging") or {}
         spent += judging.get("cost") or 0.0

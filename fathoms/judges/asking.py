@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from typing import Any
 
 from fathoms.config import fingerprint
 from fathoms.errors import UsageError
+from fathoms.judges.ahead import FEW, Ahead, Pace, minutes, sizes_of
 from fathoms.judges.base import NOT_KEPT, UNPARSED, Judge
 from fathoms.judges.claims import Decompose, claims_key, model_claims, sentence_claims
 from fathoms.judges.journal import VerdictJournal, text_hash
@@ -101,6 +103,33 @@ class Bench:
     caller: Caller
     spending: Spending
     on_done: Callable[[int, int], None] = lambda done, total: None
+    pace: Pace = field(default_factory=Pace)
+    on_ahead: Callable[[Ahead], None] = lambda ahead: None
+
+    def ahead(self, texts: Sequence[str], batches: Sequence[Sequence[Judgement]]) -> Ahead:
+        """Return how many calls some texts and batches take, and how long."""
+        long = minutes(self.pace, texts, batches, self.judge.max_concurrency, keeps=self._keeps)
+        return Ahead(len(texts), len(batches), long)
+
+    @property
+    def _keeps(self) -> bool:
+        """Whether the model keeps the evaluation of the premise of the call before."""
+        return all(bool(getattr(model, "cache_prompt", True)) for model in self.judge.parts().values())
+
+    def unsplit(self, texts: Iterable[Text], decompose: Decompose) -> list[Text]:
+        """Return the texts that a language model has to split first."""
+        model = _splitter(self.judge) if decompose == "model" else None
+        if model is None:
+            return []
+        identity = model.identity()
+        return [text for text in dict.fromkeys(texts) if claims_key(identity, *text) not in self.journal]
+
+    def batches(self, judgements: Iterable[Judgement]) -> list[list[Judgement]]:
+        """Return what would be asked for together if there were no verdicts on any of some judgements."""
+        missing = [
+            (one, repeat, "") for one in dict.fromkeys(judgements) for repeat in range(self.judge.repeats)
+        ]
+        return [[judgement for judgement, _, _ in batch] for batch in _batches(missing, self.judge)]
 
     async def split(
         self, texts: Iterable[Text], decompose: Decompose, judged: Judged, stop: Stop | None = None
@@ -129,9 +158,11 @@ class Bench:
         async def ask(text: Text) -> list[Storing]:
             self.spending.begin()
             cost: float | None = 0.0
+            started = time.perf_counter()
             try:
                 claims, spent = await model_claims(model, *text, self.caller)
                 cost = spent["cost"]
+                self.pace.split = self.pace.split.with_call(time.perf_counter() - started, len(text[0]))
                 if isinstance(claims, Failure):
                     judged.unjudged[text] = claims
                     self.spending.failed += 1
@@ -177,13 +208,20 @@ class Bench:
                     votes[judgement].append(known)
                     self.spending.found += 1
         batches = _batches(missing, judge)
+        sizes = sizes_of([[one for one, _, _ in batch] for batch in batches], keeps=self._keeps)
+        taken = dict(zip(map(id, batches), sizes, strict=True))
+        if len(batches) >= FEW and judge.parts():
+            self.on_ahead(self.ahead([], [[one for one, _, _ in batch] for batch in batches]))
 
         async def ask(batch: Sequence[Missing]) -> list[Storing]:
             self.spending.begin()
             cost: float | None = 0.0
+            started = time.perf_counter()
             try:
                 repeat = batch[0][1]
                 found = await judge.judge([judgement for judgement, _, _ in batch], self.caller, repeat)
+                seconds = time.perf_counter() - started
+                self.pace.verdicts = self.pace.verdicts.with_call(seconds, taken[id(batch)])
                 cost = total([verdict.cost for verdict in found if isinstance(verdict, Verdict)])
             finally:
                 self.spending.end(cost)

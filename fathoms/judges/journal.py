@@ -58,6 +58,9 @@ class VerdictJournal:
         found = self._find(key) or {}
         return Spent.model_validate({name: found.get(name) for name in Spent.model_fields})
 
+    def __contains__(self, key: str) -> bool:
+        return key in self._read()
+
     def __len__(self) -> int:
         return len(self._read())
 

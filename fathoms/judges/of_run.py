@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,10 +11,12 @@ from typing import Protocol, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict
 
-from fathoms.config import Source, read_yaml, validate
+from fathoms.config import Source, fingerprint, read_yaml, validate
 from fathoms.judges import AnyJudge
+from fathoms.judges.ahead import FEW, Ahead, likely_claims, pace_of
 from fathoms.judges.asking import Bench, Judged, Spending, Text
 from fathoms.judges.base import Judge
+from fathoms.judges.claims import sentence_claims
 from fathoms.judges.journal import open_journal
 from fathoms.models.caller import Caller, provider_of
 from fathoms.models.calling.collecting import rare_collections
@@ -55,7 +58,8 @@ class Judging:
 
     `judge` replaces the judge of the run's configuration. `max_cost` limits what is spent, in US dollars.
     `timeout` limits each call, in seconds, all attempts included; `None` means no limit.
-    `on_done` is called with the number of judgements that are done and their total.
+    `on_done` is called with the number of judgements that are done and their total, and `on_ahead` with the
+    calls that a language model will be asked in, before it is.
     """
 
     judge: Judge | None = None
@@ -63,6 +67,7 @@ class Judging:
     execution: ExecutionSettings = field(default_factory=ExecutionSettings)
     timeout: float | None = None
     on_done: Callable[[int, int], None] = lambda done, total: None
+    on_ahead: Callable[[Ahead], None] = lambda ahead: None
     stop: Stop = field(default_factory=Stop)
 
 
@@ -98,16 +103,19 @@ def judge_run(
     """
     judge.check()
     judged, spending = Judged(), Spending(how.max_cost)
-    journal = open_journal(run.path)
+    journal, key = open_journal(run.path), fingerprint(judge.identity())
+    known = pace_of(key)
 
     async def work() -> None:
         providers = {provider_of(model) for model in judge.parts().values()}
         calls = {provider: ProviderCalls(how.execution, how.stop) for provider in providers}
         caller = Caller(others=calls, timeout=how.timeout)
-        bench = Bench(judge, journal, caller, spending, how.on_done)
+        bench = Bench(judge, journal, caller, spending, how.on_done, known, how.on_ahead)
         task = asyncio.current_task()
         signals = StopSignals(how.stop.set, lambda: task and task.cancel())
         with signals.on(asyncio.get_running_loop()):
+            if judge.parts():
+                await _announce(bench, metrics, records, judged, how.stop)
             await _collect(bench, metrics, records, judged, how.stop)
 
     try:
@@ -115,7 +123,62 @@ def judge_run(
             asyncio.run(work())
     except Stopped:
         raise KeyboardInterrupt from None  # the command ends as after any other interrupt
+    finally:
+        known.store(key)
     return judged, spending
+
+
+async def _announce(
+    bench: Bench,
+    metrics: Sequence[NeedsVerdicts],
+    records: Callable[[], Iterable[Record]],
+    judged: Judged,
+    stop: Stop,
+) -> None:
+    """Say how many calls there will be and how long they take, if texts have to be split first; what depends
+    on verdicts is not counted. Without a known pace, the first record is judged to measure it. Raises
+    Stopped."""
+    decompose = bench.judge.claims
+    if not (texts := bench.unsplit(_texts(metrics, records()), decompose)):
+        return
+    ahead = _ahead(bench, metrics, records, judged, texts)
+    if ahead.texts + ahead.verdicts < FEW:
+        return
+    if not bench.pace.is_known:
+        bench.on_ahead(ahead)
+        known = set(texts)
+        first = next(record for record in records() if not known.isdisjoint(_texts(metrics, [record])))
+        await bench.split(_texts(metrics, [first]), decompose, judged, stop)
+        wanted = [one for one in needed(metrics, first, judged) if bench.can_judge(one)]
+        measured = [one for batch in bench.batches(wanted)[: FEW - 1] for one in batch]
+        await bench.ask(measured, judged, stop)
+        texts = [text for text in texts if text not in judged.claims]
+    bench.on_ahead(_ahead(bench, metrics, records, judged, texts))
+
+
+def _ahead(
+    bench: Bench,
+    metrics: Sequence[NeedsVerdicts],
+    records: Callable[[], Iterable[Record]],
+    judged: Judged,
+    texts: Sequence[Text],
+) -> Ahead:
+    """Return what is to be done if a text has as many claims as texts usually have."""
+    likely = {text: likely_claims(sentence_claims(text[0])) for text in texts}
+    claims = ChainMap(judged.claims, likely)
+    asked = (
+        judgement
+        for record in records()
+        for one in _fit(metrics, record)
+        for judgement in one.judgements(record, claims)
+        if judgement not in judged.verdicts
+    )
+    return bench.ahead([text for text, _ in texts], bench.batches(asked))
+
+
+def _texts(metrics: Sequence[NeedsVerdicts], records: Iterable[Record]) -> Iterator[Text]:
+    """Yield the texts that metrics need the claims of."""
+    return (text for record in records for one in _fit(metrics, record) for text in one.texts(record))
 
 
 def kept_of_run(
@@ -146,8 +209,7 @@ async def _collect(
 ) -> None:
     """Ask for the claims and verdicts that the metrics need and that are wanted, and add them to `judged`.
     Raises Stopped."""
-    texts = (text for record in records() for one in _fit(metrics, record) for text in one.texts(record))
-    await bench.split(texts, bench.judge.claims, judged, stop)
+    await bench.split(_texts(metrics, records()), bench.judge.claims, judged, stop)
     asked = (
         judgement
         for record in records()

@@ -129,6 +129,11 @@ class Metric(Component):
     def check(self) -> None:
         """Raise an error if a requirement (package, weights) is missing; called before a run."""
 
+    def unusable(self) -> str | None:
+        """Say why a metric that scoring can do without cannot be computed on this machine; `None` if it can
+        be, or if a failed `check` ends the scoring."""
+        return None
+
     def lacks(self, record: Record) -> str | None:
         """Return what the metric needs and the record does not have, `None` if it has everything."""
         for need in self.needs:

@@ -157,8 +157,16 @@ def _expanded(value: Any) -> Any:
     """Replace the names of sets by the metrics in them."""
     if not isinstance(value, list | tuple):
         return value
-    names = [SETS.get(item, (item,)) if isinstance(item, str) else (item,) for item in value]
-    return [item for found in names for item in found]
+    return [item for one in value for item in (_members(one) if isinstance(one, str) else [one])]
+
+
+def _members(name: str) -> list[Any]:
+    """Return the members of a set, or the name itself if it is none. A set goes without BERTScore where its
+    model is missing, because the rest of the set stands by itself."""
+    members = SETS.get(name)
+    if members is None:
+        return [name]
+    return [{"kind": one, "optional": True} if one == "bertscore" else one for one in members]
 
 
 if TYPE_CHECKING:
@@ -170,12 +178,23 @@ else:
 
 
 def distinct(metrics: Iterable[Metric]) -> tuple[Metric, ...]:
-    """Return the metrics without duplicates; raises UsageError if two of them have one name."""
+    """Return the metrics without duplicates; raises UsageError if two of them have one name. One that is
+    asked for by name and as an optional member of a set is not optional."""
     found: dict[str, Metric] = {}
     for metric in metrics:
-        if found.setdefault(metric.name, metric) != metric:
+        known = found.setdefault(metric.name, metric)
+        if known == metric:
+            continue
+        if _without_optional(known) != _without_optional(metric):
             raise UsageError(f"two metrics are called '{metric.name}': give one of them another label")
+        if not getattr(metric, "optional", False):
+            found[metric.name] = metric
     return tuple(found.values())
+
+
+def _without_optional(metric: Metric) -> Metric:
+    """Return a metric as it is if it is not optional."""
+    return metric.model_copy(update={"optional": False}) if hasattr(metric, "optional") else metric
 
 
 def default_metrics() -> tuple[Metric, ...]:

@@ -300,8 +300,7 @@ class MetricFigures(_Part):
     it, `rules` a fingerprint of what decides its values, and `missing` says what the run lacks if the metric
     applies to none of its records. Metrics of a `group` are shown in a table of their own; `parts` are the
     figures of parts, such as hops, and `counted` are counts that a reader of the figures must know. `cells`
-    are those of a cross table, each with its
-    `category`, a value by axis, and the number `n` of answers.
+    are those of a cross table, each with its `category`, a value by axis, and the number `n` of answers.
     """
 
     direction: str = "higher"

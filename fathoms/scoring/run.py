@@ -98,7 +98,9 @@ def score_run(
         answered=any(not (entry.searched or entry.failed) for entry in entries.values()),
     )
     scoring, own = _trusted_scoring(run, manifest, settings)
-    asked = distinct([*own, *metrics])
+    asked, left_out = _usable(distinct([*own, *metrics]))
+    usable = {metric.name for metric in asked}
+    own, metrics = (tuple(one for one in some if one.name in usable) for some in (own, metrics))
     if retrieval_only:
         asked = distinct([*asked, *search_metrics(asked)])
     documents = StoredDocuments(run, manifest)
@@ -142,6 +144,7 @@ def score_run(
     made = verdicts.judged.verdicts.values() if verdicts else ()
     summary = summary_of(run.id, manifest, tally, scores, flaws, made)
     summary["warnings"] += filter(None, [missing_sentence(documents), alien])
+    summary["warnings"] += left_out
     by = (verdicts.judge.name, verdicts.key) if verdicts else None
     names = {metric.name for metric in asked} - set(SETS["fathoms"])
     if verdicts is not None:
@@ -163,6 +166,16 @@ def score_run(
     _order_categories(summary)
     run.write_summary(summary)
     return summary
+
+
+def _usable(metrics: Collection[Metric]) -> tuple[tuple[Metric, ...], list[str]]:
+    """Return the metrics without those that scoring can do without and that cannot be computed here, and a
+    warning for each of these."""
+    reasons = {metric.name: metric.unusable() for metric in metrics}
+    warnings = [
+        f"{name} was left out, the other metrics stand: {why}" for name, why in reasons.items() if why
+    ]
+    return tuple(metric for metric in metrics if not reasons[metric.name]), warnings
 
 
 def _judging_warnings(verdicts: _Verdicts, unlabelled: int, answers: int) -> Iterator[str]:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from fathoms.errors import ConfigError
+from fathoms.importers import Imported, keep
 from fathoms.metrics.metric import Facts, Metric
 from fathoms.metrics.reference.bertscore import BertScore
 from fathoms.metrics.reference.squad import normalised
-from fathoms.metrics.registry import named
+from fathoms.metrics.registry import distinct, named
 from fathoms.metrics.score_records import RecordScore
 from fathoms.models.weights.assets import ASSETS
 from fathoms.models.weights.hub import library
+from fathoms.scoring import score_run
 from fathoms.types import Failure, Question, Record, Reply, Score
 
 
@@ -114,3 +118,20 @@ def test_a_failed_call_scores_0_and_a_missing_reference_none(metric: Metric) -> 
     for nothing in (None, "", " "):
         missing = scored(metric.name, "an answer", nothing)
         assert (missing.value, missing.why) == (None, {"lacks": "a reference answer"})
+
+
+@pytest.mark.slow
+def test_a_set_goes_without_bertscore_where_its_model_is_missing(tmp_path: Path) -> None:
+    (named_alone,) = named(["bertscore"])
+    in_set = next(metric for metric in named(["mirage-quick"]) if metric.name == "bertscore")
+    assert [getattr(metric, "optional", None) for metric in (named_alone, in_set)] == [False, True]
+    assert distinct([in_set, named_alone]) == distinct([named_alone, in_set]) == (named_alone,)
+    in_set.check()  # which raises nothing, although no model is there
+    question = Question(id="q", text="How tall?", category="A", reference="41.5 m")
+    record = Record(question=question, answer=Reply(text="41.5 m"), hits=None)
+    run = keep(Imported("mine", None, (record,), (question,)), "data", tmp_path)
+    summary = score_run(run, metrics=[BertScore(model="nowhere", optional=True), *named(["exact-match"])])
+    assert summary["metrics"]["exact-match"]["overall"]["value"] == 1
+    assert "bertscore" not in summary["metrics"]
+    why = "bertscore was left out, the other metrics stand: bertscore: nowhere is not known to the library"
+    assert any(warning.startswith(why) for warning in summary["warnings"])

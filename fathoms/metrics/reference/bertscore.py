@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from fathoms.errors import ConfigError, MissingExtraError
+from fathoms.errors import ConfigError, FathomsError, MissingExtraError
 from fathoms.metrics.reference.base import ReferenceMetric
 from fathoms.models.weights.assets import ASSETS
 from fathoms.models.weights.hub import folder_of, library, quiet, weights_of
@@ -23,6 +23,7 @@ class BertScore(ReferenceMetric):
     """
 
     packages: ClassVar[tuple[str, ...]] = ("bert-score", "transformers")
+    neutral: ClassVar[frozenset[str]] = frozenset({"optional"})
     source: ClassVar[str] = "Zhang et al. 2020"
     unit: ClassVar[str] = "cosine"
 
@@ -33,14 +34,28 @@ class BertScore(ReferenceMetric):
     """The layer whose vectors are compared; by default the one that the library recommends for the model. A
     model that the library does not know needs it."""
 
+    optional: bool = False
+    """Whether scoring goes on without the metric, and says why, where the library or the model is missing.
+    In the sets `mirage-quick` and `mirage-full` it does."""
+
     def identity(self) -> dict[str, Any]:
         """Extend the identity by the hashes of the weights where they are in a folder."""
         place = _folder(self.model)
         return {**super().identity(), "weights": weights_of(self.model, None) if place else None}
 
     def check(self) -> None:
-        """Load the model; raises MissingExtraError or ConfigError."""
-        _scorer(self.model, self.layer)
+        """Load the model; raises MissingExtraError or ConfigError unless the metric is optional."""
+        if not self.optional:
+            _scorer(self.model, self.layer)
+
+    def unusable(self) -> str | None:
+        """Say why the optional metric cannot be computed on this machine; `None` if it can be."""
+        if self.optional:
+            try:
+                _scorer(self.model, self.layer)
+            except FathomsError as error:
+                return str(error)
+        return None
 
     def compare(self, answer: str, reference: str) -> tuple[float, dict[str, float | None]]:
         """Return the F1."""
