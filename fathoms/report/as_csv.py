@@ -57,7 +57,7 @@ def report_csv(runs: Sequence[ScoredRun], scores: str | None = None) -> str:
 def rows_of(run: ScoredRun, profile: str, metrics: Sequence[str] = ()) -> Iterator[tuple[object, ...]]:
     """Yield the cells of each line of one run in the order of `COLUMNS`, then the values of `metrics`,
     question file by question file."""
-    for view in run.questions():
+    for view in run.questions(light=True):
         question = view.question
         for repeat in view.repeats:
             scores, answer = repeat.under(profile), repeat.answer

@@ -51,7 +51,7 @@ def worst_questions(run: ScoredRun, profile: str, limit: int = 10) -> list[Miss]
 
 def misses(run: ScoredRun, profile: str) -> Iterator[Miss]:
     """Yield every question of the run that is not fully right or was hallucinated under the profile."""
-    for view in run.questions():
+    for view in run.questions(light=True):
         correctness = mean([repeat.under(profile).correctness for repeat in view.repeats])
         hallucination = mean([repeat.under(profile).hallucination for repeat in view.repeats])
         if (correctness is not None and correctness < 1) or hallucination:
@@ -81,7 +81,7 @@ def first_messages(run: ScoredRun) -> dict[str, str]:
     kinds = run.summary.errors
     if not kinds:
         return found
-    for view in run.questions():
+    for view in run.questions(light=True):
         for repeat in view.repeats:
             if repeat.error and repeat.error.kind not in found:
                 found[repeat.error.kind] = repeat.error.message[:EXCERPT]

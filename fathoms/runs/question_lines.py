@@ -9,13 +9,14 @@ so a question is found without an index, and its file stays the same when a run 
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from io import FileIO
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from fathoms.paths import write_all
 from fathoms.runs.folder import LARGEST_FILE, checked_line, open_file, opener, writing, writing_file
@@ -101,10 +102,18 @@ def _set_aside(root: Path, name: str, known: set[str]) -> None:
 
 
 def read_lines(root: Path) -> Iterator[dict[str, Any]]:
-    """Yield the JSON of all questions that stand in lines, in order; raises StoreError for a damaged line."""
+    """Yield the JSON of all questions that stand in lines, in order; raises StoreError for a damaged line.
+
+    A report reads them several times. Lines of a file that has not changed since this process has checked all
+    of them against the schema are not checked against it again.
+    """
     for name in file_names(root):
-        for place, line in _lines(root, name):
-            yield checked_line(line, "question", place)
+        with open_file(root, f"questions/{name}") as file:
+            state = _state(file)
+            for place, line in _numbered(file, root / "questions" / name):
+                yield checked_line(line, "question", place, is_known=state in _checked)
+            if _state(file) == state:
+                _checked.add(state)
 
 
 def find_line(root: Path, question: str, asked: Sequence[str]) -> dict[str, Any] | None:
@@ -125,10 +134,24 @@ def find_line(root: Path, question: str, asked: Sequence[str]) -> dict[str, Any]
 
 def _lines(root: Path, name: str) -> Iterator[tuple[str, bytes]]:
     """Yield every line of a file with its place, `FILE:NUMBER`."""
-    path = root / "questions" / name
     with open_file(root, f"questions/{name}") as file:
-        for number, line in enumerate(iter(partial(file.readline, LARGEST_FILE + 1), b""), start=1):
-            yield f"{path}:{number}", line
+        yield from _numbered(file, root / "questions" / name)
+
+
+def _numbered(file: BinaryIO, path: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield every line of an open file with its place."""
+    for number, line in enumerate(iter(partial(file.readline, LARGEST_FILE + 1), b""), start=1):
+        yield f"{path}:{number}", line
+
+
+_checked: set[tuple[int, ...]] = set()
+"""The states of the files whose lines this process has checked."""
+
+
+def _state(file: BinaryIO) -> tuple[int, ...]:
+    """What changes with the content of an open file."""
+    found = os.fstat(file.fileno())
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 def _id_of(line: bytes) -> str | None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from fathoms.errors import StoreError
+from fathoms.runs.folder import sealed_line
 from fathoms.runs.question_lines import divided
 from fathoms.runs.reading import load
 from fathoms.runs.store import Run, WriteView
@@ -96,6 +98,26 @@ def test_damage_of_a_line_is_found_and_named(run: Run) -> None:
     path.write_bytes(b"".join(lines[:2]))
     with pytest.raises(StoreError, match="counts 3 answers, and its question files hold 2"):
         list(load(run.path).questions())
+
+
+def test_lines_are_compared_with_the_schema_again_where_their_file_has_changed(run: Run) -> None:
+    path, scored = run.path / "questions" / FILE, load(run.path)
+    assert [view.question.id for view in scored.questions(light=True)] == ASKED
+    head, _, rest = path.read_bytes().partition(b', "crc"')
+    assert head.count(b'"hits":[]') == 1
+    line = sealed_line(
+        head.replace(b'"hits":[]', b'"hits":{}') + b"}"
+    )  # as long as before, with its checksum
+    path.write_bytes(line + rest[rest.index(b"\n") + 1 :])
+    with pytest.raises(StoreError, match=f"{FILE}:1 cannot be used: .*hits"):
+        list(scored.questions(light=True))
+
+
+def test_a_light_reading_leaves_out_what_was_asked_and_changes_no_view(run: Run) -> None:
+    views = list(load(run.path).views())
+    scored = replace(load(run.path), views=lambda: views)
+    assert [view.repeats[0].hits for view in scored.questions(light=True)] == [None] * 3
+    assert [view.repeats[0].hits for view in scored.questions()] == [()] * 3
 
 
 def test_lines_of_answers_that_are_gone_are_kept_aside(run: Run) -> None:
