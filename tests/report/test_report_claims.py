@@ -138,6 +138,19 @@ def test_each_claim_has_its_mark_its_words_in_the_answer_and_the_passage_that_de
     assert (judging["verdicts"], judging["lists"], judging["cost"]) == (4 * 3 + 3 * 3, 0, 0)
 
 
+def test_both_kinds_of_hallucination_stand_beside_faithfulness_and_ask_for_nothing(run: Run) -> None:
+    score_run(run, metrics=named(["ragchecker.faithfulness"]))
+    again = score_run(run, metrics=named(["ragchecker.faithfulness"]))
+    # of five claims, three are judged: one is entailed, one contradicted, one neither
+    kinds = [again["metrics"][f"{kind}-hallucination"] for kind in ("intrinsic", "extrinsic")]
+    assert [(kind["overall"]["value"], kind["asked"]) for kind in kinds] == [(1 / 3, False)] * 2
+    assert again["metrics"]["answer-length"]["overall"]["value"] == len(ANSWER.split())
+    judging = again["judging"]
+    assert (judging["asked"], judging["failed"]) == (2, 2)  # what failed is asked again, by two texts
+    kept = {"verdicts": 8, "lists": 0, "cost": 0.0, "seconds": None}
+    assert {key: judging["kept"][key] for key in kept} == kept
+
+
 @pytest.fixture(scope="module")
 def written(run: Run) -> str:
     """The address of the report of the run, scored by RAGChecker."""
@@ -181,7 +194,23 @@ def test_a_colleague_reads_filters_and_walks_through_the_claims(written: str, wa
         "Judging these claims took 21 verdicts: tokens not known, cost $0.00" in texts(page, "article.run")[0]
     )
     assert page.locator("main script").count() == 0  # `watched` fails, too, if the alert opened
-    # from the answer to the claim and back, by keyboard alone
+    walks_by_keyboard(page)
+    page.goto(f"{written}#view=overview")
+    page.wait_for_selector("#claims")
+    rows = texts(page, "#claims tbody tr")
+    assert rows[0].startswith("tower the answer, compared with each retrieved text 5 1 20 % 1 20 % 1 20 %")
+    assert any(row.startswith("tower 0.33 [") and row.count("n 1") == 2 for row in rows)
+    page.goto(f"{written}#view=questions&claims=missed")
+    page.wait_for_selector("#claims")
+    assert texts(page, "#claims option") == [
+        *("any", "supported (1)", "contradicted (1)", "unsupported (1)", "unparsed (1)", "not judged (1)"),
+        "missed (1)",
+    ]
+    assert texts(page, "#live") == ["1 question of 1"]
+
+
+def walks_by_keyboard(page: Any) -> None:
+    """Go from the answer to a claim and back, and filter."""
     page.locator("#said-0-3").focus()
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.id") == "claim-0-3"

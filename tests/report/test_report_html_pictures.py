@@ -72,6 +72,27 @@ def test_gold_and_retrieved_pages_have_pictures(sample_run: Callable[..., Scored
     assert made.warnings == ["no pictures of pages of lost.pdf: not found here, or changed since the run"]
 
 
+def test_the_place_of_a_retrieved_text_is_framed_on_its_page(sample_run: Callable[..., ScoredRun]) -> None:
+    from pypdfium2 import PdfDocument
+
+    run = sample_run({name: sha256_file(SAMPLE / name) for name in (PUMP, FERRY)})
+    [view] = run.views()
+    box = {"page": 1, "bbox": [72.2, 100, 300, 120.9]}
+    view["repeats"][0]["hits"][0]["boxes"] = [
+        box,
+        {"page": 2, "bbox": [0, 0, 9, 9]},
+        {"page": 1, "bbox": [0, 0, 1e999, 9]},
+    ]  # page 1 is shown
+    view["question"]["evidence"][0]["bbox"] = [10, 20, 30, 40]
+    made = payload([dataclasses.replace(run, views=lambda: [view])], thumbnails=True)
+    sizes, found = chunk(made, "page-sizes"), chunk(made, "d0-0")["questions"]["q"]
+    hit, evidence = found["repeats"][0]["hits"][0], found["evidence"][0]
+    assert (hit["boxes"], evidence["boxes"]) == ([[72, 100, 300, 121]], [[10, 20, 30, 40]])
+    with PdfDocument(SAMPLE / FERRY) as document:
+        assert sizes[hit["thumbnail"]] == list(document[0].get_size())
+    assert sizes.keys() == chunk(made, "thumbnails").keys()
+
+
 def test_a_run_without_documents_hides_no_picture_of_another(sample_run: Callable[..., ScoredRun]) -> None:
     hashes = {name: sha256_file(SAMPLE / name) for name in (PUMP, FERRY)}
     made = payload([sample_run(hashes), sample_run({})], thumbnails=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from fathoms.config import fingerprint
 from fathoms.ingest.parsers.base import PdfParser
@@ -88,16 +88,28 @@ def pdf_part(document: Document, first: int, length: int, folder: Path, parser: 
     )
 
 
-def page_thumbnails(path: Path, numbers: Iterable[int], width: int) -> dict[int, bytes]:
-    """Return JPEG files of some pages of a PDF by page number, for the readers of a report.
+class Thumbnail(NamedTuple):
+    """A small picture of a page as a JPEG file, and the width and height of the page in points."""
+
+    jpeg: bytes
+    size: tuple[float, float]
+
+
+def page_thumbnails(path: Path, numbers: Iterable[int], width: int) -> dict[int, Thumbnail]:
+    """Return small pictures of some pages of a PDF by page number, for the readers of a report.
 
     A page that does not exist or that PDFium cannot render is left out. Raises DocumentError.
     """
     wanted = tuple(sorted(set(numbers)))
     with tempfile.TemporaryDirectory() as folder:
         maker = Thumbnailer(numbers=wanted, width=width, folder=Path(folder), timeout=60, memory_mb=1024)
-        parse_in_child(maker, path)
-        return {int(image.stem): image.read_bytes() for image in sorted(Path(folder).glob("*.jpg"))}
+        pages = [page.elements[0] for page in parse_in_child(maker, path).pages if page.elements]
+        sizes = {int(page.text): page.bbox[2:] for page in pages if page.bbox}
+        return {
+            number: Thumbnail(image.read_bytes(), sizes[number])
+            for image in sorted(Path(folder).glob("*.jpg"))
+            if (number := int(image.stem)) in sizes
+        }
 
 
 def _made(maker: FileMaker, document: Document) -> Path:

@@ -25,13 +25,15 @@ def read(path: str, options: dict[str, Any]) -> RawDocument:
 
 
 def _render(document: pdfium.PdfDocument, number: int, options: dict[str, Any]) -> RawPage:
-    """Render one page; a page that PDFium cannot render has no picture."""
+    """Render one page; a page that PDFium cannot render has no picture. Its only element is the page itself,
+    with its number as text and its size in points as box."""
     width = options["width"]
     try:
         page = document[number - 1]
-        scale = min(width / page.get_width(), TALLEST * width / page.get_height())
+        size = page.get_width(), page.get_height()
+        scale = min(width / size[0], TALLEST * width / size[1])
         image = page.render(scale=scale).to_pil().convert("RGB")
     except (pdfium.PdfiumError, ZeroDivisionError):
         return {"text": None, "pictures": 0}
     image.save(Path(options["folder"]) / f"{number:04}.jpg", quality=QUALITY, optimize=True)
-    return {"text": "", "pictures": 0}
+    return {"text": "", "elements": [{"kind": "picture", "text": str(number), "bbox": (0.0, 0.0, *size)}]}

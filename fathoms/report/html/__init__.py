@@ -91,7 +91,7 @@ def payload(
         chunks += details.chunks
         shortened = shortened or details.shortened
     if drawn := pictures.draw():
-        chunks.insert(0, Chunk("thumbnails", packed(drawn)))
+        chunks[:0] = [Chunk("thumbnails", packed(drawn)), Chunk("page-sizes", packed(pictures.sizes))]
     warnings = [*([SHORTENED] if shortened else []), *pictures.warnings()]
     order = questions.order()
     index = {"questions": questions.columns(order), "runs": [indexed.columns(order) for indexed in indexes]}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from math import isfinite
 from typing import Any
 
 from fathoms.metrics.marks import marks
@@ -24,7 +25,7 @@ from fathoms.runs.views import (
     ShownPiece,
     ShownPrompt,
 )
-from fathoms.types import Citation, Document, Evidence, GoldPhrase, Question, Reply
+from fathoms.types import Box, Citation, Document, Evidence, GoldPhrase, Question, Reply
 
 Json = dict[str, Any]
 Picture = Callable[[str, int | None, bool], str | None]
@@ -32,6 +33,8 @@ Picture = Callable[[str, int | None, bool], str | None]
 picture, or `None` if there can be no picture."""
 QUOTE, REFERENCE, REASON = 400, 2000, 600
 """The characters shown of a quote or phrase, of the reference answer, and of an explanation."""
+MOST_BOXES = 30
+"""The most boxes of a retrieved text that are drawn on the picture of its page."""
 LEAST = 40
 """Retrieved texts of fewer characters are not searched for in the prompt: they may occur by chance."""
 
@@ -67,7 +70,9 @@ def detail(
         "phrases": list(map(str, phrases)),
         "files": question.files,
         "evidence": [
-            _place(item) | {"thumbnail": picture(item.document, item.page, True)}
+            _place(item)
+            | {"thumbnail": picture(item.document, item.page, True)}
+            | ({"boxes": _boxes([item.bbox])} if item.bbox else {})
             for item in question.evidence
         ],
         "repeats": [
@@ -183,9 +188,17 @@ def _hit(hit: ShownHit, question: Question, pool: Pool, marker: Marker, picture:
         "gold": gold,
         "thumbnail": picture(hit.document, hit.pages[0] if hit.pages else None, bool(gold)),
     }
+    if found["thumbnail"] and hit.boxes:
+        page = hit.pages[0]
+        found["boxes"] = _boxes(one.bbox for one in hit.boxes if one.page == page)
     if hit.header:
         found["header"] = pool.add(hit.header, marker)
     return found | ({"modality": hit.modality} if hit.modality else {})
+
+
+def _boxes(found: Iterable[Box]) -> list[list[int]]:
+    """Return boxes in whole points, without those that are not finite."""
+    return [list(map(round, box)) for box in found if all(map(isfinite, box))][:MOST_BOXES]
 
 
 def is_gold(question: Question, document: str, pages: Sequence[int]) -> bool | None:

@@ -47,6 +47,8 @@ class Pictures:
         self._missing: dict[str, None] = {}
         self._failed: dict[str, None] = {}
         self._elsewhere: dict[str, None] = {}
+        self.sizes: dict[str, tuple[float, float]] = {}
+        """The width and height of the drawn pages in points, by key."""
 
     def of(self, run: ScoredRun) -> Picture:
         """Return the function that registers the pages of a run and returns their keys."""
@@ -85,6 +87,7 @@ class Pictures:
             room -= len(pictures.get(key, ""))
             if key in pictures and room >= 0:
                 drawn[key] = pictures[key]
+        self.sizes = {key: size for key, size in self.sizes.items() if key in drawn}
         return drawn
 
     def _of_document(self, path: Path, pages: dict[str, Wanted]) -> dict[str, str]:
@@ -96,10 +99,11 @@ class Pictures:
         except DocumentError:
             self._failed.update(dict.fromkeys(page.document for page in pages.values()))
             return {}
+        there = {key: found[page.number] for key, page in pages.items() if page.number in found}
+        self.sizes |= {key: one.size for key, one in there.items()}
         return {
-            key: f"data:image/jpeg;base64,{base64.b64encode(found[page.number]).decode('ascii')}"
-            for key, page in pages.items()
-            if page.number in found
+            key: f"data:image/jpeg;base64,{base64.b64encode(one.jpeg).decode('ascii')}"
+            for key, one in there.items()
         }
 
     def warnings(self) -> Iterator[str]:

@@ -182,7 +182,7 @@ function evidence(detail, repeat, row) {
   const picture = hit
     ? thumbnail(hit.thumbnail, `page ${hit.pages} of ${hit.document}`, hit.gold, hit.boxes)
     : gold
-      ? thumbnail(gold.thumbnail, `page ${gold.page} of ${gold.document}`, true)
+      ? thumbnail(gold.thumbnail, `page ${gold.page} of ${gold.document}`, true, gold.boxes)
       : null;
   const there = hit && row.ranks?.length === 1 && row.mark !== 'unsupported';
   const quote = near ? quoted(detail, repeat, near, hit, there) : null;

@@ -41,7 +41,7 @@ function goldBox(detail, answerable) {
       said(found.document, 120),
       known(found.page) ? `, page ${found.page}` : '',
       found.quote ? [': ', h('q', {}, said(found.quote, 400))] : null,
-      thumbnail(found.thumbnail, `page ${found.page} of ${found.document}`, true),
+      thumbnail(found.thumbnail, `page ${found.page} of ${found.document}`, true, found.boxes),
     ),
   );
   const metadata = Object.entries(detail.metadata ?? {});
@@ -75,8 +75,8 @@ function goldBox(detail, answerable) {
   );
 }
 
-/** A small picture of a page, filled in once the pictures are unpacked. */
-function thumbnail(name, what, gold) {
+/** A small picture of a page, filled in once the pictures are unpacked, with boxes in points framed on it. */
+function thumbnail(name, what, gold, boxes = []) {
   if (!name || !hasChunk('thumbnails')) return null;
   const picture = h('img', { class: `thumbnail${gold ? ' gold' : ''}`, alt: plain(what), width: 110 });
   const show = (source) => (source?.startsWith('data:image/') ? (picture.src = source) : picture.remove());
@@ -84,7 +84,21 @@ function thumbnail(name, what, gold) {
     (pages) => show(pages[name]),
     () => show(null),
   );
-  return picture;
+  if (!boxes?.length || !hasChunk('page-sizes')) return picture;
+  const page = h('span.page', {}, picture);
+  chunk('page-sizes').then((sizes) => page.append(...framed(boxes, own(sizes, name))), () => {});
+  return page;
+}
+
+/** Frames at the place of boxes on a page of this size; none if the size is not known. */
+function framed(boxes, size) {
+  if (!size) return [];
+  const share = (value, at) => `${round(Math.min(100, Math.max(0, (100 * value) / size[at])))}%`;
+  return boxes.map(([left, top, right, bottom]) =>
+    h('span.frame', {
+      style: `left: ${share(left, 0)}; top: ${share(top, 1)}; width: ${share(right - left, 0)}; height: ${share(bottom - top, 1)}`,
+    }),
+  );
 }
 
 const LEFT_OUT = {
@@ -207,7 +221,7 @@ function hitItem(detail, hit, key) {
   ];
   const phrases = new Set([hit.header, hit.text].flatMap((text) => text?.marks ?? []).map((mark) => mark[2]));
   const found = phrases.size ? h('span.tag.plainly', {}, plural(phrases.size, 'gold phrase')) : null;
-  const picture = thumbnail(hit.thumbnail, `page ${hit.pages} of ${hit.document}`, hit.gold);
+  const picture = thumbnail(hit.thumbnail, `page ${hit.pages} of ${hit.document}`, hit.gold, hit.boxes);
   // the header that the chunker added is part of the prompt, and the funnel counts it
   const whole = () => [
     hit.header ? h('div.header', {}, passageOf(detail, hit.header)) : null,
