@@ -190,9 +190,9 @@ def test_a_colleague_reads_filters_and_walks_through_the_claims(written: str, wa
     assert ["missed" in line for line in missed] == [True, True]
     assert "It was built in 1900. It is not in any retrieved text." in missed[0]
     assert ["It stands in text 2 (a.pdf, page 2)." in line for line in missed] == [False, True]
-    assert (
-        "Judging these claims took 21 verdicts: tokens not known, cost $0.00" in texts(page, "article.run")[0]
-    )
+    (column,) = texts(page, "article.run")
+    assert "Judging these claims took 21 verdicts: tokens not known, cost $0.00" in column
+    assert "How texts were split: claims by sentences: " in column
     assert page.locator("main script").count() == 0  # `watched` fails, too, if the alert opened
     walks_by_keyboard(page)
     page.goto(f"{written}#view=overview")

@@ -90,12 +90,15 @@ def overview_run(key: int, label: str, run: ScoredRun, profile: str, sums: Sums)
 
 
 def judging_of(run: ScoredRun) -> Json | None:
-    """Return the judge of a run, its check against people, and what judging took; `None` without a judge."""
+    """Return the judge of a run, its check against people, how well its claims were split, and what judging
+    took; `None` without a judge."""
     found = run.summary.judging
     if found is None:
         return None
     kept = found.kept and found.kept.model_dump()
-    return {"judge": found.judge, "checked": found.check_sentence, "failed": found.failed, "kept": kept}
+    splitting = found.claims and found.claims.sentence
+    facts = {"judge": found.judge, "checked": found.check_sentence, "splitting": splitting}
+    return {**facts, "failed": found.failed, "kept": kept}
 
 
 def lengths_of(run: ScoredRun) -> Json:

@@ -95,11 +95,11 @@ function judgingTable(keys) {
   const rows = keys
     .filter((key) => report.runs[key].judging)
     .map((key) => {
-      const { judge, checked, failed, kept } = report.runs[key].judging;
+      const { judge, checked, splitting: says, failed, kept } = report.runs[key].judging;
       const tokens = known(kept?.prompt_tokens) && known(kept?.completion_tokens);
       return [
         named(key),
-        [said(judge ?? 'not known', 120), h('span.range', {}, said(checked, 120))],
+        [said(judge ?? 'not known', 120), h('span.range', {}, said(checked, 120)), known(says) ? h('span.small', {}, said(says, 400)) : null],
         count(kept?.verdicts),
         count(kept?.lists),
         count(failed),

@@ -18,6 +18,7 @@ function claimBox(detail, repeat, key) {
     compared ? answerClaims(detail, repeat, key, compared) : null,
     goldClaims(detail, repeat, key),
     judgingCost(claims.judging),
+    splitting(key),
   ];
 }
 
@@ -283,6 +284,12 @@ function whereFound(repeat, row, by) {
     return [`It is ${has}`, row.mark === 'contradicted' ? premiseName(repeat, row) : comparedWith(by).replace('each ', 'any '), '.'];
   }
   return `Whether it stands in ${comparedWith(by)} is not known.`;
+}
+
+/** How well the way in which texts were split into claims finds those that were released; null if not known. */
+function splitting(key) {
+  const says = report.runs[key].judging?.splitting;
+  return says ? h('p.small', {}, 'How texts were split: ', said(says, 400), '.') : null;
 }
 
 /** What the verdicts on one answer took. */
