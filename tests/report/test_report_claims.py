@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,7 +12,7 @@ from typing import Any
 import pytest
 
 from fathoms.metrics.registry import named
-from fathoms.report.html import report_html
+from fathoms.report.html import payload, report_html
 from fathoms.report.html.claims import shown_claims
 from fathoms.runs.citations import parse_citations
 from fathoms.runs.documents import keep_documents
@@ -136,6 +139,16 @@ def test_each_claim_has_its_mark_its_words_in_the_answer_and_the_passage_that_de
     judging = claims["judging"]
     # five claims, of which one has no verdict, against two texts and the gold answer; three against as many
     assert (judging["verdicts"], judging["lists"], judging["cost"]) == (4 * 3 + 3 * 3, 0, 0)
+
+
+def test_claims_are_left_out_where_shortened_texts_are_not_enough(run: Run) -> None:
+    score_run(run, metrics=named(["ragchecker"]))
+    whole, small = payload([load(run.path)]), payload([load(run.path)], size=100)
+    assert not whole.warnings
+    assert "shortened" in small.warnings[0]
+    (data,) = [chunk.data for chunk in small.chunks if chunk.name == "d0-0"]
+    found = json.loads(gzip.decompress(base64.b64decode(data)))["questions"]["q1"]["repeats"]
+    assert [repeat["claims"] for repeat in found] == [{"left_out": True}]
 
 
 def test_both_kinds_of_hallucination_stand_beside_faithfulness_and_ask_for_nothing(run: Run) -> None:

@@ -24,8 +24,8 @@ from fathoms.runs.reading import ScoredRun
 DETAILS = 24_000_000
 """The bytes available for the details of all questions, so that the file stays under 30 MB."""
 SHORTENED = (
-    "Long texts are shortened to keep this file small: the whole texts are in the folder of each run, in the"
-    " file named with the question."
+    "Long texts are shortened, and judged claims left out where that is not enough, to keep this file small:"
+    " all of it is in the folder of each run, in the file named with the question."
 )
 
 MOST_CATEGORIES = 100

@@ -105,7 +105,8 @@ class Details:
         self.pool, self._questions = Pool(), {}
 
     def _small(self, limit: int) -> str:
-        """Return the packed open chunk, cut to the limit; it starts with the step that the last needed."""
+        """Return the packed open chunk, cut to the limit; it starts with the step that the last needed. Where
+        shortened texts are not enough, judged claims are left out."""
         cut = self._step > 0 and self.pool.cut(LENGTHS[self._step - 1])
         data = self._packed()
         if len(data) < limit // 2:  # there is room to spare: the next chunk may keep longer texts
@@ -115,8 +116,18 @@ class Details:
                 cut = True
                 data = self._packed()
             self._step += 1
+        if len(data) > limit and self._leave_out_claims():
+            cut, data = True, self._packed()
         self.shortened = self.shortened or cut
         return data
+
+    def _leave_out_claims(self) -> bool:
+        """Replace the judged claims in the open chunk by a note, and return whether there are any."""
+        repeats = [one for detail in self._questions.values() for one in detail.get("repeats", ())]
+        with_claims = [one for one in repeats if one.get("claims")]
+        for one in with_claims:
+            one["claims"] = {"left_out": True}
+        return bool(with_claims)
 
     def _packed(self) -> str:
         """Return the packed open chunk as it is."""

@@ -12,6 +12,11 @@ function chosenComparison(claims) {
 function claimBox(detail, repeat, key) {
   const { claims } = repeat;
   if (!claims) return null;
+  if (claims.left_out)
+    return [
+      h('h4', {}, 'Claims'),
+      h('p.note', {}, 'Left out to keep this file small; the run’s own file has them: ', h('code', {}, said(detail.file ?? ''))),
+    ];
   const compared = chosenComparison(claims);
   return [
     h('h4', {}, 'Claims'),
