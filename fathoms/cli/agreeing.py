@@ -15,7 +15,7 @@ Json = dict[str, Any]
 def agree_about_runs(references: Sequence[str], out: Path, judge: Path | None, as_json: bool) -> int:
     """Print what people said of some runs with `fathoms review`, how far they agree with one another and with
     the judge, and how far metrics rank the runs as people do."""
-    from fathoms.report.review.people import claims_json, errors_json, quality_json, read_of_runs
+    from fathoms.report.review.people import claims_json, errors_json, means_json, quality_json, read_of_runs
     from fathoms.runs.finding import find_run
     from fathoms.runs.people import ClaimLabel, FoundErrors, Grade
     from fathoms.runs.reading import load
@@ -35,12 +35,17 @@ def agree_about_runs(references: Sequence[str], out: Path, judge: Path | None, a
             "nobody has graded answers, judged claims or named errors of these runs: run 'fathoms review'"
             " with --quality, --claims or --errors first"
         )
+    means = means_json(view for view in views if view.run in labelled)
     if as_json:
-        console.show_json(found)
+        console.show_json(found | {"means": means})
         return 0
     for name, show in (("quality", _show_quality), ("claims", _show_claims), ("errors", _show_errors)):
         if (figures := found[name]) is not None:
             show(figures)
+    for row in means:
+        console.say(f"\n{row['metric']} of {row['name']}: {row['sentence']}")
+    if labels and not means:
+        console.say("\nrun 'fathoms score' for means that are corrected by these labels")
     return 0
 
 

@@ -165,7 +165,9 @@ def test_claims_are_judged_on_a_terminal_and_feed_agree(project: Project) -> Non
     ben = review(project, "1\n1\n1\n", *arguments, by="ben")
     assert "run 'fathoms score'" in ben
 
-    found = project.json("agree", "good", "--judge", "judge.yaml")["claims"]
+    agreed = project.json("agree", "good", "--judge", "judge.yaml")
+    assert agreed["means"] == []  # nothing was scored since
+    found = agreed["claims"]
     (pair,) = found["pairs"]
     assert (pair["n"], pair["same"], pair["kappa"]) == (3, pytest.approx(2 / 3), 0)
     assert (found["claims"], found["disputed"], found["n"]) == (3, 1, 2)
@@ -173,7 +175,10 @@ def test_claims_are_judged_on_a_terminal_and_feed_agree(project: Project) -> Non
     checked = project.json("agree", str(folder(project, "good") / "labels.jsonl"), "--judge", "judge.yaml")
     assert (checked["n"], checked["supported_by_people"]) == (6, 5)  # the same labels, as those of any file
     scored = project.fathoms("score", "good", "--metric", "faithfulness", "--judge", "judge.yaml")
-    assert "people have labelled 3 of 3 answers; 50 are needed" in " ".join(scored.stdout.split())
+    why = "people have labelled 3 of 3 answers; 50 are needed"
+    assert why in " ".join(scored.stdout.split())
+    shown = project.fathoms("agree", "good", "--judge", "judge.yaml").stdout
+    assert f"faithfulness of good: {why}" in " ".join(shown.split())
 
 
 def test_what_cannot_be_reviewed_is_said(project: Project) -> None:

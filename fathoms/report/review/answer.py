@@ -32,12 +32,11 @@ def review_panel(
     """Show the question, gold answer, start of each retrieved text, answer, score and flag, and the
     reviewer's earlier rating `before`, if any."""
     answer = repeat.answer or Reply(text="")
-    contexts = [f"{label}: {shorten(visible(text), EXCERPT)}" for label, text in context_texts(repeat)]
     parts: list[RenderableType] = [
         Rule(place, style="dim"),
         labelled("question", question.text),
         labelled("gold", gold(question)),
-        labelled("contexts", "\n".join(contexts) or UNKNOWN, dim=True),
+        labelled("contexts", excerpts(repeat), dim=True),
         labelled("answer", answer.text or "(empty)"),
     ]
     if answer.refusal:
@@ -51,6 +50,12 @@ def review_panel(
         said = f"score {before.score_rating or 'n/a'}, flag {before.flag_rating or 'n/a'}"
         parts.append(labelled("you said", f"{said}; {before.comment}" if before.comment else said))
     return parts
+
+
+def excerpts(repeat: ScoredRepeat) -> str:
+    """Return the start of each retrieved text."""
+    found = [f"{label}: {shorten(visible(text), EXCERPT)}" for label, text in context_texts(repeat)]
+    return "\n".join(found) or UNKNOWN
 
 
 def context_panel(repeat: ScoredRepeat) -> list[RenderableType]:

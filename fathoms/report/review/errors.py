@@ -12,7 +12,7 @@ from rich.rule import Rule
 
 from fathoms.config import fingerprint, read_yaml, validate
 from fathoms.report.leaderboard import figure
-from fathoms.report.review.answer import context_panel, labelled
+from fathoms.report.review.answer import context_panel, excerpts, labelled
 from fathoms.report.review.asking import Review
 from fathoms.report.review.quality import answer_parts
 from fathoms.report.review.sample import Item
@@ -102,6 +102,7 @@ class ErrorReview(Review[Item, FoundErrors, tuple[str, ...]]):
         parts = [
             Rule(place, style="dim"),
             *answer_parts(item),
+            labelled("contexts", excerpts(item.repeat), dim=True),
             labelled("score", f"correctness {figure(scores.correctness)}{missed}"),
         ]
         if self.before:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import combinations
-from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
@@ -47,11 +46,11 @@ class Pair:
     weighted: float | None = None
 
 
-def read_of_runs(runs: Sequence[ScoredRun], kind: type[Kind], more: Sequence[Path] = ()) -> list[Kind]:
-    """Read what was said of some runs, from their folders and from further files."""
+def read_of_runs(runs: Sequence[ScoredRun], kind: type[Kind]) -> list[Kind]:
+    """Read what was said of some runs from their folders."""
     file = {Grade: GRADES_FILE, FoundErrors: ERRORS_FILE, ClaimLabel: LABELS_FILE}[kind]
     ids = {run.run for run in runs}
-    paths = [*(run.path / file for run in runs if run.path), *more]
+    paths = [run.path / file for run in runs if run.path]
     return [said for said in read_all(paths, kind) if said.run in ids]
 
 
@@ -167,6 +166,18 @@ def errors_json(found: Sequence[FoundErrors]) -> Json | None:
             for name, _ in names.most_common()
         },
     }
+
+
+def means_json(runs: Iterable[ScoredRun]) -> list[Json]:
+    """Return what the labels of people make of the judged metrics of some runs, as the last scoring computed
+    it; see `metrics.people`. Metrics of which no answer has labels are left out."""
+    return [
+        {"run": run.run, "name": run.name, "metric": name, "sentence": found.sentence}
+        | found.model_dump(exclude_none=True)
+        for run in runs
+        for name, figures in run.metrics().items()
+        if (found := figures.people) and found.labels
+    ]
 
 
 def _has(name: str, found: FoundErrors) -> bool:
