@@ -153,15 +153,19 @@ def answer_metrics(repeat: ScoredRepeat) -> Iterator[tuple[str, str]]:
             parts = [
                 f"{part} {'n/a' if value is None else f'{value:.4g}'}" for part, value in found.parts.items()
             ]
-            reasons = [f"{key}: {_reason(value)}" for key, value in found.why.items()]
+            reasons = [f"{key}: {reason(value)}" for key, value in found.why.items()]
             details = "; ".join([", ".join(parts), *reasons]).removeprefix("; ")
             value = "n/a" if found.value is None else f"{found.value:.4g}"
             yield name, f"{value} ({details})" if details else value
 
 
-def _reason(value: object) -> str:
-    """Format a reason; verdicts as `supported: CLAIM`."""
+def reason(value: object) -> str:
+    """Format a reason that a metric gives; verdicts as `supported: CLAIM`."""
     if not isinstance(value, list):
         return str(value)
-    rows = [f"{row['label']}: {row['claim']}" for row in value if isinstance(row, dict) and "claim" in row]
+    rows = [
+        f"{row['label']}: {row['claim']}"
+        for row in value
+        if isinstance(row, dict) and row.keys() >= {"label", "claim"}
+    ]
     return " | ".join(rows) if len(rows) == len(value) else str(value)

@@ -88,6 +88,9 @@ def test_argue_from_the_shell(scored: Project) -> None:
             "f1-micro": 2 * (1 / 2) * (2 / 3) / (1 / 2 + 2 / 3),
         }
     )
+    told = " ".join(scored.fathoms("show", "tiny", "--question", "tall").stdout.split())
+    assert "needs none: Nobody can say who built it." in told
+    assert "rightly unanswerable: Who built it?" in told
     drafted = "1 nuggets that a language model drafted"
     shown = " ".join(scored.fathoms("report", "tiny").stdout.split())
     assert drafted in shown

@@ -91,13 +91,13 @@ def test_all_six_by_hand() -> None:
     found = scores()
     assert {name: one.value for name, one in found.items()} == pytest.approx(BY_HAND)
     support, coverage = found["sentence-support"], found["nugget-coverage"]
-    labels = [row["label"] for row in support.why["verdicts"]]  # type: ignore[attr-defined]
+    labels = [row["label"] for row in support.why["sentences"]]  # type: ignore[attr-defined]
     assert labels == [
         *("supported", "unsupported", "uncited", "needs none", "repeated", "repeated"),
         *("unsupported", "unsupported"),
     ]
     assert (support.n, support.parts["items"], support.parts["repeated"]) == (5, 5, 2)
-    labels = [row["label"] for row in coverage.why["verdicts"]]  # type: ignore[attr-defined]
+    labels = [row["label"] for row in coverage.why["nuggets"]]  # type: ignore[attr-defined]
     assert labels == ["answered", "missed", "rightly unanswerable", "unparsed"]
     assert (coverage.parts["lowest"], coverage.parts["highest"]) == (2 / 4, 3 / 4)
     weighted = found["nugget-coverage-weighted"].parts

@@ -50,8 +50,9 @@ class Judged(NamedTuple):
 
     def shown(self) -> dict[str, object]:
         """Return the label for readers."""
-        found: dict[str, object] = {"claim": self.text, "label": self.label or self.why, "p": None}
-        return {**found, "premise": self.place, **({"why": self.why} if self.label and self.why else {})}
+        more = {"place": self.place, "why": self.why if self.label else ""}
+        found = {"claim": self.text, "label": self.label or self.why}
+        return {**found, **{key: text for key, text in more.items() if text}}
 
 
 @of_one_record
@@ -107,7 +108,7 @@ class _Supports(CitesPostHoc, Argue):
         split = () if facts.scores.abstained else _sentences(facts.record, facts.claims, self.adds_by)
         judged = [_sentence(split, at, facts.verdicts, self.over) for at in range(len(split))]
         pairs = [_holds(one, self.over) for one in judged]
-        why = {"verdicts": [one.shown() for one in judged]} if judged else {"claims": "none"}
+        why = {"sentences": [one.shown() for one in judged]} if judged else {"claims": "none"}
         return _counting(ratio_of(self.name, pairs, dict(why), items="items"), judged, _LABELS)
 
 
@@ -131,7 +132,7 @@ class _Covers(Argue):
             for nugget in facts.record.question.nuggets
         ]
         terms = [_term(one) for one in judged]
-        why = {"verdicts": [one.shown() for one in judged]}
+        why = {"nuggets": [one.shown() for one in judged]}
         score = _counting(mean_of(self.name, terms, why), judged, _NUGGETS)
         drafted = sum(nugget.origin == "drafted" for nugget in facts.record.question.nuggets)
         return score.model_copy(update={"parts": {**score.parts, "drafted": drafted}})

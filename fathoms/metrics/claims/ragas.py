@@ -159,12 +159,12 @@ class ContextRelevance(JudgedMetric):
         rows = [_sentences(one, facts.verdicts.get(one)) for one in asked]
         shares = [sum(holds is True for _, holds in row) / len(row) for row in rows if _is_judged(row)]
         relevant = [
-            {"claim": sentence, "label": "supported", "premise": f"retrieved text {number}"}
+            {"claim": sentence, "label": f"retrieved text {number}"}
             for number, row in enumerate(rows, start=1)
             for sentence, holds in row
             if holds
         ]
-        why = {"verdicts": relevant} if relevant else {}
+        why = {"relevant": relevant} if relevant else {}
         score = share_of(self.name, [holds for row in rows for _, holds in row], why, items="items")
         return score.model_copy(update={"parts": {**score.parts, "mean of sources": mean(shares)}})
 

@@ -14,6 +14,7 @@ from fathoms.metrics.stages import STAGES
 from fathoms.report.grouping import label
 from fathoms.report.html.claims import shown_claims
 from fathoms.report.html.texts import Marker, Pool, brief
+from fathoms.report.metrics_table import reason
 from fathoms.runs.views import (
     AnswerScores,
     AttachedFile,
@@ -156,7 +157,11 @@ def _scores(scores: AnswerScores) -> Json:
 def _metric(name: str, score: MetricScore) -> Json:
     """Return the score of the answer by one metric, with its parts and its explanation; verdicts on claims
     are shown with the claims."""
-    why = {key: brief(value, REASON) for key, value in score.why.items() if key != "verdicts"}
+    shown = {key: value for key, value in score.why.items() if key != "verdicts"}
+    why = {
+        key: brief(reason(value) if isinstance(value, list) else value, REASON)
+        for key, value in shown.items()
+    }
     return {"name": name, "value": score.value, "parts": score.parts, "why": why}
 
 
