@@ -84,6 +84,26 @@ def test_the_probability_of_a_cross_encoder_is_that_of_entailment(classifier: Pa
         assert verdict.label == ["contradiction", "entailment", "neutral"][int(row.argmax())]
 
 
+def test_a_fact_checker_has_one_label_for_support_and_may_read_one_text(classifier: Path) -> None:
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    judge = NLIJudge(
+        model=str(classifier), device="cpu", supported_label="Neutral", pair="{premise} Is it so? {claim}"
+    )
+    judge.check()
+    texts = [f"{PREMISE} Is it so? {claim.claim}" for claim in CLAIMS]
+    tokenizer = AutoTokenizer.from_pretrained(classifier)
+    model = AutoModelForSequenceClassification.from_pretrained(classifier)
+    logits = model(**tokenizer(texts, padding=True, return_tensors="pt")).logits
+    rows = logits.softmax(dim=-1).tolist()
+    for verdict, row in zip(asyncio.run(judge.judge(CLAIMS, Caller())), rows, strict=True):
+        assert isinstance(verdict, Verdict)
+        assert verdict.p == pytest.approx(float(row[2]), abs=1e-6)
+        assert verdict.label == ("supported" if row[2] >= 0.5 else "unsupported")
+    with pytest.raises(ConfigError, match="has no label 'label_1'"):
+        judge.model_copy(update={"supported_label": "LABEL_1"}).check()
+
+
 def test_a_cross_encoder_says_which_of_its_verdicts_rest_on_a_part_of_the_premise(classifier: Path) -> None:
     asked = [Judgement(claim="It is tall.", premise=words) for words in ("tall " * 8, "tall " * 30)]
     found = asyncio.run(NLIJudge(model=str(classifier), device="cpu", max_tokens=20).judge(asked, Caller()))
