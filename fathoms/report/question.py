@@ -84,7 +84,22 @@ def repeat_parts(repeat: ScoredRepeat) -> list[RenderableType]:
         parts += [score_lines(scores), *why_lines(scores), *funnel_lines(scores)]
     parts += page_lines(repeat)
     parts += [field(name, text) for name, text in answer_metrics(repeat) if name not in GOLD_PAGES]
-    return parts
+    return [*parts, *claim_lines(repeat)]
+
+
+def claim_lines(repeat: ScoredRepeat) -> list[Text]:
+    """Show the judged claims, one line for each thing that they were compared with."""
+    whose = {"answer": "the answer", "gold": "the gold answer"}
+    return [
+        field(
+            f"claims of {whose.get(one.of, one.of)}, compared with {one.by}",
+            " | ".join(
+                f"{row.label}: {row.claim}" + (f" ({row.premise})" if row.premise else "")
+                for row in one.claims
+            ),
+        )
+        for one in (repeat.claims.compared if repeat.claims else ())
+    ]
 
 
 def round_line(one: ShownRound) -> str:

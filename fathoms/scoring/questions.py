@@ -13,7 +13,7 @@ from fathoms.metrics.claims.compared import shown_claims
 from fathoms.metrics.claims.texts import answer_text, gold_to_split
 from fathoms.metrics.funnel import RunTexts
 from fathoms.metrics.funnel_summary import with_funnels
-from fathoms.metrics.metric import Facts, JudgedMetric, Metric
+from fathoms.metrics.metric import Facts, Metric
 from fathoms.metrics.people import Labels
 from fathoms.metrics.pooling import Pool
 from fathoms.metrics.profiles import Profile
@@ -148,6 +148,7 @@ class QuestionScorer:
         number = self._asked.number(question)
         found: dict[str, dict[str, Any]] = {}
         for name, metric, pool, is_ranked in self._measures:
+            compared = len(facts.compared)
             score = ranked.get(name) if is_ranked else metric.of(facts)
             if score is None:
                 continue  # nothing was to be found, and no metric says so by itself
@@ -164,7 +165,7 @@ class QuestionScorer:
             if score.parts:
                 shown["parts"] = score.parts
             why = score.why
-            if facts.compared and "verdicts" in why and isinstance(metric, JudgedMetric):
+            if len(facts.compared) > compared and "verdicts" in why:
                 # the claims with their verdicts are written once for all metrics
                 why = {key: value for key, value in why.items() if key != "verdicts"}
             if why:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import base64
 import gzip
+import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from fathoms.metrics.registry import named
 from fathoms.report.html import payload, report_html
 from fathoms.report.html.claims import shown_claims
+from fathoms.report.question import question_panel
 from fathoms.runs.citations import parse_citations
 from fathoms.runs.documents import keep_documents
 from fathoms.runs.reading import load
@@ -139,6 +142,21 @@ def test_each_claim_has_its_mark_its_words_in_the_answer_and_the_passage_that_de
     judging = claims["judging"]
     # five claims, of which one has no verdict, against two texts and the gold answer; three against as many
     assert (judging["verdicts"], judging["lists"], judging["cost"]) == (4 * 3 + 3 * 3, 0, 0)
+
+
+def test_what_is_no_claim_stays_with_its_metric_and_the_terminal_shows_both(run: Run) -> None:
+    score_run(run, metrics=named(["ragchecker.faithfulness", "argue.sentence-support"]))
+    view = next(iter(load(run.path).questions()))
+    (repeat,) = view.repeats
+    assert "verdicts" not in repeat.metrics["ragchecker.faithfulness"].why
+    assert repeat.metrics["argue.sentence-support"].why["sentences"][0]["label"] == "supported"
+    console = Console(width=2000, record=True, file=io.StringIO())
+    console.print(*question_panel(view))
+    shown = console.export_text()
+    assert (
+        "claims of the answer, compared with retrieved: entailment: The tower is 41 m tall [1]. (hit" in shown
+    )
+    assert " | contradiction: The door is blue [2]. (hit 1) | unparsed: It has a mast. (hit 1) | " in shown
 
 
 def test_claims_are_left_out_where_shortened_texts_are_not_enough(run: Run) -> None:

@@ -96,26 +96,21 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return run
 
 
-def test_the_page_shows_claims_of_an_earlier_version_under_their_metric(judged: Run) -> None:
+def test_claims_of_an_earlier_version_are_the_reason_of_their_metric(judged: Run) -> None:
     path = judged.path / "questions" / "q1.json"
     view = json.loads(path.read_text())
     (repeat,) = view["repeats"]
     rows = repeat.pop("claims")["compared"][0]["claims"]
     old = [{key: row[key] for key in ("claim", "label", "p")} for row in rows]
-    repeat["metrics"]["faithfulness"]["why"] = {"verdicts": [*old, "no row"]}
+    repeat["metrics"]["faithfulness"]["why"] = {"verdicts": old}
     del view["crc"]
     path.write_text(json.dumps(view))
     _, chunks = unpacked(report_html([load(judged.path)]))
     question, _ = detail_of(chunks, 0, "q1")
     (repeat,) = question["repeats"]
-    (compared,) = repeat["claims"]["compared"]
-    found = [(row["claim"], row["mark"], row.get("near", {}).get("rank")) for row in compared["claims"]]
-    assert (compared["by"], repeat["claims"]["judging"]) == ("faithfulness", None)
-    assert found == [
-        ("The tower is 41 m tall.", "supported", 2),
-        ("<b>It has a lift.", "unsupported", None),
-        ("It has a mast.", "not judged", None),
-    ]
+    (score,) = [one for one in repeat["metrics"] if one["name"] == "faithfulness"]
+    said = "supported: The tower is 41 m tall. | unsupported: <b>It has a lift. | failed: It has a mast."
+    assert (repeat["claims"], score["why"]) == (None, {"verdicts": said})
 
 
 def test_python_has_a_metric_of_ones_own(runs: list[Run]) -> None:

@@ -52,31 +52,10 @@ def mark_of(label: str) -> str:
 
 
 def comparisons(repeat: ScoredRepeat) -> tuple[Comparison, ...]:
-    """Return what was compared: the claims of the answer first, against sources before the gold answer.
-
-    Of a run that an earlier version scored, these are the lists of claims of its metrics, under their names.
-    """
-    found = repeat.claims.compared if repeat.claims else tuple(_of_metrics(repeat))
+    """Return what was compared: the claims of the answer first, against sources before the gold answer."""
+    found = repeat.claims.compared if repeat.claims else ()
     order = {by: at for at, by in enumerate((*_SOURCES, *_GOLD))}
     return tuple(sorted(found, key=lambda one: (one.of != "answer", order.get(one.by, len(order)))))
-
-
-def _of_metrics(repeat: ScoredRepeat) -> Iterator[Comparison]:
-    """Yield the claims that earlier versions stored with each metric."""
-    for name, score in repeat.metrics.items():
-        listed = score.why.get("verdicts")
-        rows = [row for row in listed if isinstance(row, dict)] if isinstance(listed, list) else []
-        claims = [
-            ComparedClaim(
-                claim=str(row.get("claim", "")),
-                label=str(row.get("label")),
-                premise=str(row["premise"]) if row.get("premise") else None,
-                why=str(row["why"]) if row.get("why") else None,
-            )
-            for row in rows
-        ]
-        if claims:
-            yield Comparison(of="answer", by=name, claims=tuple(claims))
 
 
 @dataclass
@@ -224,7 +203,7 @@ def shown_claims(repeat: ScoredRepeat, question: Question, documents: Mapping[st
     verdict: a judge does not say which sentence it went by.
     """
     found = comparisons(repeat)
-    if not found:
+    if not (repeat.claims and found):
         return None
     texts = _Texts(repeat, question, documents)
     return {
@@ -238,7 +217,7 @@ def shown_claims(repeat: ScoredRepeat, question: Question, documents: Mapping[st
             }
             for one in found
         ],
-        "judging": repeat.claims.judging.model_dump() if repeat.claims else None,
+        "judging": repeat.claims.judging.model_dump(),
     }
 
 

@@ -155,12 +155,10 @@ def _scores(scores: AnswerScores) -> Json:
 
 
 def _metric(name: str, score: MetricScore) -> Json:
-    """Return the score of the answer by one metric, with its parts and its explanation; verdicts on claims
-    are shown with the claims."""
-    shown = {key: value for key, value in score.why.items() if key != "verdicts"}
+    """Return the score of the answer by one metric, with its parts and its explanation."""
     why = {
         key: brief(reason(value) if isinstance(value, list) else value, REASON)
-        for key, value in shown.items()
+        for key, value in score.why.items()
     }
     return {"name": name, "value": score.value, "parts": score.parts, "why": why}
 
