@@ -22,7 +22,7 @@ from fathoms.metrics.score_records import RecordScore
 from fathoms.types import Claim, Document, Failure, Judgement, Record, Score, Verdict
 
 Direction = Literal["higher", "lower"]
-Need = Literal["answer", "gold", "reference", "hits", "prompt", "evidence", "citations"]
+Need = Literal["answer", "gold", "reference", "hits", "prompt", "evidence", "nuggets", "citations"]
 """A part of a record that a metric reads."""
 Pooling = Literal["categories", "questions", "counts", "f1"]
 """How the scores of a run become one figure: the unweighted mean of the category means, the mean over all
@@ -35,9 +35,10 @@ _PRESENT: dict[Need, tuple[Callable[[Record], bool], str]] = {
     "hits": (lambda record: bool(record.hits), "retrieved chunks"),
     "prompt": (lambda record: record.prompt is not None, "a stored prompt"),
     "evidence": (lambda record: bool(record.question.evidence), "gold evidence"),
+    "nuggets": (lambda record: bool(record.question.nuggets), "nuggets"),
     "citations": (lambda record: record.citations is not None, "citations"),
 }
-_OF_QUESTIONS: frozenset[Need] = frozenset({"gold", "reference", "evidence"})
+_OF_QUESTIONS: frozenset[Need] = frozenset({"gold", "reference", "evidence", "nuggets"})
 
 
 @dataclass(eq=False, slots=True)  # making a frozen one takes three times as long, and there is one per answer

@@ -115,9 +115,7 @@ class _Supports(CitesPostHoc, Argue):
 class _Covers(Argue):
     """Base class of the metrics of nuggets."""
 
-    def lacks(self, record: Record) -> str | None:
-        """Return what the record lacks, nuggets included."""
-        return super().lacks(record) or (None if record.question.nuggets else "nuggets")
+    needs: ClassVar[tuple[Need, ...]] = ("answer", "nuggets")
 
     def of_nuggets(self, record: Record) -> Sequence[Judgement]:
         """Each nugget by the answer."""
@@ -202,6 +200,8 @@ class WeightedNuggetCoverage(_Covers):
 
 class _F1(_Covers, _Supports):
     """Base class of both forms of F1."""
+
+    needs: ClassVar[tuple[Need, ...]] = ("answer", "hits", "nuggets", "citations")
 
     sentences: Denominator = "citing"
     """What support is divided by: the sentences that carry or need a citation, or all (`NAME-of-all`)."""
