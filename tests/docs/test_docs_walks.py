@@ -110,8 +110,9 @@ def test_following_judges_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.slow
-def test_following_claims_works(tmp_path: Path) -> None:
+def test_following_claims_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """15 questions of the sample corpus, judged by a script, and a file of RAGChecker."""
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     ran, released, imported = walk(DOCS / "claims.md", tmp_path)
     assert "(15 questions, 0 failed)" in ran
     assert "ragchecker.precision ↑" in ran
@@ -120,6 +121,11 @@ def test_following_claims_works(tmp_path: Path) -> None:
     assert "extrinsic-hallucination ↓" in ran
     assert "ragchecker.precision-released ↑" in released
     assert "ragchecker.precision ↑           0.50" in imported
+    # the first set of MiRAGE, without the hub
+    again = run("fathoms score claims --metric mirage-quick", tmp_path)
+    assert again.returncode == 0, again.stderr
+    assert "mirage.info-f1-reference ↑" in again.stdout
+    assert "bertscore was left out, the other metrics stand: the model 'roberta-large'" in again.stderr
 
 
 SHORTER = {

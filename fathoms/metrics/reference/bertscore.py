@@ -11,7 +11,7 @@ from pydantic import Field
 from fathoms.errors import ConfigError, FathomsError, MissingExtraError
 from fathoms.metrics.reference.base import ReferenceMetric
 from fathoms.models.weights.assets import ASSETS
-from fathoms.models.weights.hub import folder_of, library, quiet, weights_of
+from fathoms.models.weights.hub import ask_hub, folder_of, library, quiet, weights_of
 
 
 class BertScore(ReferenceMetric):
@@ -44,7 +44,7 @@ class BertScore(ReferenceMetric):
         return {**super().identity(), "weights": weights_of(self.model, None) if place else None}
 
     def check(self) -> None:
-        """Load the model; raises MissingExtraError or ConfigError unless the metric is optional."""
+        """Load the model; raises MissingExtraError, ServerError or ConfigError unless it is optional."""
         if not self.optional:
             _scorer(self.model, self.layer)
 
@@ -71,14 +71,19 @@ def _folder(model: str) -> Path | None:
 
 @lru_cache(maxsize=1)
 def _scorer(model: str, layer: int | None) -> Any:
-    """Load the model; raises MissingExtraError if the library is missing, and ConfigError if the model cannot
-    be loaded."""
+    """Load the model; raises MissingExtraError if the library is missing, ServerError if the hub is needed
+    and does not answer, and ConfigError if the model cannot be loaded."""
     library()  # mends torchvision, which transformers imports
     try:
         from bert_score import BERTScorer
+        from bert_score.utils import model2layers
+        from huggingface_hub import try_to_load_from_cache
     except ModuleNotFoundError as error:
         raise MissingExtraError(error.name or "bert-score", "bertscore", "the metric 'bertscore'") from error
     place = _folder(model)
+    is_known = layer is not None or model in model2layers
+    if place is None and is_known and not isinstance(try_to_load_from_cache(model, "config.json"), str):
+        ask_hub(model, None)
     try:
         with quiet():
             return BERTScorer(model_type=str(place or model), num_layers=layer, device="cpu")

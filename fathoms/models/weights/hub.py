@@ -149,7 +149,7 @@ def load(kind: str, model: str, revision: str | None, **options: Any) -> Any:
         with quiet():
             return make(model, local_files_only=True, **options)
     except OSError:  # not in the hub's cache
-        _ask_hub(model, revision)
+        ask_hub(model, revision)
     return _made(make, model, model, **options)
 
 
@@ -161,7 +161,7 @@ def _made(make: Any, model: str, place: str, **options: Any) -> Any:
         raise ConfigError(f"{model} could not be loaded: {_first_line(error)}") from error
 
 
-def _ask_hub(model: str, revision: str | None) -> None:
+def ask_hub(model: str, revision: str | None) -> None:
     """Raise ServerError if the hub does not answer or does not have the model. This is a single short
     request, because the hub's own client would retry for over a minute."""
     from huggingface_hub import HfApi

@@ -1,0 +1,88 @@
+"""Writes claims that two people judged for MiRAGE as label files for `fathoms agree`.
+
+    python benchmarks/judges/labels.py MIRAGE_DIR --to FOLDER [--each 8] [--seed 0]
+    fathoms agree FOLDER/people-1.jsonl --judge JUDGE.yaml [--against OTHER.yaml]
+
+Both files have the same claims, `people-1.jsonl` with the labels of the first person. Of each of 10 topics,
+`--each` claims of the three systems' answers, to be compared with the reference, and as many claims of the
+reference, to be compared with one of the answers, are drawn at random; the answer is drawn, too. It prints
+how far the two people agree.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+from pathlib import Path
+
+from fathoms.importers.imported import Imported
+from fathoms.importers.mirage import read_mirage
+from fathoms.judges.agreement import figures
+from fathoms.types import Judgement
+
+Row = dict[str, str]
+
+
+def main() -> None:
+    """Draw the claims and write both files."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("mirage", type=Path)
+    parser.add_argument("--to", type=Path, required=True)
+    parser.add_argument("--each", type=int, default=8)
+    parser.add_argument("--seed", type=int, default=0)
+    args = parser.parse_args()
+    runs = read_mirage(args.mirage)
+    people = [_labels([run for run in runs if run.name.endswith(f"annotator {one}")]) for one in (1, 2)]
+    shared = [one for one in people[0] if one in people[1]]
+    drawn = _drawn(shared, people[0], args.each, random.Random(args.seed))
+    args.to.mkdir(parents=True, exist_ok=True)
+    for number, labels in enumerate(people, 1):
+        path = args.to / f"people-{number}.jsonl"
+        path.write_text("".join(json.dumps(labels[one]) + "\n" for one in drawn))
+        print(path)
+    for name, chosen in (("all", shared), ("drawn", drawn)):
+        first, second = ([labels[one]["label"] == "supported" for one in chosen] for labels in people)
+        print(f"{name}: {len(chosen)} claims, supported {sum(first)} and {sum(second)};", end=" ")
+        print({key: value and round(value, 3) for key, value in figures(first, second, []).items()})
+
+
+def _labels(runs: list[Imported]) -> dict[Judgement, Row]:
+    """The labels of one person on all systems, with the topics as groups."""
+    found: dict[Judgement, Row] = {}
+    for run in runs:
+        topics: dict[str, str] = {}
+        for record in run.records:
+            texts = (record.question.reference, record.answer.text if record.answer else None)
+            topics |= {text: record.question.id for text in texts if text}
+        for asked, verdict in run.kept.verdicts.items() if run.kept else ():
+            known = {"claim": asked.claim, "premise": asked.premise, "context": asked.context}
+            found[asked] = {**known, "label": verdict.label, "group": topics[asked.premise]}
+    return found
+
+
+def _drawn(
+    shared: list[Judgement], rows: dict[Judgement, Row], each: int, rng: random.Random
+) -> list[Judgement]:
+    """Draw claims of each topic against the reference, and against one of the answers."""
+    by_premise: dict[str, list[Judgement]] = {}
+    for one in shared:
+        by_premise.setdefault(one.premise, []).append(one)
+    drawn: list[Judgement] = []
+    for topic in sorted({rows[one]["group"] for one in shared}):
+        own = [claims for claims in by_premise.values() if rows[claims[0]]["group"] == topic]
+        against_reference = [
+            claims for claims in own if claims[0].context
+        ]  # claims of answers have a sentence
+        against_answers = sorted(
+            (claims for claims in own if not claims[0].context), key=lambda claims: claims[0].premise
+        )
+        for claims in (*against_reference, rng.choice(against_answers)):
+            drawn += rng.sample(claims, each)
+    return drawn
+
+
+if __name__ == "__main__":
+    main()
