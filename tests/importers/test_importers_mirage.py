@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from statistics import fmean
 
@@ -11,7 +12,9 @@ import pytest
 
 from fathoms.errors import DataError, UsageError
 from fathoms.importers import read_mirage
+from fathoms.importers.mirage_release import find_release
 from fathoms.metrics.claims.gold_sources import Citing, gold_sources
+from fathoms.runs.people import GRADES_FILE, Grade, append_said
 from tests.support.project import Project
 
 
@@ -56,9 +59,30 @@ def test_figures_come_from_the_judgements_of_people_and_no_judge_is_asked(
         names = [f"mirage.info-{name}-released" for name in ("p-reference", "r", "f1-reference")]
         values = [run["metrics"][name]["overall"]["value"] for name in names]
         assert values == pytest.approx(by_hand(mirage, system, person)), (system, person)
+
+    grades = find_release(mirage).ratings(1)
+    assert grades is not None
+    for run in (first := project.runs()[::2]):
+        grade_as_the_release(run, grades)
+    ranking = project.json("agree", *(run.name for run in first))["quality"]["ranking"]
+    taus = [
+        ranking[f"mirage.info-{name}-released"]["tau"]["value"]
+        for name in ("f1-reference", "p-reference", "r")
+    ]
+    assert [round(100 * tau, 1) for tau in taus] == [49.0, 37.8, 40.8]  # Table 9, ICJ 1 against EQJ 1
+
     assert project.fathoms("score", "latest", "--metric", "mirage.info-p-reference").returncode == 0
     judging = json.loads((project.runs()[-1] / "summary.json").read_text())["judging"]
     assert (judging["asked"], judging["failed"]) == (0, 0)
+
+
+def grade_as_the_release(run: Path, grades: Mapping[str, Mapping[str, float]]) -> None:
+    """Store the grades that a person gave to a system as those of a review."""
+    manifest = json.loads((run / "manifest.json").read_text())
+    for topic, by_system in grades.items():
+        (grade,) = (grade for system, grade in by_system.items() if manifest["name"].startswith(system))
+        about = {"run": manifest["run"], "question": topic, "reviewer": "1", "seed": 0, "time": ""}
+        append_said(run / GRADES_FILE, Grade(grade=int(grade), **about))
 
 
 def test_claims_and_citations_are_those_of_the_release(mirage: Path) -> None:
