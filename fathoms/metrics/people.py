@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fathoms.metrics.columns import Codes, Column, Values
+    from fathoms.stats.rogan_gladen import Agreeing
 
 Pairs = list[tuple[bool, bool]]
 """For yes-or-no items: what people say, and what the judge says."""
@@ -172,8 +173,7 @@ class ByPeople:
         """Return Rogan-Gladen's correction of the rate of the unlabelled answers, or why there is none."""
         import numpy as np
 
-        from fathoms.stats.intervals import effective_count
-        from fathoms.stats.rogan_gladen import rogan_gladen
+        from fathoms.stats.rogan_gladen import corrected_share
 
         if np.isin(judge, (0, 1)).all() and np.isin(people, (0, 1)).all():
             items = "answers"
@@ -182,25 +182,22 @@ class ByPeople:
             items, pairs = "claims", [self._claims[int(number)] for number in numbers[labelled]]
         else:
             return {"why_not_corrected": "the metric is no rate of answers or claims"}
-        if labelled.all():
+        asked = np.array([int(number) in self._asked for number in numbers], dtype=bool)
+        if not (asked & ~labelled).any():
             return {"why_not_corrected": "people have labelled all answers"}
-        rate = float(judge[~labelled].mean())
-        sides = [_agreeing(pairs, said) for said in (True, False)]
-        effective = [effective_count(shares, sizes) if sizes.size else 0.0 for shares, sizes in sides]
-        rates = [float(shares @ sizes / sizes.sum()) if sizes.size else 0.0 for shares, sizes in sides]
-        found = rogan_gladen(
-            rate, effective_count(judge[~labelled]), rates[0], effective[0], rates[1], effective[1]
-        )
+        yes, no = _agreeing(pairs, True), _agreeing(pairs, False)
+        found = corrected_share(judge[asked & ~labelled], yes, no)
         if found is None:
             return {
                 "why_not_corrected": "the judge is no better than chance, or people gave only one of both"
                 " labels"
             }
-        counts = [int(sizes.sum()) for _, sizes in sides]
-        names = ("sensitivity", "specificity", "positives", "negatives")
-        return {
-            "corrected": found._asdict() | dict(zip(names, (*rates, *counts), strict=True)) | {"items": items}
-        }
+        # answers of which nothing is asked keep their values, in which the judge has no part
+        certain = float(judge[~asked].sum()) / judge.size
+        bounds = {name: certain + asked.mean() * end for name, end in found._asdict().items()}
+        rates = {"sensitivity": yes.rate, "specificity": no.rate}
+        counts = {"positives": int(yes.sizes.sum()), "negatives": int(no.sizes.sum())}
+        return {"corrected": bounds | rates | counts | {"items": items}}
 
 
 def _powered(
@@ -223,10 +220,12 @@ def _powered(
     return found | {name: low + (high - low) * found[name] for name in ("value", "low", "high")}
 
 
-def _agreeing(pairs: Sequence[Pairs], said: bool) -> tuple[Values, Values]:
-    """Return, for each answer with items of which people said yes or no, the share of these of which the
-    judge said the same, and their number."""
+def _agreeing(pairs: Sequence[Pairs], said: bool) -> Agreeing:
+    """Return of which of the items to which people say yes, or no, the judge says the same."""
     import numpy as np
 
+    from fathoms.stats.rogan_gladen import Agreeing
+
     own = [[judge == said for people, judge in items if people == said] for items in pairs]
-    return np.array([fmean(one) for one in own if one]), np.array([float(len(one)) for one in own if one])
+    sizes = np.array([float(len(one)) for one in own if one])
+    return Agreeing(np.array([fmean(one) for one in own if one]), sizes)

@@ -234,18 +234,18 @@ class _Stratum(NamedTuple):
     questions: float
 
     @classmethod
-    def of(cls, values: Array, sizes: Array) -> _Stratum:
+    def of(cls, values: Array, sizes: Array, pseudo: float = PSEUDO) -> _Stratum:
         """Estimate them from values in [0, 1] that count as much as their sizes.
 
-        The variance is that of a ratio (Woodruff 1971), with `PSEUDO` questions at 0 and as many at 1: few
+        The variance is that of a ratio (Woodruff 1971), with `pseudo` questions at 0 and as many at 1: few
         fractional scores that are nearly equal do not show how rare the others are.
         """
         n, size, square = values.size, sizes.mean(), (sizes**2).mean()
         total = float(sizes @ values) / size
-        smooth = (total + PSEUDO) / (n + 2 * PSEUDO)
+        smooth = (total + pseudo) / (n + 2 * pseudo)
         spread = float(sizes**2 @ (values - smooth) ** 2)
-        spread += PSEUDO * square * (smooth**2 + (1 - smooth) ** 2)
-        questions = smooth * (1 - smooth) * n * (n + 2 * PSEUDO) * size**2 / spread
+        spread += pseudo * square * (smooth**2 + (1 - smooth) ** 2)
+        questions = smooth * (1 - smooth) * n * (n + 2 * pseudo) * size**2 / spread
         return cls(total / n, (total + 0.5) / (n + 1), float(questions))
 
 
@@ -279,10 +279,11 @@ def _effective(mean: float, centres: Array, counts: Array, weights: Array, z: fl
     return truth * (1 - truth) / variance(rates)
 
 
-def effective_count(values: Array, sizes: Array | None = None) -> float:
+def effective_count(values: Array, sizes: Array | None = None, pseudo: float = PSEUDO) -> float:
     """Return the number of right-or-wrong items whose mean would vary as much as that of `values` in [0, 1],
-    which count as much as their `sizes` (by default alike); for zeros and ones of one size, their number."""
-    return _Stratum.of(values, np.ones(values.size) if sizes is None else sizes).questions
+    which count as much as their `sizes` (by default alike); for zeros and ones of one size, their number.
+    `pseudo` values at 0 and as many at 1 smooth the variance."""
+    return _Stratum.of(values, np.ones(values.size) if sizes is None else sizes, pseudo).questions
 
 
 def log_t_interval(

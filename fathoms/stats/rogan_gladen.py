@@ -5,7 +5,14 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from fathoms.stats.intervals import CONFIDENCE, normal_quantile
+import numpy as np
+from numpy.typing import NDArray
+
+from fathoms.stats.intervals import CONFIDENCE, effective_count, normal_quantile
+
+Array = NDArray[np.float64]
+PSEUDO = 0.5
+"""How many pseudo-answers at 0 and at 1 smooth the variance of shares; Lang & Reiczigel add more items."""
 
 
 class Corrected(NamedTuple):
@@ -14,6 +21,37 @@ class Corrected(NamedTuple):
     value: float
     low: float
     high: float
+
+
+class Agreeing(NamedTuple):
+    """Labelled items to which people say the same, yes or no, by answer: the `shares` of them of which the
+    judge says the same, and how many there are (`sizes`)."""
+
+    shares: Array
+    sizes: Array
+
+    @property
+    def rate(self) -> float:
+        """The share of all items of which the judge says the same; 0 without items."""
+        return float(self.shares @ self.sizes / self.sizes.sum()) if self.sizes.size else 0.0
+
+    @property
+    def effective(self) -> float:
+        """The effective number of items, because those of one answer are alike."""
+        return effective_count(self.shares, self.sizes, PSEUDO) if self.sizes.size else 0.0
+
+
+def corrected_share(rates: Array, yes: Agreeing, no: Agreeing) -> Corrected | None:
+    """Return the mean that people would give answers, each with the share of its items to which the judge
+    says yes (`rates`), if the judge errs as among the labelled items; `None` as for `rogan_gladen`."""
+    return rogan_gladen(
+        float(rates.mean()),
+        effective_count(rates, pseudo=PSEUDO),
+        yes.rate,
+        yes.effective,
+        no.rate,
+        no.effective,
+    )
 
 
 def rogan_gladen(
