@@ -75,22 +75,29 @@ def estimate(packed: PackedQuestion) -> Estimates:
 
 
 def judging(
-    model: ChatModel, answers: Estimate, questions: int, *, by_claim: int, whole: int, splits: bool
+    model: ChatModel,
+    answers: Estimate,
+    questions: int,
+    *,
+    by_claim: int,
+    whole: int,
+    splits: bool,
+    together: int = 1,
 ) -> Estimate:
     """Estimate how a language model judges the answers to some questions.
 
-    `by_claim` metrics need one call for each claim of an answer, with a prompt as long as that of the answer,
-    and `whole` metrics one call for each answer. With `splits`, one more call splits each answer into claims.
+    `by_claim` metrics need one call for each claim of an answer, or for `together` claims, with a prompt as
+    long as that of the answer, and `whole` metrics one call for each answer. With `splits`, one more call
+    splits each answer into claims.
     """
     divided = questions if splits else 0
-    verdicts = (CLAIMS * by_claim + whole) * questions
-    prompts = (REPLY + INSTRUCTIONS) * (
-        divided + whole * questions
-    ) + CLAIMS * by_claim * answers.prompt_tokens
-    replies = REPLY * divided + LABEL * verdicts
-    most = None if model.max_tokens is None else model.max_tokens * (divided + verdicts)
+    calls = math.ceil(CLAIMS / together) * by_claim
+    requests = divided + (calls + whole) * questions
+    prompts = (REPLY + INSTRUCTIONS) * (divided + whole * questions) + calls * answers.prompt_tokens
+    replies = REPLY * divided + LABEL * (CLAIMS * by_claim + whole) * questions
+    most = None if model.max_tokens is None else model.max_tokens * requests
     return Estimate(
-        requests=divided + verdicts,
+        requests=requests,
         prompt_tokens=prompts,
         reply_tokens=replies,
         most_reply_tokens=most,

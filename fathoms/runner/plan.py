@@ -132,6 +132,7 @@ def _judging(experiment: Experiment, answers: Estimates, questions: int) -> Esti
         by_claim=by_claim,
         whole=len(judged) - by_claim + (experiment.scoring.abstention.kind == "judge"),
         splits=splits,
+        together=1 if experiment.judge is None else experiment.judge.together,
     )
     return {"judge": found}
 

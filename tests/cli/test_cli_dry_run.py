@@ -144,6 +144,9 @@ def test_judging_is_estimated_from_the_answers(project: Project) -> None:
     assert "  judge: 24 requests, about 2,305 tokens (1,865 of prompts, 440 of replies)" in done.stdout
     # 1,865 * 1,000 + 440 * 5,000 = 4,065,000 millionths
     assert "cost about $4.07" in done.stdout
+    several = ("--set", judge, "--set", "judge.claims_a_call=5", "--set", "judge.model.max_tokens=50")
+    done = project.fathoms("run", "tiny.yaml", "--dry-run", *several, "--set", metrics)
+    assert "  judge: 8 requests" in done.stdout  # the claims of an answer take one call
     sentences = "metrics=[faithfulness, correctness-judged]"
     options = ("--set", judge, "--set", "judge.claims=sentences", "--set", sentences)
     done = project.fathoms("run", "tiny.yaml", "--dry-run", *options)
