@@ -12,8 +12,7 @@ Strata = list[Stratum]
 
 
 def test_a_prediction_powered_mean_worked_by_hand() -> None:
-    """cov = 1/8 and var = 8/33 over all twelve, so lambda = (1/8) / (3/2 * 8/33) = 11/32; ppi-python 0.2.3
-    returns the same 0.6640625."""
+    """cov = 1/8 and var = 8/33 over all twelve, so lambda = (1/8) / (3/2 * 8/33) = 11/32."""
     people, judge = np.array([1.0, 1, 1, 0]), np.array([1.0, 1, 0, 0])
     others = np.array([1.0, 1, 0, 0, 0, 0, 0, 0])
     found = prediction_powered_mean([Stratum(people, judge, others)], [1])
