@@ -31,6 +31,12 @@ ELSEWHERE = {
     "fathoms reproduce mirage/table-9 --results mirage/": "test_reproducing_mirage.py",
     "fathoms review demo docling --sample 3 --seed 1": "test_cli_review.py, in a pseudo-terminal",
     "fathoms review demo docling --sample 3 --seed 1 --reviewer ben": "test_cli_review.py",
+    "fathoms review small large --quality --sample 20": "test_cli_review_modes.py, with every key",
+    "fathoms review small --errors --sample 20": "test_cli_review_modes.py",
+    "fathoms review small --claims --metric faithfulness --sample 50": "test_cli_review_modes.py",
+    "fathoms agree small large": "test_cli_review_modes.py, with grades of two people",
+    "fathoms questions nuggets questions.json with-nuggets.json --from banks.jsonl": "test_cli_questions.py",
+    "fathoms questions nuggets questions.json with-nuggets.json --judge judge.yaml": "test_cli_questions.py",
     "fathoms questions check mine.csv pdfs": "test_cli_questions.py; it ends with 1",
     "fathoms run --resume night --max-cost 5 --log-file logs/night.jsonl --junit logs/night.xml": (
         "test_cli_nights.py"
