@@ -91,7 +91,7 @@ def _named_questions(manifest: Manifest, source: NamedSource, base: Path) -> Pat
     if source.questions:
         return _at(source.questions, base)
     path = manifest.folder / manifest.questions.file
-    if not path.is_file() or leads_out(path, manifest.folder):
+    if not path.is_file() or leads_out(path, manifest.folder.resolve()):
         raise DataError(f"the data set '{manifest.name}' is not on this machine: {_how_to_get(manifest)}")
     return path
 

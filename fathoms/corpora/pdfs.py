@@ -63,8 +63,9 @@ def only_inside(paths: Iterable[Path], folder: Path) -> tuple[list[Path], tuple[
     machine and send them to a model.
     """
     found, warnings = [], []
+    inside = folder.resolve()
     for path in paths:
-        if leads_out(path, folder):
+        if leads_out(path, inside):
             warnings.append(f"{path}: left out: it links to a file outside {folder}; move that file there")
         else:
             found.append(path)
@@ -72,9 +73,9 @@ def only_inside(paths: Iterable[Path], folder: Path) -> tuple[list[Path], tuple[
 
 
 def leads_out(path: Path, folder: Path) -> bool:
-    """Return whether a path, with symbolic links resolved, is outside of the folder."""
+    """Return whether a path, with symbolic links resolved, is outside of the folder, which is resolved."""
     try:
-        return not path.resolve().is_relative_to(folder.resolve())
+        return not path.resolve().is_relative_to(folder)
     except (OSError, RuntimeError):  # a link to itself is reported as a document that cannot be read
         return False
 

@@ -6,6 +6,7 @@ To add a metric, write a file with a subclass of `Metric` and add the class to `
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, Union
 
 from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
@@ -197,6 +198,7 @@ def _without_optional(metric: Metric) -> Metric:
     return metric.model_copy(update={"optional": False}) if hasattr(metric, "optional") else metric
 
 
+@cache
 def default_metrics() -> tuple[Metric, ...]:
     """Return the metrics that are computed for every run; those of retrieval only count where they apply."""
     return named(["fathoms", "retrieval"])
@@ -228,11 +230,16 @@ def search_metrics(own: Iterable[Metric]) -> tuple[Metric, ...]:
     return found or named(["retrieval"])
 
 
+@cache
+def _adapter() -> TypeAdapter[tuple[Metric, ...]]:
+    """What validates the names of metrics; making it takes longer than everything else that names need."""
+    return TypeAdapter(Metrics)
+
+
 def named(names: Sequence[str]) -> tuple[Metric, ...]:
     """Return the metrics with these names, of the sets with these names, or of Python functions; raises
     UsageError."""
-    adapter: TypeAdapter[tuple[Metric, ...]] = TypeAdapter(Metrics)
     try:
-        return distinct(adapter.validate_python(list(names)))
+        return distinct(_adapter().validate_python(list(names)))
     except ValidationError as error:
         raise UsageError(str(error.errors()[0]["msg"]).removeprefix("Value error, ")) from None

@@ -413,8 +413,8 @@ class Run:
         return self._blobs.put(text)
 
     def has_text(self, name: str) -> bool:
-        """Whether a text is stored in this run, or beside it."""
-        return name in self._blobs or name in self._shared
+        """Whether a text is stored beside this run, where documents usually are, or in it."""
+        return name in self._shared or name in self._blobs
 
     def text(self, name: str) -> str:
         """Read a text by its hash, from this run or else from beside it; raises StoreError."""
