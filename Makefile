@@ -4,8 +4,8 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip
 LOCK   := -c requirements.lock
-# Two workers more than there are cores: many tests wait for servers, limits and processes.
-TESTS   = -m pytest -n $$(( $$(getconf _NPROCESSORS_ONLN) + 2 )) --dist loadfile --no-loadscope-reorder
+# One worker more than there are cores: many tests wait for servers, limits and processes.
+TESTS   = -m pytest -n $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )) --dist loadfile --no-loadscope-reorder
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 # The tests start hundreds of processes. Without cached bytecode, each of them would take seconds longer to start.
