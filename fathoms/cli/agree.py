@@ -13,7 +13,7 @@ import typer
 from fathoms.cli import console, progress
 from fathoms.cli.agreeing import agree_about_runs
 from fathoms.cli.options import RUNS, Json, Out
-from fathoms.errors import UsageError
+from fathoms.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from fathoms.metrics.agreement import Labelled
@@ -86,9 +86,12 @@ def agree(
     claims, and metrics with people about the ranking of the runs. Nobody is asked anew.
     """
     labels = Path(what[0])
-    if len(what) > 1 or not (labels.is_file() or labels.suffix):
+    if len(what) > 1 or not (labels.is_file() or labels.suffix in (".jsonl", ".json")):
         if abstention or settings or probe or against or sample:
-            raise UsageError(f"{labels}: no such file of labels, and for runs only --judge and --json apply")
+            raise UsageError(
+                "--abstention, --set, --probe, --against and --sample are for a file of labels, and"
+                f" {labels} is no file"
+            )
         return agree_about_runs(what, out, judge, as_json)
     if judge is not None and abstention is None:
         return _measure(judge, labels, against or [], probe, (sample, seed), as_json)
@@ -153,7 +156,10 @@ def _measure(
     with progress.bars() as bars:
         found = agree(judge, rows, cache_dir() / "agree", partial(bars.stage, "judge"), others)
         turned = probed(judge, rows, cache_dir() / "agree") if probe else {}
-        chosen = threshold_of(judge, rows, cache_dir() / "agree")
+        try:
+            chosen, no_threshold = threshold_of(judge, rows, cache_dir() / "agree"), ""
+        except DataError as error:  # the other figures need no groups
+            chosen, no_threshold = None, str(error)
     if not is_sample:
         remember(found, labels)
     found["threshold"] = chosen and chosen.model_dump()
@@ -161,7 +167,8 @@ def _measure(
     if as_json:
         console.show_json(found)
         return 0
-    stages = ["cheap judge", "dear judge"] if chosen else []
+    is_cascade = len(found["others"]) > len(against)
+    stages = ["cheap judge", "dear judge"] if is_cascade else []
     titles = [
         found["judge"] if not (stages or against) else file.stem,
         *stages,
@@ -187,6 +194,8 @@ def _measure(
             f" {_cell(chosen.cheap)}, dear judge {_cell(chosen.dear)}), and {chosen.share_dear:.0%} of the"
             " claims go to the dear judge"
         )
+    elif no_threshold:
+        console.say(f"no threshold was chosen: {no_threshold}")
     for name, one in turned.items():
         if one is None or one.share is None:
             console.say(f"{name}: cannot be probed for this judge")

@@ -42,7 +42,7 @@ class _Nugget(BaseModel):
 class _Bank(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
-    query_id: str | None = None
+    query_id: str | int | None = None
     metadata: dict[str, Any] | None = None
     nugget_bank: dict[str, _Nugget] | list[_Nugget] | None = None
     claim_bank: dict[str, Any] | list[Any] | None = None
@@ -50,7 +50,7 @@ class _Bank(BaseModel):
     @property
     def topic(self) -> str | None:
         """The id of the topic."""
-        found = self.query_id or (self.metadata or {}).get("topic_id")
+        found = self.query_id if self.query_id not in (None, "") else (self.metadata or {}).get("topic_id")
         return None if found is None else str(found)
 
 

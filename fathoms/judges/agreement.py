@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import json
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -70,7 +70,8 @@ def agree(
     for one in others:
         asked[fingerprint(one.identity())] = ask(one, judgements, folder, on_done)
     if isinstance(judge, Cascade):
-        judged, spending = _decided(judge, *(asked[fingerprint(one.identity())][0] for one in others[:2]))
+        cheap, dear = (asked[fingerprint(one.identity())][0] for one in others[:2])
+        judged, spending = _decided(judge, judgements, cheap, dear), Spending()
     else:
         judged, spending = ask(judge, judgements, folder, on_done)
     found = _compared(judge, rows, judgements, judged, spending)
@@ -84,15 +85,18 @@ def agree(
     return found
 
 
-def _decided(cascade: Cascade, cheap: Judged, dear: Judged) -> tuple[Judged, Spending]:
-    """Return what a cascade decides on claims that both of its judges were asked for."""
+def _decided(cascade: Cascade, judgements: Iterable[Judgement], cheap: Judged, dear: Judged) -> Judged:
+    """Return what a cascade decides on claims that both of its judges were asked for. A claim that it would
+    leave to a judge who gave nothing has no verdict."""
     judged = Judged()
-    for judgement, verdict in cheap.verdicts.items():
-        other = dear.verdicts.get(judgement) or dear.unjudged.get(judgement)
-        decided = cascade.decided(verdict, other) if other is not None else verdict
+    for judgement in judgements:
+        first, second = (by.verdicts.get(judgement) or by.unjudged.get(judgement) for by in (cheap, dear))
+        if first is None or (second is None and not cascade.is_sure(first)):
+            continue
+        decided = first if second is None else cascade.decided(first, second)
         if isinstance(decided, Verdict):
             judged.verdicts[judgement] = decided
-    return judged, Spending()
+    return judged
 
 
 def _compared(

@@ -103,6 +103,8 @@ class Ahead(NamedTuple):
             calls += f" ({', '.join([*parts, f'{about}{self.verdicts} for verdicts'])})"
         if self.minutes is None:
             return f"{calls}; how long they take is not known yet"
+        if self.minutes <= 1:
+            return f"{calls}, less than a minute"
         return f"{calls}, about {math.ceil(self.minutes)} minutes"
 
 

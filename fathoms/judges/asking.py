@@ -14,7 +14,13 @@ from fathoms.config import fingerprint
 from fathoms.errors import UsageError
 from fathoms.judges.ahead import FEW, Ahead, Pace, minutes, sizes_of
 from fathoms.judges.base import NOT_KEPT, UNPARSED, Judge
-from fathoms.judges.claims import Decompose, claims_key, model_claims, sentence_claims
+from fathoms.judges.claims import (
+    Decompose,
+    claims_key,
+    kept_claims_key,
+    model_claims,
+    sentence_claims,
+)
 from fathoms.judges.journal import VerdictJournal, text_hash
 from fathoms.judges.rubrics import VERSION
 from fathoms.models.caller import Caller
@@ -140,9 +146,10 @@ class Bench:
             judged.claims |= {text: sentence_claims(text[0]) for text in dict.fromkeys(texts)}
             return
         identity = (model or self.judge).identity()
+        key_of = claims_key if model else kept_claims_key
         missing = []
         for text in dict.fromkeys(texts):
-            key = claims_key(identity, *text)
+            key = key_of(identity, *text)
             known = self.journal.claims(key)
             if known is None:
                 missing.append(text)

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from fathoms.errors import ConfigError
 from fathoms.judges.base import Judge
 from fathoms.judges.llm import LLMJudge
 from fathoms.judges.nli import NLIJudge
@@ -78,7 +79,13 @@ class Cascade(Judge):
         }
 
     def check(self) -> None:
-        """Check both judges."""
+        """Check both judges; raises their errors, and ConfigError for a cheap judge that is asked for several
+        claims in a call, because it then gives no probability to decide by."""
+        if getattr(self.cheap, "claims_a_call", 1) > 1:
+            raise ConfigError(
+                "judge.cheap: with claims_a_call it gives no probabilities, so the dear judge would decide"
+                " everything: leave claims_a_call out there"
+            )
         self.cheap.check()
         self.dear.check()
 
@@ -87,25 +94,28 @@ class Cascade(Judge):
     ) -> list[Verdict | Failure]:
         """Ask the cheap judge, and the dear one where the cheap one is not sure or failed."""
         found = await self.cheap.judge(asked, caller, repeat)
-        open_ones = [number for number, verdict in enumerate(found) if not self._is_sure(verdict)]
+        unsure = [number for number, verdict in enumerate(found) if not self.is_sure(verdict)]
+        size = self.dear.together
+        parts = [unsure[start : start + size] for start in range(0, len(unsure), size)]
         answers = await asyncio.gather(
-            *(self.dear.judge(asked[number : number + 1], caller, repeat) for number in open_ones)
+            *(self.dear.judge([asked[number] for number in part], caller, repeat) for part in parts)
         )
-        for number, (verdict,) in zip(open_ones, answers, strict=True):
-            found[number] = self.decided(found[number], verdict)
+        for part, verdicts in zip(parts, answers, strict=True):
+            for number, verdict in zip(part, verdicts, strict=True):
+                found[number] = self.decided(found[number], verdict)
         return found
 
     def decided(self, cheap: Verdict | Failure, dear: Verdict | Failure) -> Verdict | Failure:
         """Return the verdict of the cheap judge where it is sure, else that of the dear one with the cost and
         the seconds of both."""
-        if self._is_sure(cheap):
+        if self.is_sure(cheap):
             return cheap
         if isinstance(dear, Verdict) and isinstance(cheap, Verdict):
             both = {name: total([getattr(cheap, name), getattr(dear, name)]) for name in ("cost", "seconds")}
             return dear.model_copy(update=both)
         return dear
 
-    def _is_sure(self, verdict: Verdict | Failure) -> bool:
+    def is_sure(self, verdict: Verdict | Failure) -> bool:
         """Whether the verdict of the cheap judge counts."""
         if isinstance(verdict, Failure) or verdict.p is None:
             return False

@@ -29,10 +29,16 @@ def sentence_claims(text: str) -> tuple[Claim, ...]:
     )
 
 
+def kept_claims_key(identity: Any, text: str, question: str) -> str:
+    """Return the key under which claims of a text are stored that came with an imported run. No prompt of
+    ours made them, so none is part of the key."""
+    return fingerprint("kept claims", identity, text, question)
+
+
 def claims_key(identity: Any, text: str, question: str) -> str:
-    """Return the key under which the claims of a text are stored."""
+    """Return the key under which the claims of a text are stored that a model was asked for."""
     prompt = shipped("claims")
-    return fingerprint("claims", prompt.version, identity, fingerprint(prompt.text), text, question)
+    return fingerprint("claims", prompt.version, identity, fingerprint(prompt.whole), text, question)
 
 
 async def model_claims(
@@ -81,14 +87,16 @@ def _schema(count: int) -> dict[str, Any]:
 
 
 def _read(reply: str, split: list[str]) -> tuple[Claim, ...] | None:
-    """Read the claims of a reply; `None` if it holds none by the numbers of sentences."""
+    """Read the claims of a reply; `None` unless it has a list of texts for every sentence, because a sentence
+    that is passed over would look like one without a claim."""
     data = read_json(reply)
-    if not isinstance(data, dict) or not all(isinstance(claims, list) for claims in data.values()):
+    if not isinstance(data, dict):
         return None
     found = []
-    for number, claims in data.items():
-        sentence = int(number) - 1 if number.isdecimal() and 1 <= int(number) <= len(split) else None
-        context = split[sentence] if sentence is not None else ""
-        texts = (claim.strip() for claim in claims if isinstance(claim, str))
-        found += [Claim(text=text, context=context, sentence=sentence) for text in texts if text]
+    for number, sentence in enumerate(split):
+        claims = data.get(str(number + 1))
+        if not isinstance(claims, list) or not all(isinstance(claim, str) for claim in claims):
+            return None
+        texts = filter(None, map(str.strip, claims))
+        found += [Claim(text=text, context=sentence, sentence=number) for text in texts]
     return tuple(found)

@@ -11,7 +11,7 @@ from typing import Literal
 from fathoms.config import fingerprint
 from fathoms.judges.asking import Text, verdict_key
 from fathoms.judges.base import NOT_KEPT, Judge
-from fathoms.judges.claims import claims_key
+from fathoms.judges.claims import kept_claims_key
 from fathoms.judges.journal import open_journal
 from fathoms.models.caller import Caller
 from fathoms.types import Claim, Failure, Judgement, Verdict
@@ -62,7 +62,7 @@ class KeptVerdicts:
 
         async def write() -> None:
             storing = [
-                journal.put(claims_key(identity, *text), claims) for text, claims in self.claims.items()
+                journal.put(kept_claims_key(identity, *text), claims) for text, claims in self.claims.items()
             ]
             for asked, verdict in self.verdicts.items():
                 storing.append(journal.put(verdict_key(of_judge, asked, 0), verdict))

@@ -58,9 +58,9 @@ class LLMJudge(Judge):
     """`binary` asks for yes or no, `three-way` for entailment, neutral or contradiction."""
     prompt: str | None = None
     """Prompt template instead of that of fathoms; `{premise}` and `{claim}` are required, `{context}` is the
-    sentence of the claim. With `claims_a_call`, `{claims}` is required instead, a numbered list of claims. It
-    must ask for `yes` or `no`, or for the three labels. Put the premise before the claim: providers reuse the
-    beginning that a prompt shares with an earlier one."""
+    sentence of the claim. With `claims_a_call`, `{claims}` stands in the place of both, a numbered list of
+    claims. It must ask for `yes` or `no`, or for the three labels. Put the premise before the claim, because
+    providers reuse the beginning that a prompt shares with an earlier one."""
     claims_a_call: int = Field(default=1, ge=1, le=50)
     """The most claims on one premise that are judged in one call. With more than 1, verdicts have no
     probability, and `max_tokens` must be at least 8 for each."""
@@ -158,12 +158,22 @@ class LLMJudge(Judge):
                 f"the judge's model: max_tokens is {self.model.max_tokens}, and the labels of"
                 f" {self.claims_a_call} claims take up to {needed}: raise it, or lower claims_a_call"
             )
-        place = "claims" if self.claims_a_call > 1 else "claim"
-        if self.prompt and place not in places(self.prompt):
-            raise ConfigError(
-                f"judge.prompt must contain {{{place}}} with claims_a_call: {self.claims_a_call}"
-            )
+        if self.threshold is not None and (self.labels != "binary" or self.claims_a_call > 1):
+            other = "claims_a_call" if self.claims_a_call > 1 else "labels: three-way"
+            raise ConfigError(f"judge.threshold has no effect with {other}: leave one of them out")
+        if self.prompt:
+            self._check_places(places(self.prompt))
         self.model.check()
+
+    def _check_places(self, found: frozenset[str]) -> None:
+        """Raise ConfigError if the prompt lacks a place, or has one that is not filled."""
+        several = self.claims_a_call > 1
+        needed, strange = ("claims", {"claim", "context"}) if several else ("claim", {"claims"})
+        how = f"with claims_a_call: {self.claims_a_call}"
+        if needed not in found:
+            raise ConfigError(f"judge.prompt must contain {{{needed}}} {how}")
+        if left := strange & found:
+            raise ConfigError(f"judge.prompt: nothing is filled in for {{{min(left)}}} {how}: take it out")
 
     @property
     def sees_images(self) -> bool:

@@ -105,7 +105,7 @@ Does the text say that the question cannot be answered? Answer with one word: ye
     "citing": """\
 A report has to cite a source for what it says. You look at one of its sentences, which cites nothing.
 - repeated: everything that it says was said in an earlier sentence.
-- needed: it states something about the world that a reader may want to check.
+- cite: it states something about the world that a reader may want to check.
 - none: it needs no source, because it states nothing of that kind: it introduces, links or sums up, gives an
   opinion of the writer, or says that something is not known.
 
@@ -114,7 +114,7 @@ Earlier sentences of the report:
 
 Sentence: {claim}
 
-Answer with one word: repeated, needed or none.""",
+Answer with one word: repeated, cite or none.""",
 }
 """Prompt templates by rubric, for language models."""
 GRADES = tuple(map(str, range(11)))
@@ -126,7 +126,7 @@ WORDS: dict[Rubric, dict[str, str]] = {
     "abstention": {label: label for label in KINDS},
     "nugget": {"yes": "supported", "no": "unsupported"},
     "unanswerable": {"yes": "supported", "no": "unsupported"},
-    "citing": {label: label for label in CITING},
+    "citing": {"repeated": "repeated", "cite": "needed", "none": "none"},
 }
 """What a language model may reply, and the label of the verdict for it."""
 ABSTENTION_FORM = Form(

@@ -47,17 +47,24 @@ class Labels:
         reviewers = self._by_question.get(record.question.id)
         if not reviewers:
             return []
-        asked = metric.judgements(record, facts.claims)
-        found = [_verdicts(asked, labels) for labels in reviewers.values()]
-        further = getattr(metric, "further", None)
-        complete = []
-        for labels, verdicts in zip(reviewers.values(), found, strict=True):
-            if verdicts is not None and further is not None:
-                more = _verdicts(further(record, facts.claims, verdicts), labels)
-                verdicts = None if more is None else verdicts | more
-            if verdicts:
-                complete.append(verdicts)
-        return complete
+        found = (_complete(metric, facts, labels) for labels in reviewers.values())
+        return [verdicts for verdicts in found if verdicts]
+
+
+def _complete(
+    metric: JudgedMetric, facts: Facts, labels: Mapping[Judged, str]
+) -> dict[Judgement, Verdict] | None:
+    """Return the labels as verdicts on all that a metric asks of a record, also on what it only asks because
+    of other verdicts, round after round; `None` if any is missing."""
+    verdicts = _verdicts(metric.judgements(facts.record, facts.claims), labels)
+    further = getattr(metric, "further", None)
+    while verdicts is not None and further is not None:
+        new = [one for one in further(facts.record, facts.claims, verdicts) if one not in verdicts]
+        if not new:
+            break
+        more = _verdicts(new, labels)
+        verdicts = None if more is None else verdicts | more
+    return verdicts
 
 
 def _verdicts(asked: Iterable[Judgement], labels: Mapping[Judged, str]) -> dict[Judgement, Verdict] | None:
@@ -94,7 +101,7 @@ class ByPeople:
         if asked:
             self._asked.add(number)
         for verdicts in self._labels.verdicts(self._metric, facts):
-            value = self._metric.of(replace(facts, verdicts=verdicts, failures={})).value
+            value = self._metric.of(replace(facts, verdicts=verdicts, failures={}, compared=[])).value
             if value is None:
                 continue
             self._values.setdefault(number, []).append(value)

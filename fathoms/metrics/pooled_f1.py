@@ -15,15 +15,19 @@ if TYPE_CHECKING:
 
 
 class F1Counts(NamedTuple):
-    """What one answer adds to a pooled precision (hits, judged items, unjudged items) and to a pooled recall
-    (those found, judged as wanted, unjudged)."""
+    """What one answer adds to a pooled precision (hits, judged items, unjudged items, and those of the last
+    that may be hits) and to a pooled recall (those found, judged as wanted, unjudged)."""
 
     hits: float
     items: float
     open_items: float
+    open_hits: float
     found: float
     wanted: float
     open_wanted: float
+
+
+_JUDGED = [F1Counts._fields.index(name) for name in ("hits", "items", "found", "wanted")]
 
 
 class F1Pool:
@@ -65,7 +69,7 @@ def f1_figure(counts: NDArray[Any]) -> dict[str, Any]:
     questions with any judged item."""
     from fathoms.stats.f1_interval import f1_interval, f1_of_counts
 
-    judged = counts[:, [0, 1, 3, 4]]
+    judged = counts[:, _JUDGED]
     judged = judged[judged[:, [1, 3]].any(axis=1)]
     value = f1_of_counts(judged)
     if value is None:
@@ -74,12 +78,13 @@ def f1_figure(counts: NDArray[Any]) -> dict[str, Any]:
 
 
 def f1_bounds(counts: NDArray[Any]) -> tuple[float | None, float | None]:
-    """Return the F1 if all unjudged items were wrong, and if all were right."""
+    """Return the F1 if all unjudged items were wrong, and if all were right. One that cannot be a hit is left
+    out of the second, because it then need not count."""
     from fathoms.stats.f1_interval import f1_of_counts
 
-    hits, items, open_items, found, wanted, open_wanted = counts.T
-    low = counts[:, [0, 1, 3, 4]].copy()
+    hits, items, open_items, open_hits, found, wanted, open_wanted = counts.T
+    low = counts[:, _JUDGED].copy()
     low[:, 1], low[:, 3] = items + open_items, wanted + open_wanted
     high = low.copy()
-    high[:, 0], high[:, 2] = hits + open_items, found + open_wanted
+    high[:, 0], high[:, 1], high[:, 2] = hits + open_hits, items + open_hits, found + open_wanted
     return f1_of_counts(low), f1_of_counts(high)

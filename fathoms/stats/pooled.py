@@ -36,19 +36,26 @@ Outcomes = tuple[Array, Array]
 
 
 def pooled_p(
-    baseline: Sequence[Sequence[float]], candidate: Sequence[Sequence[float]], weights: Sequence[float]
+    baseline: Sequence[Sequence[float]],
+    candidate: Sequence[Sequence[float]],
+    weights: Sequence[float],
+    most: int = EXACT,
 ) -> float:
     """Return the one-sided p value of the hypothesis "not worse" (higher scores are better).
 
     `baseline` and `candidate` hold the scores of each question in [0, 1], at least one each, and `weights`
     the weight of each question in the mean. The p value is exact as long as the sums that are possible can be
-    enumerated; otherwise they are rounded to a grid of 1/2700 of their standard deviation.
+    enumerated, which is done for `most` of them; otherwise they are rounded to a grid of 1/2700 of their
+    standard deviation.
     """
-    return pooled_tail(baseline, candidate, weights)[1]
+    return pooled_tail(baseline, candidate, weights, most)[1]
 
 
 def pooled_tail(
-    baseline: Sequence[Sequence[float]], candidate: Sequence[Sequence[float]], weights: Sequence[float]
+    baseline: Sequence[Sequence[float]],
+    candidate: Sequence[Sequence[float]],
+    weights: Sequence[float],
+    most: int = EXACT,
 ) -> tuple[float, float]:
     """Return the probabilities of a difference below the observed one, and of one at most as large.
 
@@ -63,7 +70,7 @@ def pooled_tail(
         alike.setdefault((weight, len(theirs), len(ours)), []).append(scores)
     slack = 10.0**-_DIGITS * len(weights)
     groups = [group for (weight, k, r), each in alike.items() for group in _groups(each, weight, k, r)]
-    exact = _enumerated(groups)
+    exact = _enumerated(groups, most)
     if exact is None:
         p = min(1.0, _on_grid(groups, observed + slack))
         return p, p
@@ -121,13 +128,14 @@ def _draws(scores: Scores, k: int) -> Outcomes:
     return sums, chances
 
 
-def _enumerated(groups: Sequence[Outcomes]) -> tuple[Outcomes, Outcomes] | None:
-    """Combine groups until two are left, whose sums need not be enumerated; `None` if they are too many."""
+def _enumerated(groups: Sequence[Outcomes], most: int) -> tuple[Outcomes, Outcomes] | None:
+    """Combine groups until two are left, whose sums need not be enumerated; `None` if two groups have more
+    than `most` sums."""
     left = list(groups)
     while len(left) > 2:
         left.sort(key=lambda group: -group[0].size)
         first, second = left.pop(), left.pop()
-        if first[0].size * second[0].size > EXACT:
+        if first[0].size * second[0].size > most:
             return None
         left.append(_added(first, second))
     return left[0], left[1] if len(left) > 1 else (np.zeros(1), np.ones(1))

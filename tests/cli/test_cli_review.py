@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import select
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from tests.support.project import QUESTIONS, Project
+from tests.support.terminal import read_until
 
 pytestmark = pytest.mark.slow  # processes of their own
 
@@ -158,16 +157,6 @@ def test_on_a_terminal(reviewed: Project, typed: tuple[bytes, ...], rated: int) 
         done.wait()
         os.close(ours)
     assert len(list(reviewed.path.rglob("reviews.jsonl"))) == rated
-
-
-def read_until(terminal: int, wanted: bytes) -> bytes:
-    """What the terminal shows up to some words."""
-    seen, deadline = b"", time.monotonic() + 120
-    while wanted not in seen:
-        assert time.monotonic() < deadline, seen
-        if select.select([terminal], [], [], 1)[0]:
-            seen += os.read(terminal, 4096)
-    return seen
 
 
 def test_a_folder_that_cannot_be_written_is_said(reviewed: Project) -> None:

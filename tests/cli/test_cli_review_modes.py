@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import select
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.support.project import Project
+from tests.support.terminal import read_until
 
 pytestmark = pytest.mark.slow  # processes of their own
 
@@ -193,13 +192,3 @@ def test_what_cannot_be_reviewed_is_said(project: Project) -> None:
         assert why in refused.stderr
     nobody = project.fathoms("agree", "poor~1")
     assert nobody.returncode == 2
-
-
-def read_until(terminal: int, wanted: bytes) -> bytes:
-    """What the terminal shows up to some words."""
-    seen, deadline = b"", time.monotonic() + 120
-    while wanted not in seen:
-        assert time.monotonic() < deadline, seen
-        if select.select([terminal], [], [], 1)[0]:
-            seen += os.read(terminal, 4096)
-    return seen

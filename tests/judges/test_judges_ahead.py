@@ -42,7 +42,7 @@ def test_calls_are_announced_before_they_are_made_and_minutes_after_the_first(
         for number in range(1, 9)
     ]
     questions = tuple(record.question for record in records)
-    model = ScriptedModel(replies={"Sentences:": '{"1": ["one claim", "another"]}'}, default="yes")
+    model = ScriptedModel(replies={"Sentences:": '{"1": ["one claim"], "2": ["another"]}'}, default="yes")
     judge, metrics = LLMJudge(model=model), named(["ragchecker.precision"])
 
     def announced(name: str) -> tuple[list[Ahead], int]:

@@ -103,10 +103,14 @@ class _Supports(CitesPostHoc, Argue):
                 found.append(_needs(split, at))
         return found
 
+    def sentences_of(self, facts: Facts) -> list[Judged]:
+        """Return the sentences of the answer with their labels; an abstention has none."""
+        split = () if facts.scores.abstained else _sentences(facts.record, facts.claims, self.adds_by)
+        return [_sentence(split, at, facts.verdicts, self.over) for at in range(len(split))]
+
     def support(self, facts: Facts) -> Score:
         """Return the share of supported sentences; `None` for an abstention and an answer without any."""
-        split = () if facts.scores.abstained else _sentences(facts.record, facts.claims, self.adds_by)
-        judged = [_sentence(split, at, facts.verdicts, self.over) for at in range(len(split))]
+        judged = self.sentences_of(facts)
         pairs = [_holds(one, self.over) for one in judged]
         why = {"sentences": [one.shown() for one in judged]} if judged else {"claims": "none"}
         return _counting(ratio_of(self.name, pairs, dict(why), items="items"), judged, _LABELS)
@@ -248,8 +252,14 @@ class F1Micro(_F1):
         """Return the counts."""
         support, coverage = self.support(facts), self.coverage(facts)
         open_items, open_wanted = (float(one.parts["unjudged"] or 0) for one in (support, coverage))
+        truths = [_holds(one, self.over)[0] for one in self.sentences_of(facts)]
         counts = F1Counts(
-            *(float(support.parts["supported"] or 0), float(support.n), open_items),
+            *(
+                float(support.parts["supported"] or 0),
+                float(support.n),
+                open_items,
+                float(truths.count(None)),
+            ),
             *(float(coverage.parts["supported"] or 0), float(coverage.n), open_wanted),
         )
         n = support.n + coverage.n

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -151,8 +152,7 @@ def claim_items(
     found: list[tuple[str, list[ClaimItem]]] = []
     for record in records():
         if (key := (record.question.id, record.repeat)) in drawn:
-            verdicts = _verdicts(metric.judgements(record, kept.claims), answers, run, record)
-            asked = dict.fromkeys(needed([metric], record, Judged(kept.claims, verdicts)))
+            asked = _asked(metric, record, kept, partial(_verdicts, answers=answers, run=run, record=record))
             if strange := {one.rubric for one in asked} - set(_QUESTIONS):
                 raise UsageError(
                     f"people cannot label what this metric asks for: {', '.join(sorted(strange))}"
@@ -160,6 +160,22 @@ def claim_items(
             items = [ClaimItem(run, record.question, record.repeat, one, labels) for one in asked]
             found.append((drawn[key], items))
     return [item for _, items in sorted(found, key=lambda pair: pair[0]) for item in items]
+
+
+def _asked(
+    metric: NeedsVerdicts,
+    record: Record,
+    kept: Judged,
+    said: Callable[[Iterable[Judgement]], dict[Judgement, Verdict]],
+) -> list[Judgement]:
+    """Return what a metric asks of a record, given what the reviewer has said: each round of judgements may
+    depend on the verdicts of the one before."""
+    verdicts: dict[Judgement, Verdict] = {}
+    while True:
+        asked = list(dict.fromkeys(needed([metric], record, Judged(kept.claims, verdicts))))
+        if len(known := said(asked)) == len(verdicts):
+            return asked
+        verdicts = known
 
 
 def _by_key(said: Iterable[ClaimLabel]) -> dict[tuple[Any, ...], str]:
