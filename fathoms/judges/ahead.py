@@ -1,7 +1,7 @@
 """How many calls judging will make, and how long they are likely to take.
 
-The seconds of earlier calls of the same judge on this machine, for each character that it had to read, are
-stored; where there are none, the calls for the first record are measured.
+The seconds of earlier calls of the same judge on this machine that succeeded, for each character that it had
+to read, are stored; where there are none, the calls for the first record are measured.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Pace:
 
 
 def pace_of(key: str) -> Pace:
-    """Return the pace of a judge at its last scoring on this machine, empty if there was none."""
+    """Return the pace of a judge over its calls on this machine, empty if there were none."""
     try:
         stored = _Rates.model_validate(json.loads(_place(key).read_text()))
     except (OSError, ValueError):

@@ -169,11 +169,11 @@ class Bench:
             try:
                 claims, spent = await model_claims(model, *text, self.caller)
                 cost = spent["cost"]
-                self.pace.split = self.pace.split.with_call(time.perf_counter() - started, len(text[0]))
                 if isinstance(claims, Failure):
                     judged.unjudged[text] = claims
                     self.spending.failed += 1
                     return []
+                self.pace.split = self.pace.split.with_call(time.perf_counter() - started, len(text[0]))
                 judged.claims[text] = claims
                 judged.lists[text] = Spent.model_validate(spent)
                 return [self.journal.put(claims_key(identity, *text), claims, **spent)]
@@ -228,7 +228,8 @@ class Bench:
                 repeat = batch[0][1]
                 found = await judge.judge([judgement for judgement, _, _ in batch], self.caller, repeat)
                 seconds = time.perf_counter() - started
-                self.pace.verdicts = self.pace.verdicts.with_call(seconds, taken[id(batch)])
+                if not any(isinstance(verdict, Failure) for verdict in found):
+                    self.pace.verdicts = self.pace.verdicts.with_call(seconds, taken[id(batch)])
                 cost = total([verdict.cost for verdict in found if isinstance(verdict, Verdict)])
             finally:
                 self.spending.end(cost)

@@ -57,6 +57,11 @@ class Cascade(Judge):
         return max(self.cheap.repeats, self.dear.repeats)
 
     @property
+    def rubric(self) -> str | None:
+        """The prompts of both judges, as far as they have one; `None` if neither does."""
+        return " and ".join(filter(None, [self.cheap.rubric, self.dear.rubric])) or None
+
+    @property
     def rubrics(self) -> frozenset[Rubric]:
         """What both judges can be asked for."""
         return self.cheap.rubrics & self.dear.rubrics

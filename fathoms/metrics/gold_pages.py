@@ -14,6 +14,7 @@ also applies to pages that the model sees as pictures or attached files.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable
 from typing import ClassVar, Literal
 
@@ -140,9 +141,9 @@ class GoldPageStage(Metric):
     unknown: ClassVar[str]
     """What a run must have for this stage to be known."""
 
+    @abstractmethod
     def reached(self, facts: Facts) -> Reached:
         """Return the gold pages that have reached the stage, `None` if that is not known."""
-        raise NotImplementedError
 
     def score(self, facts: Facts) -> Score:
         """Return the share of gold pages, with the pages that did not reach the stage as the reason."""

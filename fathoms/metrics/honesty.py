@@ -20,6 +20,7 @@ calls are in none of them, and the table counts them.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from functools import lru_cache
 from typing import ClassVar, Literal, NamedTuple
 
@@ -115,9 +116,9 @@ class Honesty(Metric):
     source: ClassVar[str] = "Double-Bench, Shen et al. 2025"
     column: ClassVar[str] = "hit"
 
+    @abstractmethod
     def value(self, cell: Cell) -> float | None:
         """Return the value of an answer in the metric's column, `None` if it does not count."""
-        raise NotImplementedError
 
     def score(self, facts: Facts) -> Score:
         """Return the value of an answer, and its cell as the reason."""

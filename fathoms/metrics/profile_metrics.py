@@ -7,6 +7,7 @@ They depend on the scoring profile, so their figures are pooled with the profile
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import ClassVar, Literal
 
 from fathoms.metrics.metric import Direction, Facts, Metric, Need, Pooling
@@ -22,9 +23,9 @@ class ProfileMetric(Metric):
     in_profile: ClassVar[bool] = True
     needs: ClassVar[tuple[Need, ...]] = ()
 
+    @abstractmethod
     def value(self, facts: Facts) -> float | None:
         """Return the value for one record, `None` if the metric does not apply to it."""
-        raise NotImplementedError
 
     def score(self, facts: Facts) -> Score:
         """Return the value under the profile; failed calls are treated as the profile does."""

@@ -6,6 +6,7 @@ their sum.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import ClassVar, Literal
 
 from fathoms.metrics.metric import Direction, Facts, Metric, Need, Pooling, shared_score
@@ -19,9 +20,9 @@ class Spending(Metric):
     pooling: ClassVar[Pooling] = "questions"
     needs: ClassVar[tuple[Need, ...]] = ("answer",)
 
+    @abstractmethod
     def value(self, reply: Reply) -> float | None:
         """Return what one reply took, `None` if it is not known."""
-        raise NotImplementedError
 
     def score(self, facts: Facts) -> Score:
         """Return what the answer took; `None` for a cached answer, or if the server did not say."""

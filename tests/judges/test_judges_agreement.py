@@ -11,7 +11,7 @@ import pytest
 from fathoms.judges.agreement import agree, figures, intervals
 from fathoms.judges.cascade import Cascade
 from fathoms.judges.llm import LLMJudge
-from fathoms.judges.people import LabelledClaim
+from fathoms.judges.people import LabelledClaim, PeopleJudge
 from fathoms.judges.scripted import ScriptedJudge
 from fathoms.models import ScriptedModel
 from tests.support.project import Project, write_project
@@ -200,3 +200,11 @@ def test_a_cascade_is_compared_with_both_of_its_judges_which_are_asked_once(tmp_
     assert [one["asked"] for one in (found, *found["others"])] == [0, 3, 3]
     assert [one["recall"] for one in (found, *found["others"])] == [1 / 3, 0, 1 / 3]
     assert [one["with_judge"]["same"] for one in found["others"]] == [2 / 3, 1]
+
+
+def test_a_cascade_has_a_verdict_where_only_the_cheap_judge_failed(tmp_path: Path) -> None:
+    rows = [LabelledClaim(claim=claim, premise="p", label="supported", group=claim) for claim in "abc"]
+    (tmp_path / "labels.jsonl").write_text('{"claim": "a", "premise": "p", "label": "supported"}\n')
+    cascade = Cascade(cheap=PeopleJudge(labels=tmp_path / "labels.jsonl"), dear=ScriptedJudge())
+    found = agree(cascade, rows, tmp_path)
+    assert [(one["n"], one["unjudged"]) for one in (found, *found["others"])] == [(3, 0), (1, 2), (3, 0)]

@@ -187,6 +187,15 @@ def test_claims_keep_their_sentence() -> None:
     )
 
 
+@pytest.mark.parametrize("reply", ["{}", "Sorry {", '{"1": ["a"]}', '{"1": ["a"], "2": [3]}'])
+def test_a_reply_that_passes_over_a_sentence_is_no_list_of_claims(reply: str) -> None:
+    found, _ = asyncio.run(
+        model_claims(ScriptedModel(default=reply), "It is tall. It is red.", "?", Caller())
+    )
+    assert isinstance(found, Failure)
+    assert found.kind == "Unparsed"
+
+
 def test_a_cut_list_of_claims_is_a_failure() -> None:
     model = ScriptedModel(default='{"1": ["It is tall", "It is green"]}', max_tokens=4)
     found, spent = asyncio.run(model_claims(model, "It is tall.", "?", Caller()))

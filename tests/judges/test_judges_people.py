@@ -85,6 +85,8 @@ def test_labels_of_people_correct_the_mean_and_the_rate(lamps: tuple[Project, Pa
     why = "people have labelled 49 of 100 answers; 50 are needed"
     assert found == {"labels": 49, "answers": 100, "why": why}
     assert f"; {why}" in shown.partition("faithfulness: judged by scripted")[2]
+    view = json.loads((run / "questions" / f"q{DRAWN[0]}.json").read_text())
+    assert view["repeats"][0]["claims"]["judging"]["verdicts"] == 1  # that of the judge, not those of people
 
     for number in DRAWN[49:]:
         append_said(run / LABELS_FILE, label(number, "ann", PEOPLE[number]))

@@ -9,9 +9,11 @@ import pytest
 
 from fathoms.errors import ConfigError
 from fathoms.judges.asking import Bench, Judged, Spending
+from fathoms.judges.cascade import Cascade
 from fathoms.judges.excerpts import Excerpts
 from fathoms.judges.journal import VerdictJournal
 from fathoms.judges.llm import LLMJudge
+from fathoms.judges.scripted import ScriptedJudge
 from fathoms.models import ScriptedModel
 from fathoms.models.caller import Caller
 from fathoms.types import Judgement
@@ -78,11 +80,19 @@ def test_a_reply_without_labels_is_unparsed(tmp_path: Path, reply: str, calls: i
     assert second.usage.completion_tokens == 0
 
 
-def test_a_limit_that_cuts_the_labels_is_refused() -> None:
+def test_options_that_cannot_work_together_are_refused() -> None:
     with pytest.raises(ConfigError, match="max_tokens is 16, and the labels of 8 claims take up to 64"):
         several("{}", 8, max_tokens=16).check()
     with pytest.raises(ConfigError, match=r"must contain \{claims\}"):
         LLMJudge(model=ScriptedModel(), claims_a_call=2, prompt="{premise} {claim} yes or no").check()
+    with pytest.raises(ConfigError, match=r"nothing is filled in for \{context\} with claims_a_call: 2"):
+        LLMJudge(model=ScriptedModel(), claims_a_call=2, prompt="{premise} {context} {claims}").check()
+    with pytest.raises(ConfigError, match="threshold has no effect with claims_a_call"):
+        LLMJudge(model=ScriptedModel(), claims_a_call=2, threshold=0.7).check()
+    with pytest.raises(ConfigError, match="threshold has no effect with labels: three-way"):
+        LLMJudge(model=ScriptedModel(), labels="three-way", threshold=0.7).check()
+    with pytest.raises(ConfigError, match="the dear judge would decide everything"):
+        Cascade(cheap=several("{}", 2), dear=ScriptedJudge()).check()
 
 
 def test_a_judge_sees_the_passages_that_share_rare_words_with_the_claims(tmp_path: Path) -> None:

@@ -172,4 +172,14 @@ def test_f1_is_macro_over_topics_and_micro_over_pooled_counts() -> None:
     bounds = [2 * precision * recall / (precision + recall) for recall in (2 / 5, 3 / 5)]
     assert [found["judged"]["lowest"], found["judged"]["highest"]] == pytest.approx(bounds)
     assert figures["argue.f1-macro"]["overall"]["value"] == pytest.approx((BY_HAND["f1-macro"] + 0) / 2)  # type: ignore[operator]
+
+    # a sentence of which it is not known whether it needs a citation may be left out, but never be supported
+    pool = Pool(micro)
+    unknown = score(
+        micro, record(ANSWER), {("It is red.", "citing"): None, ("41.5 m", "nugget"): "supported"}
+    )
+    pool.add(record(ANSWER).question, unknown)
+    judged = pool.figures(("a judge", ""))["judged"]
+    bounds = [2 * p * (3 / 4) / (p + 3 / 4) for p in (1 / 5, 1 / 4)]
+    assert [judged["lowest"], judged["highest"]] == pytest.approx(bounds)
     assert found["counted"] == {DRAFTED: 2}

@@ -11,6 +11,7 @@ premises, and the verdict says so under `why`.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, Literal
 
@@ -114,9 +115,9 @@ class CitationMetric(CitesPostHoc, ReleasedMetric):
         """Return the score."""
         return self.score(facts)
 
+    @abstractmethod
     def count(self, facts: Facts, found: Sequence[CitedSentence]) -> Score:
         """Return the score of the sentences of an answer."""
-        raise NotImplementedError
 
     def supported(self, facts: Facts, found: Sequence[CitedSentence]) -> list[Truth]:
         """Return whether the sources of each sentence entail it together; with `released`, what is not known

@@ -11,6 +11,7 @@ recovery rates and utilisation have no definition, and are left out.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from typing import ClassVar, Literal
 
@@ -118,9 +119,9 @@ class MMRagChecker(ClaimMetric):
             return BINARY_LACKS
         return None
 
+    @abstractmethod
     def count(self, *matrices: Matrix) -> Score:
         """Return the score from the matrices of the grids."""
-        raise NotImplementedError
 
 
 def _entailed(*matrices: Matrix) -> list[Truth]:

@@ -7,6 +7,7 @@ where the library differs.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any, ClassVar, Literal
@@ -60,9 +61,9 @@ class _OfRetrieval(ClaimMetric):
         why = {"lacks": "retrieved texts or pictures"} if gold.claims else {"claims": "none"}
         return Score(metric=self.name, value=None, n=0, why=dict(why))
 
+    @abstractmethod
     def count(self, gold: Matrix) -> Score:
         """Return the score of the claims of the gold answer by what was retrieved."""
-        raise NotImplementedError
 
 
 class ContextPrecision(_OfRetrieval):

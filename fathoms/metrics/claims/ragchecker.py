@@ -8,6 +8,7 @@ claim is entailed by a set of passages if any of them entails it.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from typing import ClassVar, Literal
 
@@ -84,9 +85,9 @@ class RagChecker(ReleasedMetric):
             return Score(metric=self.name, value=0.0 if self.released else None, n=0, why=dict(why))
         return self.count(*(matrix.settled for matrix in matrices) if self.released else matrices)
 
+    @abstractmethod
     def count(self, *matrices: Matrix) -> Score:
         """Return the score from matrices with claims, in the order of `compared`."""
-        raise NotImplementedError
 
 
 class Precision(RagChecker):

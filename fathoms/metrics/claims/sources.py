@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar, Literal
 
@@ -40,9 +41,9 @@ class _AgainstSources(ClaimMetric):
         why = {"verdicts": answer.listed} if answer.claims else {"claims": "none"}
         return share_of(self.name, self.found(answer), dict(why))
 
+    @abstractmethod
     def found(self, answer: Matrix) -> list[Truth]:
         """Return of each claim whether it is such a hallucination."""
-        raise NotImplementedError
 
 
 class IntrinsicHallucination(_AgainstSources):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import ClassVar
 
 from fathoms.errors import MissingExtraError
@@ -15,9 +16,9 @@ class ReferenceMetric(Metric):
     needs: ClassVar[tuple[Need, ...]] = ("answer", "reference")
     failed: ClassVar[float | None] = 0.0
 
+    @abstractmethod
     def compare(self, answer: str, reference: str) -> tuple[float, dict[str, float | None]]:
         """Return the value for an answer and its reference, and the parts behind it."""
-        raise NotImplementedError
 
     def score(self, facts: Facts) -> Score:
         """Compare the texts of the record."""
