@@ -242,7 +242,7 @@ def sealed(folder: Path) -> Literal["sound", "damaged", "missing"]:
     if not (folder / SEAL).is_file():
         return "missing"
     try:
-        stats = tuple((path.name, *_state(path)) for path in _files(folder, with_seal=True))
+        stats = tuple((path.name, *file_state(path.stat())) for path in _files(folder, with_seal=True))
         return "sound" if _is_sound(folder, stats) else "damaged"
     except OSError:
         return "damaged"
@@ -269,10 +269,10 @@ def _files(folder: Path, *, with_seal: bool = False) -> list[Path]:
     return sorted(path for path in files if with_seal or path.name != SEAL)
 
 
-def _state(path: Path) -> tuple[int, ...]:
-    """File attributes that change when a file is written to."""
-    stat = path.stat()
-    return stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino
+def file_state(stat: os.stat_result) -> tuple[int, ...]:
+    """What changes when a file is written to or replaced. Its times alone do not tell: several changes can
+    fall into one tick of the clock."""
+    return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns
 
 
 def safe_name(text: str, limit: int = 100, *, unique: bool = False) -> str:

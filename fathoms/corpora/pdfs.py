@@ -72,10 +72,10 @@ def only_inside(paths: Iterable[Path], folder: Path) -> tuple[list[Path], tuple[
     return found, tuple(warnings)
 
 
-def leads_out(path: Path, folder: Path) -> bool:
-    """Return whether a path, with symbolic links resolved, is outside of the folder, which is resolved."""
+def leads_out(path: Path, resolved_folder: Path) -> bool:
+    """Return whether a path is outside of the folder after its symbolic links are resolved."""
     try:
-        return not path.resolve().is_relative_to(folder)
+        return not path.resolve().is_relative_to(resolved_folder)
     except (OSError, RuntimeError):  # a link to itself is reported as a document that cannot be read
         return False
 

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -40,13 +40,13 @@ from fathoms.models import Embedder, Generator, OnnxEmbedder
 from fathoms.models.caching import embed_cached
 from fathoms.models.chat.room import room_for_prompt
 from fathoms.models.embed import process as embedding
-from fathoms.paths import publish, sealed, temporary_folder
 from fathoms.pipeline.answering import Ingested, file_limits
 from fathoms.pipeline.ingest_times import IngestTimes
 from fathoms.pipeline.prompt import PromptBuilder
 from fathoms.pipeline.remembered import CorpusFacts, Parts, Stored, stored
 from fathoms.retrieve import AnyRetriever, Dense, Index
-from fathoms.runs.cache import Cache, tell_damage, text_of
+from fathoms.retrieve.indexes import load_index, store_index
+from fathoms.runs.cache import Cache, text_of
 from fathoms.runs.documents import facts_of
 from fathoms.types import Chunk, Document
 
@@ -176,13 +176,15 @@ class Stages(Component):
             corpus = self._remembered(documents, hashes, cache, times)
             if corpus is None:
                 corpus = self._read(documents, hashes, cache, workers, progress, times)
+                if not corpus.failures:  # the next run is to find its facts; this is no time of parsing
+                    corpus = self._remembered(documents, hashes, cache, IngestTimes()) or corpus
             parsed, failures, chunks, facts = corpus
             folder = cache.folder / "indexes" / facts.index
             vectors = self._embed(chunks, folder, cache, progress, times)
         except OSError as error:
             raise StoreError(f"the cache in {cache.folder} cannot be written: {error}") from error
         queries = partial(embed_cached, self.embed, cache=cache, query=True)
-        made = Index(parsed, chunks, vectors, embed=queries, folder=folder, refresh=cache.refresh)
+        made = Index(parsed, chunks, vectors, queries, folder, refresh=cache.refresh, full=cache.full)
         return Built(parsed, failures, made, hashes, times, facts)
 
     def _read(
@@ -194,8 +196,7 @@ class Stages(Component):
         progress: Progress,
         times: IngestTimes,
     ) -> _Corpus:
-        """Load all documents and chunks, parsing and chunking what the cache does not hold, and remember what
-        is known of them."""
+        """Load all documents and chunks, parsing and chunking what the cache does not hold."""
         with times.stage("parse"):
             parsed, failures = self._parse(documents, hashes, cache, workers, progress, times)
         images = self._render(parsed, failures, cache)
@@ -204,20 +205,21 @@ class Stages(Component):
         if self.retrieve.needs != "documents":
             with times.stage("chunk"):
                 made = self._chunk(parsed, cache, progress, times)
-        chunks = [chunk for of_document in made for chunk in of_document]
+        chunks = list(chain(*made))
         if images is not None:
             chunks = [c.model_copy(update={"image": images[c.document].get(c.pages[0])}) for c in chunks]
-        facts = CorpusFacts(
-            documents=tuple(map(facts_of, parsed)),
+        return _Corpus(tuple(parsed), tuple(failures), chunks, self._facts(parsed, made))
+
+    def _facts(self, documents: Sequence[Document], made: Sequence[Sequence[Chunk]]) -> CorpusFacts:
+        """What is known of documents and of the chunks of each."""
+        return CorpusFacts(
+            documents=tuple(map(facts_of, documents)),
             chunks=tuple(map(len, made)),
             # the name of an index is a hash of all that changes a vector or its position
-            index=fingerprint(self._embedder, [(chunk.id, chunk.indexed) for chunk in chunks]),
-            tables=self._total(parsed, "table"),
-            pictures=self._total(parsed, "picture"),
+            index=fingerprint(self._embedder, [(each.id, each.indexed) for each in chain(*made)]),
+            tables=self._total(documents, "table"),
+            pictures=self._total(documents, "picture"),
         )
-        if (stored := self._stored(documents, hashes, cache)) is not None:
-            stored.remember(facts)
-        return _Corpus(tuple(parsed), tuple(failures), chunks, facts)
 
     @property
     def _embedder(self) -> dict[str, Any] | None:
@@ -232,21 +234,31 @@ class Stages(Component):
     def _remembered(
         self, documents: Mapping[str, Path], hashes: Mapping[str, str], cache: Cache, times: IngestTimes
     ) -> _Corpus | None:
-        """Return a corpus of which everything is in the cache, without decoding its documents and chunks;
-        `None` if anything is missing."""
+        """Return a corpus of which everything is in the cache; `None` if anything is missing or damaged.
+
+        Its documents and chunks are decoded now only if nothing is known of them. The facts are then made of
+        the very bytes under whose hash they are stored, whatever another process writes meanwhile.
+        """
         with times.stage("parse"):
             stored = self._stored(documents, hashes, cache)
-        if stored is None or (facts := stored.facts) is None:
+        if stored is None:
             return None
         files = zip(documents.items(), stored.documents, strict=True)
-        parsed = Parts(
-            [partial(_document, name, path, value) for (name, path), value in files], [1] * len(documents)
-        )
-        chunks = Parts([partial(_decoded_chunks, value) for value in stored.chunks], facts.chunks)
+        loads = [partial(_document, name, path, value) for (name, path), value in files]
+        parsed = Parts(loads, [1] * len(documents))
         if self.retrieve.needs != "documents":
-            with times.stage("chunk"):  # which took no time
+            with times.stage("chunk"):  # nothing is chunked
                 pass
-        return _Corpus(parsed, (), chunks, facts)
+        if (facts := stored.facts) is not None:
+            chunks = Parts([partial(_decoded_chunks, value) for value in stored.chunks], facts.chunks)
+            return _Corpus(parsed, (), chunks, facts)
+        try:
+            made = [_decoded_chunks(value) for value in stored.chunks]
+            facts = self._facts(parsed, made)
+        except (ValueError, TypeError, LookupError, RecursionError):  # as for `Cache.load`
+            return None
+        stored.remember(facts)
+        return _Corpus(parsed, (), list(chain(*made)), facts)
 
     def _stored(
         self, documents: Mapping[str, Path], hashes: Mapping[str, str], cache: Cache
@@ -257,11 +269,18 @@ class Stages(Component):
             return None
         if self.chunk.reads is not None or self._image_dpi is not None:
             return None
-        parser, chunker = self.ingest.identity(), (self.chunk.identity(), self.ingest.identity())
-        keys = {name: fingerprint(parser, hashes[name]) for name in documents}
-        chunks = {name: fingerprint(chunker, name, hashes[name], _CHUNK_FORM) for name in documents}
+        keys = {name: self._document_key(hashes[name]) for name in documents}
         chunked = self.retrieve.needs != "documents"
-        return stored(cache, keys, chunks if chunked else {}, (chunked, self._embedder))
+        chunks = {name: self._chunks_key(name, hashes[name]) for name in documents if chunked}
+        return stored(cache, keys, chunks, (chunked, self._embedder, self.ingest.identity()))
+
+    def _document_key(self, sha256: str | None) -> str:
+        """The key of a parsed document in the cache."""
+        return fingerprint(self.ingest.identity(), sha256)
+
+    def _chunks_key(self, name: str, sha256: str) -> str:
+        """The key of the chunks of a document in the cache."""
+        return fingerprint((self.chunk.identity(), self.ingest.identity()), name, sha256, _CHUNK_FORM)
 
     def _parse(
         self,
@@ -295,8 +314,7 @@ class Stages(Component):
 
     def _parsed_before(self, path: Path, sha256: str | None, cache: Cache) -> Document | None:
         """Load a document from the cache, or rebuild it from the parser's native output; else `None`."""
-        key = fingerprint(self.ingest.identity(), sha256)
-        known = cache.load("document", key, Document.model_validate_json)
+        known = cache.load("document", self._document_key(sha256), Document.model_validate_json)
         if known is not None and self.chunk.reads is None:
             return known
         if sha256 is None or self.ingest.native is None:
@@ -331,8 +349,7 @@ class Stages(Component):
 
     def _keep(self, document: Document, cache: Cache) -> None:
         """Put a document into the cache, together with the parser's native output if there is one."""
-        key = fingerprint(self.ingest.identity(), document.sha256)
-        cache.put_text("document", key, document.model_dump_json())
+        cache.put_text("document", self._document_key(document.sha256), document.model_dump_json())
         if document.native is not None:
             key = fingerprint(self.ingest.native_identity(), document.sha256)
             cache.put_text("native", key, document.native)
@@ -341,10 +358,9 @@ class Stages(Component):
         self, documents: Sequence[Document], cache: Cache, progress: Progress, times: IngestTimes
     ) -> list[list[Chunk]]:
         """The chunks of each document in order, from the cache where it has them."""
-        identity = (self.chunk.identity(), self.ingest.identity())
         chunks: list[list[Chunk]] = []
         for number, document in enumerate(documents, start=1):
-            key = fingerprint(identity, document.id, document.sha256, _CHUNK_FORM)
+            key = self._chunks_key(document.id, document.sha256)
             made = cache.load("chunks", key, _CHUNKS.validate_json)
             if made is None:
                 made = self.chunk.chunk(self._for_chunks(document, cache))
@@ -391,7 +407,8 @@ class Stages(Component):
             return None
         import numpy as np
 
-        if not cache.refresh and (known := _indexed(folder, len(chunks))) is not None:
+        known = None if cache.refresh else load_index(folder, partial(_read_vectors, len(chunks)))
+        if known is not None:
             return known
         texts = [chunk.indexed for chunk in chunks]
         embedded = 0
@@ -404,12 +421,7 @@ class Stages(Component):
 
         with times.stage("embed"):
             vectors = embed_cached(self.embed, texts, cache, done)
-        try:
-            with temporary_folder(folder.parent) as unfinished:
-                np.save(unfinished / _VECTORS, vectors, allow_pickle=False)
-                publish(unfinished, folder)
-        except OSError as error:  # the run continues with the vectors in memory
-            cache.full(error)
+        store_index(folder, lambda place: np.save(place / _VECTORS, vectors, allow_pickle=False), cache.full)
         return vectors
 
 
@@ -499,17 +511,10 @@ def _decoded_chunks(value: bytes) -> list[Chunk]:
     return _CHUNKS.validate_json(text_of(value))
 
 
-def _indexed(folder: Path, rows: int) -> Vectors | None:
-    """Load the vectors of an index, memory-mapped; `None` where there is no index or it is damaged. Every
-    byte is checked against its checksum first, which takes 0.05 s for 50,000 vectors of 384 numbers."""
+def _read_vectors(rows: int, folder: Path) -> Vectors | None:
+    """Map the vectors of an index into memory; `None` if they are not float32 or not so many."""
     import numpy as np
 
-    state = sealed(folder)
-    if state == "sound":
-        with suppress(OSError, EOFError, ValueError):
-            mapped: Vectors = np.load(folder / _VECTORS, mmap_mode="r", allow_pickle=False)
-            if mapped.dtype == np.float32 and mapped.ndim == 2 and len(mapped) == rows:
-                return mapped
-    if state != "missing":
-        tell_damage("index", f"the cached index {folder} is damaged and will be built again")
-    return None
+    mapped: Vectors = np.load(folder / _VECTORS, mmap_mode="r", allow_pickle=False)
+    fits = mapped.dtype == np.float32 and mapped.ndim == 2 and len(mapped) == rows
+    return mapped if fits else None

@@ -9,12 +9,15 @@ exactly as long as each of these is in the cache and its checksum fits.
 from __future__ import annotations
 
 import hashlib
+import threading
+import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import TypeVar, overload
 
 from fathoms.config import VERSION, fingerprint
+from fathoms.errors import StoreError
 from fathoms.runs.cache import Cache
 from fathoms.types import DocumentFacts, StoredValue
 
@@ -22,8 +25,12 @@ T = TypeVar("T")
 
 
 class CorpusFacts(StoredValue):
-    """What is known of a whole corpus: of each document, its number of chunks, the name of the index of all
-    chunks, and the numbers of tables and pictures, `None` where the parser does not look for them."""
+    """What is known of a whole corpus.
+
+    `documents` and `chunks` hold the facts and the number of chunks of each document, in order. `index` is
+    the name of the index of all chunks. `tables` and `pictures` are counts, `None` where the parser does not
+    look for them.
+    """
 
     documents: tuple[DocumentFacts, ...]
     chunks: tuple[int, ...]
@@ -58,11 +65,14 @@ def stored(
 ) -> Stored | None:
     """Read the documents and chunks of a corpus, given their keys in the cache by the documents' ids; `None`
     if one is missing or damaged."""
-    found = cache.get_many("document", list(documents.values()))
-    made = cache.get_many("chunks", list(chunks.values()))
+    of_documents, of_chunks = list(documents.values()), list(chunks.values())
+    if not (cache.holds("document", of_documents) and cache.holds("chunks", of_chunks)):
+        return None  # before anything is read
+    found = cache.get_many("document", of_documents)
+    made = cache.get_many("chunks", of_chunks)
     try:
-        pages = [found[key] for key in documents.values()]
-        texts = [made[key] for key in chunks.values()]
+        pages = [found[key] for key in of_documents]
+        texts = [made[key] for key in of_chunks]
     except KeyError:
         return None
     return Stored(cache, pages, texts, (about, list(documents)))
@@ -77,9 +87,24 @@ def _digest(values: Iterable[bytes]) -> str:
     return digest.hexdigest()
 
 
+class _Loading(threading.local):
+    """The seconds for which this thread has loaded parts of corpora."""
+
+    seconds = 0.0
+
+
+_loading = _Loading()
+
+
+def clock() -> float:
+    """Return the seconds of a clock that stands still while this thread loads parts of a corpus: whether they
+    were loaded before says nothing about the speed of a search."""
+    return time.perf_counter() - _loading.seconds
+
+
 class Parts(Sequence[T]):
-    """A sequence in parts of known lengths, each of which is loaded when one of its items is first asked
-    for."""
+    """A sequence in parts of known lengths, each of which is loaded when one of its items is first asked for.
+    Raises StoreError for a part of another length."""
 
     def __init__(self, loads: Sequence[Callable[[], Sequence[T]]], lengths: Iterable[int]) -> None:
         self._loads = loads
@@ -107,5 +132,14 @@ class Parts(Sequence[T]):
     def _part(self, part: int) -> Sequence[T]:
         """Return a part, loaded when first asked for."""
         if part not in self._loaded:
-            self._loaded[part] = self._loads[part]()
+            started = time.perf_counter()
+            loaded = self._loads[part]()
+            _loading.seconds += time.perf_counter() - started
+            length = self._ends[part] - (self._ends[part - 1] if part else 0)
+            if len(loaded) != length:
+                raise StoreError(
+                    f"{length} items of a corpus are expected, and the cache holds {len(loaded)}: --refresh"
+                    " computes them again"
+                )
+            self._loaded[part] = loaded
         return self._loaded[part]

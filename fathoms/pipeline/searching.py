@@ -16,7 +16,7 @@ from fathoms.models.caller import Caller, to_failure
 from fathoms.pipeline.answering import PackedQuestion
 from fathoms.pipeline.ingest_report import ingest_report
 from fathoms.pipeline.ingest_times import IngestTimes
-from fathoms.pipeline.remembered import CorpusFacts
+from fathoms.pipeline.remembered import CorpusFacts, clock
 from fathoms.retrieve import Index, Retriever
 from fathoms.safety.option_limits import MOST_CHUNKS
 from fathoms.types import Call, Document, DocumentFacts, Failure, Hit, Question, Record, Round
@@ -164,9 +164,9 @@ class Searching:
 
     def _search_block(self, block: Sequence[Question]) -> None:
         """Search for some questions, and keep their hits and the seconds that each took."""
-        started = time.perf_counter()
+        started = clock()
         rows = self.search(block)
-        seconds = (time.perf_counter() - started) / max(1, len(block))
+        seconds = (clock() - started) / max(1, len(block))
         self._found |= {each.id: (row, seconds) for each, row in zip(block, rows, strict=True)}
 
     async def _refined(

@@ -36,7 +36,8 @@ class Index:
     (len(chunks), d) with L2-normalised rows, or `None` if the retriever does not need vectors. `embed` maps
     texts of questions to vectors in the same space. `folder` is the cache folder of this index, named by a
     hash of the ids and texts of all chunks; what a retriever makes of them can be stored beside it. With
-    `refresh`, what was stored there before is not used.
+    `refresh`, what was stored there before is not used. `full` is called with the error that kept something
+    from being stored.
     """
 
     documents: Sequence[Document]
@@ -45,6 +46,7 @@ class Index:
     embed: Callable[[Sequence[str]], Vectors]
     folder: Path
     refresh: bool = False
+    full: Callable[[Exception], None] = field(default=lambda error: None, compare=False, repr=False)
     made: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
     """What retrievers have made of this index, such as that of BM25, by a key of their own."""
     notes: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)

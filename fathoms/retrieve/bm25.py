@@ -5,14 +5,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
 from fathoms.config import fingerprint, package_version
-from fathoms.errors import MissingExtraError
 from fathoms.retrieve import bm25_index, words
 from fathoms.retrieve.base import Index, Needs, TextQuery, hits
+from fathoms.retrieve.indexes import load_index, store_index
 from fathoms.runs.events import happened
 from fathoms.safety.option_limits import MOST_CHUNKS
 from fathoms.types import Hit, Question
@@ -78,7 +79,7 @@ class BM25(TextQuery):
 
     def check(self) -> None:
         """Raise MissingExtraError if bm25s, PyStemmer or what the tokenizer needs is not installed."""
-        _libraries()
+        bm25_index.libraries()
         if self.tokenizer == "auto":
             words.require()
 
@@ -111,12 +112,14 @@ class BM25(TextQuery):
         """Return bm25s's index of all chunks, from the cache where it is there; `None` if they have no
         words."""
         folder = index.folder.with_name(fingerprint(index.folder.name, self._key()))
-        built = None if index.refresh else bm25_index.load(folder)
+        built = None
+        if not index.refresh:
+            built = load_index(folder, partial(bm25_index.read, len(index.chunks)))
         if built is None:
             built = self._built([chunk.indexed for chunk in index.chunks])
             if built.searcher is not None:
-                with suppress(OSError):  # the run continues with the index in memory
-                    bm25_index.store(folder, built)
+                with suppress(UnicodeError):  # words that cannot be written: each run builds it again
+                    store_index(folder, partial(bm25_index.write, built), index.full)
         if built.unspaced and built.unspaced * 10 >= len(index.chunks):
             happened(
                 "words-not-split", level=logging.WARNING, chunks=len(index.chunks), unspaced=built.unspaced
@@ -129,14 +132,14 @@ class BM25(TextQuery):
         tokens = self._words(texts)
         if not any(tokens):
             return bm25_index.Built(None, unspaced)
-        library, _ = _libraries()
+        library, _ = bm25_index.libraries()
         searcher = library.BM25(k1=self.k1, b=self.b, method=self.method, dtype="float64")
         searcher.index(tokens, show_progress=False)
         return bm25_index.Built(searcher, unspaced)
 
     def _words(self, texts: Sequence[str]) -> list[list[str]]:
         """Tokenize each text: lower-cased words in order, without stop words, stemmed as configured."""
-        library, stemming = _libraries()
+        library, stemming = bm25_index.libraries()
         pattern = _WORD
         if self.tokenizer == "auto":
             stem: Callable[[str], str] = str
@@ -157,13 +160,3 @@ class BM25(TextQuery):
 def _unspaced(texts: Sequence[str]) -> int:
     """Count the texts that have a script without spaces between words."""
     return sum(not text.isascii() and words.UNSPACED.search(text) is not None for text in texts)
-
-
-def _libraries() -> tuple[Any, Any]:
-    """Import bm25s and PyStemmer; raises MissingExtraError if one is not installed."""
-    try:
-        import bm25s
-        import Stemmer
-    except ModuleNotFoundError as error:
-        raise MissingExtraError(error.name or "bm25s", "bm25", "BM25") from error
-    return bm25s, Stemmer

@@ -9,8 +9,7 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fathoms.paths import publish, sealed, temporary_folder
-from fathoms.runs.cache import tell_damage
+from fathoms.errors import MissingExtraError
 
 _UNSPACED = "unspaced.json"
 
@@ -22,30 +21,27 @@ class Built(NamedTuple):
     unspaced: int
 
 
-def load(folder: Path) -> Built | None:
-    """Load an index; `None` where there is none or it is damaged. Every byte is checked against its checksum
-    first."""
-    import bm25s
-
-    state = sealed(folder)
-    if state == "sound":
-        try:
-            unspaced = int(json.loads((folder / _UNSPACED).read_text()))
-            return Built(bm25s.BM25.load(folder, mmap=True, show_progress=False), unspaced)
-        except (OSError, EOFError, ValueError, TypeError, LookupError):
-            pass
-    if state != "missing":
-        tell_damage("index", f"the cached index {folder} is damaged and will be built again")
-    return None
+def read(texts: int, folder: Path) -> Built | None:
+    """Read an index from its files; `None` if it is not one of so many texts. Raises OSError and the errors
+    of invalid data."""
+    library, _ = libraries()
+    searcher = library.BM25.load(folder, mmap=True, show_progress=False)
+    unspaced = int(json.loads((folder / _UNSPACED).read_text()))
+    return Built(searcher, unspaced) if searcher.scores["num_docs"] == texts else None
 
 
-def store(folder: Path, built: Built) -> None:
-    """Store an index; raises OSError. One whose words cannot be written (halves of a surrogate pair) is not
-    stored, and each run builds it again."""
-    with temporary_folder(folder.parent) as unfinished:
-        try:
-            built.searcher.save(unfinished, show_progress=False)
-        except UnicodeError:
-            return
-        (unfinished / _UNSPACED).write_text(str(built.unspaced))
-        publish(unfinished, folder)
+def write(built: Built, folder: Path) -> None:
+    """Write an index to files. Raises OSError, and UnicodeError for words that cannot be written (halves of a
+    surrogate pair)."""
+    built.searcher.save(folder, show_progress=False)
+    (folder / _UNSPACED).write_text(str(built.unspaced))
+
+
+def libraries() -> tuple[Any, Any]:
+    """Import bm25s and PyStemmer; raises MissingExtraError if one is not installed."""
+    try:
+        import bm25s
+        import Stemmer
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(error.name or "bm25s", "bm25", "BM25") from error
+    return bm25s, Stemmer

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -22,6 +21,7 @@ from fathoms.models.calling.provider_calls import ProviderCalls
 from fathoms.models.calling.stop import Stop, StopSignals, ending_in_time
 from fathoms.pipeline.experiment import AnyExperiment, Prepared, SearchExperiment
 from fathoms.pipeline.pipeline import Progress, silent
+from fathoms.pipeline.remembered import clock
 from fathoms.runner.active_run import ActiveRun, Ended, Outcome
 from fathoms.runner.budget import Budget
 from fathoms.runner.manifest import describe
@@ -142,6 +142,7 @@ def run(
         return _ask(runs, on_record, on_tally, on_stop, stop, replies)
 
 
+@rare_collections()
 def resume(
     reopened: Reopened,
     *,
@@ -179,9 +180,9 @@ def _retrieved(
     prepared: Prepared, questions: Sequence[Question], corpus: Corpus
 ) -> tuple[dict[str, tuple[Hit, ...]], float]:
     """Retrieve for all questions; returns the hits, and the mean seconds per question."""
-    started = time.perf_counter()
+    started = clock()
     hits = prepared.retrieve(questions, corpus.select()) if questions else {}
-    return hits, (time.perf_counter() - started) / max(1, len(questions))
+    return hits, (clock() - started) / max(1, len(questions))
 
 
 def new_sweep() -> str:
@@ -243,7 +244,7 @@ def _ask(
     def close(active: ActiveRun) -> None:
         outcomes.append(active.close(ended))
 
-    with ending_in_time(), rare_collections(), ExitStack() as ends:  # closes every run, even if one fails
+    with ending_in_time(), ExitStack() as ends:  # closes every run, even if one fails
         for active in reversed(runs):
             ends.callback(close, active)
         asyncio.run(ask_all())

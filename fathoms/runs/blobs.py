@@ -10,6 +10,7 @@ import re
 import threading
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,7 @@ class Blobs:
         self._root = root
         self._folder = folder
         self._written: set[str] = set()
+        self._sound: dict[str, os.stat_result] = {}
 
     def __contains__(self, name: str) -> bool:
         return os.path.lexists(self._root / self._file(name))
@@ -91,25 +93,38 @@ class Blobs:
         if name not in self._written:
             if name not in self or (mend and not self._is_sound(name)):
                 write_file(self._root, self._file(name), gzip.compress(data, 6, mtime=0))
+                if mend:
+                    with suppress(OSError):
+                        self._sound[name] = os.lstat(self._absolute(name))
             self._written.add(name)
         return name
 
     def _is_sound(self, name: str) -> bool:
         """Whether the file of a text can be read."""
         try:
+            state = os.lstat(self._absolute(name))
             self._read(name)
-        except StoreError:
+        except (StoreError, OSError):
             return False
+        self._sound[name] = state
         return True
 
     def sound(self, names: Iterable[str], cache: Cache) -> set[str]:
-        """Return those texts whose file has not changed since `note_sound` was told of it."""
-        found = cache.sound_files(self._root / self._folder, [f"{name}.gz" for name in names])
-        return {file.removesuffix(".gz") for file in found}
+        """Return those texts whose file has not changed since `note_sound`."""
+        paths, states = {self._absolute(name): name for name in names}, {}
+        for path in paths:
+            with suppress(OSError):
+                states[path] = os.lstat(path)
+        return {paths[path] for path in cache.sound_files(states)}
 
-    def note_sound(self, names: Iterable[str], cache: Cache) -> None:
-        """Remember that these texts were just stored, or read and verified."""
-        cache.note_sound_files(self._root / self._folder, [f"{name}.gz" for name in names])
+    def note_sound(self, cache: Cache) -> None:
+        """Remember the files that `put` has written or verified with `mend`, in the state in which it left or
+        found them: what changes afterwards does not count as sound."""
+        cache.note_sound_files({self._absolute(name): state for name, state in self._sound.items()})
+
+    def _absolute(self, name: str) -> str:
+        """The absolute path of the file of a text."""
+        return str((self._root / self._file(name)).absolute())
 
     def get(self, name: str) -> str:
         """Read a text by its hash; raises StoreError where it is missing or damaged."""

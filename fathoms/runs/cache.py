@@ -28,10 +28,10 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from stat import S_ISREG
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from fathoms.errors import StoreError
-from fathoms.paths import cache_dir, sha256_file, sweep
+from fathoms.paths import cache_dir, file_state, sha256_file, sweep
 from fathoms.runs.events import happened
 from fathoms.runs.folder import inflated
 
@@ -222,30 +222,35 @@ class Cache:
 
     def get_many(self, kind: str, keys: Sequence[str]) -> dict[str, bytes]:
         """Read the values that exist and whose checksum fits."""
-        if self.refresh:
-            keys = [key for key in keys if (kind, key) in self._touched]
-        try:
-            rows = self._do("read", partial(self._rows, kind, keys))
-        except sqlite3.Error as error:
-            raise StoreError(f"the cache in {self.folder} cannot be read: {error}") from error
+        rows = self._rows(kind, keys, "coalesce(CAST(value AS BLOB), x''), sha256")
         found = {key: value for key, value, seal in rows if seal == _seal(kind, key, value)}
         if len(found) < len(rows):
             self.damaged(kind)
         self._touched.update((kind, key) for key in found)
         return found
 
-    def _rows(self, kind: str, keys: Sequence[str]) -> list[tuple[str, bytes, object]]:
-        """Read keys, values and checksums without checking them."""
-        rows: list[tuple[str, bytes, object]] = []
-        for start in range(0, len(keys), _BATCH):
-            part = keys[start : start + _BATCH]
-            marks = ",".join("?" * len(part))
-            query = (
-                "SELECT key, coalesce(CAST(value AS BLOB), x''), sha256 FROM sealed"
-                f" WHERE kind = ? AND key IN ({marks})"
-            )
-            rows += self._db.execute(query, (kind, *part))
-        return rows
+    def holds(self, kind: str, keys: Sequence[str]) -> bool:
+        """Whether there is a value under each of these keys; no value is read or checked."""
+        return len(self._rows(kind, keys, "key")) == len(set(keys))
+
+    def _rows(self, kind: str, keys: Sequence[str], columns: str) -> list[Any]:
+        """Read the keys that exist and other columns, without checking them."""
+        if self.refresh:
+            keys = [key for key in keys if (kind, key) in self._touched]
+
+        def select() -> list[Any]:
+            rows = []
+            for start in range(0, len(keys), _BATCH):
+                part = keys[start : start + _BATCH]
+                marks = ",".join("?" * len(part))
+                query = f"SELECT key, {columns} FROM sealed WHERE kind = ? AND key IN ({marks})"
+                rows += self._db.execute(query, (kind, *part)).fetchall()
+            return rows
+
+        try:
+            return self._do("read", select)
+        except sqlite3.Error as error:
+            raise StoreError(f"the cache in {self.folder} cannot be read: {error}") from error
 
     def damaged(self, kind: str) -> None:
         """Report, once per kind, that values are damaged; they are not used and are computed again."""
@@ -306,7 +311,7 @@ class Cache:
             self.put(kind, key, zlib.compress(data, 1))
 
     def file_hash(self, path: Path) -> str:
-        """The sha256 of a file, remembered as long as its size and times stay the same.
+        """The sha256 of a file, remembered as long as its inode, size and times stay the same.
 
         The time of the inode's last change (ctime) is included, because programs can reset the modification
         time.
@@ -342,16 +347,16 @@ class Cache:
         texts = {key: value.decode("ascii", "replace") for key, value in found.items()}
         return {key: text for key, text in texts.items() if re.fullmatch(r"[0-9a-f]{64}", text)}
 
-    def sound_files(self, folder: Path, names: Iterable[str]) -> set[str]:
-        """Return the names of those files in a folder that `note_sound_files` was told of since the machine
-        started, and whose size and times are still the same."""
-        keys = _file_keys(folder, names)
-        found = self.get_many("sound-file", list(keys))
-        return {keys[key] for key in found}
+    def sound_files(self, states: Mapping[str, os.stat_result]) -> set[str]:
+        """Return those files, given their present states by their absolute paths, that `note_sound_files` was
+        told of in the same state since the machine started."""
+        keys = _sound_keys(states)
+        return {keys[key] for key in self.get_many("sound-file", list(keys))}
 
-    def note_sound_files(self, folder: Path, names: Iterable[str]) -> None:
-        """Remember that these files were just read or written completely and are not damaged."""
-        if keys := _file_keys(folder, names):
+    def note_sound_files(self, states: Mapping[str, os.stat_result]) -> None:
+        """Remember that files are not damaged, in the states that they had when they were written, or just
+        before they were read and verified."""
+        if keys := _sound_keys(states):
             self.put_many("sound-file", dict.fromkeys(keys, b"sound"))
 
     # ----- its size
@@ -455,20 +460,17 @@ def _is_damage(error: sqlite3.Error) -> bool:
 
 def _file_key(path: Path) -> str:
     """The key of a file's hash, which changes when the file does."""
-    # links need not be resolved, because another file has other times
     return _key_of(os.fsencode(path.absolute()), path.stat())
 
 
-def _file_keys(folder: Path, names: Iterable[str]) -> dict[str, str]:
-    """The names of the regular files among those in a folder, by keys that change when the file does."""
-    place, keys = os.fsencode(folder.absolute()), {}
+def _sound_keys(states: Mapping[str, os.stat_result]) -> dict[str, str]:
+    """The paths of the regular files among these, by keys that change when the file does."""
     boot = _boot()
-    for name in names:
-        path = os.path.join(place, os.fsencode(name))  # noqa: PTH118 - half the time, for thousands of files
-        with suppress(OSError):
-            if S_ISREG((state := os.lstat(path)).st_mode):
-                keys[f"{_key_of(path, state)}|{boot}"] = name
-    return keys
+    return {
+        f"{_key_of(os.fsencode(path), state)}|{boot}": path
+        for path, state in states.items()
+        if S_ISREG(state.st_mode)
+    }
 
 
 @functools.cache
@@ -481,5 +483,5 @@ def _boot() -> str:
 
 
 def _key_of(path: bytes, stat: os.stat_result) -> str:
-    """The path, size and times of a file; its name need not be valid text."""
-    return f"{path.hex()}|{stat.st_size}|{stat.st_mtime_ns}|{stat.st_ctime_ns}"
+    """The path and state of a file; its name need not be valid text."""
+    return "|".join((path.hex(), *map(str, file_state(stat))))

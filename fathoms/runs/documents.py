@@ -41,10 +41,9 @@ def keep_documents(
     manifest = run.manifest()
     known = manifest["data"].setdefault("documents", {})
     warnings = manifest["data"].setdefault("warnings", [])
-    facts = [_untold(document) for document in documents] if facts is None else facts
+    facts = [_facts_but_text(document) for document in documents] if facts is None else facts
     names = [fact.text for fact in facts if fact.text is not None]
     sound = run.sound_shared(names, cache) if cache else set()
-    put = []
     for number, fact in enumerate(facts):
         if fact.pages:
             entry = known.setdefault(fact.id, {"sha256": fact.sha256, "pages": fact.pages})
@@ -53,21 +52,20 @@ def keep_documents(
                     entry["text"] = fact.text
                 else:
                     entry["text"] = run.put_shared(_text(documents[number]))
-                    put.append(entry["text"])
             except TooLongError as error:
                 warnings.append(f"{fact.id}: its text is not kept in the run: {error}")
     if cache:
-        run.note_sound_shared(put, cache)
+        run.note_sound_shared(cache)
     run.write_manifest(manifest)
 
 
 def facts_of(document: Document) -> DocumentFacts:
     """Return what a run states of a document, with the hash of its text."""
-    return _untold(document).model_copy(update={"text": hash_of(_text(document))})
+    return _facts_but_text(document).model_copy(update={"text": hash_of(_text(document))})
 
 
-def _untold(document: Document) -> DocumentFacts:
-    """The same without the hash."""
+def _facts_but_text(document: Document) -> DocumentFacts:
+    """Return what a run states of a document, without the hash of its text."""
     pages, warnings = len(document.pages), document.warnings
     return DocumentFacts(id=document.id, sha256=document.sha256, pages=pages, warnings=warnings)
 

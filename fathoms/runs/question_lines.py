@@ -18,7 +18,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from fathoms.paths import write_all
+from fathoms.paths import file_state, write_all
 from fathoms.runs.folder import LARGEST_FILE, checked_line, open_file, opener, writing, writing_file
 
 LARGE = 10_000
@@ -109,10 +109,10 @@ def read_lines(root: Path) -> Iterator[dict[str, Any]]:
     """
     for name in file_names(root):
         with open_file(root, f"questions/{name}") as file:
-            state = _state(file)
+            state = file_state(os.fstat(file.fileno()))
             for place, line in _numbered(file, root / "questions" / name):
                 yield checked_line(line, "question", place, is_known=state in _checked)
-            if _state(file) == state:
+            if file_state(os.fstat(file.fileno())) == state:
                 _checked.add(state)
 
 
@@ -146,12 +146,6 @@ def _numbered(file: BinaryIO, path: Path) -> Iterator[tuple[str, bytes]]:
 
 _checked: set[tuple[int, ...]] = set()
 """The states of the files whose lines this process has checked."""
-
-
-def _state(file: BinaryIO) -> tuple[int, ...]:
-    """What changes with the content of an open file."""
-    found = os.fstat(file.fileno())
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 def _id_of(line: bytes) -> str | None:

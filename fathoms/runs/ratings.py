@@ -15,8 +15,7 @@ class Rating(StoredValue):
 
     `correctness`, `hallucination` and `abstained` are the values shown to the reviewer. `score_rating` is the
     agreement with the first, from 1 (strongly disagree) to 5 (strongly agree), `flag_rating` with the other
-    two; each is `None` where there was nothing to
-    rate. `seed` is that of the sample; `time` is UTC.
+    two; each is `None` where there was nothing to rate. `seed` is that of the sample; `time` is UTC.
     """
 
     run: str

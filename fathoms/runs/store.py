@@ -404,17 +404,17 @@ class Run:
         """Return those texts beside the runs whose file has not changed since `note_sound_shared`."""
         return self._shared.sound(names, cache)
 
-    def note_sound_shared(self, names: Iterable[str], cache: Cache) -> None:
-        """Remember that these texts beside the runs were just written, or read and verified."""
-        self._shared.note_sound(names, cache)
+    def note_sound_shared(self, cache: Cache) -> None:
+        """Remember which files `put_shared` has written or verified."""
+        self._shared.note_sound(cache)
 
     def put_blob(self, text: str) -> str:
         """Store a text in this run under its sha256; returns the hash. Raises TooLongError."""
         return self._blobs.put(text)
 
     def has_text(self, name: str) -> bool:
-        """Whether a text is stored beside this run, where documents usually are, or in it."""
-        return name in self._shared or name in self._blobs
+        """Whether a text is stored in this run or beside it."""
+        return name in self._blobs or name in self._shared
 
     def text(self, name: str) -> str:
         """Read a text by its hash, from this run or else from beside it; raises StoreError."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
+from importlib.util import find_spec
 
 import pytest
 
+from fathoms.errors import MissingExtraError
 from fathoms.paths import SEAL
 from fathoms.retrieve import BM25, Index
 
@@ -152,8 +155,10 @@ def test_a_stored_index_ranks_as_the_one_it_was_stored_from(make, ask) -> None:
 
 def test_another_tokenizer_or_formula_has_an_index_of_its_own(make, ask) -> None:
     index, (question,) = make(["watering the fields", "the cat"]), ask("water")
-    pytest.importorskip("icu4py")
-    for number, options in enumerate(({}, {"k1": 1}, {"stemmer": "none"}, {"tokenizer": "auto"}), start=1):
+    options_of_each = [{}, {"k1": 1}, {"stemmer": "none"}]
+    if find_spec("icu4py"):
+        options_of_each.append({"tokenizer": "auto"})
+    for number, options in enumerate(options_of_each, start=1):
         (found,) = BM25(**options).search(again(index), [question])
         assert bool(found) == ("stemmer" not in options)
         assert len(list(index.folder.parent.iterdir())) == number
@@ -173,3 +178,24 @@ def test_a_damaged_index_is_built_again(make, ask, caplog, name: str) -> None:
         caplog.clear()
         assert BM25().search(again(index), questions) == built
         assert [record.message for record in caplog.records if record.name.startswith("fathoms")] == said
+
+
+def test_a_stored_index_of_another_number_of_chunks_is_built_again(make, ask) -> None:
+    index = make(TEXTS)
+    BM25().search(index, ask("kestrel"))
+    fewer = replace(again(index), chunks=index.chunks[1:2])
+    assert [hit.chunk.id for hit in BM25().search(fewer, ask("kestrel"))[0]] == ["c1"]
+
+
+def test_an_index_that_cannot_be_stored_is_told_of_and_used(make, ask, tmp_path) -> None:
+    (tmp_path / "file").write_text("")
+    told: list[Exception] = []
+    index = replace(make(TEXTS), folder=tmp_path / "file" / "index", full=told.append)
+    assert len(BM25().search(index, ask("kestrel"))[0]) == 2
+    assert [type(error) for error in told] == [FileExistsError]
+
+
+def test_without_its_package_a_search_names_the_extra(make, ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "bm25s", None)
+    with pytest.raises(MissingExtraError, match=r"fathoms\[bm25\]"):
+        BM25().search(make(TEXTS), ask("kestrel"))

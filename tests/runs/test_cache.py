@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from fathoms.errors import StoreError
+from fathoms.paths import sha256_file
 from fathoms.runs.cache import Cache
 
 
@@ -48,6 +49,25 @@ def test_a_file_hash_follows_the_file(tmp_path: Path) -> None:
     found = cache.file_hashes([path, other, tmp_path, tmp_path / "missing", other])
     assert {file.name: sha256[:8] for file, sha256 in found.items()} == {"f": "a52d159f", "other": "ba7816bf"}
     assert cache.file_hashes([other, path]) == found  # from the cache
+
+
+def test_the_hash_of_a_link_follows_it_to_a_file_of_the_same_size_and_times(tmp_path: Path) -> None:
+    cache, link, files = Cache(tmp_path / "c"), tmp_path / "link", [tmp_path / "a", tmp_path / "b"]
+    for file in files:
+        file.write_text(file.name)
+    for _ in range(10_000):  # until both changes fall into one tick of the clock
+        for file in files:
+            os.utime(file, ns=(1, 1))
+        if len({file.stat().st_ctime_ns for file in files}) == 1:
+            break
+    else:
+        pytest.skip("this file system gives each change a time of its own")
+    found = []
+    for file in files:
+        link.unlink(missing_ok=True)
+        link.symlink_to(file)
+        found.append(cache.file_hash(link))
+    assert found == [sha256_file(file) for file in files]
 
 
 def test_a_place_that_cannot_be_used(tmp_path: Path) -> None:

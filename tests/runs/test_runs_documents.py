@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 from fathoms.cli import main
 from fathoms.errors import StoreError, UsageError
+from fathoms.runs.blobs import Blobs
 from fathoms.runs.cache import Cache
 from fathoms.runs.documents import StoredDocuments, facts_of, keep_documents
 from fathoms.runs.exporting import export_run
@@ -135,8 +137,27 @@ def test_a_stored_document_is_neither_loaded_nor_verified_until_its_file_changes
     path = tmp_path / "runs" / ".documents" / f"{facts[0].text}.gz"
     sound = path.read_bytes()
     path.write_bytes(sound[:-1] + b"x")  # as long as before
+    os.utime(path, ns=(1, 1))  # even if the clock has not moved on
     third = Run.create(tmp_path / "runs", "d", "f" * 8, {"config": {}, "data": {"name": "q"}})
     with pytest.raises(AssertionError, match="a document was loaded"):
         keep_documents(third, Unread(), facts, cache)
     keep_documents(third, DOCUMENTS, facts, cache)
     assert path.read_bytes() == sound
+
+
+def test_a_file_that_changes_before_it_is_noted_does_not_count_as_sound(tmp_path: Path) -> None:
+    cache = Cache(tmp_path / "cache")
+    for _ in ("written", "verified"):
+        blobs = Blobs(tmp_path, ".documents")
+        name = blobs.put("It is 10 metres high.", mend=True)
+        path = tmp_path / ".documents" / f"{name}.gz"
+        sound = path.read_bytes()
+        path.write_bytes(b"damaged")
+        blobs.put("It is 10 metres high.", mend=True)  # which one process verifies only once
+        blobs.note_sound(cache)
+        assert blobs.sound([name], cache) == set()
+        path.write_bytes(sound)
+    blobs = Blobs(tmp_path, ".documents")
+    blobs.put("It is 10 metres high.", mend=True)
+    blobs.note_sound(cache)
+    assert blobs.sound([name], cache) == {name}
