@@ -55,8 +55,8 @@ _SCHEMA = {
 
 @dataclass(frozen=True)
 class Drafted:
-    """The questions with the nuggets that were drafted for them, and why others have none, by id: a failed
-    call, an unreadable reply, or no gold answer."""
+    """The questions with the nuggets that were drafted for them, and why other answerable questions have
+    none, by id: a failed call, an unreadable reply, or no gold answer."""
 
     questions: tuple[Question, ...]
     without: Mapping[str, str]
@@ -80,8 +80,8 @@ def draft_nuggets(
     replies: ReplyCache | None = None,
     on_done: Callable[[int, int], None] = lambda done, total: None,
 ) -> Drafted:
-    """Draft nuggets for the questions that have none, one call each. Replies are taken from the cache where
-    it has them, so that drafting again after an interruption pays nothing twice.
+    """Draft nuggets for the answerable questions that have none, one call each. Replies are taken from the
+    cache where it has them, so that drafting again after an interruption pays nothing twice.
 
     Raises UsageError for a judge without a language model, and the errors of `judge.check`.
     """
@@ -91,7 +91,7 @@ def draft_nuggets(
             f"{judge.name} has no language model that could draft nuggets: name a judge of kind llm"
         )
     judge.check()
-    asked = [question for question in questions if not question.nuggets]
+    asked = [question for question in questions if question.answerable and not question.nuggets]
     drafts = asyncio.run(_drafts(asked, models[-1], Caller(replies=replies), on_done))
     found = {name: draft for name, draft in drafts.items() if isinstance(draft, tuple)}
     without = {name: draft.message for name, draft in drafts.items() if isinstance(draft, Failure)}
@@ -116,7 +116,7 @@ async def _drafts(
 
 async def _draft(question: Question, model: ChatModel, caller: Caller) -> tuple[Nugget, ...] | Failure:
     """Draft the nuggets of one question; an unreadable reply is asked for once more."""
-    gold = gold_text(question) if question.answerable else ""
+    gold = gold_text(question)
     if not gold:
         return Failure(kind="NoGold", message="it has no gold answer to draft from")
     text = _PROMPT.format(question=question.text, gold=gold)

@@ -1,4 +1,4 @@
-"""`fathoms agree`: measure how well the abstention classifier, or a judge, agrees with human labels."""
+"""`fathoms agree`: measure how well the abstention classifier, a judge, metrics and people agree."""
 
 from __future__ import annotations
 
@@ -70,31 +70,36 @@ def agree(
         int | None,
         typer.Option("--sample", min=1, help="Take only so many of the claims, drawn at random by --seed."),
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Decides which claims --sample draws.")] = 0,
+    seed: Annotated[
+        int | None,
+        typer.Option("--seed", min=0, help="Decides which claims --sample draws; 0 by default."),
+    ] = None,
     out: Out = RUNS,
     as_json: Json = False,
 ) -> int:
-    """Measure how well the abstention classifier, or a judge, agrees with human labels.
+    """Measure how well the abstention classifier, a judge, metrics and people agree with one another.
 
-    A label of an answer is `statement` or `abstention`; rows with another label are left out, and counted.
-    With --judge, a label says whether a premise supports a claim: `supported` or `unsupported`, or
-    `entailment`, `neutral` or `contradiction`, unless --abstention judge asks for labels of answers. Reports
-    print the figure of a judge on claims beside the scores that rest on it, unless it rests on a sample. A
-    cascade is compared with each of its judges alone.
+    A file of labels is compared with the classifier or a judge. A label of an answer is `statement` or
+    `abstention`; rows with another label are left out, and counted. With --judge, a label says whether a
+    premise supports a claim: `supported` or `unsupported`, or `entailment`, `neutral` or `contradiction`,
+    unless --abstention judge asks for labels of answers. Reports print the figure of a judge on claims beside
+    the scores that rest on it, unless it rests on a sample. A cascade is compared with each of its judges
+    alone.
 
-    For runs: how far two people agree about quality, claims and errors, the judge of a run with people about
-    claims, and metrics with people about the ranking of the runs. Nobody is asked anew.
+    Given runs, it reads what people said of them with `fathoms review`, and asks nobody. It prints how far
+    every two people agree about quality, claims and errors; how far the judge of a run agrees with people
+    about claims; and how far metrics rank the runs as people do.
     """
     labels = Path(what[0])
     if len(what) > 1 or not (labels.is_file() or labels.suffix in (".jsonl", ".json")):
-        if abstention or settings or probe or against or sample:
+        if abstention or settings or probe or against or sample or seed is not None:
             raise UsageError(
-                "--abstention, --set, --probe, --against and --sample are for a file of labels, and"
+                "--abstention, --set, --probe, --against, --sample and --seed are for a file of labels, and"
                 f" {labels} is no file"
             )
         return agree_about_runs(what, out, judge, as_json)
     if judge is not None and abstention is None:
-        return _measure(judge, labels, against or [], probe, (sample, seed), as_json)
+        return _measure(judge, labels, against or [], probe, (sample, seed or 0), as_json)
     if probe or against or sample:
         raise UsageError("--probe, --against and --sample need --judge, and claims as labels")
     if (judge is not None) != (abstention == "judge"):

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fathoms.cli import console
 from fathoms.errors import DataError
+
+if TYPE_CHECKING:
+    from fathoms.judges.asking import Judged
+    from fathoms.judges.base import Judge
+    from fathoms.judges.of_run import NeedsVerdicts
+    from fathoms.runs.store import Run
+    from fathoms.types import Judgement, Verdict
 
 Json = dict[str, Any]
 
@@ -25,7 +32,7 @@ def agree_about_runs(references: Sequence[str], out: Path, judge: Path | None, a
     labels = read_of_runs(views, ClaimLabel)
     labelled = {label.run for label in labels}
     verdicts = {store.id: _verdicts(store, judge) for store in stores.values() if store.id in labelled}
-    found = {
+    found: Json = {
         "quality": quality_json(views, read_of_runs(views, Grade), None),
         "claims": claims_json(labels, verdicts),
         "errors": errors_json(read_of_runs(views, FoundErrors)),
@@ -40,7 +47,7 @@ def agree_about_runs(references: Sequence[str], out: Path, judge: Path | None, a
         console.show_json(found | {"means": means})
         return 0
     for name, show in (("quality", _show_quality), ("claims", _show_claims), ("errors", _show_errors)):
-        if (figures := found[name]) is not None:
+        if figures := found[name]:
             show(figures)
     for row in means:
         console.say(f"\n{row['metric']} of {row['name']}: {row['sentence']}")
@@ -49,14 +56,25 @@ def agree_about_runs(references: Sequence[str], out: Path, judge: Path | None, a
     return 0
 
 
-def _verdicts(store: Any, judge: Path | None) -> Any:
+def _verdicts(store: Run, judge: Path | None) -> Mapping[Judgement, Verdict]:
     """The verdicts of the judge that the run holds; none if no judge is known."""
-    from fathoms.judges.of_run import kept_of_run, read_judge
+    from fathoms.judges.of_run import read_judge
     from fathoms.scoring import judged_by
 
     own, metrics = judged_by(store)
     by = own if judge is None else read_judge(judge)
-    return {} if by is None else kept_of_run(store, by, metrics, store.records).verdicts
+    return {} if by is None else kept(store, by, metrics).verdicts
+
+
+def kept(store: Run, judge: Judge, metrics: Sequence[NeedsVerdicts]) -> Judged:
+    """The claims and verdicts of a judge that a run holds; raises DataError if a picture cannot be read."""
+    from fathoms.judges.of_run import kept_of_run
+    from fathoms.runs.people import unreadable_picture
+
+    try:
+        return kept_of_run(store, judge, metrics, store.records)
+    except OSError as error:
+        raise unreadable_picture(error) from error
 
 
 def _show_quality(found: Json) -> None:
@@ -103,10 +121,20 @@ def _show_claims(found: Json) -> None:
         f"on {found['n']} claims; {found['unjudged']} more without a verdict of the judge, and"
         f" {found['disputed']} about which people are divided"
     )
+    if found["of_answers"]:
+        console.say(f"left out: {found['of_answers']} labels of whole answers, which judge no claim")
 
 
-def _show_errors(found: Json) -> None:
-    """Print how often people found each error."""
+def _show_errors(tables: Sequence[Json]) -> None:
+    """Print how often people found each error, in a table for each taxonomy."""
+    for table in tables:
+        _show_taxonomy(table)
+    if len(tables) > 1:
+        console.say(f"\npeople named errors by {len(tables)} different taxonomies, which are not compared")
+
+
+def _show_taxonomy(found: Json) -> None:
+    """Print how often people found each error of one taxonomy."""
     lines = [
         (
             name,

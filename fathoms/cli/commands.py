@@ -35,7 +35,10 @@ COMMANDS = {
     "doctor": Command(
         "doctor:doctor", "Check what is missing to run pipelines, and print the command that fixes it."
     ),
-    "review": Command("review:review", "Rate how far you agree with the scores of runs."),
+    "review": Command(
+        "review:review",
+        "Rate the scores of answers, grade answers, name their errors, or judge their claims.",
+    ),
     "ls": Command("ls:ls", "List the runs, oldest first."),
     "show": Command("show:show", "Show the scores of a run, or everything about one of its questions."),
     "metrics": Command(
@@ -43,7 +46,8 @@ COMMANDS = {
         "List the metrics: name, what each needs, which direction is better, and its source.",
     ),
     "agree": Command(
-        "agree:agree", "Measure how well the abstention classifier, or a judge, agrees with human labels."
+        "agree:agree",
+        "Measure how well the abstention classifier, a judge, metrics and people agree with one another.",
     ),
     "import": Command("import_:app", "Import answers that were made by other tools, as runs."),
     "export": Command(
@@ -68,6 +72,13 @@ class LazyGroup(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Call a command. An interrupt is raised as Abort, because Typer ends without a word after one."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as error:
+            raise typer.Abort from error
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         with formatter.section("Commands"):

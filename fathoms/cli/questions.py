@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
@@ -15,7 +16,7 @@ import typer
 from fathoms.cli import completion, console, progress
 from fathoms.cli.cache import opened
 from fathoms.cli.options import RUNS, Json, Out
-from fathoms.errors import ExitCode, UsageError
+from fathoms.errors import DataError, ExitCode, UsageError
 
 if TYPE_CHECKING:
     from fathoms.build import ParsedPdfs
@@ -225,7 +226,7 @@ def nuggets(
 
     Nuggets are questions that a good answer answers, too. They are read from nugget banks, or drafted from
     the gold answers, and marked as imported or drafted: look through them before you rely on them. Ends with
-    exit code 1 if a question still has none.
+    exit code 1 if an answerable question still has none. If no question got any, no file is written.
     """
     from fathoms.corpora import read_questions, refuse_existing, write_questions
     from fathoms.corpora.questions import format_of
@@ -236,13 +237,20 @@ def nuggets(
     refuse_existing(to)
     questions = read_questions(file).questions
     made, why = _imported(questions, bank) if bank else _drafted(questions, judge or Path())
-    without = [question.id for question in made if not question.nuggets]
+    without = [question.id for question in made if question.answerable and not question.nuggets]
     for name in without:
         console.note(f"note: {name} has no nuggets: {why.get(name, 'no bank is of this topic')}")
-    write_questions(to, made)
     count = sum(len(question.nuggets) for question in made)
+    if not count or (without and list(made) == list(questions)):
+        raise DataError(f"{to} was not written, because no question got nuggets")
+    write_questions(to, made)
     console.say(f"{to}: {console.amount(count, 'nugget')} of {console.amount(len(made), 'question')}")
-    return ExitCode.FAILED if without else ExitCode.OK
+    if not without:
+        return ExitCode.OK
+    more = shlex.join([str(to), str(to.with_stem(f"{to.stem}-more"))])
+    option = f"--judge {shlex.quote(str(judge))}" if judge else "--judge FILE"
+    console.complain(f"for the other {len(without)}, run 'fathoms questions nuggets {more} {option}'")
+    return ExitCode.FAILED
 
 
 def _imported(questions: Sequence[Question], bank: Path) -> tuple[Sequence[Question], Mapping[str, str]]:

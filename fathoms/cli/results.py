@@ -69,6 +69,9 @@ def write_reports(
     # plots take long, and so does a page of many answers: they are made when somebody wants them
     later = "plots:" if paths[0].name == "report.html" else "page:"
     lines = [f"report: {paths[0]}", f"{later:<7} run 'fathoms report {' '.join(names)}{where}'"]
+    if each or len(runs) == 1:
+        shown = names[0] if len(runs) == 1 else "RUN"
+        lines.append(f"more:   'fathoms show {shown}{where}' prints all figures and explains them")
     return panels, tuple(lines)
 
 

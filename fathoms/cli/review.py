@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fathoms.cli import completion, console
+from fathoms.cli.agreeing import kept
 from fathoms.cli.options import RUNS, Out, References
 from fathoms.cli.reviewing import Reader, ask_once, converse, leaves
 from fathoms.config import suggest
@@ -41,7 +42,8 @@ def review(
         str | None,
         typer.Option(
             "--scores",
-            help="Which scores to rate: paper, released-code, fathoms or released.",
+            help="Which scores to rate: paper, released-code, fathoms or released. With --errors, they decide"
+            " which answers are not fully correct; --quality and --claims do not depend on them.",
             autocompletion=completion.scores,
         ),
     ] = None,
@@ -66,21 +68,27 @@ def review(
         typer.Option(
             "--metric",
             metavar="NAME",
-            help="Whose judgements to make with --claims, if the run has several judged metrics.",
+            help="The metric whose claims you judge with --claims; needed if the run has several judged"
+            " metrics.",
             autocompletion=completion.metrics,
         ),
     ] = None,
     judge: Annotated[
         Path | None,
-        typer.Option("--judge", help="A YAML file with the judge whose claims are judged with --claims."),
+        typer.Option(
+            "--judge",
+            help="A YAML file with the judge that scored the run, if the run's configuration names none.",
+        ),
     ] = None,
     out: Out = RUNS,
 ) -> int:
-    """Rate how far you agree with the scores of runs.
+    """Rate the scores of answers, grade answers, name their errors, or judge their claims.
 
-    Shows a few random answers of each run, which you rate from 1 to 5. Each rating is saved at once; run the
-    same command again to continue. With --quality, --errors or --claims, you say something else of the
-    answers; `fathoms agree RUN...` then says how far people, judges and metrics agree.
+    Shows a few random answers of each run with their scores, and asks how far you agree with these, from 1 to
+    5. With --quality, you grade the answers instead; with --errors, you name what is wrong with them; with
+    --claims, you say which of their claims the sources support. What you say is saved at once: stop whenever
+    you want, and run the same command again to continue. `fathoms agree RUN...` then says how far people,
+    judges and metrics agree.
     """
     from fathoms.runs.finding import find_run
     from fathoms.runs.reading import load
@@ -157,7 +165,7 @@ def _claims(
     judge: Path | None,
 ) -> Review[Any, Any, Any]:
     """The review of the claims of answers."""
-    from fathoms.judges.of_run import kept_of_run, read_judge
+    from fathoms.judges.of_run import read_judge
     from fathoms.report.review.claims import ClaimReview, claim_items
     from fathoms.runs.people import LABELS_FILE, ClaimLabel, read_all
     from fathoms.scoring import judged_by
@@ -175,8 +183,8 @@ def _claims(
             raise UsageError(f"{store.id} has no judge in its configuration: name its judge by --judge")
         if wanted not in asked:
             raise UsageError(f"{wanted} asks no judge{suggest(wanted, asked)}")
-        kept = kept_of_run(store, by, [asked[wanted]], store.records)
-        items += claim_items(store.id, store.records, asked[wanted], kept, sample, seed, said)
+        held = kept(store, by, [asked[wanted]])
+        items += claim_items(store.id, store.records, asked[wanted], by, held, sample, seed, said)
     return ClaimReview(items, files, name, seed)
 
 

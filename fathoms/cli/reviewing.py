@@ -64,6 +64,8 @@ def converse(session: Progress[Any, Any], legend: str, ask: Callable[[Reader], N
         pass
     except EOFError:
         code = _ended(reader, noun)
+    except KeyboardInterrupt:
+        code = ExitCode.INTERRUPTED
     console.say(f"\n{_standing(session, noun)}")
     return code
 

@@ -57,7 +57,10 @@ def verdicts_of(
     pictures, which no row can hold. Raises DataError if the run holds no verdict of the judge.
     """
     kept = kept_of_run(run, judge, metrics, run.records)
-    topics = _topics((record.question for record in run.records()), by)
+    questions = [record.question for record in run.records()]
+    if not questions:
+        raise DataError(f"{run.id} holds no answers, and so no verdicts: run or import it again")
+    topics = _topics(questions, by)
     left_out: Counter[str] = Counter()
     found: dict[Judgement, dict[str, Any]] = {}
     origin = {"judge": judge.name, "judge_key": fingerprint(judge.identity()), "rubric": judge.rubric}

@@ -12,7 +12,10 @@ def length_sentence(found: LengthSupport) -> str:
     """
     value, low, high = found.spearman.value, found.spearman.low, found.spearman.high
     if value is None:
-        return f"No correlation can be computed from {found.n} questions, or all answers are alike."
+        return (
+            f"No correlation can be computed from {found.n} questions: there are too few questions, or all"
+            " answers have the same length or support."
+        )
     if low is None or high is None:
         return (
             f"Spearman's correlation is {value:.2f} over {found.n} questions, without an interval: nothing"

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Hashable, Iterable
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, TypeVar
 
 from pydantic import Field, ValidationError
 
 from fathoms.config import dotted, misread
-from fathoms.errors import StoreError
+from fathoms.errors import DataError, StoreError
 from fathoms.paths import sha256_file
 from fathoms.runs.journal import Journal, Line, journal_line
 from fathoms.types import Judgement, Rubric, StoredValue
@@ -59,6 +60,11 @@ class FoundErrors(OfAnswer):
     errors: tuple[str, ...]
     taxonomy: str
 
+    @property
+    def key(self) -> tuple[Hashable, ...]:
+        """What was searched: run, question, repeat, and the taxonomy, since another has other errors."""
+        return *super().key, self.taxonomy
+
 
 class ClaimLabel(OfAnswer):
     """A label of a claim of an answer, compared with one source.
@@ -98,9 +104,32 @@ Judged = tuple[str, str, str, str | None, Rubric]
 
 
 def judged(asked: Judgement) -> Judged:
-    """Return what a judgement asks for, as labels name it; raises OSError if a picture cannot be read."""
-    image = None if asked.image is None else sha256_file(asked.image)
+    """Return what a judgement asks for, as labels name it; raises DataError if a picture cannot be read."""
+    image = None if asked.image is None else _picture(asked.image)
     return asked.claim, asked.premise, asked.context, image, asked.rubric
+
+
+def unreadable_picture(error: OSError) -> DataError:
+    """Return the error to raise if the picture that a claim was compared with cannot be read."""
+    return DataError(
+        f"{error.filename}: the picture that a claim was compared with cannot be read"
+        f" ({error.strerror}): put it back, and run the command again"
+    )
+
+
+def _picture(path: Path) -> str:
+    """Return the SHA-256 of a picture, which is read again only if the file has changed."""
+    try:
+        seen = path.stat()
+        return _hash_of(path, seen.st_mtime_ns, seen.st_size)
+    except OSError as error:
+        raise unreadable_picture(error) from error
+
+
+@lru_cache(maxsize=4096)
+def _hash_of(path: Path, changed: int, size: int) -> str:
+    """Return the SHA-256 of a file that was changed at this time and has this size."""
+    return sha256_file(path)
 
 
 Kind = TypeVar("Kind", bound=OfAnswer)
@@ -132,20 +161,20 @@ def read_said(path: Path, kind: type[S], name: str) -> list[S]:
 
 def _said(line: Line, path: Path, kind: type[S], name: str) -> S | None:
     """Parse one line; `None` for a partial line. Raises StoreError for anything else that is not one."""
-    place = f"{path}:{line.number}"
-    if line.flaw is not None:
-        raise StoreError(f"{place}: not {name}: {line.flaw}")
+    place, flaw, said = f"{path}:{line.number}", line.flaw, None
     try:
-        value = json.loads(line.text)
-        said = kind.model_validate(value)
+        value = {} if flaw else json.loads(line.text)
+        said = None if flaw else kind.model_validate(value)
     except ValidationError as error:
-        raise StoreError(f"{place}: not {name}: {error.errors()[0]['msg']}") from error
-    except RecursionError as error:
-        raise StoreError(f"{place}: not {name}: it is nested too deeply") from error
+        first = error.errors()[0]
+        flaw = ": ".join(filter(None, (dotted(first["loc"]), first["msg"])))
+    except RecursionError:
+        flaw = "it is nested too deeply"
     except ValueError:
         return None
-    for key, what in misread(said, value):
-        raise StoreError(f"{place}: not {name}: {dotted(key)}: {what}")
+    flaw = flaw or next((f"{dotted(key)}: {what}" for key, what in misread(said, value)), None)
+    if flaw:
+        raise StoreError(f"{place}: not {name}: {flaw}; remove the line, or move the file away")
     if value.get("schema", SCHEMA) != SCHEMA:
-        raise StoreError(f"{place}: written by a newer fathoms")
+        raise StoreError(f"{place}: written by a newer fathoms: install that, or move the file away")
     return said

@@ -198,10 +198,13 @@ def test_nuggets_are_imported_or_drafted_and_marked(
     said = capfd.readouterr()
     assert said.out == "some.json: 1 nugget of 4 questions\n"
     assert "no question has the id of the topics other" in said.err
-    assert questions("nuggets", "some.json", "all.csv", "--judge", "judge.yaml") == 1
+    assert "run 'fathoms questions nuggets some.json some-more.json --judge FILE'" in said.err
+    project.write("mute.yaml", json.dumps({"kind": "llm", "model": {"kind": "scripted", "default": "no"}}))
+    assert questions("nuggets", "some.json", "all.csv", "--judge", "mute.yaml") == 1
+    assert "all.csv was not written, because no question got nuggets" in capfd.readouterr().err
+    assert questions("nuggets", "some.json", "all.csv", "--judge", "judge.yaml") == 0  # the last needs none
     said = capfd.readouterr()
-    assert said.out == "all.csv: 3 nuggets of 4 questions\n"
-    assert f"note: {ids[3]} has no nuggets: it has no gold answer to draft from" in said.err
+    assert (said.out, said.err) == ("all.csv: 3 nuggets of 4 questions\n", "")
     made = read_questions(project.path / "all.csv").questions
     assert [[one.origin for one in question.nuggets] for question in made] == [
         *(["imported"], ["drafted"], ["drafted"], [])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -157,6 +158,31 @@ def test_on_a_terminal(reviewed: Project, typed: tuple[bytes, ...], rated: int) 
         done.wait()
         os.close(ours)
     assert len(list(reviewed.path.rglob("reviews.jsonl"))) == rated
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT to send")
+def test_an_interrupt_says_how_far_the_reviewer_came(reviewed: Project) -> None:
+    """SIGINT, as Ctrl-C sends it, while the second answer is asked about."""
+    started = subprocess.Popen(
+        command(reviewed),
+        cwd=reviewed.path,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    with started as done:
+        assert done.stdin is not None
+        assert done.stdout is not None
+        done.stdin.write("5\n4\n")
+        done.stdin.flush()
+        while "2 of 3" not in done.stdout.readline():
+            assert done.poll() is None
+        done.send_signal(signal.SIGINT)
+        shown, said = done.communicate(timeout=120)
+    assert (done.returncode, said) == (130, "")
+    assert shown.endswith("\n1 of 3 answers rated; run the same command again to continue\n")
 
 
 def test_a_folder_that_cannot_be_written_is_said(reviewed: Project) -> None:

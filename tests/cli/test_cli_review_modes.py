@@ -123,14 +123,18 @@ def test_errors_are_chosen_from_a_taxonomy_that_can_be_replaced(project: Project
     assert r"blue" in shown
     assert "\x1b" not in shown
     review(project, "2\n2\n2\n", "good", "poor", "--errors", "--sample", "9", by="ben")
-    found = project.json("agree", "good", "poor")["errors"]
+    (found,) = project.json("agree", "good", "poor")["errors"]
     assert (found["answers"], found["none"]) == (3, 0.5)
     assert found["errors"]["evidence-not-used"]["answers"] == 2.5
     assert found["errors"]["made-up"]["answers"] == 0.5
 
     project.write("own.yaml", "errors: [{name: typo, meaning: a word is misspelt}]\n")
-    own = ("--errors", "--taxonomy", "own.yaml", "--to", "own.jsonl", "--sample", "9")
+    own = ("--errors", "--taxonomy", "own.yaml", "--sample", "9")
     assert "1 typo: a word is misspelt" in review(project, "1\n0\n0\n", "good", "poor", *own)
+    usual, typos = project.json("agree", "good", "poor")["errors"]
+    assert usual == found  # who could not choose an error has not said that it is absent
+    assert (typos["answers"], typos["none"], typos["errors"]["typo"]["answers"]) == (3, 2, 1)
+    assert "people named errors by 2 different taxonomies" in project.fathoms("agree", "good", "poor").stdout
     project.write("own.yaml", "errors: [{name: typo}]\n")
     refused = project.fathoms("review", "good", *own)
     assert refused.returncode == 2
@@ -180,6 +184,32 @@ def test_claims_are_judged_on_a_terminal_and_feed_agree(project: Project) -> Non
     assert f"faithfulness of good: {why}" in " ".join(shown.split())
 
 
+def test_what_nobody_can_judge_is_explained(project: Project) -> None:
+    """The claims of a run that was judged, but of whose answers none has what the metric compares."""
+    rows = [{"id": f"q{n}", "answer": "Lamp 0 is red."} for n in range(3)]
+    project.write("bare.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    done = project.fathoms(
+        "import", "answers", "bare.jsonl", "--questions", "questions.json", "--name", "bare"
+    )
+    assert done.returncode == 0, done.stderr
+    judged = ("--metric", "faithfulness", "--judge", "judge.yaml")
+    project.fathoms("score", "bare", *judged)
+    refused = project.fathoms("review", "bare", "--claims", *judged)
+    assert refused.returncode == 1
+    assert "no answer has anything that this metric compares: of 3, 3 without retrieved" in refused.stderr
+
+
+def test_a_damaged_line_names_its_field_and_what_to_do(project: Project) -> None:
+    path = folder(project, "poor") / "grades.jsonl"
+    kept = path.read_text() if path.exists() else ""
+    line = kept.count("\n") + 1
+    path.write_text(kept + json.dumps({"run": "x", "question": "q0", "reviewer": "ann", "grade": 9}) + "\n")
+    damaged = project.fathoms("review", "poor", "--quality")
+    path.write_text(kept)
+    assert damaged.returncode == 1
+    assert f"grades.jsonl:{line}: not a grade: seed: Field required; remove" in damaged.stderr
+
+
 def test_what_cannot_be_reviewed_is_said(project: Project) -> None:
     for arguments, why in (
         (("--quality", "--claims"), "are different reviews"),
@@ -190,5 +220,7 @@ def test_what_cannot_be_reviewed_is_said(project: Project) -> None:
         refused = project.fathoms("review", "poor", *arguments)
         assert refused.returncode == 2
         assert why in refused.stderr
+    drawn = project.fathoms("agree", "good", "--seed", "3")
+    assert (drawn.returncode, "--seed are for a file of labels" in drawn.stderr) == (2, True)
     nobody = project.fathoms("agree", "poor~1")
     assert nobody.returncode == 2

@@ -52,6 +52,14 @@ def run(tmp_path: Path) -> Run:
     return keep(imported, "towers", tmp_path / "runs")
 
 
+def test_a_run_without_answers_has_no_verdicts(run: Run, tmp_path: Path) -> None:
+    judge, metrics = judged_by(run)
+    assert judge is not None
+    empty = Run.create(tmp_path / "runs", "empty", "0" * 8, {"name": "empty", "folder": ".", "data": {}})
+    with pytest.raises(DataError, match="holds no answers"):
+        verdicts_of(empty, judge, metrics)
+
+
 def test_topics_stay_on_one_side_and_labels_are_balanced(run: Run, tmp_path: Path) -> None:
     judge, metrics = judged_by(run)
     assert judge is not None

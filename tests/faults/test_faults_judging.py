@@ -59,7 +59,7 @@ def start(project: Project, *more: str) -> subprocess.Popen[bytes]:
     scoring = ["score", "latest", "--metric", "faithfulness", "--judge", "judge.yaml", *more]
     command = [sys.executable, "-m", "fathoms", *scoring]
     return subprocess.Popen(
-        command, cwd=project.path, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        command, cwd=project.path, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
     )
 
 
@@ -98,6 +98,8 @@ def test_a_signal_keeps_the_verdicts_and_ends_with_130(answered: Project) -> Non
             while server.requests < 5:
                 time.sleep(0.001)
             process.send_signal(signal.SIGINT)
+            assert process.stderr is not None
+            assert process.stderr.read().endswith(b"fathoms: stopped\n")
             assert process.wait() == 130
         asked = server.requests
         journal = answered.runs()[0] / "verdicts" / "judge.jsonl"

@@ -259,6 +259,23 @@ def walks_by_keyboard(page: Any) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") <= 1280
 
 
+@pytest.mark.parametrize(
+    ("found", "three"),
+    [(["unparsed", "failed"], None), (["unparsed", "unsupported"], False), (["neutral", "unparsed"], True)],
+)
+def test_only_a_label_tells_how_many_labels_a_judge_has(found: list[str], three: bool | None) -> None:
+    rows = [{"claim": "It is red.", "label": label} for label in found]
+    repeat = ScoredRepeat.model_validate(
+        {
+            "answer": {"text": "It is red."},
+            "claims": {"compared": [{"of": "answer", "by": "retrieved", "claims": rows}]},
+        }
+    )
+    shown = shown_claims(repeat, record().question, {})
+    assert shown
+    assert shown["compared"][0]["three"] is three
+
+
 def test_a_claim_in_other_words_is_tied_to_its_sentence() -> None:
     answer = "\U0001f41f The tower is tall. It was built in 1900. It is red. It is red."
     rows = [

@@ -27,7 +27,7 @@ def found(value: float | None, low: float | None = None, high: float | None = No
         (found(0.5, 0.1, 0.8), "Longer answers are supported more (Spearman's correlation 0.50, 95 %"),
         (found(-0.3, -0.7, 0.2), "cannot be told from these questions (Spearman's correlation -0.30, 95 %"),
         (found(-0.3), "Spearman's correlation is -0.30 over 10 questions, without an interval"),
-        (found(None), "No correlation can be computed from 10 questions"),
+        (found(None), "No correlation can be computed from 10 questions: there are too few questions, or"),
     ],
 )
 def test_only_an_interval_without_0_tells_a_direction(support: LengthSupport, says: str) -> None:

@@ -69,15 +69,15 @@ class Argue(JudgedMetric):
     splits: ClassVar[bool] = False
 
     def judgements(self, record: Record, claims: ClaimsOf) -> Sequence[Judgement]:
-        """What support and coverage ask, as far as the metric is about them."""
+        """Return what support and coverage ask, as far as the metric is about them."""
         return [*self.of_sentences(record, claims), *self.of_nuggets(record)]
 
     def of_sentences(self, record: Record, claims: ClaimsOf) -> Sequence[Judgement]:
-        """What is asked of the sentences of the answer; by default nothing."""
+        """Return what is asked of the sentences of the answer; by default nothing."""
         return ()
 
     def of_nuggets(self, record: Record) -> Sequence[Judgement]:
-        """What is asked of the nuggets of the question; by default nothing."""
+        """Return what is asked of the nuggets of the question; by default nothing."""
         return ()
 
 
@@ -122,7 +122,7 @@ class _Covers(Argue):
     needs: ClassVar[tuple[Need, ...]] = ("answer", "nuggets")
 
     def of_nuggets(self, record: Record) -> Sequence[Judgement]:
-        """Each nugget by the answer."""
+        """Return the judgements of each nugget by the answer; none for an empty answer."""
         text = answer_text(record)
         return [_asks(nugget, text[0]) for nugget in record.question.nuggets] if text else ()
 
@@ -158,7 +158,7 @@ class SentenceSupport(_Supports):
     kind: Literal["argue.sentence-support"] = "argue.sentence-support"
 
     def score(self, facts: Facts) -> Score:
-        """Return the share."""
+        """Return the share of supported sentences among those that cite or need a citation."""
         return self.support(facts)
 
 
@@ -170,11 +170,11 @@ class SentenceSupportOfAll(_Supports):
 
     @property
     def over(self) -> Denominator:
-        """All sentences."""
+        """Support counts over all sentences."""
         return "all"
 
     def score(self, facts: Facts) -> Score:
-        """Return the share."""
+        """Return the share of supported sentences among all sentences of the answer."""
         return self.support(facts)
 
 
@@ -188,7 +188,7 @@ class NuggetCoverage(_Covers):
     kind: Literal["argue.nugget-coverage"] = "argue.nugget-coverage"
 
     def score(self, facts: Facts) -> Score:
-        """Return the share."""
+        """Return the share of the nuggets of the question that the answer answers."""
         return self.coverage(facts)
 
 
@@ -198,7 +198,7 @@ class WeightedNuggetCoverage(_Covers):
     kind: Literal["argue.nugget-coverage-weighted"] = "argue.nugget-coverage-weighted"
 
     def score(self, facts: Facts) -> Score:
-        """Return the weighted share."""
+        """Return the share of the weight of the nuggets that the answer answers."""
         return self.coverage(facts, weighted=True)
 
 
@@ -228,7 +228,7 @@ class F1Macro(_F1):
     kind: Literal["argue.f1-macro"] = "argue.f1-macro"
 
     def score(self, facts: Facts) -> Score:
-        """Return the harmonic mean."""
+        """Return the harmonic mean of the sentence support and the nugget coverage of the question."""
         support, coverage = self.support(facts), self.coverage(facts)
         score = f1_of(self.name, support, coverage)
         items = (support.parts["items"] or 0) + (coverage.parts["claims"] or 0)
@@ -249,7 +249,7 @@ class F1Micro(_F1):
     kind: Literal["argue.f1-micro"] = "argue.f1-micro"
 
     def score(self, facts: Facts) -> Score:
-        """Return the counts."""
+        """Return what the question adds to the counts of sentences and of nuggets; it has no value itself."""
         support, coverage = self.support(facts), self.coverage(facts)
         open_items, open_wanted = (float(one.parts["unjudged"] or 0) for one in (support, coverage))
         truths = [_holds(one, self.over)[0] for one in self.sentences_of(facts)]
@@ -269,7 +269,7 @@ class F1Micro(_F1):
         return Score(metric=self.name, value=None, n=n, parts=parts)
 
     def f1_counts(self, score: Score) -> F1Counts | None:
-        """Return the counts of a score."""
+        """Return the counts of sentences and nuggets that a score holds; `None` for one without any."""
         if not score.parts:
             return None
         return F1Counts(*(float(score.parts[name] or 0) for name in F1Counts._fields))

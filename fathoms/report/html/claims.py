@@ -212,13 +212,19 @@ def shown_claims(repeat: ScoredRepeat, question: Question, documents: Mapping[st
                 "of": one.of,
                 "by": brief(one.by, LONGEST),
                 "count": len(one.claims),
-                "three": any(row.label in _THREE for row in one.claims),
+                "three": _has_three(row.label for row in one.claims),
                 "claims": [_claim(row, one, texts) for row in one.claims[:MOST]],
             }
             for one in found
         ],
         "judging": repeat.claims.judging.model_dump(),
     }
+
+
+def _has_three(labels: Iterable[str]) -> bool | None:
+    """Return whether the labels are those of a judge with three; `None` if no claim has a label."""
+    known = [label in _THREE for label in labels if mark_of(label) not in ("unparsed", "not judged")]
+    return any(known) if known else None
 
 
 def _claim(row: ComparedClaim, one: Comparison, texts: _Texts) -> Json:

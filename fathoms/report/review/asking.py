@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
@@ -23,7 +23,7 @@ class HasKey(Protocol):
 
     @property
     def said_key(self) -> tuple[Any, ...]:
-        """What is judged, as `OfAnswer.key` names it."""
+        """What is judged, as `OfAnswer.key` names it; a review can add to it (`Review.key`)."""
 
 
 Item = TypeVar("Item", bound=HasKey)
@@ -43,14 +43,18 @@ class Review(Progress[Item, Said], Generic[Item, Said, Value]):
     def __init__(
         self, items: Sequence[Item], kind: type[Said], files: Mapping[str, Path], reviewer: str, seed: int
     ) -> None:
-        """Start or continue; `files` maps each run to the file in which is saved what is said of it."""
+        """Start with the first item of which the reviewer has said nothing yet; `files` maps each run to the
+        file in which what is said of it is saved."""
         self._files = files
         self._reviewer, self._seed = reviewer, seed
         read = read_all(dict.fromkeys(files.values()), kind)
         mine = {said.key: said for said in read if said.reviewer == reviewer}
-        super().__init__(
-            items, {n: mine[item.said_key] for n, item in enumerate(items) if item.said_key in mine}
-        )
+        keys = map(self.key, items)
+        super().__init__(items, {n: mine[key] for n, key in enumerate(keys) if key in mine})
+
+    def key(self, item: Item) -> tuple[Hashable, ...]:
+        """Return the key (`OfAnswer.key`) of what is said of an item."""
+        return item.said_key
 
     def say(self, value: Value, comment: str | None) -> None:
         """Save what was said of the current item, and go to the next one."""

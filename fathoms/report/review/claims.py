@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -14,7 +15,7 @@ from rich.rule import Rule
 
 from fathoms.errors import DataError, UsageError
 from fathoms.judges.asking import Judged
-from fathoms.judges.base import LABELS
+from fathoms.judges.base import LABELS, Judge
 from fathoms.judges.of_run import NeedsVerdicts, needed
 from fathoms.report.review.answer import labelled
 from fathoms.report.review.asking import Review
@@ -43,7 +44,7 @@ class ClaimItem:
 
     @property
     def said_key(self) -> tuple[Any, ...]:
-        """What is judged."""
+        """The run, the question, and what is compared: the claim, its sentence, the source and the rubric."""
         return self.run, self.question.id, judged(self.asked)
 
     @property
@@ -63,20 +64,20 @@ class ClaimReview(Review[ClaimItem, ClaimLabel, str]):
     def __init__(
         self, items: Sequence[ClaimItem], files: Mapping[str, Path], reviewer: str, seed: int
     ) -> None:
-        """Start or continue."""
+        """Start with the first claim that the reviewer has not labelled yet."""
         super().__init__(items, ClaimLabel, files, reviewer, seed)
         self.legend = "; ".join(dict.fromkeys(map(_asked_for, items)))
 
     def prompt(self, item: ClaimItem) -> str:
-        """Ask for a label."""
+        """Return the question for the label of a claim, with the words that answer it."""
         return _asked_for(item)
 
     def read(self, item: ClaimItem, word: str) -> str | None:
-        """Return a label."""
+        """Return the label that a word stands for, `None` for any other word."""
         return item.words.get(word)
 
     def said(self, item: ClaimItem, value: str, about: Mapping[str, Any]) -> ClaimLabel:
-        """Return the label of a claim."""
+        """Return the label of a claim, as it is saved."""
         claim, premise, context, image, rubric = judged(item.asked)
         return ClaimLabel(
             claim=claim,
@@ -92,7 +93,7 @@ class ClaimReview(Review[ClaimItem, ClaimLabel, str]):
         )
 
     def panel(self, item: ClaimItem, place: str) -> list[RenderableType]:
-        """Show the question, the source, the sentence that the claim comes from, and the claim."""
+        """Return the question, the source, the sentence that the claim comes from, and the claim."""
         asked = item.asked
         source = f"the picture {asked.image}" if asked.image else shorten(visible(asked.premise), SHOWN)
         parts: list[RenderableType] = [
@@ -110,7 +111,7 @@ class ClaimReview(Review[ClaimItem, ClaimLabel, str]):
         return parts
 
     def more(self, item: ClaimItem) -> list[RenderableType]:
-        """Show the source in full."""
+        """Return the source in full."""
         return [labelled("source", str(item.asked.image or "") or item.asked.premise or "(empty)")]
 
 
@@ -125,6 +126,7 @@ def claim_items(
     run: str,
     records: Callable[[], Iterable[Record]],
     metric: NeedsVerdicts,
+    judge: Judge,
     kept: Judged,
     sample: int,
     seed: int,
@@ -133,7 +135,7 @@ def claim_items(
     """Return what a metric asks of `sample` random answers, one for each question, given the claims of the
     judge (`kept`) and what the reviewer has said so far, on which further judgements may depend.
 
-    Raises DataError if the run holds no claims, and UsageError if the metric asks what people cannot label.
+    Raises DataError if there is nothing to label, and UsageError if the metric asks what people cannot label.
     """
     lots: dict[str, tuple[str, str, int]] = {}
     for record in records():
@@ -141,13 +143,9 @@ def claim_items(
             own = (_lot(run, record, seed), record.question.id, record.repeat)
             lots[record.question.id] = min(lots.get(record.question.id, own), own)
     if not lots:
-        raise DataError(
-            f"{run} holds nothing that this metric had judged: score it first, and name its judge by --judge"
-        )
+        raise _nothing(run, records(), metric, kept)
     drawn = {own[1:]: own[0] for own in sorted(lots.values())[:sample]}
-    labels = LABELS["binary"]
-    if any(verdict.label in LABELS["three-way"] for verdict in kept.verdicts.values()):
-        labels = LABELS["three-way"]
+    labels = _labels(judge, kept)
     answers = _by_key(said)
     found: list[tuple[str, list[ClaimItem]]] = []
     for record in records():
@@ -160,6 +158,27 @@ def claim_items(
             items = [ClaimItem(run, record.question, record.repeat, one, labels) for one in asked]
             found.append((drawn[key], items))
     return [item for _, items in sorted(found, key=lambda pair: pair[0]) for item in items]
+
+
+def _nothing(run: str, records: Iterable[Record], metric: NeedsVerdicts, kept: Judged) -> DataError:
+    """Return the error that says why the metric compares nothing in any answer of a run."""
+    lacking: Counter[str] = Counter()
+    for record in records:
+        lack = metric.lacks(record)
+        if lack is None and not kept.claims.keys() >= set(metric.texts(record)):
+            return DataError(f"{run} was not judged for this metric: score it first with this judge, --judge")
+        lacking[lack or "claims"] += 1
+    why = ", ".join(f"{number} without {what}" for what, number in lacking.most_common())
+    return DataError(f"{run}: no answer has anything that this metric compares: of {lacking.total()}, {why}")
+
+
+def _labels(judge: Judge, kept: Judged) -> tuple[str, ...]:
+    """Return the labels of a judge: of one that does not name them, those of the verdicts that it gave."""
+    named = getattr(judge, "labels", None)
+    if named in LABELS:
+        return LABELS[named]
+    given = {verdict.label for verdict in kept.verdicts.values()}
+    return LABELS["binary" if given.isdisjoint(LABELS["three-way"]) else "three-way"]
 
 
 def _asked(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +66,7 @@ class ErrorReview(Review[Item, FoundErrors, tuple[str, ...]]):
         seed: int,
         taxonomy: Taxonomy,
     ) -> None:
-        """Start or continue."""
+        """Start with the first answer that the reviewer has not searched by this taxonomy yet."""
         self._taxonomy = taxonomy
         super().__init__(items, FoundErrors, files, reviewer, seed)
         kinds = [f"{n} {kind.name}: {kind.meaning}" for n, kind in enumerate(taxonomy.errors, start=1)]
@@ -74,8 +74,12 @@ class ErrorReview(Review[Item, FoundErrors, tuple[str, ...]]):
             ["the numbers of all errors in the answer, with spaces, or 0 for none:", *kinds]
         )
 
+    def key(self, item: Item) -> tuple[Hashable, ...]:
+        """Return the key of an answer that was searched by this taxonomy."""
+        return *item.said_key, self._taxonomy.key
+
     def prompt(self, item: Item) -> str:
-        """Ask for errors."""
+        """Return the question for the numbers of the errors in an answer."""
         return f"errors, 0-{len(self._taxonomy.errors)}"
 
     def read(self, item: Item, word: str) -> tuple[str, ...] | None:
@@ -89,14 +93,15 @@ class ErrorReview(Review[Item, FoundErrors, tuple[str, ...]]):
         return tuple(dict.fromkeys(names[one] for one in words))
 
     def said(self, item: Item, value: tuple[str, ...], about: Mapping[str, Any]) -> FoundErrors:
-        """Return the errors of an answer."""
+        """Return the errors of an answer, as they are saved."""
         key = self._taxonomy.key
         return FoundErrors(
             question=item.question.id, repeat=item.repeat.repeat, errors=value, taxonomy=key, **about
         )
 
     def panel(self, item: Item, place: str) -> list[RenderableType]:
-        """Show the question, the gold answer, the answer, its score, and the retrieved texts."""
+        """Return the question, the gold answer, the answer, its score, and the starts of the retrieved
+        texts."""
         scores = item.scores
         missed = f" (missed: {' + '.join(scores.missed)})" if scores.missed else ""
         parts = [
@@ -111,7 +116,7 @@ class ErrorReview(Review[Item, FoundErrors, tuple[str, ...]]):
         return parts
 
     def more(self, item: Item) -> list[RenderableType]:
-        """Show the retrieved texts."""
+        """Return the retrieved texts in full."""
         return context_panel(item.repeat)
 
 

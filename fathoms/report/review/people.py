@@ -144,19 +144,30 @@ def _ranking_json(found: RankAgreement) -> Json:
     return {name: one._asdict() if hasattr(one, "_asdict") else one for name, one in found._asdict().items()}
 
 
-def errors_json(found: Sequence[FoundErrors]) -> Json | None:
-    """Return in how many answers people found each error, and how far two of them agree about it; `None`
-    without any. An answer that several people searched counts by the share of them who found the error."""
-    if not found:
-        return None
+def errors_json(found: Iterable[FoundErrors]) -> list[Json]:
+    """Return in how many answers people found each error, and how far two of them agree about it.
+
+    There is a table for each taxonomy that people used: who did not see an error among those to choose from
+    has not said that it is absent. The one with the most answers comes first.
+    """
+    by_taxonomy: dict[str, list[FoundErrors]] = {}
+    for one in found:
+        by_taxonomy.setdefault(one.taxonomy, []).append(one)
+    tables = [_errors_by(taxonomy, group) for taxonomy, group in by_taxonomy.items()]
+    return sorted(tables, key=lambda table: -table["answers"])
+
+
+def _errors_by(taxonomy: str, found: Sequence[FoundErrors]) -> Json:
+    """Return the table of one taxonomy. An answer that several people searched counts by the share of them
+    who found the error."""
     names = Counter(name for one in found for name in one.errors)
     by_answer: dict[tuple[Hashable, ...], list[FoundErrors]] = {}
     for one in found:
         by_answer.setdefault(one.key, []).append(one)
     return {
+        "taxonomy": taxonomy,
         "answers": len(by_answer),
         "reviewers": sorted({one.reviewer for one in found}),
-        "taxonomies": len({one.taxonomy for one in found}),
         "none": sum(fmean(not one.errors for one in group) for group in by_answer.values()),
         "errors": {
             name: {
@@ -190,14 +201,15 @@ def claims_json(
     """Return how far two people agree about claims, and a judge with people; `None` without labels.
 
     `verdicts` are those of the judge by run. People who disagree about a claim are decided by the majority; a
-    claim with as many on both sides is left out and counted in `disputed`.
+    claim with as many on both sides is left out and counted in `disputed`. Labels of whole answers, such as
+    their grades, are no labels of claims; `of_answers` counts them.
     """
     if not labels:
         return None
+    every, labels = len(labels), [label for label in labels if label.rubric == "support"]
     said: dict[tuple[Hashable, ...], list[ClaimLabel]] = {}
     for label in labels:
-        if label.rubric == "support":
-            said.setdefault(label.key, []).append(label)
+        said.setdefault(label.key, []).append(label)
     known = {
         (run, judged(asked)): verdict
         for run, found in verdicts.items()
@@ -218,9 +230,10 @@ def claims_json(
     people, judge, p, groups = (list(side) for side in zip(*rows, strict=True)) if rows else ([], [], [], [])
     return {
         "reviewers": sorted({label.reviewer for label in labels}),
-        "claims": len({label.key for label in labels}),
+        "claims": len(said),
         "answers": len({(label.run, label.question) for label in labels}),
         "pairs": [asdict(pair) for pair in reviewer_pairs(labels, lambda one: one.label)],
+        "of_answers": every - len(labels),
         "disputed": disputed,
         "unjudged": unjudged,
         "n": len(rows),

@@ -29,30 +29,30 @@ class QualityReview(Review[Item, Grade, int]):
     )
 
     def __init__(self, items: Sequence[Item], files: Mapping[str, Path], reviewer: str, seed: int) -> None:
-        """Start or continue."""
+        """Start with the first answer that the reviewer has not graded yet."""
         super().__init__(items, Grade, files, reviewer, seed)
 
     def prompt(self, item: Item) -> str:
-        """Ask for a grade."""
+        """Return the question for the grade of an answer."""
         return "quality, 1-5"
 
     def read(self, item: Item, word: str) -> int | None:
-        """Return a grade."""
+        """Return the grade that a word stands for, `None` if it is not a number from 1 to 5."""
         return int(word) if word in ("1", "2", "3", "4", "5") else None
 
     def said(self, item: Item, value: int, about: Mapping[str, Any]) -> Grade:
-        """Return the grade of an answer."""
+        """Return the grade of an answer, as it is saved."""
         return Grade(question=item.question.id, repeat=item.repeat.repeat, grade=value, **about)
 
     def panel(self, item: Item, place: str) -> list[RenderableType]:
-        """Show the question, what is known of the right answer, and the answer."""
+        """Return the question, what is known of the right answer, the answer, and the earlier grade."""
         parts = [Rule(place, style="dim"), *answer_parts(item)]
         if self.before:
             parts.append(labelled("you said", f"{self.before.grade} {self.before.comment or ''}".strip()))
         return parts
 
     def more(self, item: Item) -> list[RenderableType]:
-        """Show the retrieved texts."""
+        """Return the retrieved texts in full."""
         return context_panel(item.repeat)
 
 

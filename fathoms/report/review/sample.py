@@ -86,7 +86,8 @@ class Session(Progress[Item, Rating]):
     """
 
     def __init__(self, items: Sequence[Item], files: Mapping[str, Path], reviewer: str, seed: int) -> None:
-        """Start or continue a session; `files` maps each run to its file of ratings."""
+        """Start with the first answer that the reviewer has not rated yet; `files` maps each run to its file
+        of ratings."""
         items = sorted(items, key=lambda item: lot(item, seed))
         self._files = files
         self._reviewer = reviewer

@@ -16,7 +16,8 @@ class Progress(Generic[Item, Said]):
     """
 
     def __init__(self, items: Sequence[Item], known: Mapping[int, Said]) -> None:
-        """Start or continue; `known` has what the reviewer has said before, by the index of the item."""
+        """Start with the first item of which nothing was said; `known` has what the reviewer has said
+        before, by the index of the item."""
         self.items = items
         self.skipped: set[int] = set()
         self._said = dict(known)
@@ -63,11 +64,11 @@ class Progress(Generic[Item, Said]):
         return True
 
     def _forward(self) -> None:
-        """Go to the next item of which nothing was said."""
+        """Go to the next item of which the reviewer has said nothing yet."""
         self._position += 1
         self._pass_known()
 
     def _pass_known(self) -> None:
-        """Skip items of which something was said."""
+        """Pass over the items of which the reviewer has said something."""
         while self._position in self._said:
             self._position += 1

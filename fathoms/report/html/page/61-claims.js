@@ -65,9 +65,10 @@ function answerClaims(detail, repeat, key, compared) {
   ];
 }
 
-/** Say what contradicted and unsupported claims are called where sources were the premises. */
+/** Say what contradicted and unsupported claims are called where sources were the premises; nothing if no
+    claim has a label, which would tell whether the judge has two or three. */
 function kindsOfHallucination({ by, three }) {
-  if (!isOfSources(by)) return null;
+  if (!isOfSources(by) || !known(three)) return null;
   return h(
     'p.small',
     {},
