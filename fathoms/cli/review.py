@@ -43,7 +43,7 @@ def review(
         typer.Option(
             "--scores",
             help="Which scores to rate: paper, released-code, fathoms or released. With --errors, they decide"
-            " which answers are not fully correct; --quality and --claims do not depend on them.",
+            " which answers are not fully correct. --quality shows no scores, and --claims ignores this.",
             autocompletion=completion.scores,
         ),
     ] = None,

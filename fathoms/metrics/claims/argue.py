@@ -49,7 +49,7 @@ class Judged(NamedTuple):
     weight: float = 1.0
 
     def shown(self) -> dict[str, object]:
-        """Return the label for readers."""
+        """Return the sentence or nugget with its label, as reports show it."""
         more = {"place": self.place, "why": self.why if self.label else ""}
         found = {"claim": self.text, "label": self.label or self.why}
         return {**found, **{key: text for key, text in more.items() if text}}
@@ -57,7 +57,7 @@ class Judged(NamedTuple):
 
 @of_one_record
 def _sentences(record: Record, claims: ClaimsOf, adds_by: Embedder | None) -> tuple[CitedSentence, ...]:
-    """The sentences of the answer with all their sources."""
+    """Return the sentences of the answer, each with all sources that it cites."""
     return cited_sentences(record, adds_by=adds_by)
 
 
@@ -88,7 +88,7 @@ class _Supports(CitesPostHoc, Argue):
 
     @property
     def over(self) -> Denominator:
-        """The sentences that support counts over."""
+        """The sentences by which the number of supported ones is divided."""
         return "citing"
 
     def of_sentences(self, record: Record, claims: ClaimsOf) -> Sequence[Judgement]:
@@ -170,7 +170,7 @@ class SentenceSupportOfAll(_Supports):
 
     @property
     def over(self) -> Denominator:
-        """Support counts over all sentences."""
+        """All sentences, by which the number of supported ones is divided."""
         return "all"
 
     def score(self, facts: Facts) -> Score:
@@ -217,7 +217,7 @@ class _F1(_Covers, _Supports):
 
     @property
     def over(self) -> Denominator:
-        """The sentences that support counts over."""
+        """The sentences by which the number of supported ones is divided."""
         return self.sentences
 
 

@@ -166,7 +166,10 @@ def _nothing(run: str, records: Iterable[Record], metric: NeedsVerdicts, kept: J
     for record in records:
         lack = metric.lacks(record)
         if lack is None and not kept.claims.keys() >= set(metric.texts(record)):
-            return DataError(f"{run} was not judged for this metric: score it first with this judge, --judge")
+            return DataError(
+                f"{run}: this judge has not split its answers into claims for this metric: score the run"
+                " first ('fathoms score' with --metric and --judge)"
+            )
         lacking[lack or "claims"] += 1
     why = ", ".join(f"{number} without {what}" for what, number in lacking.most_common())
     return DataError(f"{run}: no answer has anything that this metric compares: of {lacking.total()}, {why}")
