@@ -176,8 +176,6 @@ class Stages(Component):
             corpus = self._remembered(documents, hashes, cache, times)
             if corpus is None:
                 corpus = self._read(documents, hashes, cache, workers, progress, times)
-                if not corpus.failures:  # the next run is to find its facts; this is no time of parsing
-                    corpus = self._remembered(documents, hashes, cache, IngestTimes()) or corpus
             parsed, failures, chunks, facts = corpus
             folder = cache.folder / "indexes" / facts.index
             vectors = self._embed(chunks, folder, cache, progress, times)
@@ -205,6 +203,10 @@ class Stages(Component):
         if self.retrieve.needs != "documents":
             with times.stage("chunk"):
                 made = self._chunk(parsed, cache, progress, times)
+        if not failures:  # the next run is to find the facts of this corpus; this is no time of parsing
+            known = self._remembered(documents, hashes, cache, IngestTimes())
+            if known is not None:
+                return known
         chunks = list(chain(*made))
         if images is not None:
             chunks = [c.model_copy(update={"image": images[c.document].get(c.pages[0])}) for c in chunks]
@@ -269,10 +271,11 @@ class Stages(Component):
             return None
         if self.chunk.reads is not None or self._image_dpi is not None:
             return None
-        keys = {name: self._document_key(hashes[name]) for name in documents}
+        parser = self.ingest.identity()
+        keys = {name: fingerprint(parser, hashes[name]) for name in documents}
         chunked = self.retrieve.needs != "documents"
         chunks = {name: self._chunks_key(name, hashes[name]) for name in documents if chunked}
-        return stored(cache, keys, chunks, (chunked, self._embedder, self.ingest.identity()))
+        return stored(cache, keys, chunks, (chunked, self._embedder, parser))
 
     def _document_key(self, sha256: str | None) -> str:
         """The key of a parsed document in the cache."""
@@ -306,7 +309,9 @@ class Stages(Component):
                 self._keep(result, cache)
 
         pages = partial(progress, "page")
-        parse_all(self.ingest, list(new), workers=workers, on_done=done, on_page=pages)
+        parse_all(
+            self.ingest, list(new), workers=workers, on_done=done, on_page=pages, hash_of=cache.file_hash
+        )
         failures = [item for name in documents if isinstance(item := found[name], DocumentError)]
         if failures and self.ingest.on_error == "fail":
             raise failures[0]

@@ -105,6 +105,7 @@ class Cache:
         self._path = self.folder / "cache.sqlite"
         self._lock = threading.RLock()
         self._touched: set[tuple[str, str]] = set()
+        self._hashes: dict[str, str] = {}
         self._told: set[str] = set()
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -317,7 +318,8 @@ class Cache:
         time.
         """
         key = _file_key(path)
-        if (known := self._known_hashes([key]).get(key)) is not None:
+        known = self._hashes.get(key) or self._known_hashes([key]).get(key)
+        if known is not None:
             return known
         value = sha256_file(path)
         self.put("file-hash", key, value.encode())
@@ -339,6 +341,7 @@ class Cache:
                     new[key] = known[key].encode()
         if new:
             self.put_many("file-hash", new)
+        self._hashes.update(known)
         return {path: known[key] for path, key in keys.items() if key in known}
 
     def _known_hashes(self, keys: Sequence[str]) -> dict[str, str]:

@@ -49,6 +49,9 @@ def test_a_file_hash_follows_the_file(tmp_path: Path) -> None:
     found = cache.file_hashes([path, other, tmp_path, tmp_path / "missing", other])
     assert {file.name: sha256[:8] for file, sha256 in found.items()} == {"f": "a52d159f", "other": "ba7816bf"}
     assert cache.file_hashes([other, path]) == found  # from the cache
+    path.write_bytes(b"abc")
+    os.utime(path, ns=(2, 2))
+    assert cache.file_hash(path) == found[other]  # what was remembered of many files follows each, too
 
 
 def test_the_hash_of_a_link_follows_it_to_a_file_of_the_same_size_and_times(tmp_path: Path) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from fathoms.ingest.parsers.base import OnPage, PdfParser
 from fathoms.ingest.parsers.raw import RawDocument, check_source, to_document
+from fathoms.paths import sha256_file
 from fathoms.safety.children import Child, ChildEndedError, Children
 from fathoms.types import Document
 
@@ -21,8 +23,11 @@ class ChildPool:
     so the file is then read once more, by a process that has read no other.
     """
 
-    def __init__(self, parser: PdfParser, children: Children) -> None:
+    def __init__(
+        self, parser: PdfParser, children: Children, hash_of: Callable[[Path], str] = sha256_file
+    ) -> None:
         self._parser = parser
+        self._hash_of = hash_of
         self._children = children
         self._idle: list[tuple[Child, int]] = []
 
@@ -33,7 +38,8 @@ class ChildPool:
         raw = self._read(child, path, files)
         if files and raw.get("error", ("timeout",))[0] != "timeout":
             raw = self._read(self._new(), path)
-        return to_document(path, raw, self._parser.max_pages)
+        sha256 = None if "error" in raw else self._hash_of(path)
+        return to_document(path, raw, self._parser.max_pages, sha256)
 
     def close(self) -> None:
         """End the processes that wait for a file."""

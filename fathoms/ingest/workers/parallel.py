@@ -12,6 +12,7 @@ from queue import SimpleQueue
 from fathoms.errors import DocumentError
 from fathoms.ingest.parsers.base import OnPage, ParserPool, PdfParser
 from fathoms.ingest.workers.pool import pool_of
+from fathoms.paths import sha256_file
 from fathoms.safety.children import Children
 from fathoms.safety.signals import next_of
 from fathoms.types import Document
@@ -28,12 +29,14 @@ def parse_all(
     workers: int,
     on_done: Callable[[Path, Outcome], None] | None = None,
     on_page: OnPage | None = None,
+    hash_of: Callable[[Path], str] = sha256_file,
 ) -> list[Outcome]:
     """Read many PDFs with `workers` child processes at a time; the outcomes are in the order of `paths`.
 
     The outcome of a file that cannot be read is its DocumentError; obeying `on_error` is up to the caller.
     Both callbacks run in the calling thread: `on_done` as each file ends, `on_page` (only with parsers that
-    report pages) with the pages done and the pages of all files opened so far. An exception, Ctrl-C included,
+    report pages) with the pages done and the pages of all files opened so far. `hash_of` gives the
+    sha256 of a file after it was read; it is called in threads. An exception, Ctrl-C included,
     ends all children first.
     """
     parser.require()
@@ -43,7 +46,7 @@ def parse_all(
     outcomes: dict[int, Outcome] = {}
     pages: dict[int, tuple[int, int]] = {}
     with (
-        closing(pool_of(parser, children, workers)) as pool,
+        closing(pool_of(parser, children, workers, hash_of)) as pool,
         ThreadPoolExecutor(max_workers=workers) as threads,
     ):
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -11,21 +12,24 @@ from fathoms.ingest.parsers.pdfium import Pdfium
 from fathoms.ingest.parsers.pymupdf import PyMuPDF
 from fathoms.ingest.workers.child import ChildPool
 from fathoms.ingest.workers.second_opinion import SecondOpinion
+from fathoms.paths import sha256_file
 from fathoms.safety.children import Children
 from fathoms.types import Document
 
 
-def pool_of(parser: PdfParser, children: Children, workers: int) -> ParserPool:
+def pool_of(
+    parser: PdfParser, children: Children, workers: int, hash_of: Callable[[Path], str] = sha256_file
+) -> ParserPool:
     """Return the pool for a parser, with `workers` processes at a time, all started by `children`."""
     if isinstance(parser, Docling):  # its models take many seconds to load
         from fathoms.ingest.docling.pool import DoclingPool
 
         return DoclingPool(parser, children, workers)
-    pool = ChildPool(parser, children)
+    pool = ChildPool(parser, children, hash_of)
     if not isinstance(parser, Pdfium):
         return pool
     other = PyMuPDF(timeout=parser.timeout, memory_mb=parser.memory_mb, max_pages=parser.max_pages)
-    return SecondOpinion(pool, ChildPool(other, children))
+    return SecondOpinion(pool, ChildPool(other, children, hash_of))
 
 
 def parse_in_child(parser: PdfParser, path: Path) -> Document:
