@@ -7,10 +7,11 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from statistics import fmean, median_low
 from typing import Any
 
-from fathoms.config import fingerprint
+from fathoms.config import fingerprint, flat_fingerprint
 from fathoms.errors import UsageError
 from fathoms.judges.ahead import FEW, Ahead, Pace, minutes, sizes_of
 from fathoms.judges.base import NOT_KEPT, UNPARSED, Judge
@@ -28,7 +29,7 @@ from fathoms.models.calling.stop import Stop, Stopped
 from fathoms.models.protocols import ChatModel
 from fathoms.paths import sha256_file
 from fathoms.runs.usage import summed, total
-from fathoms.types import Claim, Failure, Judgement, Spent, Verdict
+from fathoms.types import Claim, Failure, Judgement, Rubric, Spent, Verdict
 
 Text = tuple[str, str]
 """A text to be split into claims, and the question that it answers."""
@@ -130,10 +131,22 @@ class Bench:
         identity = model.identity()
         return [text for text in dict.fromkeys(texts) if claims_key(identity, *text) not in self.journal]
 
+    def held_claims(self, texts: Iterable[Text], decompose: Decompose) -> dict[Text, tuple[Claim, ...]]:
+        """Return the claims of texts that the journal holds because a language model has split them."""
+        model = _splitter(self.judge) if decompose == "model" else None
+        if model is None:
+            return {}
+        identity = model.identity()
+        found = {text: self.journal.claims(claims_key(identity, *text)) for text in dict.fromkeys(texts)}
+        return {text: claims for text, claims in found.items() if claims is not None}
+
     def batches(self, judgements: Iterable[Judgement]) -> list[list[Judgement]]:
-        """Return what would be asked for together if there were no verdicts on any of some judgements."""
+        """Return what is asked for together of some judgements: those that the journal does not hold."""
         missing = [
-            (one, repeat, "") for one in dict.fromkeys(judgements) for repeat in range(self.judge.repeats)
+            (one, repeat, "")
+            for one in dict.fromkeys(judgements)
+            for repeat in range(self.judge.repeats)
+            if not any(key in self.journal for key in self._keys(one, repeat))
         ]
         return [[judgement for judgement, _, _ in batch] for batch in _batches(missing, self.judge)]
 
@@ -187,10 +200,22 @@ class Bench:
         reads = judgement.image is None or self.judge.sees_images
         return reads and judgement.rubric in self.judge.rubrics
 
+    @cached_property
+    def _identities(self) -> dict[Rubric, tuple[str, ...]]:
+        """The fingerprints of the judge by rubric: the one in the keys of new verdicts, and where it differs,
+        the one in those that were made before rubrics had their own."""
+        whole = fingerprint(self.judge.identity())
+        own = {rubric: fingerprint(self.judge.identity_for(rubric)) for rubric in self.judge.rubrics}
+        return {rubric: (one,) if one == whole else (one, whole) for rubric, one in own.items()}
+
+    def _keys(self, judgement: Judgement, repeat: int) -> list[str]:
+        """Return the keys under which a verdict may be stored; a new one is stored under the first."""
+        return [verdict_key(one, judgement, repeat) for one in self._identities.get(judgement.rubric, ())]
+
     async def ask(self, judgements: Iterable[Judgement], judged: Judged, stop: Stop | None = None) -> None:
         """Judge what has no verdict yet, and add all verdicts to `judged`. Raises Stopped."""
-        judge, identity = self.judge, fingerprint(self.judge.identity())
-        judgements = list(dict.fromkeys(judgements))
+        judge, journal, known_verdicts = self.judge, self.journal, judged.verdicts
+        judgements = [one for one in dict.fromkeys(judgements) if one not in known_verdicts]
         if not judge.sees_images and any(judgement.image for judgement in judgements):
             raise UsageError(
                 f"{judge.name} reads no pictures, and a metric needs verdicts on some: name another judge"
@@ -203,17 +228,21 @@ class Bench:
         votes: dict[Judgement, list[Verdict]] = {}
         missing: list[Missing] = []
         for judgement in judgements:
-            if judgement in judged.verdicts:
-                continue
-            votes[judgement] = []
+            found = []
             for repeat in range(judge.repeats):
-                key = verdict_key(identity, judgement, repeat)
-                known = self.journal.verdict(key, judgement)
+                keys = self._keys(judgement, repeat)
+                known = journal.verdict(keys[0], judgement)
+                if known is None and len(keys) > 1:
+                    known = journal.verdict(keys[1], judgement)
                 if known is None:
-                    missing.append((judgement, repeat, key))
+                    missing.append((judgement, repeat, keys[0]))
                 else:
-                    votes[judgement].append(known)
-                    self.spending.found += 1
+                    found.append(known)
+            self.spending.found += len(found)
+            if len(found) == judge.repeats:
+                known_verdicts[judgement] = decided(found)
+            else:
+                votes[judgement] = found
         batches = _batches(missing, judge)
         sizes = sizes_of([[one for one, _, _ in batch] for batch in batches], keeps=self._keeps)
         taken = dict(zip(map(id, batches), sizes, strict=True))
@@ -226,15 +255,15 @@ class Bench:
             started = time.perf_counter()
             try:
                 repeat = batch[0][1]
-                found = await judge.judge([judgement for judgement, _, _ in batch], self.caller, repeat)
+                given = await judge.judge([judgement for judgement, _, _ in batch], self.caller, repeat)
                 seconds = time.perf_counter() - started
-                if not any(isinstance(verdict, Failure) for verdict in found):
+                if not any(isinstance(verdict, Failure) for verdict in given):
                     self.pace.verdicts = self.pace.verdicts.with_call(seconds, taken[id(batch)])
-                cost = total([verdict.cost for verdict in found if isinstance(verdict, Verdict)])
+                cost = total([verdict.cost for verdict in given if isinstance(verdict, Verdict)])
             finally:
                 self.spending.end(cost)
             storing = []
-            for (judgement, _, key), verdict in zip(batch, found, strict=True):
+            for (judgement, _, key), verdict in zip(batch, given, strict=True):
                 if isinstance(verdict, Failure):
                     judged.unjudged[judgement] = verdict
                     self.spending.failed += 1
@@ -330,10 +359,10 @@ def verdict_key(identity: str, judgement: Judgement, repeat: int) -> str:
     """Return the key of a verdict. `identity` is the fingerprint of the judge."""
     image = None if judgement.image is None else sha256_file(judgement.image)
     premise = text_hash(judgement.premise)
-    rubric: tuple[object, ...] = () if judgement.rubric == "support" else (judgement.rubric, VERSION)
+    rubric: tuple[str | int, ...] = () if judgement.rubric == "support" else (judgement.rubric, VERSION)
     if judgement.rubric == "questions":
         rubric = (*rubric, judgement.wanted)
-    return fingerprint(identity, judgement.claim, judgement.context, premise, image, repeat, *rubric)
+    return flat_fingerprint(identity, judgement.claim, judgement.context, premise, image, repeat, *rubric)
 
 
 def decided(votes: Sequence[Verdict]) -> Verdict:

@@ -33,6 +33,11 @@ class Judge(Component):
     """How texts are split into claims: by the language model of the judge, or each sentence is one claim. A
     judge without a language model always takes the sentences."""
 
+    def identity_for(self, rubric: Rubric) -> dict[str, Any]:
+        """Return the part of the identity that can change what the judge says under a rubric; by default
+        all of it."""
+        return self.identity()
+
     @property
     def name(self) -> str:
         """The judge as shown in reports: its kind, and its model where it has one."""

@@ -75,6 +75,11 @@ class Cascade(Judge):
         """The identities of both judges, and the threshold."""
         return {"cheap": self.cheap.identity(), "dear": self.dear.identity(), "threshold": self.threshold}
 
+    def identity_for(self, rubric: Rubric) -> dict[str, Any]:
+        """What both judges have in it for the rubric, and the threshold."""
+        cheap, dear = (stage.identity_for(rubric) for stage in (self.cheap, self.dear))
+        return {"cheap": cheap, "dear": dear, "threshold": self.threshold}
+
     def parts(self) -> dict[str, Any]:
         """The models of both judges."""
         return {

@@ -38,6 +38,8 @@ _MARKUP = 200
 """More tokens than any chat template puts around one message."""
 _LATER = ("claims_a_call", "premise", "threshold")
 """Options that are no part of the identity where they are not used, so that older verdicts are found."""
+_OF_CLAIMS = ("labels", "prompt", *_LATER)
+"""Options that decide nothing but how claims are judged. `rubrics` has the prompts and words of the rest."""
 _NOTHING = Usage(prompt_tokens=0, completion_tokens=0)
 
 
@@ -139,6 +141,16 @@ class LLMJudge(Judge):
             "template": fingerprint(self.template),
             "version": 1,
         }
+
+    def identity_for(self, rubric: Rubric) -> dict[str, Any]:
+        """Return the identity without the options that only decide how claims are judged, unless claims
+        are."""
+        found = self.identity()
+        if rubric == "support":
+            return found
+        del found["template"]
+        options = {name: value for name, value in found["options"].items() if name not in _OF_CLAIMS}
+        return {**found, "options": options}
 
     def served(self) -> dict[str, Any]:
         """Return what the server reports about the model it runs."""

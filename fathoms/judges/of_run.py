@@ -165,20 +165,29 @@ def _ahead(
 ) -> Ahead:
     """Return what is to be done if a text has as many claims as texts usually have."""
     likely = {text: likely_claims(sentence_claims(text[0])) for text in texts}
-    claims = ChainMap(judged.claims, likely)
-    asked = (
-        judgement
-        for record in records()
-        for one in _fit(metrics, record)
-        for judgement in one.judgements(record, claims)
-        if judgement not in judged.verdicts
-    )
+    held = bench.held_claims(_texts(metrics, records()), bench.judge.claims)
+    claims = ChainMap(judged.claims, held, likely)
+    asked = (one for one in _judgements(metrics, records(), claims) if one not in judged.verdicts)
     return bench.ahead([text for text, _ in texts], bench.batches(asked))
 
 
 def _texts(metrics: Sequence[NeedsVerdicts], records: Iterable[Record]) -> Iterator[Text]:
     """Yield the texts that metrics need the claims of."""
     return (text for record in records for one in _fit(metrics, record) for text in one.texts(record))
+
+
+def _judgements(
+    metrics: Sequence[NeedsVerdicts],
+    records: Iterable[Record],
+    claims: Mapping[Text, tuple[Claim, ...]],
+) -> Iterator[Judgement]:
+    """Yield what metrics ask of the judge, of each record every object once: several metrics ask for the
+    same, and comparing long texts takes longer than comparing objects."""
+    for record in records:
+        found = {
+            id(asked): asked for one in _fit(metrics, record) for asked in one.judgements(record, claims)
+        }
+        yield from found.values()
 
 
 def kept_of_run(
@@ -210,12 +219,7 @@ async def _collect(
     """Ask for the claims and verdicts that the metrics need and that are wanted, and add them to `judged`.
     Raises Stopped."""
     await bench.split(_texts(metrics, records()), bench.judge.claims, judged, stop)
-    asked = (
-        judgement
-        for record in records()
-        for one in _fit(metrics, record)
-        for judgement in one.judgements(record, judged.claims)
-    )
+    asked = _judgements(metrics, records(), judged.claims)
     await bench.ask(filter(wanted, asked), judged, stop)
     await _ask_further(bench, metrics, records, judged, stop, wanted)
 

@@ -22,7 +22,7 @@ from fathoms.pipeline.prompt import Draft, PromptBuilder
 from fathoms.pipeline.remembered import CorpusFacts
 from fathoms.retrieve import FileHandling, Index, Retriever
 from fathoms.runs.citations import parse_citations
-from fathoms.runs.usage import total
+from fathoms.runs.usage import summed, total
 from fathoms.types import (
     Call,
     Document,
@@ -35,7 +35,6 @@ from fathoms.types import (
     Record,
     Reply,
     Round,
-    Usage,
 )
 
 
@@ -249,7 +248,7 @@ class _QuestionInProgress:
             reply = await self._reply(prompt)
             asked.append((request, Part(prompt=prompt.model_copy(update={"parts": ()}), reply=reply)))
         self.found["prompt"] = merging = self.ingested.prompt.pack_merge(question, asked)
-        merged = summed([part.reply for _, part in asked], await self._reply(merging))
+        merged = merged_reply([part.reply for _, part in asked], await self._reply(merging))
         self.found["answer"] = self.ingested.prompt.answer_in(merged)
 
     async def _refine(self) -> None:
@@ -312,17 +311,16 @@ def file_limits(model: ChatModel) -> FileLimits:
     return model.file_limits or FileLimits(None, None)
 
 
-def summed(parts: Sequence[Reply], last: Reply) -> Reply:
+def merged_reply(parts: Sequence[Reply], last: Reply) -> Reply:
     """Return the merging reply with the tokens, cost and latency of all replies added up.
 
     Cached replies are left out of the sums, unless all replies are cached. `first_token` becomes `None`.
     """
     new = [reply for reply in [*parts, last] if not reply.cached]
     replies = new or [*parts, last]
-    usage = {name: total([getattr(reply.usage, name) for reply in replies]) for name in Usage.model_fields}
     return last.model_copy(
         update={
-            "usage": Usage.model_validate(usage),
+            "usage": summed([reply.usage for reply in replies]),
             "cost": total([reply.cost for reply in replies]),
             "latency": total([reply.latency for reply in replies]),
             "first_token": None,

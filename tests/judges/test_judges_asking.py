@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from fathoms.config import fingerprint
 from fathoms.errors import ConfigError, DataError, UsageError
-from fathoms.judges.asking import Bench, Judged, Spending, decided
+from fathoms.judges.asking import Bench, Judged, Spending, decided, verdict_key
 from fathoms.judges.base import Judge
 from fathoms.judges.cascade import Cascade
 from fathoms.judges.claims import model_claims, sentence_claims
@@ -63,6 +64,25 @@ def test_a_changed_prompt_claim_context_or_model_asks_anew(tmp_path: Path) -> No
     for other, judgement in changed:
         assert asked(other, tmp_path, judgement)[1].asked == 1
     assert asked(judge, tmp_path, GREEN)[1].asked == 0
+
+
+def test_what_only_concerns_claims_asks_for_no_grade_again(tmp_path: Path) -> None:
+    right = Judgement(claim="Green.", premise="It is green.", context="What colour?", rubric="correct")
+    judge = llm("yes")
+
+    async def as_before() -> None:  # when the whole identity of a judge was in the key under every rubric
+        journal = VerdictJournal(tmp_path)
+        verdict = Verdict(claim=right.claim, premise=right.premise, label="supported")
+        await journal.put(verdict_key(fingerprint(judge.identity()), right, 0), verdict)
+        await journal.finish()
+
+    asyncio.run(as_before())
+    assert asked(judge, tmp_path, right)[1].found == 1
+    options = {"labels": "three-way", "claims_a_call": 4, "premise": {"retrieve": 3}}
+    assert asked(llm("yes", **options), tmp_path, right)[1].asked == 1
+    for other in (llm("yes", threshold=0.7), llm("yes", prompt="{premise} -- {claim}? yes or no")):
+        assert asked(other, tmp_path, right)[1].asked == 0
+    assert asked(llm("yes", model={"model": "another"}), tmp_path, right)[1].asked == 1
 
 
 def test_a_half_line_of_a_killed_writer_costs_one_verdict(tmp_path: Path) -> None:

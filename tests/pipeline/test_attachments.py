@@ -13,7 +13,7 @@ import pytest
 from fathoms.errors import ConfigError, DocumentError
 from fathoms.ingest import Pdfium
 from fathoms.models import FileLimits, LlamaIndexLLM, ScriptedModel
-from fathoms.pipeline.answering import Ingested, summed
+from fathoms.pipeline.answering import Ingested, merged_reply
 from fathoms.pipeline.attachments import Fitting, in_requests
 from fathoms.pipeline.pipeline import Pipeline
 from fathoms.pipeline.prompt import PromptBuilder
@@ -211,7 +211,7 @@ def test_the_sum_of_replies_knows_what_all_parts_know() -> None:
         Reply(text="b", usage=Usage(prompt_tokens=4), latency=2.0),
     ]
     last = Reply(text="c", usage=Usage(prompt_tokens=5, completion_tokens=2), latency=0.5, first_token=0.1)
-    whole = summed(parts, last)
+    whole = merged_reply(parts, last)
     assert (whole.text, whole.refusal, whole.latency, whole.cost) == ("c", None, 3.5, None)
     assert whole.first_token is None
     assert (whole.usage.prompt_tokens, whole.usage.completion_tokens) == (12, None)

@@ -28,4 +28,10 @@ def negated(value: Truth) -> Truth:
 
 def all_true(*values: Truth) -> Truth:
     """Return whether all values are true; `None` if none is false and some are unknown."""
-    return negated(any_true(negated(value) for value in values))
+    unknown = False
+    for value in values:
+        if value is None:
+            unknown = True
+        elif not value:
+            return False
+    return None if unknown else True
