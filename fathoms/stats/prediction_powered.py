@@ -27,8 +27,9 @@ _TINY = 1e-9
 
 
 class Stratum(NamedTuple):
-    """The answers of a category: `people` and `judge` are the values of the labelled ones, `unlabelled` the
-    judge's values of the others. All are in [0, 1], and the first two have one value per answer."""
+    """The questions of a category: `people` and `judge` are the values of the labelled ones, `unlabelled` the
+    judge's values of the others. All are in [0, 1]. Values are independent, so that the repeats of a question
+    are one value, their mean: this is what clusters the interval by question."""
 
     people: Array
     judge: Array
@@ -79,9 +80,7 @@ def prediction_powered_mean(
 
     residuals = [_centred(one.people - tuned * one.judge) for one in strata]
     squares = np.array([float(np.sum(part**2)) for part in residuals])
-    fourth = sum(float(np.sum(part**4)) for part in residuals)
-    usual = fourth / squares.sum() if squares.sum() > _TINY else 1.0
-    more = PSEUDO * usual * sizes / n
+    more = PSEUDO * _usual_square(strata) * sizes / n
     of_people = np.array([float(np.sum(_centred(one.people) ** 2)) for one in strata])
     judged = [
         tuned**2 * float(np.var(one.unlabelled, ddof=1)) / one.unlabelled.size if tuned else 0
@@ -108,6 +107,14 @@ def _weight(strata: Sequence[Stratum], scale: Array) -> float:
         top += share * float(np.mean(_centred(one.people) * _centred(one.judge))) / n
         bottom += share * variance * (1 / n + 1 / one.unlabelled.size)
     return min(max(top / bottom, 0.0), 1.0) if bottom > _TINY**2 else 0.0
+
+
+def _usual_square(strata: Sequence[Stratum]) -> float:
+    """Return the usual square of a difference between people and the judge where they differ; 1, as for right
+    and wrong, where the labelled answers show none, since a judge without any error is not to be expected."""
+    squares = np.concatenate([(one.people - one.judge) ** 2 for one in strata])
+    total = float(squares.sum())
+    return float(np.sum(squares**2)) / total if total > _TINY else 1.0
 
 
 def _right_or_wrong(strata: Sequence[Stratum], weights: Sequence[float]) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from fathoms.stats.intervals import wilson
 from fathoms.stats.prediction_powered import Stratum, prediction_powered_mean
 from fathoms.stats.rogan_gladen import Agreeing, corrected_share, rogan_gladen
 
@@ -90,6 +91,95 @@ def test_prediction_powered_intervals_hold_the_truth_in_a_short_simulation() -> 
     assert 93 <= coverage("shares of four claims", 60, 240, 1_000) <= 97  # three standard errors are 2.1
 
 
+def test_a_judge_whose_few_errors_are_seldom_among_the_labels_is_not_taken_as_perfect() -> None:
+    """One or two of 50 labels show an error, often none. 96 % hold, and 89 % if the size of an error is taken
+    from what is left of people's values when none is among the labels."""
+    rng, held, runs = np.random.default_rng(5), 0, 1_000
+    table = [0.99 * 0.5, 0.01 * 0.5, 0.05 * 0.5, 0.95 * 0.5]
+    for _ in range(runs):
+        held += holds(drawn(rng, table, 50, 2_000), 0.5)
+    assert 100 * held / runs >= 93.5
+
+
+def drawn(rng: np.random.Generator, table: list[float], labels: int, others: int) -> Stratum:
+    """Right-or-wrong answers by the chances that both, only people, only the judge, and nobody says yes."""
+    both, people, judge, none = rng.multinomial(labels, table)
+    found = rng.binomial(others, table[0] + table[2])
+    return Stratum(
+        np.repeat([1.0, 1, 0, 0], [both, people, judge, none]),
+        np.repeat([1.0, 0, 1, 0], [both, people, judge, none]),
+        np.repeat([1.0, 0], [found, others - found]),
+    )
+
+
+def holds(one: Stratum, truth: float) -> bool:
+    found = prediction_powered_mean([one], [1])
+    return found.low <= truth <= found.high
+
+
+RATES = (0.03, 0.08, 0.25, 0.6, 0.92, 0.97)
+JUDGES = ((0.8, 0.75), (0.93, 0.85), (0.96, 0.7), (0.985, 0.96))
+"""Sensitivity and specificity."""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("labels", [50, 80, 150, 400])
+def test_prediction_powered_intervals_hold_the_truth_around_a_grid(labels: int) -> None:
+    """Coverage averaged over a neighbourhood: odds of the rate and error rates of the judge from 0.7 to 1.4
+    times (1.6 for errors) as high, so that it does not depend on how a single rate meets whole counts.
+    `pytest -m long -s` prints the table in docs/statistics.md. None of these points served to choose PSEUDO.
+    """
+    rng, runs = np.random.default_rng(labels), 500
+    shifts = np.linspace(-0.35, 0.35, 7)
+    errors = np.exp([-0.35, 0.47, 0.12, 0.0, -0.12, 0.35, -0.47])
+    for others in (200, 2_000):
+        for yes, no in JUDGES:
+            row = []
+            for rate in RATES:
+                held = alone = expected = 0.0
+                for shift, factor in zip(shifts, errors, strict=True):
+                    odds = rate / (1 - rate) * np.exp(shift)
+                    true = odds / (1 + odds)
+                    missed, invented = (1 - yes) * factor, (1 - no) * factor
+                    table = [true * (1 - missed), true * missed, (1 - true) * invented]
+                    table.append(1 - sum(table))
+                    expected += labels * min(table[1] + table[2], true, 1 - true) / 7
+                    for _ in range(runs):
+                        one = drawn(rng, table, labels, others)
+                        held += holds(one, true)
+                        low, high = wilson(one.people.mean(), labels)
+                        alone += low <= true <= high
+                found, plain = (100 * count / (7 * runs) for count in (held, alone))
+                row.append(f"{found:.1f} ({plain:.1f})")
+                assert found >= 93.5 - 1.1  # three standard errors
+                assert found <= 96.5 + 1.1 or expected < 4
+            print(f"| {labels} | {others} | {yes} | {no} | {' | '.join(row)} |")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("labels", [50, 150])
+@pytest.mark.parametrize("alike", [0.0, 0.3, 0.8])
+def test_repeats_of_one_question_count_as_one(labels: int, alike: float) -> None:
+    """Three repeats with this intraclass correlation, of people's values and of the judge's errors. Taken as
+    answers of their own, they would seem to say more than they do."""
+    rng, held, runs = np.random.default_rng(labels), {"questions": 0, "answers": 0}, 4_000
+    size = labels + 200
+    for _ in range(runs):
+        people, judge = (
+            one.reshape(4, size) for one in answers(rng, "right or wrong, a lenient judge", 4 * size)
+        )
+        same = rng.random((3, size)) < np.sqrt(alike)
+        people, judge = (np.where(same, one[0], one[1:]) for one in (people, judge))
+        means, ours = people.mean(axis=0), judge.mean(axis=0)
+        held["questions"] += holds(Stratum(means[:labels], ours[:labels], ours[labels:]), 0.8)
+        apart = Stratum(people[:, :labels].ravel(), judge[:, :labels].ravel(), judge[:, labels:].ravel())
+        held["answers"] += holds(apart, 0.8)
+    found = {name: 100 * count / runs for name, count in held.items()}
+    print(f"| {labels} | {alike} | {found['questions']:.1f} | {found['answers']:.1f} |")
+    assert found["questions"] == pytest.approx(95, abs=1.5)
+    assert alike == 0 or found["answers"] < 91
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
@@ -98,9 +188,9 @@ def test_prediction_powered_intervals_hold_the_truth_in_a_short_simulation() -> 
 def test_prediction_powered_intervals_hold_the_truth(
     kind: str, labels: int, others: int, categories: int
 ) -> None:
-    """Where few of 50 right-or-wrong answers are wrong, the interval is a little too wide."""
+    """Where few of 50 answers or claims are wrong, the interval is a little too wide."""
     found = coverage(kind, labels, others, 10_000, categories)
-    assert 93.5 <= found <= (97.5 if kind == EDGE and labels == 50 else 96.5)
+    assert 93.5 <= found <= (97.5 if "nearly" in kind and labels == 50 else 96.5)
 
 
 @pytest.mark.long
