@@ -54,11 +54,10 @@ def test_a_judge_no_better_than_chance_corrects_nothing() -> None:
     assert rogan_gladen(0.3, 100, 0.9, 30, 0.9, 0) is None
 
 
-EDGE = "right or wrong, nearly all right"
 KINDS = {
     "right or wrong, a fair judge": (0.7, 0.9, 0.9, 1),
     "right or wrong, a lenient judge": (0.8, 0.97, 0.6, 1),
-    EDGE: (0.95, 0.95, 0.8, 1),
+    "right or wrong, nearly all right": (0.95, 0.95, 0.8, 1),
     "shares of four claims": (0.75, 0.9, 0.8, 4),
     "shares of four claims, nearly all right": (0.9, 0.97, 0.9, 4),
 }
