@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from itertools import compress
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -229,8 +230,7 @@ def features(sentences: Sequence[Sentence], characters: int) -> list[float]:
     They say how certain the sentences are that something is missing, that the question cannot be answered,
     and that this is the answer: at the beginning, at the end and anywhere, and what comes after what.
     """
-    silent, unable = [each.silent for each in sentences], [each.unable for each in sentences]
-    commits = [each.commits for each in sentences]
+    silent, unable, commits, _, number, guess, concludes = zip(*sentences, strict=True)
     count = len(sentences)
     places = range(count)
     top = max(places, key=silent.__getitem__)
@@ -250,14 +250,14 @@ def features(sentences: Sequence[Sentence], characters: int) -> list[float]:
         max(commits[after], default=-6.0),
         max(commits[before], default=-6.0),
         max(commits[barred + 1 :], default=-6.0),
-        max([each.commits for each in sentences[barred + 1 :] if each.concludes], default=-6.0),
+        max(compress(commits[barred + 1 :], concludes[barred + 1 :]), default=-6.0),
     ]
     values += [sum(scores[-3:]) / min(count, 3) for scores in (silent, commits)]
     values += [sum([max(score, -1.0) for score in unable[-3:]]) / min(count, 3), sum(silent) / count]
     values += [len(hot) / count, sum([score > 0 for score in unable]) / root]
     values += [sum([score > 1 for score in silent]) / root]
     values += [
-        sum([each.number and each.silent < 0 and each.commits > 0 for each in sentences]) / root,
+        sum([number[place] and silent[place] < 0 and commits[place] > 0 for place in places]) / root,
         top / span if count > 1 else 0.5,
         last / span if count > 1 else 1.0,
         barred / span if count > 1 else 0.5,
@@ -271,17 +271,17 @@ def features(sentences: Sequence[Sentence], characters: int) -> list[float]:
         silent[top] / 4 if at_start else 0.0,
     ]
     values += [
-        any(each.number for each in sentences[after]),
-        any(each.number for each in sentences[before]),
-        sentences[top].number,
-        any(each.guess for each in sentences),
-        any(each.guess for each in sentences[after]),
-        any(each.guess and each.silent < 0 for each in sentences),
-        sentences[top].guess,
-        sentences[top].concludes,
-        sentences[last].concludes,
-        any(sentences[place].concludes for place in hot),
-        any(each.concludes and each.number and each.silent <= 0 for each in sentences),
+        any(number[after]),
+        any(number[before]),
+        number[top],
+        any(guess),
+        any(guess[after]),
+        any(guess[place] and silent[place] < 0 for place in places),
+        guess[top],
+        concludes[top],
+        concludes[last],
+        any(concludes[place] for place in hot),
+        any(concludes[place] and number[place] and silent[place] <= 0 for place in places),
         count == 1,
         at_end,
         first == 0,

@@ -47,6 +47,7 @@ class Pool:
     def __init__(self, metric: Metric, asked: Asked | None = None) -> None:
         self.metric = metric
         self._adds_counts = metric.pooling == "counts"
+        self._adds_f1_counts = metric.pooling == "f1"
         self._is_judged = isinstance(metric, JudgedMetric)
         self._columns = metric.cells
         self._asked = Asked() if asked is None else asked
@@ -71,7 +72,7 @@ class Pool:
             top, bottom = self.metric.ratio(score) or (_NONE, _NONE)
             self._tops.append(top)
             self._bottoms.append(bottom)
-        if counts := self.metric.f1_counts(score):
+        if self._adds_f1_counts and (counts := self.metric.f1_counts(score)):
             self._f1.add(self._numbers[-1], counts)
         if self._is_judged:
             self._items += int(parts.get("claims") or parts.get("items") or 0)
