@@ -35,6 +35,9 @@ from fathoms.types import Call, Form, Hit, Message, Prompt, Purpose, Question, R
 Searched = Annotated[Dense | BM25 | Hybrid, Field(discriminator="kind")]
 _LONGEST = 1000
 """Characters of the longest search text; the rest of a longer one is cut off."""
+_STARTS = 1000
+"""How many brackets of a reply may be the beginning of its list. Without a limit, a reply of brackets alone
+takes time that grows with the square of its length."""
 _JSON = json.JSONDecoder()
 
 
@@ -212,10 +215,13 @@ def prompts() -> dict[str, Template]:
 def search_texts(reply: str, most: int) -> tuple[str, ...]:
     """Read up to `most` search texts from a reply: those of the first JSON list of texts in it.
 
-    Empty and repeated texts are left out. Returns an empty tuple if the reply has no such list.
+    Empty and repeated texts are left out. Returns an empty tuple if the reply has no such list, or if 1,000
+    brackets come before it.
     """
     at = reply.find("[")
-    while at >= 0:
+    for _ in range(_STARTS):
+        if at < 0:
+            break
         try:
             found, _ = _JSON.raw_decode(reply, at)
         except (ValueError, RecursionError):
