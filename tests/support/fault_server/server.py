@@ -242,7 +242,12 @@ async def _drop(to: _Connection, response: Response, _: float) -> None:
 
 
 async def _close(to: _Connection, response: Response, _: float) -> None:
-    await _send(to, response)
+    """The end of the answer and of the connection leave in one packet: were there a moment between the two,
+    the next request could be sent in it, and would be lost."""
+    if hasattr(socket, "TCP_CORK"):  # only Linux has it
+        to.writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)
+    to.writer.write(response.head() + response.body())
+    to.writer.write_eof()
     to.writer.close()
 
 
