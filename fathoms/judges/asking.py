@@ -8,11 +8,12 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from statistics import fmean, median_low
 from typing import Any
 
 from fathoms.config import fingerprint, flat_fingerprint
-from fathoms.errors import UsageError
+from fathoms.errors import StoreError, UsageError
 from fathoms.judges.ahead import FEW, Ahead, Pace, minutes, sizes_of
 from fathoms.judges.base import NOT_KEPT, UNPARSED, Judge
 from fathoms.judges.claims import (
@@ -202,8 +203,8 @@ class Bench:
 
     @cached_property
     def _identities(self) -> dict[Rubric, tuple[str, ...]]:
-        """The fingerprints of the judge by rubric: the one in the keys of new verdicts, and where it differs,
-        the one in those that were made before rubrics had their own."""
+        """The fingerprints of the judge by rubric: first that in the keys of new verdicts, and where it
+        differs, that of verdicts from before a rubric had an identity of its own."""
         whole = fingerprint(self.judge.identity())
         own = {rubric: fingerprint(self.judge.identity_for(rubric)) for rubric in self.judge.rubrics}
         return {rubric: (one,) if one == whole else (one, whole) for rubric, one in own.items()}
@@ -355,9 +356,21 @@ def _batches(missing: Sequence[Missing], judge: Judge) -> list[Sequence[Missing]
     return [group[start : start + size] for group in whole for start in range(0, len(group), size)]
 
 
+def _picture_hash(path: Path) -> str:
+    """Return the sha256 of a picture; raises StoreError if it cannot be read."""
+    try:
+        return sha256_file(path)
+    except OSError as error:
+        raise StoreError(
+            f"{path}: the picture cannot be read ({error.strerror}), and a metric needs verdicts on it: put"
+            " it back, run the pipeline again, or score without that metric"
+        ) from error
+
+
 def verdict_key(identity: str, judgement: Judgement, repeat: int) -> str:
-    """Return the key of a verdict. `identity` is the fingerprint of the judge."""
-    image = None if judgement.image is None else sha256_file(judgement.image)
+    """Return the key of a verdict. `identity` is the fingerprint of the judge. Raises StoreError for a
+    picture that cannot be read."""
+    image = None if judgement.image is None else _picture_hash(judgement.image)
     premise = text_hash(judgement.premise)
     rubric: tuple[str | int, ...] = () if judgement.rubric == "support" else (judgement.rubric, VERSION)
     if judgement.rubric == "questions":

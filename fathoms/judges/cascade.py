@@ -76,7 +76,7 @@ class Cascade(Judge):
         return {"cheap": self.cheap.identity(), "dear": self.dear.identity(), "threshold": self.threshold}
 
     def identity_for(self, rubric: Rubric) -> dict[str, Any]:
-        """What both judges have in it for the rubric, and the threshold."""
+        """Return what both judges have in theirs for the rubric, and the threshold."""
         cheap, dear = (stage.identity_for(rubric) for stage in (self.cheap, self.dear))
         return {"cheap": cheap, "dear": dear, "threshold": self.threshold}
 

@@ -39,7 +39,7 @@ _MARKUP = 200
 _LATER = ("claims_a_call", "premise", "threshold")
 """Options that are no part of the identity where they are not used, so that older verdicts are found."""
 _OF_CLAIMS = ("labels", "prompt", *_LATER)
-"""Options that decide nothing but how claims are judged. `rubrics` has the prompts and words of the rest."""
+"""Options that only decide how claims are judged; the prompts of the other rubrics are in `rubrics`."""
 _NOTHING = Usage(prompt_tokens=0, completion_tokens=0)
 
 
@@ -143,8 +143,8 @@ class LLMJudge(Judge):
         }
 
     def identity_for(self, rubric: Rubric) -> dict[str, Any]:
-        """Return the identity without the options that only decide how claims are judged, unless claims
-        are."""
+        """Return the identity; for other rubrics than that of claims (`support`), without the options that
+        only decide how claims are judged."""
         found = self.identity()
         if rubric == "support":
             return found

@@ -181,8 +181,8 @@ def _judgements(
     records: Iterable[Record],
     claims: Mapping[Text, tuple[Claim, ...]],
 ) -> Iterator[Judgement]:
-    """Yield what metrics ask of the judge, of each record every object once: several metrics ask for the
-    same, and comparing long texts takes longer than comparing objects."""
+    """Yield what metrics ask of the judge. Several metrics of a record share judgements, so each object is
+    yielded once: comparing objects is faster than comparing their long texts later."""
     for record in records:
         found = {
             id(asked): asked for one in _fit(metrics, record) for asked in one.judgements(record, claims)

@@ -123,9 +123,10 @@ class ByPeople:
         the judge, and the lowest and the highest value of the metric; `macro` says that the figure of the run
         is the mean of its categories.
 
-        `labels` counts the answers with a value by people (one for each question), `answers` all with a
-        value. `overall` and `micro` are prediction-powered, `corrected` is Rogan-Gladen's; where there is
-        none, `why`, `why_not_overall` or `why_not_corrected` says why.
+        `labels` counts the questions with a value by people, `answers` all questions with a value: the
+        repeats of a question are one value, their mean. `overall` and `micro` are prediction-powered,
+        `corrected` is Rogan-Gladen's; where there is none, `why`, `why_not_overall` or `why_not_corrected`
+        says why.
         """
         import numpy as np
 
@@ -138,7 +139,8 @@ class ByPeople:
         found: dict[str, Any] = {"labels": count, "answers": len(column)}
         if count < FEWEST_LABELS:
             return found | {
-                "why": f"people have labelled {count} of {len(column)} answers; {FEWEST_LABELS} are needed"
+                "why": f"people have labelled answers to {count} of {len(column)} questions;"
+                f" {FEWEST_LABELS} are needed"
             }
         if ends is None:
             return found | {"why": "the values of the metric have no bounds"}
@@ -155,8 +157,8 @@ class ByPeople:
             if fewest[0] < FEWEST_IN_STRATUM:
                 found["overall"] = None
                 found["why_not_overall"] = (
-                    f"people have labelled {fewest[0]} answers of {fewest[1]}, and {FEWEST_IN_STRATUM} of"
-                    " every category are needed for the mean of the categories"
+                    f"people have labelled answers to {fewest[0]} questions of {fewest[1]}, and"
+                    f" {FEWEST_IN_STRATUM} of every category are needed for the mean of the categories"
                 )
             else:
                 found["overall"] = _powered(scaled, drawn, list(places.values()), ends)

@@ -215,9 +215,9 @@ class PeopleFigures(_Part):
             return self.why or "not known"
         over = "the mean" if self.overall else "the mean over all questions"
         text = (
-            f"people have labelled {shown.labels} of {shown.labels + shown.unlabelled} answers; if they had"
-            f" labelled all, {over} would be {_bounded(shown)} (prediction-powered, PPI++, with lambda"
-            f" {shown.weight:.2f} as the weight of the judge)"
+            f"people have labelled answers to {shown.labels} of {shown.labels + shown.unlabelled} questions;"
+            f" if they had labelled all, {over} would be {_bounded(shown)} (prediction-powered, PPI++, with"
+            f" lambda {shown.weight:.2f} as the weight of the judge)"
         )
         if self.why_not_overall:
             text += f"; {self.why_not_overall}"

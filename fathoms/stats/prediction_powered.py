@@ -17,9 +17,9 @@ from fathoms.stats.intervals import CONFIDENCE, score_interval
 
 Array = NDArray[np.float64]
 FEWEST_LABELS = 50
-"""Below this number of labelled answers, there is no interval."""
+"""Below this number of questions with a labelled answer, there is no interval."""
 FEWEST_IN_STRATUM = 8
-"""Below this number of labelled answers in a category, the mean of the categories has no interval."""
+"""Below this number of such questions in a category, the mean of the categories has no interval."""
 PSEUDO = 0.5
 """How many pseudo-answers at 0, and how many at 1, smooth the variance of people's values; and how many
 differences of the usual size are added to those between people and the judge."""
@@ -28,8 +28,8 @@ _TINY = 1e-9
 
 class Stratum(NamedTuple):
     """The questions of a category: `people` and `judge` are the values of the labelled ones, `unlabelled` the
-    judge's values of the others. All are in [0, 1]. Values are independent, so that the repeats of a question
-    are one value, their mean: this is what clusters the interval by question."""
+    judge's values of the others. All are in [0, 1]. Each question has one value, the mean of its repeats, so
+    that values are independent and the interval is clustered by question."""
 
     people: Array
     judge: Array
@@ -110,8 +110,9 @@ def _weight(strata: Sequence[Stratum], scale: Array) -> float:
 
 
 def _usual_square(strata: Sequence[Stratum]) -> float:
-    """Return the usual square of a difference between people and the judge where they differ; 1, as for right
-    and wrong, where the labelled answers show none, since a judge without any error is not to be expected."""
+    """Return the squared size of a difference between people and the judge, averaged over the differences
+    with their squares as weights. Without any difference among the labelled answers it is 1, as for right and
+    wrong: a judge without an error among so few is not perfect."""
     squares = np.concatenate([(one.people - one.judge) ** 2 for one in strata])
     total = float(squares.sum())
     return float(np.sum(squares**2)) / total if total > _TINY else 1.0

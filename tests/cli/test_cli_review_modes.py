@@ -178,7 +178,7 @@ def test_claims_are_judged_on_a_terminal_and_feed_agree(project: Project) -> Non
     checked = project.json("agree", str(folder(project, "good") / "labels.jsonl"), "--judge", "judge.yaml")
     assert (checked["n"], checked["supported_by_people"]) == (6, 5)  # the same labels, as those of any file
     scored = project.fathoms("score", "good", "--metric", "faithfulness", "--judge", "judge.yaml")
-    why = "people have labelled 3 of 3 answers; 50 are needed"
+    why = "people have labelled answers to 3 of 3 questions; 50 are needed"
     assert why in " ".join(scored.stdout.split())
     shown = project.fathoms("agree", "good", "--judge", "judge.yaml").stdout
     assert f"faithfulness of good: {why}" in " ".join(shown.split())

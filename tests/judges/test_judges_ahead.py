@@ -45,13 +45,11 @@ def test_calls_are_announced_before_they_are_made_and_minutes_after_the_first(
     model = ScriptedModel(replies={"Sentences:": '{"1": ["one claim"], "2": ["another"]}'}, default="yes")
     judge = LLMJudge(model=model)
 
-    def announced(name: str, *, graded: bool = False) -> tuple[list[Ahead], int]:
+    def announced(name: str, before: str = "", *then: str) -> tuple[list[Ahead], int]:
         run = keep(Imported(name, None, tuple(records), questions), "data", tmp_path / "runs")
-        metrics = named(["ragchecker.precision"])
-        if graded:
-            grades = named(["correctness-judged"])
-            judge_run(run, judge, grades, lambda: iter(records), Judging())  # type: ignore[arg-type]
-            metrics = (*metrics, *grades)
+        metrics = named(["ragchecker.precision", *then])
+        if before:
+            judge_run(run, judge, named([before]), lambda: iter(records), Judging())  # type: ignore[arg-type]
         said: list[Ahead] = []
         _, spending = judge_run(run, judge, metrics, lambda: iter(records), Judging(on_ahead=said.append))  # type: ignore[arg-type]
         return said, spending.asked
@@ -66,4 +64,7 @@ def test_calls_are_announced_before_they_are_made_and_minutes_after_the_first(
     again, _ = announced("second")
     assert again[0][:2] == (8, 32)
     assert again[0].minutes is not None  # the pace is that of the first run
-    assert announced("third", graded=True)[0][0][:2] == (8, 32)  # the grades are there
+    grades = "correctness-judged"
+    assert announced("third", grades, grades)[0][0][:2] == (8, 32)  # the grades are there
+    # the claims of the answers and their verdicts are there: 8 gold answers of one sentence are left
+    assert announced("fourth", "ragchecker.precision", "ragchecker.recall")[0][0][:2] == (8, 16)

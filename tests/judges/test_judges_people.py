@@ -82,7 +82,7 @@ def test_labels_of_people_correct_the_mean_and_the_rate(lamps: tuple[Project, Pa
     for number in DRAWN[:49]:
         append_said(run / LABELS_FILE, label(number, "ann", PEOPLE[number]))
     found, shown = scored(project, run)
-    why = "people have labelled 49 of 100 answers; 50 are needed"
+    why = "people have labelled answers to 49 of 100 questions; 50 are needed"
     assert found == {"labels": 49, "answers": 100, "why": why}
     assert f"; {why}" in shown.partition("faithfulness: judged by scripted")[2]
     view = json.loads((run / "questions" / f"q{DRAWN[0]}.json").read_text())
@@ -91,7 +91,10 @@ def test_labels_of_people_correct_the_mean_and_the_rate(lamps: tuple[Project, Pa
     for number in DRAWN[49:]:
         append_said(run / LABELS_FILE, label(number, "ann", PEOPLE[number]))
     shown = scored(project, run)[1]
-    assert "people have labelled 60 of 100 answers; if they had labelled all, the mean would be" in shown
+    assert (
+        "people have labelled answers to 60 of 100 questions; if they had labelled all, the mean would be"
+        in shown
+    )
     (row,) = project.json("report", "lamps")
     found = row["metrics"]["faithfulness"]["people"]
     people = np.array([float(PEOPLE[number]) for number in DRAWN])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,8 +33,15 @@ class DoclingPool:
     A thread that finds no idle process starts a new one.
     """
 
-    def __init__(self, parser: Docling, children: Children, workers: int) -> None:
+    def __init__(
+        self,
+        parser: Docling,
+        children: Children,
+        workers: int,
+        hash_of: Callable[[Path], str] = sha256_file,
+    ) -> None:
         self._parser = parser
+        self._hash_of = hash_of
         self._children = children
         self._threads = parser.threads or max(1, available_cpus() // workers)
         self._idle: list[DoclingProcess] = []
@@ -58,7 +65,7 @@ class DoclingPool:
         if converted.failed:
             total = len(converted.raw["pages"])
             return self._page_by_page(path, converted, sorted(converted.failed), total, tell)
-        document = to_document(path, converted.raw, parser.max_pages)
+        document = to_document(path, converted.raw, parser.max_pages, self._hash_of(path))
         return document.model_copy(update={"native": converted.native})
 
     def close(self) -> None:
@@ -123,7 +130,7 @@ class DoclingPool:
             document = join(range(1, total + 1), before.document if before else None, documents)
         lines = lost({number: breakdown.detail for number, breakdown in broken.items()})
         native = Conversion(document, base.page_count, (*base.complaints, *lines)).pack()
-        return self._parser.from_native(path, sha256_file(path), native)
+        return self._parser.from_native(path, self._hash_of(path), native)
 
     def _each_alone(
         self, path: Path, pages: Sequence[int], total: int, on_page: OnPage

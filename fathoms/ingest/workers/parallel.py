@@ -35,9 +35,9 @@ def parse_all(
 
     The outcome of a file that cannot be read is its DocumentError; obeying `on_error` is up to the caller.
     Both callbacks run in the calling thread: `on_done` as each file ends, `on_page` (only with parsers that
-    report pages) with the pages done and the pages of all files opened so far. `hash_of` gives the
-    sha256 of a file after it was read; it is called in threads. An exception, Ctrl-C included,
-    ends all children first.
+    report pages) with the pages done and the pages of all files opened so far. An exception, Ctrl-C included,
+    ends all children first. `hash_of` returns the sha256 of a file that was read, and is called in several
+    threads at a time.
     """
     parser.require()
     children = Children()

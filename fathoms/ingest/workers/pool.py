@@ -24,7 +24,7 @@ def pool_of(
     if isinstance(parser, Docling):  # its models take many seconds to load
         from fathoms.ingest.docling.pool import DoclingPool
 
-        return DoclingPool(parser, children, workers)
+        return DoclingPool(parser, children, workers, hash_of)
     pool = ChildPool(parser, children, hash_of)
     if not isinstance(parser, Pdfium):
         return pool
