@@ -10,9 +10,6 @@ from fathoms.cli import console
 from fathoms.errors import DataError
 
 if TYPE_CHECKING:
-    from fathoms.judges.asking import Judged
-    from fathoms.judges.base import Judge
-    from fathoms.judges.of_run import NeedsVerdicts
     from fathoms.runs.store import Run
     from fathoms.types import Judgement, Verdict
 
@@ -58,23 +55,12 @@ def agree_about_runs(references: Sequence[str], out: Path, judge: Path | None, a
 
 def _verdicts(store: Run, judge: Path | None) -> Mapping[Judgement, Verdict]:
     """The verdicts of the judge that the run holds; none if no judge is known."""
-    from fathoms.judges.of_run import read_judge
+    from fathoms.judges.of_run import kept_of_run, read_judge
     from fathoms.scoring import judged_by
 
     own, metrics = judged_by(store)
     by = own if judge is None else read_judge(judge)
-    return {} if by is None else kept(store, by, metrics).verdicts
-
-
-def kept(store: Run, judge: Judge, metrics: Sequence[NeedsVerdicts]) -> Judged:
-    """The claims and verdicts of a judge that a run holds; raises DataError if a picture cannot be read."""
-    from fathoms.judges.of_run import kept_of_run
-    from fathoms.runs.people import unreadable_picture
-
-    try:
-        return kept_of_run(store, judge, metrics, store.records)
-    except OSError as error:
-        raise unreadable_picture(error) from error
+    return {} if by is None else kept_of_run(store, by, metrics, store.records).verdicts
 
 
 def _show_quality(found: Json) -> None:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fathoms.cli import completion, console
-from fathoms.cli.agreeing import kept
 from fathoms.cli.options import RUNS, Out, References
 from fathoms.cli.reviewing import Reader, ask_once, converse, leaves
 from fathoms.config import suggest
@@ -165,7 +164,7 @@ def _claims(
     judge: Path | None,
 ) -> Review[Any, Any, Any]:
     """The review of the claims of answers."""
-    from fathoms.judges.of_run import read_judge
+    from fathoms.judges.of_run import kept_of_run, read_judge
     from fathoms.report.review.claims import ClaimReview, claim_items
     from fathoms.runs.people import LABELS_FILE, ClaimLabel, read_all
     from fathoms.scoring import judged_by
@@ -183,7 +182,7 @@ def _claims(
             raise UsageError(f"{store.id} has no judge in its configuration: name its judge by --judge")
         if wanted not in asked:
             raise UsageError(f"{wanted} asks no judge{suggest(wanted, asked)}")
-        held = kept(store, by, [asked[wanted]])
+        held = kept_of_run(store, by, [asked[wanted]], store.records)
         items += claim_items(store.id, store.records, asked[wanted], by, held, sample, seed, said)
     return ClaimReview(items, files, name, seed)
 

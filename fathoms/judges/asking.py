@@ -8,12 +8,11 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from statistics import fmean, median_low
 from typing import Any
 
 from fathoms.config import fingerprint, flat_fingerprint
-from fathoms.errors import StoreError, UsageError
+from fathoms.errors import UsageError
 from fathoms.judges.ahead import FEW, Ahead, Pace, minutes, sizes_of
 from fathoms.judges.base import NOT_KEPT, UNPARSED, Judge
 from fathoms.judges.claims import (
@@ -28,7 +27,7 @@ from fathoms.judges.rubrics import VERSION
 from fathoms.models.caller import Caller
 from fathoms.models.calling.stop import Stop, Stopped
 from fathoms.models.protocols import ChatModel
-from fathoms.paths import sha256_file
+from fathoms.runs.people import picture_hash
 from fathoms.runs.usage import summed, total
 from fathoms.types import Claim, Failure, Judgement, Rubric, Spent, Verdict
 
@@ -356,21 +355,10 @@ def _batches(missing: Sequence[Missing], judge: Judge) -> list[Sequence[Missing]
     return [group[start : start + size] for group in whole for start in range(0, len(group), size)]
 
 
-def _picture_hash(path: Path) -> str:
-    """Return the sha256 of a picture; raises StoreError if it cannot be read."""
-    try:
-        return sha256_file(path)
-    except OSError as error:
-        raise StoreError(
-            f"{path}: the picture cannot be read ({error.strerror}), and a metric needs verdicts on it: put"
-            " it back, run the pipeline again, or score without that metric"
-        ) from error
-
-
 def verdict_key(identity: str, judgement: Judgement, repeat: int) -> str:
-    """Return the key of a verdict. `identity` is the fingerprint of the judge. Raises StoreError for a
+    """Return the key of a verdict. `identity` is the fingerprint of the judge. Raises DataError for a
     picture that cannot be read."""
-    image = None if judgement.image is None else _picture_hash(judgement.image)
+    image = None if judgement.image is None else picture_hash(judgement.image)
     premise = text_hash(judgement.premise)
     rubric: tuple[str | int, ...] = () if judgement.rubric == "support" else (judgement.rubric, VERSION)
     if judgement.rubric == "questions":

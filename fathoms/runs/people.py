@@ -105,25 +105,21 @@ Judged = tuple[str, str, str, str | None, Rubric]
 
 def judged(asked: Judgement) -> Judged:
     """Return what a judgement asks for, as labels name it; raises DataError if a picture cannot be read."""
-    image = None if asked.image is None else _picture(asked.image)
+    image = None if asked.image is None else picture_hash(asked.image)
     return asked.claim, asked.premise, asked.context, image, asked.rubric
 
 
-def unreadable_picture(error: OSError) -> DataError:
-    """Return the error to raise if the picture that a claim was compared with cannot be read."""
-    return DataError(
-        f"{error.filename}: the picture that a claim was compared with cannot be read"
-        f" ({error.strerror}): put it back, and run the command again"
-    )
-
-
-def _picture(path: Path) -> str:
-    """Return the SHA-256 of a picture, which is read again only if the file has changed."""
+def picture_hash(path: Path) -> str:
+    """Return the SHA-256 of a picture that a claim is compared with, which is read again only if the file has
+    changed; raises DataError if it cannot be read."""
     try:
         seen = path.stat()
         return _hash_of(path, seen.st_mtime_ns, seen.st_size)
     except OSError as error:
-        raise unreadable_picture(error) from error
+        raise DataError(
+            f"{path}: the picture that a claim is compared with cannot be read ({error.strerror}): put it"
+            " back, and run the command again"
+        ) from error
 
 
 @lru_cache(maxsize=4096)

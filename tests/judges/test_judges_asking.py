@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fathoms.config import fingerprint, flat_fingerprint
-from fathoms.errors import ConfigError, DataError, StoreError, UsageError
+from fathoms.errors import ConfigError, DataError, UsageError
 from fathoms.judges.asking import Bench, Judged, Spending, decided, verdict_key
 from fathoms.judges.base import Judge
 from fathoms.judges.cascade import Cascade
@@ -91,12 +91,6 @@ def test_what_only_concerns_claims_asks_for_no_grade_again(tmp_path: Path) -> No
 def test_the_faster_fingerprint_is_the_same(parts: list[str | int | None]) -> None:
     """Or verdicts of earlier versions would not be found."""
     assert flat_fingerprint(*parts) == fingerprint(*parts)
-
-
-def test_a_picture_that_is_gone_is_named(tmp_path: Path) -> None:
-    page = Judgement(claim="It is green.", premise="page 1", image=tmp_path / "page.png")
-    with pytest.raises(StoreError, match=r"page\.png: the picture cannot be read \(No such file"):
-        asked(llm("yes"), tmp_path, page)
 
 
 def test_a_half_line_of_a_killed_writer_costs_one_verdict(tmp_path: Path) -> None:

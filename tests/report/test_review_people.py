@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from fathoms.cli.agreeing import kept
 from fathoms.errors import DataError
 from fathoms.judges.asking import Judged
 from fathoms.judges.llm import LLMJudge
+from fathoms.judges.of_run import kept_of_run
 from fathoms.judges.scripted import ScriptedJudge
 from fathoms.metrics.claims.ragchecker import Precision
 from fathoms.models import ScriptedModel
@@ -76,7 +76,7 @@ def test_a_picture_is_read_once_and_again_when_it_has_changed(tmp_path: Path) ->
     made = Run.create(tmp_path / "runs", "r", "0" * 8, {"name": "r", "folder": ".", "data": {}})
     made.append([Record(question=Question(id="q", text="Which colour?", category="A"), hits=None)])
     with pytest.raises(DataError, match=missing):
-        kept(made, LLMJudge(model=ScriptedModel()), [Asks(asked)])
+        kept_of_run(made, LLMJudge(model=ScriptedModel()), [Asks(asked)], made.records)
 
 
 @dataclass(frozen=True)
