@@ -6,7 +6,10 @@ import math
 import random
 
 import ir_measures
+import numpy as np
 import pytest
+import pytrec_eval
+from sklearn.metrics import ndcg_score
 
 from fathoms.errors import UsageError
 from fathoms.metrics.metric import Facts, Metric
@@ -15,7 +18,7 @@ from fathoms.metrics.registry import SETS, named
 from fathoms.metrics.retrieval.batch import rank_scores
 from fathoms.metrics.retrieval.layout import area
 from fathoms.metrics.retrieval.levels import EVIDENCE, HITS
-from fathoms.metrics.retrieval.metrics import HOPS, Hit, Recall, RetrievalMetric
+from fathoms.metrics.retrieval.metrics import HOPS, Hit, Ndcg, Recall, RetrievalMetric
 from fathoms.metrics.score_records import RecordScore
 from fathoms.types import Box, Chunk, Evidence, Failure, PageBox, Question, Record, Score, Step
 from fathoms.types import Hit as Found
@@ -114,6 +117,53 @@ def test_only_ndcg_depends_on_the_grades_of_gold_pages():
     plain = record(tuple(evidence(page) for page in (1, 2, 3)), found.hits)
     assert score("map@3", found).value == score("map@3", plain).value
     assert score("ndcg@3", plain).value == pytest.approx(1.5 / (1 + 1 / math.log2(3) + 1 / 2), abs=1e-9)
+
+
+def test_the_gain_of_ndcg_is_linear_or_exponential_and_named():
+    """Six ranked pages with the grades 3, 2, 3, 0, 1, 2, and two more gold pages with 3 and 2 that were not
+    found. The article "Discounted cumulative gain" of Wikipedia works out the linear value: 6.861 / 8.740 =
+    0.785. With 2^grade - 1, `gdeval.pl` of the Web Track of TREC prints 0.75108."""
+    grades = dict(enumerate((3, 2, 3, 0, 1, 2, 3, 2), start=1))
+    gold = tuple(evidence(page, relevance=grade) for page, grade in grades.items() if grade)
+    found = record(gold, tuple(hit(rank, rank) for rank in range(1, 7)))
+    linear, exponential = score("ndcg@6", found), score("ndcg@6-exp", found)
+    assert linear.value == pytest.approx(0.785, abs=5e-4)
+    assert exponential.value == pytest.approx(0.75108, abs=5e-6)
+    assert (linear.metric, exponential.metric) == ("ndcg@6", "ndcg@6-exp")
+    plain = record(GOLD, RANKED)
+    assert score("ndcg@10-exp", plain).value == score("ndcg@10", plain).value, "the same without grades"
+    assert named(["document-ndcg@3-exp"]) == (Ndcg(k=3, level="document", gain="exponential"),)
+
+
+def test_graded_ndcg_has_the_figures_of_pytrec_eval_as_mteb_calls_it_and_of_scikit_learn():
+    """MTEB asks pytrec_eval for `ndcg_cut` of graded judgements. scikit-learn's `ndcg_score` takes the gains
+    as they are given, so with 2^grade - 1 it is the exponential one."""
+    drawn = random.Random(23)
+    records, qrels, run = [], {}, {}
+    for number in range(300):
+        grades = {
+            page: drawn.choice([1, 1, 2, 2, 3]) for page in drawn.sample(range(30), drawn.choice([1, 2, 9]))
+        }
+        pages = drawn.sample(range(30), 30)
+        gold = tuple(evidence(page + 1, relevance=grade) for page, grade in grades.items())
+        hits = tuple(hit(rank, page + 1) for rank, page in enumerate(pages, start=1))
+        records.append(record(gold, hits, id=str(number)))
+        qrels[str(number)] = {str(page): grade for page, grade in grades.items()}
+        run[str(number)] = {str(page): -float(rank) for rank, page in enumerate(pages)}
+    theirs = pytrec_eval.RelevanceEvaluator(qrels, {"ndcg_cut.5,10"}).evaluate(run)
+    ours = [one for one in named(["ndcg@5", "ndcg@10", "ndcg@5-exp"]) if isinstance(one, RetrievalMetric)]
+    for number, found in enumerate(rank_scores(ours, records)):
+        assert found["ndcg@5"].value == pytest.approx(theirs[str(number)]["ndcg_cut_5"], abs=1e-6)
+        assert found["ndcg@10"].value == pytest.approx(theirs[str(number)]["ndcg_cut_10"], abs=1e-6)
+        gains = np.array([[2 ** qrels[str(number)].get(str(page), 0) - 1 for page in range(30)]])
+        scores = np.array([[run[str(number)][str(page)] for page in range(30)]])
+        assert found["ndcg@5-exp"].value == pytest.approx(ndcg_score(gains, scores, k=5), abs=1e-6)
+
+
+def test_high_grades_have_an_exponential_gain_too():
+    """The gain of the grade 5,000 does not fit into a float; the page with it stands at rank 2 of 2."""
+    found = record((evidence(1), evidence(2, relevance=5000)), (hit(1, 1), hit(2, 2)))
+    assert score("ndcg@5-exp", found).value == pytest.approx(1 / math.log2(3))
 
 
 def test_a_hit_needs_a_gold_page_of_every_hop():
@@ -216,6 +266,7 @@ def test_names_become_metrics_and_metrics_have_names():
         ("chunk-ndcg@10", "there is no ndcg of chunks"),
         ("hit@0", "there is no metric 'hit@0' .did you mean 'hit@"),
         ("mrr@10-fail", "there is no metric 'mrr@10-fail'"),
+        ("map@10-exp", "there is no metric 'map@10-exp'"),
     ],
 )
 def test_what_cannot_be_measured_is_refused_with_the_reason(name, message):

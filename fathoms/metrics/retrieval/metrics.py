@@ -15,7 +15,7 @@ from fathoms.metrics.retrieval.gold import gold_of
 from fathoms.metrics.retrieval.layout import layout_recall
 from fathoms.metrics.retrieval.levels import EVIDENCE, HITS, Level, lacks
 from fathoms.metrics.retrieval.ranking import ranked_chunks
-from fathoms.metrics.retrieval.trec import Measure
+from fathoms.metrics.retrieval.trec import EXPONENTIAL, Measure
 from fathoms.types import Record, Score
 
 _PARTS = ("hop ", "modality ")
@@ -218,14 +218,28 @@ class Ndcg(RetrievalMetric):
     """`ndcg@10`: the discounted gain of the gold pages among the first 10, over that of the best order.
 
     The gain of a gold page is its grade, 1 in data sets without grades, discounted by log2(rank + 1)
-    (Järvelin and Kekäläinen 2002). It is linear in the grade, as in trec_eval and MTEB. The rival gain
-    2^grade - 1 differs for graded pages only. Documents, boxes and chunks have no grades.
+    (Järvelin and Kekäläinen 2002). It is linear in the grade, as in trec_eval and MTEB. With `gain:
+    exponential` it is 2^grade - 1 (Burges et al. 2005), and the metric is called `ndcg@10-exp`; the two
+    differ for graded pages only. Documents, boxes and chunks have no grades.
     """
 
     bounded: ClassVar[bool] = True
-    source: ClassVar[str] = f"{_TREC}; linear gain"
+    source: ClassVar[str] = f"{_TREC}; linear gain; exponential: Burges et al."
 
     kind: Literal["ndcg"] = "ndcg"
+    gain: Literal["linear", "exponential"] = "linear"
+    """How much a page of a grade counts: `linear` is the grade, as in trec_eval and MTEB; `exponential` is
+    2^grade - 1. The name of the metric then ends with `-exp`."""
+
+    @property
+    def name(self) -> str:
+        """`ndcg@10`, or `ndcg@10-exp`."""
+        return super().name + ("-exp" if self.gain == "exponential" else "")
+
+    @property
+    def measure(self) -> Measure:
+        """nDCG@k with this gain."""
+        return Measure(EXPONENTIAL if self.gain == "exponential" else self.kind, self.k)
 
 
 class Map(RetrievalMetric):

@@ -1,4 +1,4 @@
-"""The names of retrieval metrics: `hit@5`, `document-recall@10`, `recall@10-table`, `hit@5-fail`."""
+"""The names of retrieval metrics: `hit@5`, `document-recall@10`, `recall@10-table`, `ndcg@5-exp`."""
 
 from __future__ import annotations
 
@@ -28,4 +28,5 @@ def from_name(name: str) -> dict[str, Any] | None:
         return found
     if kind == "recall":
         return found | {"modality": more}
-    return found | {"without_page": "fail"} if (kind, more) == ("hit", "fail") else None
+    named = {("hit", "fail"): {"without_page": "fail"}, ("ndcg", "exp"): {"gain": "exponential"}}
+    return found | named[kind, more] if (kind, more) in named else None

@@ -1,24 +1,30 @@
 """The arithmetic of ranked retrieval, by the library ir-measures with its provider `pytrec_eval`.
 
+Only nDCG with exponential gain is computed here: trec_eval counts the items of every gain up to the highest,
+which takes gigabytes where a gain is 2^30.
+
 The provider is named, because ir-measures would otherwise take the first one that is installed. It is called
 for many rankings at once: one call takes about as long as 10 rankings in it.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 PROVIDER = "pytrec_eval"
+EXPONENTIAL = "ndcg-exp"
+"""The kind of nDCG with the gain 2^grade - 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
     """Ranked items of a question, best first: the grade of each, 0 if it is not gold, and how many gold items
     there are in all, at least as many as were ranked. `grades` are those of all gold items, in any order;
-    empty where all are 1. Only `ndcg` depends on grades."""
+    empty where all are 1. Only `ndcg` and `ndcg-exp` depend on grades."""
 
     gold_at: tuple[int, ...]
     gold: int
@@ -33,6 +39,7 @@ class Measure(NamedTuple):
     - `precision` is the share of gold among the first k, where missing items count as wrong.
     - `mrr` is 1 / rank of the first gold item, 0 if it is not among the first k.
     - `ndcg` is DCG over the DCG of the best order, with linear gain and the discount log2(rank + 1).
+    - `ndcg-exp` is the same with the gain 2^grade - 1 (Burges et al. 2005).
     - `map` is the mean, over all gold items, of the precision at their ranks, 0 for those after k.
     - `r-precision` is the precision at R, the number of gold items.
     """
@@ -46,7 +53,7 @@ def measured(rankings: Sequence[Ranking], measures: Sequence[Measure]) -> list[d
     0 for all of them."""
     from ir_measures.providers import registry
 
-    names = {measure: _in_trec_eval(measure) for measure in measures}
+    names = {measure: _in_trec_eval(measure) for measure in measures if measure.kind != EXPONENTIAL}
     deepest = max((measure.k or 0 for measure in measures), default=0)
     qrels, run = {}, {}
     for number, ranking in enumerate(rankings):
@@ -62,11 +69,17 @@ def measured(rankings: Sequence[Ranking], measures: Sequence[Measure]) -> list[d
         if items:
             run[str(number)] = {str(place): float(-place) for place in range(len(items))}
     found: list[dict[Any, float]] = [{} for _ in rankings]
-    if qrels:
+    if qrels and names:
         for one in registry[PROVIDER].iter_calc(list(dict.fromkeys(names.values())), qrels, run):
             found[int(one.query_id)][one.measure] = one.value
     return [
-        {measure: _cut(measure, values.get(name, 0.0)) for measure, name in names.items()} for values in found
+        {
+            measure: _cut(measure, values.get(names[measure], 0.0))
+            if measure in names
+            else _exponential(ranking, measure.k)
+            for measure in measures
+        }
+        for ranking, values in zip(rankings, found, strict=True)
     ]
 
 
@@ -91,3 +104,18 @@ def _cut(measure: Measure, value: float) -> float:
     if measure.kind == "mrr" and measure.k is not None and value and round(1 / value) > measure.k:
         return 0.0
     return value
+
+
+def _exponential(ranking: Ranking, k: int | None) -> float:
+    """Return nDCG with the gain 2^grade - 1 and the discount log2(rank + 1)."""
+    grades = sorted(ranking.grades or [1] * ranking.gold, reverse=True)
+    if not grades:
+        return 0.0
+    highest = grades[0]
+
+    def dcg(ranked: Sequence[int]) -> float:
+        # divided by 2^highest, which cancels out, so that no grade is too high for a float
+        gains = (math.ldexp(1.0, grade - highest) - math.ldexp(1.0, -highest) for grade in ranked[:k])
+        return sum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains, start=1))
+
+    return dcg(ranking.gold_at) / dcg(grades)
