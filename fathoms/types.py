@@ -35,6 +35,16 @@ Place = tuple[str, int]
 Scalar = str | bool | int | float | None
 LOST_TEXT = "text may be missing"
 """Part of every warning which says that a parser may have lost text of a file."""
+PDF = ".pdf"
+WITHOUT_PAGES = frozenset({".docx", ".htm", ".html"})
+"""The suffixes of documents that are not divided into pages: all of their text is on page 1."""
+OFFICE = WITHOUT_PAGES | {".pptx"}
+"""The suffixes of office and web documents; the pages of a PPTX file are its slides."""
+
+
+def has_pages(document: str) -> bool:
+    """Return whether a document, given by its id, is divided into pages, so that gold pages apply to it."""
+    return Path(document).suffix.lower() not in WITHOUT_PAGES
 
 
 class StoredValue(BaseModel):
@@ -61,7 +71,7 @@ class Page(StoredValue):
 
 
 class Document(StoredValue):
-    """A parsed PDF. `id` is its file name, `warnings` lists what the parser had to repair or skip, and
+    """A parsed document. `id` is its file name, `warnings` lists what the parser had to repair or skip, and
     `page_count` is the number of pages in the file where `pages` holds fewer.
 
     `native` is the parser's native output where a chunker reads it (Docling's JSON). It is stored in the

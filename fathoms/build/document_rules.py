@@ -13,7 +13,7 @@ from fathoms.build.similar_text import nearest
 from fathoms.config import Key
 from fathoms.metrics.ingestion import COMMON, is_yes_no
 from fathoms.metrics.phrase_recall import Folded
-from fathoms.types import GoldPhrase, GoldYesNo, Question
+from fathoms.types import GoldPhrase, GoldYesNo, Question, has_pages
 
 _ALIKE = 0.8
 """How similar a file name must be to be suggested: higher than the default for words, since file names often
@@ -61,6 +61,8 @@ def page_beyond(subject: Subject) -> Iterator[Found]:
             count = subject.texts.page_count(evidence.document)
             if evidence.page > count:
                 pages = f"{count} page{'' if count == 1 else 's'}"
+                if not has_pages(evidence.document):
+                    pages = "no pages: leave the page out, or name page 1, which is the whole document"
                 message = f"page {evidence.page} of '{evidence.document}', which has {pages}"
                 yield Found(message, number, ("evidence", index, "page"))
 

@@ -130,21 +130,25 @@ def _documents(experiment: AnyExperiment, documents: Mapping[str, Path]) -> Iter
     """Problems of the documents; none are looked for if the pipeline is external or needs no documents."""
     from fathoms.cli.cache import opened
     from fathoms.errors import DocumentError
-    from fathoms.ingest.parsers.raw import check_source
+    from fathoms.ingest.parsers.raw import NO_PAGES
     from fathoms.pipeline.experiment import Experiment
+    from fathoms.types import has_pages
 
     if not isinstance(experiment, Experiment) or experiment.retrieve.needs == "nothing":
         return
     for path in documents.values():
         try:
-            check_source(path)
+            experiment.ingest.check_file(path)
         except DocumentError as error:
             if experiment.ingest.on_error == "fail":
                 raise
             yield f"left out {error}"
+        else:
+            if not has_pages(path.name):
+                yield f"{path.name}: {NO_PAGES}"
     with opened() as cache:
         for name, document in experiment.parsed_before(documents, cache).items():
-            yield from (f"{name}: {warning}" for warning in document.warnings)
+            yield from (f"{name}: {warning}" for warning in document.warnings if warning != NO_PAGES)
 
 
 def _trial(experiment: AnyExperiment, config: Path, settings: Sequence[str]) -> str:

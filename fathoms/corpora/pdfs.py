@@ -1,4 +1,4 @@
-"""Finds the PDFs in folders and identifies each by its file name."""
+"""Finds the documents in folders and identifies each by its file name."""
 
 from __future__ import annotations
 
@@ -8,20 +8,24 @@ from pathlib import Path
 from fathoms.corpora.picture_documents import picture_documents
 from fathoms.errors import DataError, UsageError
 from fathoms.paths import sha256_file
+from fathoms.types import OFFICE, PDF
+
+_DOCUMENTS = OFFICE | {PDF}
 
 
 def find_pdfs(folder: Path) -> tuple[dict[str, Path], tuple[str, ...]]:
-    """Find the PDFs in a folder and its subfolders; return them by file name, sorted, and warnings.
+    """Find the documents in a folder and its subfolders; return them by file name, sorted, and warnings.
 
     Questions and evidence refer to a document by its file name, so the name must be unique: two files with
-    the same name are a warning if their contents are equal, and a DataError if they differ. Hidden files
-    are skipped silently, links to files outside of the folder with a warning. A folder without any PDF is
-    searched for pictures of pages, of which PDFs are made (`picture_documents`). Raises UsageError if the
-    folder does not exist.
+    the same name are a warning if their contents are equal, and a DataError if they differ. Documents are
+    PDFs, and DOCX, PPTX and HTML files, which not every parser reads. Hidden files are skipped silently,
+    links to files outside of the folder with a warning. A folder without any document is searched for
+    pictures of pages, of which PDFs are made (`picture_documents`). Raises UsageError if the folder does not
+    exist.
     """
     if not folder.is_dir():
         raise UsageError(f"{folder}: the folder of documents does not exist")
-    paths = _pdfs_under(folder)
+    paths = _documents_under(folder)
     if not paths:
         return picture_documents(folder)
     inside, outside = only_inside(paths, folder)
@@ -30,21 +34,21 @@ def find_pdfs(folder: Path) -> tuple[dict[str, Path], tuple[str, ...]]:
 
 
 def gather_pdfs(paths: Iterable[Path]) -> tuple[dict[str, Path], tuple[str, ...]]:
-    """Find the PDFs of several paths, each a PDF or a folder, by the rules of `find_pdfs`.
+    """Find the documents of several paths, each a document or a folder, by the rules of `find_pdfs`.
 
-    Raises UsageError for a path that is neither a PDF nor a folder, and if no PDF is found at all.
+    Raises UsageError for a path that is neither a document nor a folder, and if no document is found at all.
     """
     found: list[Path] = []
     outside: tuple[str, ...] = ()
     for path in paths:
         if not path.is_dir() and not path.is_file():
             raise UsageError(f"{path}: there is no such file or folder")
-        if path.is_file() and path.suffix.lower() != ".pdf":
-            raise UsageError(f"{path}: expected a PDF or a folder of PDFs")
+        if path.is_file() and path.suffix.lower() not in _DOCUMENTS:
+            raise UsageError(f"{path}: expected a PDF or a folder of PDFs, or a DOCX, PPTX or HTML file")
         if path.is_dir():
-            pdfs = _pdfs_under(path)
-            made, notes = ({}, ()) if pdfs else picture_documents(path)
-            inside, warnings = only_inside(pdfs, path)
+            documents = _documents_under(path)
+            made, notes = ({}, ()) if documents else picture_documents(path)
+            inside, warnings = only_inside(documents, path)
             found += [*inside, *made.values()]
             outside += warnings + notes
         else:
@@ -80,8 +84,9 @@ def leads_out(path: Path, resolved_folder: Path) -> bool:
         return False
 
 
-def _pdfs_under(folder: Path) -> list[Path]:
-    """Return everything in a folder and its subfolders whose name ends in .pdf, sorted, without hidden files.
+def _documents_under(folder: Path) -> list[Path]:
+    """Return everything in a folder and its subfolders whose name ends as that of a document, sorted, without
+    hidden files and the files `~$NAME` with which Office marks documents that are open.
 
     Broken links, pipes and folders with such names are included, so that each is reported as a document
     that cannot be read instead of being left out silently.
@@ -89,13 +94,13 @@ def _pdfs_under(folder: Path) -> list[Path]:
     return [
         path
         for path in sorted(folder.rglob("*"))
-        if path.suffix.lower() == ".pdf" and not path.name.startswith(".")
+        if path.suffix.lower() in _DOCUMENTS and not path.name.startswith((".", "~$"))
     ]
 
 
 def _by_name(paths: Iterable[Path]) -> tuple[dict[str, Path], tuple[str, ...]]:
-    """Return the PDFs by file name, and warnings about copies. Raises DataError for two different files with
-    the same name."""
+    """Return the documents by file name, and warnings about copies. Raises DataError for two different files
+    with the same name."""
     found: dict[str, Path] = {}
     warnings = []
     for path in paths:

@@ -7,8 +7,9 @@ from typing import Literal
 
 from pydantic import Field
 
+from fathoms.errors import ConfigError
 from fathoms.retrieve.base import FileHandling, Index, Needs, Retriever, hits
-from fathoms.types import Attachment, Chunk, Hit, Question
+from fathoms.types import OFFICE, Attachment, Chunk, Hit, Question
 
 
 class Files(Retriever):
@@ -44,9 +45,17 @@ class Files(Retriever):
         return FileHandling(self.by, self.form, self.too_long, self.image_dpi)
 
     def search(self, index: Index, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
-        """Return the files of each question, each with score 1 and without text."""
+        """Return the files of each question, each with score 1 and without text.
+
+        Raises ConfigError for an office or web document, of which no page can be attached.
+        """
         made = {}
         for document in index.documents:
+            if document.path.suffix.lower() in OFFICE:
+                raise ConfigError(
+                    f"retrieve: kind 'files' attaches PDFs, and {document.id} is none: save it as PDF, or set"
+                    " retrieve: {kind: whole-document} for its text"
+                )
             name, pages = document.id, tuple(range(1, (document.page_count or len(document.pages)) + 1))
             size = document.path.stat().st_size
             file = Attachment(

@@ -31,7 +31,7 @@ _MARKER = re.compile(r"(?<!!)\[([^\[\]\n]{1,300})\]|\(([^()\[\]\n]{1,300})\)")
 _RANGE = r"\d{1,9}(?:\s*[-\u2013\u2014]\s*\d{1,9})?"
 _NUMBERS = re.compile(rf"{_RANGE}(?=\s*(?:[,;&]|and\b|\Z))")
 _IMAGE = re.compile(r"image ?(\d{1,9})(?=\s*(?:[,;&]|and\b|\Z))", re.IGNORECASE)
-_FILE = re.compile(r"[^,;:]+?\.pdf(?=\s*(?:[,;:&#]|and\b|p|\Z))", re.IGNORECASE)
+_FILE = re.compile(r"[^,;:]+?\.(?:pdf|docx|pptx|html?)(?=\s*(?:[,;:&#]|and\b|p|\Z))", re.IGNORECASE)
 _PAGES = re.compile(
     rf"(?:\s*[,:;]?\s*(?:pages?|pp?)\.?\s*|\s*[,:]\s*|#page=)({_RANGE}(?:\s*(?:,|&|and)\s*{_RANGE})*)",
     re.IGNORECASE,
@@ -160,7 +160,8 @@ def _item(content: str, at: int, known: dict[str, str]) -> tuple[_Item, int] | N
 
 
 def _document(content: str, at: int, known: dict[str, str]) -> tuple[str, int] | None:
-    """Find the document that is named at an offset: a retrieved one, or any whose name ends in `.pdf`."""
+    """Find the document that is named at an offset: a retrieved one, or any name that ends as those of
+    documents do."""
     for folded in sorted(known, key=len, reverse=True):
         end = at + len(known[folded])
         rest = content[end : end + 1]

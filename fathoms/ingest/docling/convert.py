@@ -1,4 +1,4 @@
-"""Builds a Docling converter from plain settings and converts PDFs with it.
+"""Builds a Docling converter from plain settings and converts documents with it.
 
 This runs in a child process. Importing the module loads no model.
 """
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from fathoms.ingest.parsers.base import OnPage
 from fathoms.ingest.parsers.raw import RawDocument
 from fathoms.models.weights.hub import repair_torchvision
+from fathoms.types import OFFICE
 
 if TYPE_CHECKING:
     from docling.datamodel.document import ConversionResult
@@ -47,9 +48,9 @@ class Converter:
 
     def __init__(self, settings: dict[str, Any]) -> None:
         repair_torchvision()
-        from docling.datamodel.backend_options import ThreadedDoclingParseBackendOptions
+        from docling.datamodel.backend_options import HTMLBackendOptions, ThreadedDoclingParseBackendOptions
         from docling.datamodel.base_models import InputFormat
-        from docling.document_converter import DocumentConverter, PdfFormatOption
+        from docling.document_converter import DocumentConverter, HTMLFormatOption, PdfFormatOption
 
         from fathoms.ingest.docling.backend import PdfiumImagesBackend
 
@@ -61,7 +62,14 @@ class Converter:
                 parser_threads=settings["threads"], render_scale=UNSEEN
             ),
         )
-        self._docling = DocumentConverter([InputFormat.PDF], {InputFormat.PDF: option})
+        # a page from somebody else must not make this machine read its files or ask other servers
+        html = HTMLFormatOption(
+            backend_options=HTMLBackendOptions(enable_local_fetch=False, enable_remote_fetch=False)
+        )
+        self._docling = DocumentConverter(
+            [InputFormat.PDF, InputFormat.DOCX, InputFormat.PPTX, InputFormat.HTML],
+            {InputFormat.PDF: option, InputFormat.HTML: html},
+        )
         self._docling.initialize_pipeline(InputFormat.PDF)
 
     def read(self, path: Path, first: int, last: int, on_page: OnPage) -> Answer:
@@ -69,7 +77,11 @@ class Converter:
 
         `on_page` is called with the numbers of completed and of all pages: once at the start, then after each
         page. Raises RefusedError for a PDF that cannot be opened. Pages that fail are listed in `failed`.
+        An office or web document is converted at once and without `on_page`, because Docling reports no
+        pages of it; it fails as a whole.
         """
+        if path.suffix.lower() in OFFICE:
+            return self._office(path, last)
         from docling.datamodel.progress import ConversionProgressEvent, PageCompletedProgress
 
         from fathoms.ingest.docling.export import Conversion
@@ -91,6 +103,18 @@ class Converter:
         raw = conversion.raw(self._picture_text)
         return {"raw": raw, "native": conversion.pack(), "failed": failed}
 
+    def _office(self, path: Path, last: int) -> Answer:
+        """Convert an office or web document, of a PPTX file the slides up to `last`."""
+        from fathoms.ingest.docling.export import Conversion, to_points
+
+        result = self._docling.convert(path, raises_on_error=False, page_range=(1, last))
+        if failed := failures(result, "save it again, or save it as PDF"):
+            raise RefusedError("damaged", f"cannot be converted ({'; '.join(failed.values())})")
+        if path.suffix.lower() == ".pptx":
+            to_points(result.document)
+        conversion = Conversion(result.document, result.input.page_count or 1)
+        return {"raw": conversion.raw(self._picture_text), "native": conversion.pack(), "failed": {}}
+
 
 def inspect(path: Path) -> tuple[int, list[str]]:
     """Return the number of pages according to PDFium, and warnings about repairs.
@@ -111,14 +135,15 @@ def inspect(path: Path) -> tuple[int, list[str]]:
         return len(document), [] if sound else ["repaired: the cross-reference table was rebuilt"]
 
 
-def failures(result: ConversionResult) -> dict[int, str]:
-    """Return the error message for each failed page; raises RefusedError if the whole document failed."""
+def failures(result: ConversionResult, advice: str = "fetch it again, or try kind: pdfium") -> dict[int, str]:
+    """Return the error message for each failed page; raises RefusedError, with advice, if the whole document
+    failed."""
     from docling.datamodel.base_models import ConversionStatus
 
     failed = {error.page_no: error.error_message for error in result.errors if error.page_no is not None}
     if result.status is ConversionStatus.FAILURE and not failed:
         said = "; ".join(error.error_message for error in result.errors) or "Docling gives no reason"
-        raise RefusedError("damaged", f"cannot be converted ({said}); fetch it again, or try kind: pdfium")
+        raise RefusedError("damaged", f"cannot be converted ({said}); {advice}")
     return failed
 
 

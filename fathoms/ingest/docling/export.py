@@ -16,6 +16,7 @@ from docling_core.transforms.serializer.base import SerializationResult
 from docling_core.transforms.serializer.markdown import MarkdownDocSerializer, MarkdownParams
 from docling_core.types.doc import (
     CodeItem,
+    ContentLayer,
     DocItem,
     DoclingDocument,
     FormulaItem,
@@ -31,12 +32,16 @@ from docling_core.types.doc import (
 from fathoms.ingest.parsers.raw import RawDocument, RawElement, RawPage
 from fathoms.types import Box, PageBox
 
+EMU = 12_700
+"""English Metric Units, in which Office stores lengths, to one point (ECMA-376, part 1, 20.1.2.1)."""
+
 
 @dataclass(frozen=True)
 class Conversion:
-    """The result of converting a PDF with Docling.
+    """The result of converting a document with Docling.
 
-    `page_count` is the page count that the file declares, and `complaints` are warnings for the user.
+    `page_count` is the page count that the file declares, 1 for a file that is not divided into pages, and
+    `complaints` are warnings for the user.
     """
 
     document: DoclingDocument
@@ -56,11 +61,12 @@ class Conversion:
     def raw(self, picture_text: bool) -> RawDocument:
         """Return the pages, beginning with page 1; pages without content are empty.
 
+        A document that is not divided into pages has one page with all of its content.
         `picture_text` includes the text inside figures in the Markdown.
         """
         texts = markdown(self.document, picture_text)
         found = elements(self.document)
-        last = max(self.document.pages, default=0)
+        last = max(self.document.pages, default=0 if _is_pdf(self.document) else 1)
         pages: list[RawPage] = [
             {"text": texts.get(number, ""), "elements": found.get(number, [])}
             for number in range(1, last + 1)
@@ -110,21 +116,23 @@ def _group(document: DoclingDocument, part: SerializationResult) -> GroupItem | 
 def elements(document: DoclingDocument) -> dict[int, list[RawElement]]:
     """Return the layout elements of each page in reading order.
 
-    An element that continues over a page break belongs to the page on which it begins.
+    An element that continues over a page break belongs to the page on which it begins. In a document that is
+    not divided into pages, all elements are on page 1 and none has a box.
     """
     serializer = MarkdownDocSerializer(doc=document)
     found: dict[int, list[RawElement]] = defaultdict(list)
     for item, _ in document.iterate_items(traverse_pictures=True):
         # the element of a figure already contains the text of the items inside
         inside = item.parent is not None and isinstance(item.parent.resolve(document), PictureItem)
-        if isinstance(item, DocItem) and item.prov and not inside:
-            found[item.prov[0].page_no].append(_element(document, item, serializer))
+        if isinstance(item, DocItem) and (item.prov or not document.pages) and not inside:
+            page = item.prov[0].page_no if item.prov else 1
+            found[page].append(_element(document, item, serializer))
     return found
 
 
 def _element(document: DoclingDocument, item: DocItem, serializer: MarkdownDocSerializer) -> RawElement:
     """Convert one item; a table's text is its Markdown with the caption, a figure's the text inside it."""
-    box = _box(document, item.prov[0])
+    box = _box(document, item.prov[0]) if item.prov else None
     if isinstance(item, TableItem):
         return {"kind": "table", "text": serializer.serialize(item=item).text, "bbox": box}
     if isinstance(item, PictureItem):
@@ -145,6 +153,20 @@ def _box(document: DoclingDocument, place: ProvenanceItem) -> Box:
     """Return a box in points from the top left corner of its page, rounded to 0.1."""
     box = place.bbox.to_top_left_origin(document.pages[place.page_no].size.height)
     return (round(box.l, 1), round(box.t, 1), round(box.r, 1), round(box.b, 1))
+
+
+def to_points(document: DoclingDocument) -> None:
+    """Convert the boxes and page sizes of a PPTX file to points; Docling leaves them in EMU."""
+    for page in document.pages.values():
+        page.size = Size(width=page.size.width / EMU, height=page.size.height / EMU)
+    for item, _ in document.iterate_items(traverse_pictures=True, included_content_layers=set(ContentLayer)):
+        for place in item.prov if isinstance(item, DocItem) else ():
+            place.bbox = place.bbox.scaled(1 / EMU)
+
+
+def _is_pdf(document: DoclingDocument) -> bool:
+    """Return whether a document was made of a PDF, as all were that do not state their origin."""
+    return document.origin is None or document.origin.mimetype == "application/pdf"
 
 
 def join(

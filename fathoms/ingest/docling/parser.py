@@ -22,12 +22,19 @@ from fathoms.ingest.docling.options import (
     Tables,
 )
 from fathoms.ingest.parsers.base import ElementKind, PdfParser
-from fathoms.ingest.parsers.raw import check_source, to_document
+from fathoms.ingest.parsers.raw import to_document
 from fathoms.safety.option_limits import MOST_AT_ONCE
-from fathoms.types import Document
+from fathoms.types import OFFICE, PDF, Document
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OPENCV_FOR_THREADS_NUM")
 """Environment variables that bound the threads of the libraries in a child process."""
+FORMAT_PACKAGES = {
+    ".docx": ("docx", "python-docx"),
+    ".htm": ("bs4", "beautifulsoup4"),
+    ".html": ("bs4", "beautifulsoup4"),
+    ".pptx": ("pptx", "python-pptx"),
+}
+"""The module and the package with which Docling reads a format that is not PDF, by suffix."""
 
 
 class Docling(PdfParser):
@@ -38,6 +45,9 @@ class Docling(PdfParser):
     hub. Documents are converted in long-lived worker processes, one per worker, each with its own converter.
     If a document crashes its process or hangs, its pages are converted one by one; pages that fail again are
     left empty and are named in the document's warnings.
+
+    DOCX, PPTX and HTML files are read too, without a model: neither OCR nor layout analysis applies to them.
+    The slides of a PPTX file are its pages; the text of a DOCX or HTML file is all on page 1.
     """
 
     kind: Literal["docling"] = "docling"
@@ -51,6 +61,7 @@ class Docling(PdfParser):
     )
     extra: ClassVar[str | None] = "docling"
     native: ClassVar[str | None] = "docling"
+    reads: ClassVar[frozenset[str]] = OFFICE | {PDF}
     finds: ClassVar[frozenset[ElementKind]] = frozenset({"table", "picture", "formula", "code"})
     neutral: ClassVar[frozenset[str]] = PdfParser.neutral | {"page_timeout", "threads", "device"}
     export: ClassVar[frozenset[str]] = frozenset({"picture_text"})
@@ -103,6 +114,14 @@ class Docling(PdfParser):
         for stage in self.stages.values():
             stage.settings()
 
+    def check_file(self, path: Path) -> None:
+        """Raise DocumentError for a file that certainly cannot be read, and MissingExtraError if the package
+        that reads its format is not installed."""
+        super().check_file(path)
+        module, package = FORMAT_PACKAGES.get(path.suffix.lower(), ("docling", "docling"))
+        if find_spec(module) is None:
+            raise MissingExtraError(package, "docling", f"{path.name} with ingest kind 'docling'")
+
     def identity(self) -> dict[str, Any]:
         """Return what the results depend on; weights are identified by their hash, not by name or path."""
         hashes = {name: stage.weights_hash() for name, stage in self.stages.items()}
@@ -150,7 +169,7 @@ class Docling(PdfParser):
         RefusedError for a PDF that cannot be opened.
         """
         self.require()
-        check_source(path)
+        self.check_file(path)
         from fathoms.ingest.docling.convert import Converter
         from fathoms.ingest.docling.export import lost
         from fathoms.models.cpus import available_cpus

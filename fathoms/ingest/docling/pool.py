@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from fathoms.errors import DocumentError
 from fathoms.ingest.docling.process import BreakdownError, Converted, DoclingProcess, explain
 from fathoms.ingest.parsers.base import OnPage
-from fathoms.ingest.parsers.raw import check_source, clean_text, to_document
+from fathoms.ingest.parsers.raw import clean_text, to_document
 from fathoms.ingest.workers.child import time_advice
 from fathoms.models.cpus import available_cpus
 from fathoms.paths import sha256_file
@@ -54,8 +54,8 @@ class DoclingPool:
         Raises DocumentError if no page can be converted, and ConfigError or ModelError if no converter can be
         built.
         """
-        check_source(path)
         parser, tell = self._parser, on_page or silent
+        parser.check_file(path)
         try:
             converted = self._convert(path, 1, parser.max_pages, parser.timeout, tell)
         except BreakdownError as broken:

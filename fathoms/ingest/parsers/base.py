@@ -1,4 +1,4 @@
-"""The base class of PDF parsers: limits on time and memory, and how a file becomes a `Document`."""
+"""The base class of parsers: limits on time and memory, and how a file becomes a `Document`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pydantic import Field
 from fathoms.config import Component
 from fathoms.errors import MissingExtraError
 from fathoms.ingest.parsers.raw import RawDocument, check_source, to_document
-from fathoms.types import Document
+from fathoms.types import PDF, Document
 
 ElementKind = Literal["text", "table", "picture", "formula", "code"]
 OnPage = Callable[[int, int], None]
@@ -39,6 +39,8 @@ class PdfParser(Component):
     reader: ClassVar[str]
     extra: ClassVar[str | None] = None
     finds: ClassVar[frozenset[ElementKind]] = frozenset()
+    reads: ClassVar[frozenset[str]] = frozenset({PDF})
+    """The suffixes of the formats that the parser reads."""
     files_per_child: ClassVar[int] = 1
     """How many files one child process reads, one after another, before a new one takes its place."""
     native: ClassVar[str | None] = None
@@ -62,10 +64,15 @@ class PdfParser(Component):
         and MuPDF are not thread-safe. `parse_in_child` has neither problem.
         """
         self.require()
-        check_source(path)
+        self.check_file(path)
         read = run_path(self.reader_file())["read"]
         raw = self.accepted(read(str(path.absolute()), self.reader_options()))
         return to_document(path, raw, self.max_pages)
+
+    def check_file(self, path: Path) -> None:
+        """Raise DocumentError for a file that certainly cannot be read, such as one of a format that this
+        parser does not read."""
+        check_source(path, self.reads)
 
     def require(self) -> None:
         """Raise MissingExtraError if the parser's library is not installed."""

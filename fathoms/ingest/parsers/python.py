@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -17,6 +17,7 @@ from fathoms.errors import ConfigError
 from fathoms.ingest.parsers.base import PdfParser
 from fathoms.ingest.parsers.raw import RawDocument, RawPage
 from fathoms.paths import sha256_file
+from fathoms.types import OFFICE, PDF
 
 
 class _Page(BaseModel):
@@ -40,10 +41,13 @@ class _Returned(BaseModel):
 class PythonParser(PdfParser):
     """Calls the function `read(path, options)` of the module `target`, which returns the text of each page.
 
+    `path` is a PDF, or a DOCX, PPTX or HTML file if there are any among the documents.
     It returns `{"pages": [{"text": "..."}, ...]}`, with `None` as the text of a page that it could not read.
     A page may also have `pictures` (their number), and the result `warnings` (sentences) and `page_count`
     (the number of pages of the file, if not all were read). `{"error": "why"}` rejects the file.
     """
+
+    reads: ClassVar[frozenset[str]] = OFFICE | {PDF}
 
     kind: Literal["python"] = "python"
     target: str = Field(pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$")

@@ -1,24 +1,28 @@
-"""From a PDF file to a `Document`: the check before a parser runs, and the plain data that it returns.
+"""From a file to a `Document`: the check before a parser runs, and the plain data that it returns.
 
-A `RawDocument` is JSON, because the child process that reads the PDF sends it to its parent.
+A `RawDocument` is JSON, because the child process that reads the file sends it to its parent.
 """
 
 from __future__ import annotations
 
 import re
 import stat
+from collections.abc import Collection
 from pathlib import Path
 from typing import Literal, NotRequired, TypedDict
 
 from fathoms.errors import DocumentError
 from fathoms.paths import sha256_file
-from fathoms.types import Box, Document, Element, Page
+from fathoms.types import OFFICE, PDF, Box, Document, Element, Page, has_pages
 
 HEADER = b"%PDF-"
 TRAILER = b"%%EOF"
+ZIP = b"PK\x03\x04"
+"""The first bytes of a DOCX or PPTX file, which is a zip archive."""
 EDGE = 1024
 """Bytes at either end of a file in which readers accept the header and the end mark (PDF 1.7, annex H)."""
 
+NO_PAGES = "has no pages: all of its text counts as page 1, and gold evidence can only name the document"
 MAX_WARNINGS = 10
 MAX_WARNING = 200
 PICTURE = Element(kind="picture")
@@ -31,7 +35,7 @@ class RawElement(TypedDict):
 
     kind: Literal["text", "table", "picture", "formula", "code"]
     text: str
-    bbox: Box
+    bbox: Box | None
 
 
 class RawPage(TypedDict):
@@ -57,9 +61,13 @@ class RawDocument(TypedDict, total=False):
     warnings: list[str]
 
 
-def check_source(path: Path) -> None:
-    """Raise DocumentError for a file that is certainly not a PDF, before any parser sees it."""
-    name = path.name
+def check_source(path: Path, reads: Collection[str] = (PDF,)) -> None:
+    """Raise DocumentError for a file that certainly cannot be read, before any parser sees it.
+
+    `reads` are the suffixes of the formats that the parser reads. A file with the suffix of none of them has
+    to be a PDF, whatever it is called.
+    """
+    name, suffix = path.name, path.suffix.lower()
     if any("\ud800" <= character <= "\udfff" for character in str(path)):
         raise DocumentError(ascii(name)[1:-1], "missing", "its path is not valid UTF-8; rename it")
     try:
@@ -77,9 +85,30 @@ def check_source(path: Path) -> None:
         raise DocumentError(name, "missing", f"cannot be opened: {error.strerror}; {advice}") from error
     if not head:
         raise DocumentError(name, "empty", "is an empty file (0 bytes); fetch it again")
-    if HEADER not in head:
+    if suffix in OFFICE:
+        _check_office(name, suffix, head, reads)
+    elif HEADER not in head:
         advice = "convert it to PDF or take it out of the corpus"
         raise DocumentError(name, "not-a-pdf", f"has no PDF header in its first {EDGE} bytes; {advice}")
+
+
+def _check_office(name: str, suffix: str, head: bytes, reads: Collection[str]) -> None:
+    """Raise DocumentError for an office or web document that the parser does not read, or that is none."""
+    kind = suffix[1:].upper()
+    if suffix not in reads:
+        raise DocumentError(
+            name,
+            "not-a-pdf",
+            f"is a {kind} file, which only ingest: {{kind: docling}} reads, as text: choose that parser, save"
+            " the file as PDF, or take it out of the corpus",
+        )
+    if suffix in (".docx", ".pptx") and not head.startswith(ZIP):
+        raise DocumentError(
+            name,
+            "damaged",
+            f"is not a {kind} file, because it is no zip archive: if it has a password or comes from an old"
+            f" version of Office, save it as {kind} without a password",
+        )
 
 
 def to_document(path: Path, raw: RawDocument, max_pages: int, sha256: str | None = None) -> Document:
@@ -91,7 +120,7 @@ def to_document(path: Path, raw: RawDocument, max_pages: int, sha256: str | None
         reason, detail = raw["error"]
         raise DocumentError(path.name, reason, clean_text(detail))
     if raw["page_count"] == 0 and not raw["warnings"]:
-        raise DocumentError(path.name, "empty", "is a PDF without pages; export it again")
+        raise DocumentError(path.name, "empty", "is a document without pages; export it again")
     pages = raw["pages"]
     while pages and pages[-1]["text"] is None:
         pages = pages[:-1]
@@ -129,10 +158,13 @@ def clean_text(text: str) -> str:
 def _warnings(path: Path, raw: RawDocument, pages: list[RawPage], max_pages: int) -> tuple[str, ...]:
     """Return the warnings about a document, at most `MAX_WARNINGS` lines."""
     found = list(dict.fromkeys(clean_text(line)[:MAX_WARNING] for line in raw["warnings"]))
-    with path.open("rb") as file:
-        file.seek(max(0, path.stat().st_size - EDGE))
-        if TRAILER not in file.read(EDGE):
-            found.insert(0, "no end mark (%%EOF): the file may be truncated")
+    if path.suffix.lower() not in OFFICE:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - EDGE))
+            if TRAILER not in file.read(EDGE):
+                found.insert(0, "no end mark (%%EOF): the file may be truncated")
+    elif not has_pages(path.name):
+        found.insert(0, NO_PAGES)
     wanted = min(raw["page_count"], max_pages)
     if wanted < raw["page_count"]:
         found.append(f"only the first {wanted} of {raw['page_count']} pages are read (max_pages)")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from fathoms.ingest.parsers.base import OnPage, PdfParser
-from fathoms.ingest.parsers.raw import RawDocument, check_source, to_document
+from fathoms.ingest.parsers.raw import RawDocument, to_document
 from fathoms.paths import sha256_file
 from fathoms.safety.children import Child, ChildEndedError, Children
 from fathoms.types import Document
@@ -33,7 +33,7 @@ class ChildPool:
 
     def read(self, path: Path, on_page: OnPage | None = None) -> Document:
         """Read one file; raises DocumentError. `on_page` is not called: these parsers are quick."""
-        check_source(path)
+        self._parser.check_file(path)
         child, files = self._waiting() or (self._new(), 0)
         raw = self._read(child, path, files)
         if files and raw.get("error", ("timeout",))[0] != "timeout":
