@@ -1,0 +1,106 @@
+"""MaxSim, the score of late interaction: how well the vectors of a page answer each vector of a question.
+
+For each vector of the question, the largest inner product with any vector of the page is taken, and these are
+summed (Khattab and Zaharia 2020, ColBERT, equation 3). The scores here are exact for the vectors as stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from fathoms.errors import ModelError
+from fathoms.retrieve.multi_vectors import MultiVectors
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float32]
+
+_PRODUCTS = 1_048_576
+"""Inner products that are computed at once (4 MiB): enough for a fast matrix product, and few enough that
+they are still in the processor's cache when their largest are looked for."""
+_TOKENS = 2048
+"""Vectors of questions that are compared with all pages at once."""
+
+
+def max_sim(queries: Sequence[Floats], pages: MultiVectors) -> Floats:
+    """Return the MaxSim of each query, an array (vectors, width), with each page: (queries, pages), float32.
+
+    The vectors of all queries are multiplied with a block of stored vectors at a time, so that memory does
+    not grow with the number or the length of pages. Raises ModelError for a query that cannot be compared.
+    """
+    import numpy as np
+
+    scores = np.empty((len(queries), len(pages)), dtype=np.float32)
+    checked = [_check(query, pages.width) for query in queries]
+    first = 0
+    while first < len(checked):
+        end, tokens = first + 1, len(checked[first])
+        while end < len(checked) and tokens + len(checked[end]) <= _TOKENS:
+            tokens += len(checked[end])
+            end += 1
+        compare(checked[first:end], pages, scores[first:end])
+        first = end
+    return scores
+
+
+def compare(
+    queries: Sequence[Floats], pages: MultiVectors, scores: Floats, *, products: int = _PRODUCTS
+) -> None:
+    """Write the MaxSim of each query with each page into `scores`. As many as `products` inner products are
+    computed at once, or those of one vector if they are more."""
+    import numpy as np
+
+    tokens = np.concatenate(queries)
+    begins = np.cumsum([0, *(len(query) for query in queries[:-1])])
+    rows = max(products // len(tokens), 1)
+    total = int(pages.offsets[-1])
+    before: Floats | None = None  # the largest products with the page that the last block cut in two
+    page = 0
+    for first in range(0, total, rows):
+        end = min(first + rows, total)
+        until = int(np.searchsorted(pages.offsets, end))  # pages up to here begin before the end of the block
+        inner = pages.offsets[page + 1 : until]
+        block: Floats = tokens @ pages.vectors(first, end).T
+        largest: Floats = np.maximum.reduceat(block, np.concatenate([[0], inner - first]), axis=1)
+        if before is not None:
+            np.maximum(largest[:, 0], before, out=largest[:, 0])
+        cut = pages.offsets[until] > end
+        before = largest[:, -1].copy() if cut else None
+        whole = until - 1 if cut else until
+        if whole > page:
+            scores[:, page:whole] = np.add.reduceat(largest[:, : whole - page], begins, axis=0)
+        page = whole
+
+
+def max_sim_of_candidates(query: Floats, pages: MultiVectors, candidates: Sequence[int]) -> Floats:
+    """Return the MaxSim of one query (vectors, width) with the pages of these numbers, in their order.
+
+    Raises ModelError for a query that cannot be compared, and IndexError for a page that does not exist.
+    """
+    import numpy as np
+
+    tokens = _check(query, pages.width)
+    found = [(tokens @ pages.page(number).T).max(axis=1).sum() for number in candidates]
+    return np.array(found, dtype=np.float32)
+
+
+def _check(query: Floats, width: int) -> Floats:
+    """Return a query as float32; raises ModelError if it cannot be compared with vectors of `width`."""
+    import numpy as np
+
+    if query.ndim != 2 or not len(query):
+        raise ModelError(
+            f"embed: a question has an array of shape {query.shape} instead of one row or more of vectors;"
+            " check the embedding model"
+        )
+    if query.shape[1] != width:
+        raise ModelError(
+            f"embed: questions have vectors of {query.shape[1]} numbers, the stored pages of {width}: the"
+            " embedding model has changed; run again with --refresh"
+        )
+    if not np.isfinite(query).all():
+        raise ModelError("embed: a question has numbers that are not finite; embed it in float32")
+    return query.astype(np.float32, copy=False)
