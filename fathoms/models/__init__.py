@@ -1,8 +1,10 @@
-"""Models that answer prompts (`reply(prompt) -> Reply`) or embed texts (`embed(texts) -> vectors`).
+"""Models that answer prompts (`reply(prompt) -> Reply`), embed texts (`embed(texts) -> vectors`), or embed
+pictures of pages and texts (`embed_pages(pictures) -> vectors of each`).
 
-The `generate:` section of a config is a `Generator` and the `embed:` section an `Embedder`; `kind` selects
-the class. To add a provider, write a module with a `Component` that implements a protocol of
-`fathoms.models.protocols`, and add the class to the union.
+The `generate:` section of a config is a `Generator`, the `embed:` section an `Embedder`, and the `embed:`
+section of a retriever by page images a `PageEmbedder`; `kind` selects the class. To add a provider, write a
+module with a `Component` that implements a protocol of `fathoms.models.protocols`, and add the class to the
+union.
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ from fathoms.models.chat.openai import OpenAILLM
 from fathoms.models.chat.openai_compatible import OpenAICompatibleEmbedder, OpenAICompatibleLLM
 from fathoms.models.chat.scripted import ScriptedModel
 from fathoms.models.embed.cross_encoder import CrossEncoder
+from fathoms.models.embed.image_text import ImageTextEmbedder
 from fathoms.models.embed.lexical import LexicalEmbedder
+from fathoms.models.embed.multi_vector import MultiVectorEmbedder
 from fathoms.models.embed.onnx import OnnxEmbedder
 from fathoms.models.embed.sentence_transformers import SentenceTransformersEmbedder
 from fathoms.models.protocols import ChatModel, FileLimits, TextEmbedder
@@ -45,6 +49,7 @@ Embedder = Annotated[
     | SentenceTransformersEmbedder,
     Field(discriminator="kind"),
 ]
+PageEmbedder = Annotated[MultiVectorEmbedder | ImageTextEmbedder, Field(discriminator="kind")]
 
 __all__ = [
     "AnthropicLLM",
@@ -55,15 +60,18 @@ __all__ = [
     "FileLimits",
     "Generator",
     "GoogleLLM",
+    "ImageTextEmbedder",
     "LexicalEmbedder",
     "LlamaIndexEmbedder",
     "LlamaIndexLLM",
+    "MultiVectorEmbedder",
     "OllamaEmbedder",
     "OllamaLLM",
     "OnnxEmbedder",
     "OpenAICompatibleEmbedder",
     "OpenAICompatibleLLM",
     "OpenAILLM",
+    "PageEmbedder",
     "ScriptedModel",
     "SentenceTransformersEmbedder",
     "TextEmbedder",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from fathoms import errors
 from fathoms.errors import FathomsError, ModelError
 from fathoms.models.embed.onnx import OnnxEmbedder
+from fathoms.models.embed.pages import HubPageModel
 from fathoms.models.embed.sentence_transformers import SentenceTransformersEmbedder
 from fathoms.safety.children import Child, ChildEndedError
 
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from fathoms.models import Embedder
+    from fathoms.models import Embedder, PageEmbedder
+
+    Vectors = NDArray[np.float32]
 
 APART = (OnnxEmbedder, SentenceTransformersEmbedder)
 """The embedders that load a model and therefore run in the worker process. Others ask a server or count
@@ -42,15 +45,38 @@ def embed(embedder: Embedder, texts: Sequence[str], *, query: bool = False) -> N
     return np.frombuffer(data, dtype=np.float32).reshape(told["shape"])
 
 
-def check(embedder: Embedder) -> None:
+def embed_pages(embedder: PageEmbedder, pictures: Sequence[Path]) -> list[Vectors]:
+    """Return the vectors of each picture of a page, float32 of shape (vectors, width), as the embedder's own
+    method does; raises its errors, and ModelError if the worker process ended."""
+    return _matrices(embedder, {"pages": [str(picture.absolute()) for picture in pictures]})
+
+
+def embed_questions(embedder: PageEmbedder, texts: Sequence[str]) -> list[Vectors]:
+    """Return the vectors of each question, float32 of shape (vectors, width), as the embedder's own method
+    does; raises its errors, and ModelError if the worker process ended."""
+    return _matrices(embedder, {"questions": list(texts)})
+
+
+def _matrices(embedder: PageEmbedder, request: dict[str, Any]) -> list[Vectors]:
+    """Ask the worker process for matrices of vectors."""
+    import numpy as np
+
+    told, data = _WORKER.ask({"embedder": _options(embedder), **request})
+    rows = np.frombuffer(data, dtype=np.float32).reshape(-1, told["width"])
+    ends = np.cumsum(told["lengths"])
+    return np.split(rows, ends[:-1]) if len(ends) else []
+
+
+def check(embedder: Embedder | PageEmbedder) -> None:
     """Run the embedder's `check` in the process where it will be used, so that no model is loaded twice."""
-    if not isinstance(embedder, SentenceTransformersEmbedder):  # the checks of the others load no model
+    # the checks of the others load no model
+    if not isinstance(embedder, SentenceTransformersEmbedder | HubPageModel):
         embedder.check()
     else:
         _WORKER.ask({"embedder": _options(embedder)})
 
 
-def _options(embedder: Embedder) -> dict[str, Any]:
+def _options(embedder: Embedder | PageEmbedder) -> dict[str, Any]:
     """Return the options from which the worker creates the same embedder."""
     return embedder.model_dump(mode="json")
 

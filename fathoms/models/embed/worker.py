@@ -1,37 +1,45 @@
-"""The worker process that `process` starts: it embeds texts.
+"""The worker process that `process` starts: it embeds texts and pictures of pages.
 
-Each request has `embedder` (its options), `texts`, and `query` (whether the texts are questions). Without
-`texts`, only the embedder's `check` is run. The answer is `{"shape": [n, d]}` with the vectors (float32) as
-the bytes that follow it, `{}` after a check, or `{"error": [class, message]}`.
+Each request has `embedder` (its options), and either `texts` and `query` (whether the texts are questions),
+or, for an embedder of page pictures, `pages` (paths of pictures) or `questions` (texts). Without any of
+these, only the embedder's `check` is run. The answer is `{"shape": [n, d]}` with the vectors (float32) as the
+bytes that follow it, `{"lengths": [...], "width": d}` with the vectors of each page or question one after
+another, `{}` after a check, or `{"error": [class, message]}`.
 """
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter
 
 from fathoms.errors import FathomsError
-from fathoms.models import Embedder
+from fathoms.models import Embedder, PageEmbedder
+from fathoms.models.embed.pages import HubPageModel
 
 if TYPE_CHECKING:
     from fathoms.safety.child_main import ThisProcess
 
+Adapter = TypeAdapter[Embedder | PageEmbedder]
+
 
 def serve(process: ThisProcess) -> None:
     """Answer requests until the parent closes the pipe."""
-    adapter: TypeAdapter[Embedder] = TypeAdapter(Embedder)
+    adapter: Adapter = TypeAdapter(Embedder | PageEmbedder)
     for request in process.requests():
         process.answer(*answer(adapter, request))
 
 
-def answer(adapter: TypeAdapter[Embedder], request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
+def answer(adapter: Adapter, request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
     """Return the answer to one request, and the bytes that follow it."""
     try:
         embedder = adapter.validate_python(request["embedder"])
-        if "texts" not in request:
+        if not request.keys() & {"texts", "pages", "questions"}:
             embedder.check()
             return {}, b""
+        if isinstance(embedder, HubPageModel):
+            return _of_pages(embedder, request)
         embed = embedder.embed_queries if request["query"] else embedder.embed
         vectors = embed(request["texts"])
     except FathomsError as error:
@@ -39,3 +47,14 @@ def answer(adapter: TypeAdapter[Embedder], request: dict[str, Any]) -> tuple[dic
     except Exception as error:  # otherwise the parent would only see that the worker died
         return {"error": ["ModelError", f"embedding failed: {type(error).__name__}: {error}"]}, b""
     return {"shape": vectors.shape}, vectors.tobytes()
+
+
+def _of_pages(embedder: HubPageModel, request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
+    """Return the matrices of vectors of pages or questions, one after another."""
+    if "pages" in request:
+        made = embedder.embed_pages([Path(path) for path in request["pages"]])
+    else:
+        made = embedder.embed_questions(request["questions"])
+    width = made[0].shape[1] if made else 1
+    told = {"lengths": [len(vectors) for vectors in made], "width": width}
+    return told, b"".join(vectors.tobytes() for vectors in made)

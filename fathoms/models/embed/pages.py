@@ -1,0 +1,203 @@
+"""What embedders of page pictures share: their interface, their options, batches that fit into the memory,
+and the key under which the vectors of a page are cached.
+
+Such a model maps the picture of a page and the text of a question into the same space. The result for each is
+a matrix of one or more vectors: a model of late interaction gives one vector for each patch of the page and
+each token of the question, other models give one vector for either.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar
+
+from pydantic import Field
+
+from fathoms.config import fingerprint
+from fathoms.errors import ConfigError, ModelError
+from fathoms.models.weights.hub import HubModel, folder_of, library, load
+from fathoms.safety.option_limits import MOST_TEXTS
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vectors = NDArray[np.float32]
+
+T = TypeVar("T")
+R = TypeVar("R")
+Dtype = Literal["auto", "float32", "bfloat16", "float16"]
+
+
+class EmbedsPages(Protocol):
+    """A model that embeds pictures of pages and texts of questions into one space.
+
+    Every page and every question gets a float32 matrix of shape (vectors, width); `width` is the same for
+    all, and the number of vectors may differ.
+    """
+
+    def identity(self) -> dict[str, Any]:
+        """Return everything that influences the vectors; used in fingerprints and in the keys of the
+        cache."""
+
+    def check(self) -> None:
+        """Raise an error if a requirement (package, weights, server) is missing; called before a run."""
+
+    def embed_pages(self, pictures: Sequence[Path]) -> list[Vectors]:
+        """Return the vectors of each picture of a page, in the given order."""
+
+    def embed_questions(self, texts: Sequence[str]) -> list[Vectors]:
+        """Return the vectors of each question, in the given order."""
+
+
+class HubPageModel(HubModel):
+    """Base class of the models of Sentence Transformers that embed pictures of pages."""
+
+    packages: ClassVar[tuple[str, ...]] = ("sentence-transformers", "transformers", "pillow")
+
+    batch_size: int = Field(default=4, ge=1, le=MOST_TEXTS)
+    """Number of pages, or of questions, that the model processes at a time. A batch that does not fit into
+    the memory of the device is halved until it does."""
+    dtype: Dtype = "auto"
+    """Precision of the computation. `auto` is bfloat16 on a GPU that computes in it, and float32 elsewhere.
+    Vectors that were made with `auto` are cached under the same key on every device; name the precision where
+    differences of its size matter."""
+    query_prompt: str | None = None
+    """Text put before every question. The model's own prompt if not given; no prompt if empty."""
+
+    def embed_pages(self, pictures: Sequence[Path]) -> list[Vectors]:
+        """Return the vectors of each picture, float32 of shape (vectors, width), in the given order.
+
+        Raises ModelError for a picture that alone does not fit into the memory of the device.
+        """
+        from PIL import Image
+
+        def run(paths: Sequence[Path]) -> list[Vectors]:
+            opened = []
+            for path in paths:
+                with Image.open(path) as picture:
+                    opened.append(picture.convert("RGB"))
+            return self._encoded(self._model().encode_document, opened)
+
+        def pixels(at: int) -> int:
+            with Image.open(pictures[at]) as picture:  # reads only the head of the file
+                return picture.width * picture.height
+
+        # pages of like size need the least padding, and a batch that is too large shows at the first
+        order = sorted(range(len(pictures)), key=pixels, reverse=True)
+        made = in_batches([pictures[at] for at in order], run, self.batch_size, _lacks_memory)
+        by_page = dict(zip(order, made, strict=True))
+        return [by_page[at] for at in range(len(pictures))]
+
+    def embed_questions(self, texts: Sequence[str]) -> list[Vectors]:
+        """Return the vectors of each question, float32 of shape (vectors, width), in the given order."""
+
+        def run(part: Sequence[str]) -> list[Vectors]:
+            return self._encoded(self._model().encode_query, list(part), prompt=self.query_prompt)
+
+        return in_batches(texts, run, self.batch_size, _lacks_memory)
+
+    @abstractmethod
+    def _encoded(self, encode: Callable[..., Any], inputs: list[Any], **options: Any) -> list[Vectors]:
+        """Embed one batch with a method of the loaded model."""
+
+
+def in_batches(
+    items: Sequence[T],
+    run: Callable[[Sequence[T]], list[R]],
+    most: int,
+    lacks_memory: Callable[[BaseException], bool],
+) -> list[R]:
+    """Return the results of `run` for all items, which is called with at most `most` of them at a time.
+
+    A batch for which `run` raises an error of which `lacks_memory` is true is run again in halves, and so are
+    all that follow. Raises ModelError if a single item does not fit.
+    """
+    found: list[R] = []
+    while len(found) < len(items):
+        part = items[len(found) : len(found) + most]
+        try:
+            found += run(part)
+        except Exception as error:
+            if not lacks_memory(error):
+                raise
+            if len(part) == 1:
+                raise ModelError(
+                    "a single page does not fit into the memory of the device: lower 'dpi', set 'dtype' to"
+                    " bfloat16, or choose another 'device'"
+                ) from error
+            most = len(part) // 2
+    return found
+
+
+def _lacks_memory(error: BaseException) -> bool:
+    """Whether an error means that the memory of the device, or of this process, is too small."""
+    import torch
+
+    if isinstance(error, torch.OutOfMemoryError):
+        torch.cuda.empty_cache()
+        return True
+    said = str(error)
+    # allocators other than that of CUDA raise a RuntimeError
+    known = "out of memory" in said or "can't allocate memory" in said or "not enough memory" in said
+    return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and known)
+
+
+def load_page_model(kind: str, model: str, revision: str | None, device: str | None, dtype: Dtype) -> Any:
+    """Load a model by a class of Sentence Transformers; raises ConfigError if it does not embed both pictures
+    and texts, and the errors of `load`."""
+    made = library()
+    if not hasattr(made, "MultiVectorEncoder"):  # earlier versions load some of these models, differently
+        raise ConfigError(
+            f"embed: this kind needs sentence-transformers 6 or newer, and {made.__version__} is installed:"
+            " pip install --upgrade sentence-transformers"
+        )
+    options = {"dtype": _precision(device) if dtype == "auto" else dtype}
+    loaded = load(kind, model, revision, device=device, model_kwargs=options)
+    lacking = [name for name in ("image", "text") if name not in loaded.modalities]
+    if lacking:
+        noun = {"image": "pictures", "text": "texts"}[lacking[0]]
+        raise ConfigError(f"{model} embeds no {noun}: retrieval by page images needs a model of both")
+    return loaded
+
+
+def _precision(device: str | None) -> str:
+    """Return the precision for `dtype: auto` on a device, the best available one if not given."""
+    import torch
+
+    on_gpu = torch.cuda.is_available() if device is None else device.startswith("cuda")
+    return "bfloat16" if on_gpu and torch.cuda.is_bf16_supported() else "float32"
+
+
+def is_late_interaction(model: str, revision: str | None) -> bool:
+    """Whether a model on this machine was saved as one of late interaction by the transformers library."""
+    path = _file_of(model, "config.json", revision)
+    names = json.loads(Path(path).read_text()).get("architectures") if path else None
+    return any(str(name).endswith("ForRetrieval") for name in names or ())
+
+
+def was_saved_by_library(model: str, revision: str | None) -> bool:
+    """Whether a model on this machine was saved by Sentence Transformers, with all its layers."""
+    return _file_of(model, "modules.json", revision) is not None
+
+
+def _file_of(model: str, name: str, revision: str | None) -> str | None:
+    """Return the path of a file of a model that is on this machine; `None` if it has no such file."""
+    library()  # repairs torchvision before the import
+    from sentence_transformers.util import load_file_path
+
+    found = load_file_path(str(folder_of(model) or model), name, revision=revision, local_files_only=True)
+    return None if found is None else str(found)
+
+
+def page_key(embedder: EmbedsPages, sha256: str, page: int, dpi: int, *about: object) -> str:
+    """Return the key under which the vectors of a page are cached.
+
+    It is made of the model with its settings, the sha256 of the document, the number of the page (from 1) and
+    the resolution in dots per inch. `about` is what else the vectors depend on, such as the version of the
+    renderer.
+    """
+    return fingerprint("page vectors", embedder.identity(), sha256, page, dpi, *about)

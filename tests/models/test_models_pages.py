@@ -1,0 +1,212 @@
+"""Embedders of page pictures: their vectors are those of the transformers library, with small random weights
+of the real architectures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from pydantic import TypeAdapter
+
+from fathoms.errors import ConfigError, ModelError
+from fathoms.models import ImageTextEmbedder, MultiVectorEmbedder, PageEmbedder
+from fathoms.models.embed import process as embedding
+from fathoms.models.embed.pages import in_batches, page_key
+from fathoms.models.weights.hub import library, quiet
+from tests.support.tiny_pages import tiny_models
+
+slow = pytest.mark.slow  # importing torch and transformers takes about 10 s
+QUESTIONS = ["How deep is the trench?", "Wie tief?", ""]
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """A tall page, a wide one, and a small one in another mode, each with lines of its own."""
+    from PIL import Image, ImageDraw
+
+    folder, paths = tmp_path_factory.mktemp("pictures"), []
+    for number, (size, mode) in enumerate([((90, 150), "RGB"), ((220, 90), "RGB"), ((40, 40), "L")]):
+        page = Image.new(mode, size, "white")
+        for line in range(3):
+            box = [4, 8 + 9 * line, 10 + 20 * (line + number), 12 + 9 * line]
+            ImageDraw.Draw(page).rectangle(box, "black")
+        paths.append(folder / f"{number}.png")
+        page.save(paths[-1])
+    return paths
+
+
+def opened(pictures: Sequence[Path]) -> list[Any]:
+    """The pictures as the library takes them."""
+    from PIL import Image
+
+    return [Image.open(path).convert("RGB") for path in pictures]
+
+
+def late_interaction(folder: str, inputs: dict[str, Any]) -> list[Any]:
+    """The vectors that the transformers library gives for one page or text at a time."""
+    library()
+    import torch
+    import transformers
+
+    name = {"colqwen2": "ColQwen2", "colpali": "ColPali"}[Path(folder).name]
+    with quiet():
+        model = getattr(transformers, f"{name}ForRetrieval").from_pretrained(folder)
+        processor = getattr(transformers, f"{name}Processor").from_pretrained(folder)
+    (argument, items) = next(iter(inputs.items()))
+    found = []
+    for item in items:
+        with torch.inference_mode():
+            batch = processor(**{argument: [item]})
+            batch.pop("labels", None)
+            found.append(model(**batch).embeddings[0].numpy())
+    return found
+
+
+def single_vectors(folder: str, inputs: dict[str, Any]) -> list[Any]:
+    """The unit vectors that the transformers library gives for one page or text at a time."""
+    library()
+    import torch
+    from transformers import AutoModel, AutoProcessor
+
+    with quiet():
+        model, processor = AutoModel.from_pretrained(folder), AutoProcessor.from_pretrained(folder)
+    (argument, items) = next(iter(inputs.items()))
+    features = {"images": model.get_image_features, "text": model.get_text_features}[argument]
+    found = []
+    for item in items:
+        with torch.inference_mode():
+            # as the cards of the models show it; the text model of SigLIP was trained with the full length
+            batch = processor(**{argument: [item]}, return_tensors="pt", padding="max_length")
+            row = features(**batch).pooler_output.numpy()
+        found.append(row / np.linalg.norm(row))
+    return found
+
+
+@slow
+@pytest.mark.parametrize("kind", ["colqwen2", "colpali"])
+def test_many_vectors_are_the_librarys_own(kind: str, pictures: list[Path]) -> None:
+    folder = tiny_models()[kind]
+    embedder = MultiVectorEmbedder(model=folder, device="cpu")
+    pages, questions = embedder.embed_pages(pictures), embedder.embed_questions(QUESTIONS)
+    theirs = late_interaction(folder, {"images": opened(pictures)})
+    asked = late_interaction(folder, {"text": QUESTIONS})
+    for own, their in zip([*pages, *questions], [*theirs, *asked], strict=True):
+        assert own.dtype == np.float32
+        np.testing.assert_allclose(own, their, atol=1e-5)
+    assert len({vectors.tobytes() for vectors in pages}) == len(pictures)  # no two pages are alike
+    np.testing.assert_allclose(np.linalg.norm(pages[0], axis=1), 1, atol=1e-5)
+
+
+@slow
+@pytest.mark.parametrize("kind", ["clip", "siglip"])
+def test_single_vectors_are_the_librarys_own(kind: str, pictures: list[Path]) -> None:
+    folder = tiny_models()[kind]
+    embedder = ImageTextEmbedder(model=folder, device="cpu")
+    pages, questions = embedder.embed_pages(pictures), embedder.embed_questions(QUESTIONS[:2])
+    theirs = single_vectors(folder, {"images": opened(pictures)})
+    asked = single_vectors(folder, {"text": QUESTIONS[:2]})
+    for own, their in zip([*pages, *questions], [*theirs, *asked], strict=True):
+        np.testing.assert_allclose(own, their, atol=1e-5)
+
+
+@slow
+def test_the_worker_process_gives_the_same(pictures: list[Path], tmp_path: Path) -> None:
+    """Vectors, errors and checks of the process that has the model."""
+    models = tiny_models()
+    embedder = MultiVectorEmbedder(model=models["colqwen2"], device="cpu", batch_size=2)
+    embedding.check(embedder)
+    own = embedder.model_copy(update={"batch_size": 1}).embed_pages(pictures)
+    for found, vectors in zip(embedding.embed_pages(embedder, pictures), own, strict=True):
+        np.testing.assert_allclose(found, vectors, atol=1e-5)
+    own = embedder.embed_questions(QUESTIONS)
+    for found, vectors in zip(embedding.embed_questions(embedder, QUESTIONS), own, strict=True):
+        np.testing.assert_allclose(found, vectors, atol=1e-5)
+    assert embedding.embed_pages(embedder, []) == []
+    single = ImageTextEmbedder(model=models["clip"], device="cpu")
+    assert [vectors.shape for vectors in embedding.embed_pages(single, pictures)] == [(1, 16)] * 3
+    with pytest.raises(ConfigError, match="embeds no pictures"):
+        embedding.check(ImageTextEmbedder(model=models["bert"]))
+    (tmp_path / "page.png").write_bytes(b"not a picture")
+    with pytest.raises(ModelError, match="embedding failed: UnidentifiedImageError"):
+        embedding.embed_pages(embedder, [tmp_path / "page.png"])
+
+
+@slow
+def test_a_query_prompt_stands_before_the_question() -> None:
+    embedder = MultiVectorEmbedder(model=tiny_models()["colqwen2"], device="cpu")
+    (wanted,) = embedder.embed_questions(["page: deep"])
+    (found,) = embedder.model_copy(update={"query_prompt": "page: "}).embed_questions(["deep"])
+    np.testing.assert_allclose(found, wanted, atol=1e-5)
+
+
+@slow
+def test_half_precision_is_near(pictures: list[Path]) -> None:
+    """bfloat16 has 8 significant bits."""
+    embedder = ImageTextEmbedder(model=tiny_models()["siglip"], device="cpu", dtype="bfloat16")
+    exact = embedder.model_copy(update={"dtype": "float32"})
+    for found, wanted in zip(embedder.embed_pages(pictures), exact.embed_pages(pictures), strict=True):
+        assert 0 < np.abs(found - wanted).max() < 0.05
+    assert embedder.identity() != exact.identity()
+
+
+@slow
+def test_a_model_of_another_kind_is_refused(tmp_path: Path) -> None:
+    """The library would load each of these, and give some of them layers of random weights."""
+    models = tiny_models()
+    for kind in ("colqwen2", "colpali"):
+        with pytest.raises(ConfigError, match=r"is a model of late interaction.*kind: multi-vector"):
+            ImageTextEmbedder(model=models[kind]).check()
+    with pytest.raises(ConfigError, match=r"was not saved as a model of late interaction.*kind: image-text"):
+        MultiVectorEmbedder(model=models["clip"]).check()
+    with pytest.raises(ConfigError, match="embeds no pictures"):
+        MultiVectorEmbedder(model=models["bert"]).check()
+    with pytest.raises(ConfigError, match="nowhere: no such folder"):
+        MultiVectorEmbedder(model=str(tmp_path / "nowhere")).check()
+
+
+def test_a_batch_is_halved_until_it_fits() -> None:
+    """A device that holds three at a time: 8 do not fit, 4 do not, 2 do, and then only 2 are tried."""
+    tried: list[int] = []
+
+    def run(part: Sequence[int]) -> list[int]:
+        tried.append(len(part))
+        if len(part) > 3:
+            raise MemoryError
+        return [item * item for item in part]
+
+    def lacks(error: BaseException) -> bool:
+        return isinstance(error, MemoryError)
+
+    assert in_batches(range(8), run, 16, lacks) == [0, 1, 4, 9, 16, 25, 36, 49]
+    assert tried == [8, 4, 2, 2, 2, 2]
+    assert in_batches([], run, 16, lacks) == []
+    with pytest.raises(ModelError, match="a single page does not fit"):
+        in_batches([1, 2], lambda part: run([*part] * 4), 2, lacks)
+    with pytest.raises(ZeroDivisionError):
+        in_batches([1], lambda part: [1 // 0 for _ in part], 2, lacks)
+
+
+def test_a_config_is_the_component() -> None:
+    adapter: TypeAdapter[PageEmbedder] = TypeAdapter(PageEmbedder)
+    model = adapter.validate_python({"kind": "multi-vector", "model": "vidore/colqwen2-v1.0-hf"})
+    assert isinstance(model, MultiVectorEmbedder)
+    assert adapter.validate_python(model.model_dump(mode="json")) == model
+
+
+def test_the_key_of_a_page_has_all_that_its_vectors_depend_on() -> None:
+    embedder = MultiVectorEmbedder(model="vidore/colqwen2-v1.0-hf")
+    keys = [
+        page_key(embedder, "a" * 64, 1, 150),
+        page_key(embedder.model_copy(update={"model": "vidore/colpali-v1.3-hf"}), "a" * 64, 1, 150),
+        page_key(embedder.model_copy(update={"dtype": "float16"}), "a" * 64, 1, 150),
+        page_key(embedder, "b" * 64, 1, 150),
+        page_key(embedder, "a" * 64, 2, 150),
+        page_key(embedder, "a" * 64, 1, 100),
+        page_key(embedder, "a" * 64, 1, 150, "another renderer"),
+    ]
+    assert len(set(keys)) == len(keys)
+    other = embedder.model_copy(update={"batch_size": 9, "device": "cuda"})  # these change nothing
+    assert page_key(other, "a" * 64, 1, 150) == keys[0]
