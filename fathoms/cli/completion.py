@@ -84,8 +84,9 @@ def _weights() -> Iterable[str]:
 
 def _tables() -> Iterable[str]:
     from fathoms.reproduce import table_names
+    from fathoms.reproduce.mteb import PREFIX, TASKS
 
-    return table_names()
+    return (*table_names(), *(f"{PREFIX}{task}" for task in TASKS))
 
 
 profiles, scores, metrics = offered(_profiles), offered(_scores), offered(_metrics)

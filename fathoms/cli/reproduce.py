@@ -10,6 +10,7 @@ import typer
 from fathoms.cli import completion, console, progress
 from fathoms.cli.cache import opened
 from fathoms.cli.options import RUNS, Json, Out
+from fathoms.cli.reproducing import published_figures
 from fathoms.cli.run import MaxCost
 from fathoms.errors import ExitCode, UsageError
 
@@ -25,18 +26,39 @@ def reproduce(
         str,
         typer.Argument(
             metavar="TABLE",
-            help="The name of a published table, or its YAML file.",
+            help="The name of a published table, or its YAML file; or vidore/TASK, a task of MTEB.",
             show_default=False,
             autocompletion=completion.tables,
         ),
     ],
     results: Annotated[
         Path | None,
-        typer.Option("--results", help="The folder of the result files that the authors released."),
+        typer.Option(
+            "--results",
+            help="The folder of the result files that the authors released; for vidore/TASK, MTEB's file.",
+        ),
+    ] = None,
+    run: Annotated[
+        str | None,
+        typer.Option(
+            "--run",
+            metavar="RUN",
+            help="With vidore/TASK, the run on this task that is compared.",
+            show_default=False,
+            autocompletion=completion.run_names,
+        ),
+    ] = None,
+    within: Annotated[
+        float | None,
+        typer.Option(
+            "--within",
+            help="With --run, end with 1 if a figure differs by more than this (a share, such as 0.001).",
+        ),
     ] = None,
     live: Annotated[bool, typer.Option("--live", help="Also run the pipelines of the table.")] = False,
     row: Annotated[
-        list[str] | None, typer.Option("--row", help="Only this row of the table (repeatable).")
+        list[str] | None,
+        typer.Option("--row", help="Only this row of the table, or subset of the task (repeatable)."),
     ] = None,
     limit: Annotated[
         int | None,
@@ -52,11 +74,21 @@ def reproduce(
     """Print a published table next to the figures that fathoms computes.
 
     The figures are computed from the result files that the authors released, or by running the pipelines.
+    For `vidore/TASK`, the figures in a result file of MTEB stand beside the retrieval of a run.
     """
     from fathoms.metrics.score_records import Scoring
     from fathoms.reproduce import AgreementTable, compare, find_results, load_table, released_figures
     from fathoms.reproduce.display import reproduced_json, reproduced_lines, reproduced_panel
 
+    if name.startswith("vidore/"):
+        if results is None or live:
+            raise UsageError(
+                f"{name} needs --results FILE, a result file of MTEB; run a pipeline on the task with"
+                " 'fathoms run', and name its run by --run"
+            )
+        return published_figures(name, results, run, tuple(row or ()), within, out, as_json=as_json)
+    if run is not None or within is not None:
+        raise UsageError("--run and --within are for vidore/TASK; --live runs the pipelines of a table")
     if results is None and not live:
         raise UsageError("reproduce needs --results DIR, or --live to run the pipelines")
     table = load_table(name)

@@ -29,6 +29,9 @@ ELSEWHERE = {
         "test_reproducing.py, with a scripted model"
     ),
     "fathoms reproduce mirage/table-9 --results mirage/": "test_reproducing_mirage.py",
+    "fathoms reproduce vidore/Vidore3HrRetrieval --results Vidore3HrRetrieval.json --run latest": (
+        "test_reproducing_vidore.py"
+    ),
     "fathoms review demo docling --sample 3 --seed 1": "test_cli_review.py, in a pseudo-terminal",
     "fathoms review demo docling --sample 3 --seed 1 --reviewer ben": "test_cli_review.py",
     "fathoms review small large --quality --sample 20": "test_cli_review_modes.py, with every key",
