@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from fathoms.report.metrics_table import SPENDING
 from fathoms.report.text import plain
+from fathoms.report.worst import noticing
 from fathoms.runs.reading import ScoredRun
 
 COLUMNS = (
@@ -57,7 +58,7 @@ def report_csv(runs: Sequence[ScoredRun], scores: str | None = None) -> str:
 def rows_of(run: ScoredRun, profile: str, metrics: Sequence[str] = ()) -> Iterator[tuple[object, ...]]:
     """Yield the cells of each line of one run in the order of `COLUMNS`, then the values of `metrics`,
     question file by question file."""
-    for view in run.questions(light=True):
+    for view in noticing(run, profile):
         question = view.question
         for repeat in view.repeats:
             scores, answer = repeat.under(profile), repeat.answer
@@ -79,7 +80,7 @@ def rows_of(run: ScoredRun, profile: str, metrics: Sequence[str] = ()) -> Iterat
                 answer and answer.cost,
                 answer and answer.latency,
                 question.text,
-                *(repeat.value(metric, profile) for metric in metrics),
+                *(repeat.value(metric) for metric in metrics),
             )
 
 

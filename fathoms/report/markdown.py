@@ -437,7 +437,7 @@ def failure_section(runs: Sequence[ScoredRun], scored: Leaderboard) -> list[str]
     """Count the failures of each kind, with the first message of each."""
     rows = []
     for run, row in zip(runs, scored.rows, strict=True):
-        messages = first_messages(run)
+        messages = first_messages(run, row.profile)
         for kind, count in run.summary.errors.items():
             message = shorten(messages.get(kind, ""), EXCERPT)
             rows.append([title(row), escape(kind), escape(message), str(count)])

@@ -69,7 +69,7 @@ def summary_panel(
     parts += [] if brief else times_panel([run])
     if not run.retrieval_only:
         parts += [*hallucination_table(run, profile), *abstention_table(run, profile)]
-    parts += [counts_line(run), *cut_by_server(run), *left_out(run), *failures(run)]
+    parts += [counts_line(run), *cut_by_server(run), *left_out(run), *failures(run, profile)]
     if previous is not None and not run.retrieval_only:
         parts.append(change_line(run, previous, profile))
     parts += worst_table(worst_questions(run, profile))
@@ -440,12 +440,12 @@ def left_out(run: ScoredRun) -> list[Text]:
     return [Text(plain(f"left out {document}: {reason}")) for document, reason in failed]
 
 
-def failures(run: ScoredRun) -> list[RenderableType]:
+def failures(run: ScoredRun, profile: str) -> list[RenderableType]:
     """Show the number of failures of each kind, with the first message of each."""
     kinds = run.summary.errors
     if not kinds:
         return []
-    messages = first_messages(run)
+    messages = first_messages(run, profile)
     table = bare_table()
     for header in ("failed", "kind", "first message"):
         table.add_column(header)

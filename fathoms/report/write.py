@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from fathoms.errors import StoreError, UsageError
+from fathoms.models.calling.collecting import rare_collections
 from fathoms.paths import write_atomic
 from fathoms.report.as_csv import report_csv
 from fathoms.report.as_json import report_json
@@ -20,6 +21,7 @@ QUICK = 150
 """The most answers for which `report.html` is written by default: it takes under half a second."""
 
 
+@rare_collections()
 def write_report(
     runs: Sequence[ScoredRun],
     out: Path,
@@ -56,13 +58,14 @@ def write_report(
     answers = sum(run.summary.counts.done for run in runs)
     page = html if html is not None else answers <= QUICK
     figures = report_json(runs, scores, shrink=shrink)
+    lines = report_csv(runs, scores)  # reads the questions for the worst ones, too
     texts = {
         **({"report.html": report_html(runs, scores, thumbnails=thumbnails, warn=warn)} if page else {}),
         "report.md": report_markdown(
             runs, out, scores, plots=plots, page=page, metrics=metrics, shrink=shrink
         ),
         "table.tex": report_latex(runs, scores, intervals, metrics),
-        "scores.csv": report_csv(runs, scores),
+        "scores.csv": lines,
         "report.json": json.dumps(figures, indent=2, ensure_ascii=False) + "\n",
     }
     try:

@@ -25,6 +25,7 @@ LARGE = 10_000
 """The most answered questions of a run that has a file for each question."""
 PER_FILE = 1_000
 """The most questions in a file."""
+FileState = tuple[int, ...]
 _AT_ONCE = 2**18
 """The bytes of lines that are written together: one at a time, the calls of the system take longer."""
 _HEAD = re.compile(rb'\{"schema":\d+,"run":"(?:[^"\\]|\\.)*","question":\{"id":("(?:[^"\\]|\\.)*")')
@@ -83,6 +84,25 @@ def new_lines(root: Path, name: str) -> Iterator[Callable[[str, bytes], None]]:
         yield add
         write(b"".join(pending))
         _set_aside(root, name, written)
+    know(state_of(root, name))
+
+
+def state_of(root: Path, name: str) -> FileState:
+    """Return what changes when somebody writes to a file; raises StoreError."""
+    path = root / "questions" / name
+    with writing(path):
+        return file_state(path.stat())
+
+
+def is_known(state: FileState) -> bool:
+    """Return whether the lines of a file in this state are known to fit the schema."""
+    return state in _checked
+
+
+def know(state: FileState) -> None:
+    """Take the lines of a file in this state to fit the schema: this process, or a child of it, has written
+    them from values that fit."""
+    _checked.add(state)
 
 
 def remove(root: Path, name: str, answered: Iterable[str]) -> None:
@@ -104,14 +124,14 @@ def _set_aside(root: Path, name: str, known: set[str]) -> None:
 def read_lines(root: Path) -> Iterator[dict[str, Any]]:
     """Yield the JSON of all questions that stand in lines, in order; raises StoreError for a damaged line.
 
-    A report reads them several times. Lines of a file that has not changed since this process has checked all
-    of them against the schema are not checked against it again.
+    Lines are compared with the schema, unless this process has compared them before or written them, and the
+    file has not changed since.
     """
     for name in file_names(root):
         with open_file(root, f"questions/{name}") as file:
             state = file_state(os.fstat(file.fileno()))
             for place, line in _numbered(file, root / "questions" / name):
-                yield checked_line(line, "question", place, is_known=state in _checked)
+                yield checked_line(line, "question", place, is_known=is_known(state))
             if file_state(os.fstat(file.fileno())) == state:
                 _checked.add(state)
 
@@ -144,8 +164,8 @@ def _numbered(file: BinaryIO, path: Path) -> Iterator[tuple[str, bytes]]:
         yield f"{path}:{number}", line
 
 
-_checked: set[tuple[int, ...]] = set()
-"""The states of the files whose lines this process has checked."""
+_checked: set[FileState] = set()
+"""The states of the files whose lines this process has compared with the schema or written."""
 
 
 def _id_of(line: bytes) -> str | None:

@@ -22,10 +22,12 @@ from fathoms.errors import DataError, StoreError, UsageError
 from fathoms.runs.folder import read_checked
 from fathoms.runs.question_lines import file_names, places
 from fathoms.runs.views import (
+    BriefQuestion,
     Json,
     JudgingCost,
     Number,
     ScoredQuestion,
+    brief_question,
     misfit,
     read_views,
     scored_question,
@@ -758,15 +760,17 @@ class ScoredRun:
         """The summary; raises StoreError if it cannot be used."""
         return _typed(Summary, self.summary_json, f"summary.json of {self.run}")
 
-    def questions(self, *, light: bool = False) -> Iterator[ScoredQuestion]:
-        """Yield every question in the order of the file names; only one is in memory at a time. With `light`,
-        its repeats have no hits, prompt and calls, which take most of the time of converting them.
+    def questions(self) -> Iterator[ScoredQuestion]:
+        """Yield every question in the order of the file names; only one is in memory at a time.
 
         Raises StoreError for a damaged file, and after the last question if the number of answers differs
         from that in the summary.
         """
-        views = map(_without_texts, self.views()) if light else self.views()
-        return map(scored_question, views)
+        return map(scored_question, self.views())
+
+    def brief_questions(self) -> Iterator[BriefQuestion]:
+        """Yield every question as `questions` does, with what tables need of it."""
+        return map(brief_question, self.views())
 
     def correctness(self, profile: str) -> Mapping[str, QuestionMean]:
         """Return the correctness of each question that has one, by its id; the files are read once."""
@@ -794,7 +798,7 @@ class ScoredRun:
             asked.id: hashlib.sha256(
                 asked.model_dump_json(include={"text", "category", "answers", "answerable"}).encode()
             ).digest()
-            for asked in (view.question for view in self.questions())
+            for asked in (view.question for view in self.brief_questions())
         }
 
     @cached_property
@@ -932,13 +936,6 @@ def _all_views(run_dir: Path, manifest: Manifest, summary: Summary) -> Iterator[
             f"{run_dir}: its summary counts {counts.done} answers, and its question files hold {found}:"
             f" run 'fathoms score {run_dir}'"
         )
-
-
-def _without_texts(view: Json) -> Json:
-    """Return a question file without what was retrieved and asked."""
-    left_out = ("hits", "rounds", "prompt", "calls")
-    repeats = [{key: one[key] for key in one if key not in left_out} for one in view["repeats"]]
-    return {**view, "repeats": repeats}
 
 
 def _typed(kind: type[_Kind], value: Mapping[str, Any], place: str) -> _Kind:

@@ -88,7 +88,7 @@ def test_the_first_message_of_every_kind(run_of, question, small_run):
     errors = [{"kind": kind, "message": f"{kind} {n}"} for n, kind in enumerate(["A", "A", "B"])]
     views = [question(str(n), 0.0, None, answer=None, error=error) for n, error in enumerate(errors)]
     run = run_of({**small_run().summary_json, "errors": {"A": 2, "B": 1}}, views)
-    assert first_messages(run) == {"A": "A 0", "B": "B 2"}
+    assert first_messages(run, "paper") == {"A": "A 0", "B": "B 2"}
 
 
 # ----- Markdown

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -103,7 +102,7 @@ def test_damage_of_a_line_is_found_and_named(run: Run) -> None:
 
 def test_lines_are_compared_with_the_schema_again_where_their_file_has_changed(run: Run) -> None:
     path, scored = run.path / "questions" / FILE, load(run.path)
-    assert [view.question.id for view in scored.questions(light=True)] == ASKED
+    assert [view.question.id for view in scored.questions()] == ASKED
     head, _, rest = path.read_bytes().partition(b', "crc"')
     assert head.count(b'"hits":[]') == 1
     line = sealed_line(
@@ -112,14 +111,26 @@ def test_lines_are_compared_with_the_schema_again_where_their_file_has_changed(r
     path.write_bytes(line + rest[rest.index(b"\n") + 1 :])
     os.utime(path, ns=(1, 1))  # even if the clock has not moved on
     with pytest.raises(StoreError, match=f"{FILE}:1 cannot be used: .*hits"):
-        list(scored.questions(light=True))
+        list(scored.questions())
 
 
-def test_a_light_reading_leaves_out_what_was_asked_and_changes_no_view(run: Run) -> None:
-    views = list(load(run.path).views())
-    scored = replace(load(run.path), views=lambda: views)
-    assert [view.repeats[0].hits for view in scored.questions(light=True)] == [None] * 3
-    assert [view.repeats[0].hits for view in scored.questions()] == [()] * 3
+def test_lines_that_this_process_has_written_are_not_compared_with_the_schema(run: Run) -> None:
+    with run.writing_views(FILE) as write:
+        for found in run.records():
+            write([found], [{"paper": {"correctness": 1e301}}], [{}])
+    scored = load(run.path)
+    assert [view.repeats[0].under("paper").correctness for view in scored.questions()] == [1e301] * 3
+    os.utime(run.path / "questions" / FILE, ns=(1, 1))  # as if somebody else had written it
+    with pytest.raises(StoreError, match=f"{FILE}:1 cannot be used: .*correctness"):
+        list(scored.questions())
+
+
+def test_a_brief_reading_has_the_same_questions_answers_and_scores(run: Run) -> None:
+    scored = load(run.path)
+    for brief, whole in zip(scored.brief_questions(), scored.questions(), strict=True):
+        (few,), (all,) = brief.repeats, whole.repeats
+        assert (brief.question, few.repeat, few.answer) == (whole.question, all.repeat, all.answer)
+        assert few.under("paper").correctness == all.under("paper").correctness == 1.0
 
 
 def test_lines_of_answers_that_are_gone_are_kept_aside(run: Run) -> None:
