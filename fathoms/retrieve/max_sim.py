@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from fathoms.errors import ModelError
 from fathoms.retrieve.multi_vectors import MultiVectors
+from fathoms.retrieve.vector_formats import room_for
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 _PRODUCTS = 1_048_576
 """Inner products that are computed at once (4 MiB): enough for a fast matrix product, and few enough that
 they are still in the processor's cache when their largest are looked for."""
+_ROWS = 4096
+"""Stored vectors that are compared at once at most, so that they stay in the cache, too, when decoded."""
 _TOKENS = 2048
 """Vectors of questions that are compared with all pages at once."""
 
@@ -34,7 +37,7 @@ def max_sim(queries: Sequence[Floats], pages: MultiVectors) -> Floats:
     import numpy as np
 
     scores = np.empty((len(queries), len(pages)), dtype=np.float32)
-    checked = [_check(query, pages.width) for query in queries]
+    checked = [check_query(query, pages.width) for query in queries]
     first = 0
     while first < len(checked):
         end, tokens = first + 1, len(checked[first])
@@ -55,15 +58,18 @@ def compare(
 
     tokens = np.concatenate(queries)
     begins = np.cumsum([0, *(len(query) for query in queries[:-1])])
-    rows = max(products // len(tokens), 1)
     total = int(pages.offsets[-1])
+    rows = min(max(products // len(tokens), 1), _ROWS, total)
+    room = room_for(rows, pages.width)
+    results = np.empty(len(tokens) * rows, dtype=np.float32)
     before: Floats | None = None  # the largest products with the page that the last block cut in two
     page = 0
     for first in range(0, total, rows):
         end = min(first + rows, total)
         until = int(np.searchsorted(pages.offsets, end))  # pages up to here begin before the end of the block
         inner = pages.offsets[page + 1 : until]
-        block: Floats = tokens @ pages.vectors(first, end).T
+        block = results[: len(tokens) * (end - first)].reshape(len(tokens), end - first)
+        np.matmul(tokens, pages.vectors(first, end, room).T, out=block)
         largest: Floats = np.maximum.reduceat(block, np.concatenate([[0], inner - first]), axis=1)
         if before is not None:
             np.maximum(largest[:, 0], before, out=largest[:, 0])
@@ -75,6 +81,18 @@ def compare(
         page = whole
 
 
+def best_pages(scores: Floats, k: int) -> list[list[tuple[int, float]]]:
+    """Return the `k` highest of the scores (queries, pages) of each query as (page, score), best first. Pages
+    with equal scores keep their order."""
+    import numpy as np
+
+    order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
+    best = np.take_along_axis(scores, order, axis=1)
+    return [
+        list(zip(row.tolist(), values.tolist(), strict=True)) for row, values in zip(order, best, strict=True)
+    ]
+
+
 def max_sim_of_candidates(query: Floats, pages: MultiVectors, candidates: Sequence[int]) -> Floats:
     """Return the MaxSim of one query (vectors, width) with the pages of these numbers, in their order.
 
@@ -82,12 +100,29 @@ def max_sim_of_candidates(query: Floats, pages: MultiVectors, candidates: Sequen
     """
     import numpy as np
 
-    tokens = _check(query, pages.width)
-    found = [(tokens @ pages.page(number).T).max(axis=1).sum() for number in candidates]
-    return np.array(found, dtype=np.float32)
+    tokens = check_query(query, pages.width)
+    numbers = np.arange(len(pages))[
+        np.asarray(candidates, dtype=np.int64)
+    ]  # negative ones count from the end
+    scores = np.empty(len(numbers), dtype=np.float32)
+    lengths = np.diff(pages.offsets)[numbers]
+    first = 0
+    while first < len(numbers):
+        # as many pages as fit into one block, or one that is larger
+        end = first + max(int(np.searchsorted(np.cumsum(lengths[first:]), _ROWS, side="right")), 1)
+        ends = np.cumsum(lengths[first:end])
+        room = room_for(int(ends[-1]), pages.width)
+        begins = ends - lengths[first:end]
+        for number, here, there in zip(numbers[first:end], begins, ends, strict=True):
+            stored, after = int(pages.offsets[number]), int(pages.offsets[number + 1])
+            room[here:there, : pages.width] = pages.vectors(stored, after, room[here:there])
+        products = tokens @ room[:, : pages.width].T
+        scores[first:end] = np.maximum.reduceat(products, begins, axis=1).sum(axis=0)
+        first = end
+    return scores
 
 
-def _check(query: Floats, width: int) -> Floats:
+def check_query(query: Floats, width: int) -> Floats:
     """Return a query as float32; raises ModelError if it cannot be compared with vectors of `width`."""
     import numpy as np
 

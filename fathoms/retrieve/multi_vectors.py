@@ -109,10 +109,14 @@ class MultiVectors:
         at = range(len(self))[number]
         return self.vectors(int(self.offsets[at]), int(self.offsets[at + 1]))
 
-    def vectors(self, first: int, end: int) -> Floats:
-        """Return the float32 vectors from `first` up to and without `end`, counted over all pages."""
+    def vectors(self, first: int, end: int, room: Floats | None = None) -> Floats:
+        """Return the float32 vectors from `first` up to and without `end`, counted over all pages.
+
+        With `room`, an array of `room_for` in `vector_formats`, they may be written there, and are then
+        overwritten by the next call with it.
+        """
         scales = None if self._scales is None else self._scales[first:end]
-        return decode(self._stored[first:end], scales, self.width)
+        return decode(self._stored[first:end], scales, self.width, room)
 
 
 def _write(folder: Path, pages: Iterable[Floats], dtype: Format) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from fathoms.errors import ModelError
 from fathoms.retrieve import max_sim as module
-from fathoms.retrieve.max_sim import max_sim, max_sim_of_candidates
+from fathoms.retrieve.max_sim import best_pages, max_sim, max_sim_of_candidates
 from fathoms.retrieve.multi_vectors import MultiVectors
 
 Arrays = list[np.ndarray]
@@ -83,3 +83,9 @@ def test_memory_does_not_grow_with_the_pages(tmp_path: Path) -> None:
             tracemalloc.stop()
     assert peaks[1] < 1.1 * peaks[0]
     assert peaks[1] < 32 * 2**20  # the pages are 72 MB as float32
+
+
+def test_the_best_pages_come_first_and_equal_ones_in_order() -> None:
+    scores = np.array([[1, 3, 2, 3], [0, 0, 0, 0]], dtype=np.float32)
+    assert best_pages(scores, 3) == [[(1, 3), (3, 3), (2, 2)], [(0, 0), (1, 0), (2, 0)]]
+    assert [len(row) for row in best_pages(scores, 9)] == [4, 4]
