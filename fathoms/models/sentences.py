@@ -62,6 +62,12 @@ def sentences(text: str) -> list[str]:
     return found
 
 
+def all_sentences(text: str) -> list[str]:
+    """Split a text into sentences by the same algorithm, with nothing left out but the spaces between them;
+    a sentence may go over several lines."""
+    return list(_punkt().tokenize(text))
+
+
 @cache
 def _punkt() -> Any:
     """Return the sentence splitter."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.util import find_spec
@@ -136,10 +136,17 @@ def load(kind: str, model: str, revision: str | None, **options: Any) -> Any:
     """Create an instance of `sentence_transformers.<kind>` for a model; code that comes with a model is not
     run.
 
+    Raises the errors of `read`.
+    """
+    return read(getattr(library(), kind), model, revision, **options)
+
+
+def read(make: Callable[..., Any], model: str, revision: str | None, **options: Any) -> Any:
+    """Return what `make`, such as `from_pretrained` of a class of transformers, makes of a model.
+
     A model in the hub's local cache is used without asking the hub. Raises ConfigError if the model cannot be
     loaded, ServerError if the hub is needed and does not answer or does not have the model.
     """
-    make = getattr(library(), kind)
     folder = folder_of(model)
     if folder is not None:
         with quiet():
