@@ -90,7 +90,11 @@ def _taken(found: Estimate) -> str:
     from fathoms.report.amounts import dollars
 
     tokens = found.prompt_tokens + found.reply_tokens
-    parts = f"{found.prompt_tokens:,} of prompts, {found.reply_tokens:,} of replies"
+    shown = ""
+    if found.pictures:
+        noun = "picture" if found.pictures == 1 else "pictures"
+        shown = f" with {found.picture_tokens:,} of {found.pictures:,} {noun}"
+    parts = f"{found.prompt_tokens:,} of prompts{shown}, {found.reply_tokens:,} of replies"
     most = ""
     if found.most_reply_tokens is not None:
         most = f", at most {found.prompt_tokens + found.most_reply_tokens:,}"

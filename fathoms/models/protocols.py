@@ -63,6 +63,9 @@ class ChatModel(Protocol):
     def count_tokens(self, messages: Sequence[Message]) -> int | None:
         """Count the tokens of the messages with the tokenizer and chat template of the model."""
 
+    def image_tokens(self, width: int, height: int) -> int | None:
+        """Return the tokens that an image of this size in pixels is expected to take, for estimates."""
+
     @property
     def counting_waits(self) -> bool:
         """Whether `count_tokens` may block on a request to a server, so that it must not run on an event

@@ -2,8 +2,9 @@
 
 Prompts are packed as they will be sent, from what was retrieved; where a language model will rerank, from the
 first of its candidates. Their tokens are the model's own count where it runs in this process. Otherwise four
-characters of text count as one token, and every page of an attached PDF and every image as many as the
-model's adapter says (`page_tokens`). A reply is assumed to have 100 tokens, or `max_tokens` where that is
+characters of text count as one token, every page of an attached PDF as many as the model's adapter says
+(`page_tokens`), and every image as many as follow from its size by the provider's formula (`image_tokens`),
+or as many as a page where none is known. A reply is assumed to have 100 tokens, or `max_tokens` where that is
 less. For judging, an answer is assumed to make 5 claims.
 """
 
@@ -12,7 +13,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
+from pathlib import Path
 from typing import TypeVar
 
 from fathoms.errors import PromptTooLongError
@@ -39,7 +41,8 @@ class Estimate:
     """The estimate for one or more questions; `most_` fields assume that every reply takes `max_tokens`.
 
     `most_reply_tokens` is `None` where only the vendor limits replies. Costs are in US dollars, `None` where
-    no price is known.
+    no price is known. `pictures` counts the images in the prompts, and `picture_tokens` their tokens, which
+    are part of `prompt_tokens`; both are 0 where the model counts its prompts itself.
     """
 
     requests: int = 0
@@ -48,6 +51,8 @@ class Estimate:
     most_reply_tokens: int | None = 0
     cost: float | None = 0.0
     most_cost: float | None = 0.0
+    pictures: int = 0
+    picture_tokens: int = 0
 
     def __add__(self, other: Estimate) -> Estimate:
         return Estimate(
@@ -57,6 +62,8 @@ class Estimate:
             _sum(self.most_reply_tokens, other.most_reply_tokens),
             _sum(self.cost, other.cost),
             _sum(self.most_cost, other.most_cost),
+            self.pictures + other.pictures,
+            self.picture_tokens + other.picture_tokens,
         )
 
 
@@ -133,18 +140,21 @@ def _answering(packed: PackedQuestion) -> Estimate:
     ingested, question, generate = packed.ingested, packed.question, packed.ingested.generate
     if question.id in ingested.unusable:
         return Estimate()
-    sizes = []
+    found = []
     try:
         with packed.timed():
             for number, draft in enumerate(packed.drafts):
-                tokens = packed.prompt(number).tokens if _counts_here(generate) else None
-                fitted = tokens or draft.fit(partial(_count, generate), ingested.max_prompt_tokens).tokens
-                sizes.append(fitted or 0)
+                prompt = packed.prompt(number) if _counts_here(generate) else None
+                if prompt is None or not prompt.tokens:
+                    prompt = draft.fit(partial(_count, generate), ingested.max_prompt_tokens)
+                shown = () if _counts_here(generate) else pictures_in(prompt.messages)
+                found.append(_request(generate, prompt.tokens or 0, shown))
     except PromptTooLongError:
         return Estimate()
-    if len(sizes) > 1:  # the last request merges the answers
-        sizes.append(len(question.text) // CHARACTERS + len(sizes) * _reply(generate))
-    return sum((_request(generate, size) for size in sizes), Estimate())
+    if len(found) > 1:  # the last request merges the answers
+        merging = len(question.text) // CHARACTERS + len(found) * _reply(generate)
+        found.append(_request(generate, merging))
+    return sum(found, Estimate())
 
 
 def _counts_here(model: ChatModel) -> bool:
@@ -162,12 +172,43 @@ def by_rule(model: ChatModel, messages: Sequence[Message]) -> int:
     """Estimate the tokens of messages by the rule in this module's docstring."""
     text = sum(len(message.text) for message in messages) // CHARACTERS
     pages = sum(len(file.pages) for message in messages for file in message.files)
-    images = sum(len(message.images) for message in messages)
-    return text + (pages + images) * int(getattr(model, "page_tokens", PAGE))
+    return text + pages * _page(model) + _of_pictures(model, pictures_in(messages))
 
 
-def _request(model: ChatModel, prompt: int) -> Estimate:
-    """Estimate one request with a prompt of so many tokens."""
+def pictures_in(messages: Sequence[Message]) -> tuple[Path, ...]:
+    """Return the paths of all images in messages."""
+    return tuple(image for message in messages for image in message.images)
+
+
+def _page(model: ChatModel) -> int:
+    """Return the tokens of a page of an attached PDF."""
+    return int(getattr(model, "page_tokens", PAGE))
+
+
+def _of_pictures(model: ChatModel, images: Sequence[Path]) -> int:
+    """Return the tokens of images; one that cannot be read counts as a page."""
+    found = 0
+    for image in images:
+        size = _size(image)
+        tokens = None if size is None else model.image_tokens(*size)
+        found += _page(model) if tokens is None else tokens
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _size(image: Path) -> tuple[int, int] | None:
+    """Return the width and height of an image in pixels, read from its first bytes; `None` if it is none."""
+    from PIL import Image
+
+    try:
+        with Image.open(image) as opened:
+            return opened.size
+    except (OSError, ValueError, Image.DecompressionBombError):
+        return None
+
+
+def _request(model: ChatModel, prompt: int, pictures: Sequence[Path] = ()) -> Estimate:
+    """Estimate one request with a prompt of so many tokens, those of its pictures included."""
     reply, most = _reply(model), model.max_tokens
     return Estimate(
         requests=1,
@@ -176,6 +217,8 @@ def _request(model: ChatModel, prompt: int) -> Estimate:
         most_reply_tokens=most,
         cost=model.cost(Usage(prompt_tokens=prompt, completion_tokens=reply)),
         most_cost=model.cost(Usage(prompt_tokens=prompt, completion_tokens=most)),
+        pictures=len(pictures),
+        picture_tokens=_of_pictures(model, pictures),
     )
 
 

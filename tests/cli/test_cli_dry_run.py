@@ -36,6 +36,25 @@ def test_the_plan_of_attached_files(project: Project, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.slow
+def test_pictures_are_counted_and_priced(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By hand: a page of A4 at 36 dpi has 298 x 421 pixels, which 11 x 16 blocks of 28 pixels cover: 176
+    tokens. Each of the four questions is shown one page."""
+    monkeypatch.setenv("DRY_RUN_KEY", KEY)
+    shown = "chunk: {kind: page, image_dpi: 36}\nretrieve: {kind: bm25, top_k: 1}\n"
+    text = CLOSED.replace("retrieve: {kind: files}\n", shown).replace("attached", "page-images")
+    project.write("seen.yaml", text)
+    done = project.fathoms(
+        "run", "seen.yaml", "--dry-run", "--set", "generate.price={input: 1000, output: 0}"
+    )
+    assert done.returncode == 0, done.stdout
+    (line,) = [line for line in done.stdout.splitlines() if "of prompts" in line]
+    assert " of prompts with 704 of 4 pictures, 400 of replies)" in line
+    prompts = int(line.partition("(")[2].partition(" of")[0].replace(",", ""))
+    assert prompts > 704
+    assert f"cost about ${prompts / 1000:.2f}" in line
+
+
+@pytest.mark.slow
 def test_the_missing_key_is_named(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DRY_RUN_KEY", raising=False)
     project.write("closed.yaml", CLOSED)

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
+from PIL import Image
 
 from fathoms import corpora
 from fathoms.errors import ModelError
-from fathoms.models import AnthropicLLM, Embedded, GoogleLLM, OnnxEmbedder, ScriptedModel
+from fathoms.models import AnthropicLLM, Embedded, GoogleLLM, OnnxEmbedder, OpenAILLM, ScriptedModel
 from fathoms.pipeline.experiment import load_experiment
 from fathoms.pipeline.prompt import Draft, PromptBuilder
 from fathoms.runner.budget import Budget
@@ -30,6 +31,18 @@ def test_tokens_are_estimated_where_no_counter_exists(tmp_path: Path) -> None:
     assert by_rule(ScriptedModel(), messages) == 10 + 3 * PAGE
     assert by_rule(AnthropicLLM(model="claude-x"), messages) == 10 + 3 * 2000
     assert by_rule(GoogleLLM(model="gemini-x"), messages) == 10 + 3 * 258
+
+
+def test_pictures_count_by_their_size(tmp_path: Path) -> None:
+    """1,296 tokens is what Anthropic's documentation states for 1,000 x 1,000 pixels; where no formula is
+    known, and for a file that is no picture, it is a page."""
+    image, broken = tmp_path / "page.png", tmp_path / "broken.png"
+    Image.new("L", (1000, 1000)).save(image)
+    broken.write_bytes(b"no picture")
+    messages = (Message(role="user", text="x" * 40, images=(image, image, broken)),)
+    assert by_rule(AnthropicLLM(model="claude-x"), messages) == 10 + 2 * 1296 + 2000
+    assert by_rule(OpenAILLM(model="unknown"), messages) == 10 + 3 * 2000
+    assert by_rule(ScriptedModel(), messages) == 10 + 3 * PAGE
 
 
 def test_a_sum_with_an_unknown_part_is_unknown() -> None:

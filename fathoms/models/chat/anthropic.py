@@ -20,6 +20,7 @@ from fathoms.models.chat.closed import (
     total,
 )
 from fathoms.models.chat.closed_errors import FailedResponseError, Fault, refuse_error
+from fathoms.models.chat.image_tokens import anthropic_image_tokens
 from fathoms.models.chat.media import PDF, as_base64, file_bytes, image_type
 from fathoms.models.options import VariableName, resolved
 from fathoms.safety.option_limits import MOST_TOKENS
@@ -57,6 +58,10 @@ class AnthropicLLM(Closed):
     max_megabytes: float | None = Field(default=32, gt=0, le=1_000_000)
     """Maximum size of one request in megabytes (10^6 bytes); no limit if null. A file that is sent inline
     counts 4/3 of its size, because it is encoded in base64; an uploaded file does not count."""
+
+    def image_tokens(self, width: int, height: int) -> int:
+        """Return the tokens of an image by the vendor's formula."""
+        return anthropic_image_tokens(self.model, width, height)
 
     async def ask(self, prompt: Prompt, held: dict[str, Held], key: str) -> Reply:
         """Send one request to `/v1/messages`."""

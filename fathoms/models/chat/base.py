@@ -25,6 +25,11 @@ class ChatComponent(Priced):
         """Return `None`: the number of tokens is not known before the call."""
         return None
 
+    def image_tokens(self, width: int, height: int) -> int | None:
+        """Return the tokens that an image of this size in pixels is expected to take, for estimates; `None`
+        if that is not known."""
+        return None
+
     @property
     def counting_waits(self) -> bool:
         """False: no server is asked for counts."""

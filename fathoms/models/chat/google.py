@@ -24,6 +24,7 @@ from fathoms.models.chat.closed import (
 )
 from fathoms.models.chat.closed_errors import Fault
 from fathoms.models.chat.forms import schema_of
+from fathoms.models.chat.image_tokens import gemini_image_tokens
 from fathoms.models.chat.media import PDF, file_bytes, image_type
 from fathoms.models.options import VariableName, resolved
 from fathoms.safety.option_limits import MOST_TOKENS
@@ -77,6 +78,10 @@ class GoogleLLM(Closed):
     max_megabytes: float | None = Field(default=50, gt=0, le=1_000_000)
     """Maximum size of one request in megabytes (10^6 bytes); no limit if null. A file that is sent inline
     counts 4/3 of its size, because it is encoded in base64."""
+
+    def image_tokens(self, width: int, height: int) -> int:
+        """Return the tokens of an image by the vendor's formula."""
+        return gemini_image_tokens(self.model, width, height, self.options.get("media_resolution"))
 
     def check(self) -> None:
         """Check SDK and key, and validate `options` with the SDK's `GenerateContentConfig`.

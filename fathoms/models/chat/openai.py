@@ -13,6 +13,7 @@ from fathoms.models.chat.closed import KEEP_SECONDS, ONE_ANSWER, Clock, Closed, 
 from fathoms.models.chat.closed_errors import FAILED_FINISH, FailedResponseError, Fault, refuse_error
 from fathoms.models.chat.completion import chat_messages
 from fathoms.models.chat.forms import response_format
+from fathoms.models.chat.image_tokens import openai_image_tokens
 from fathoms.models.chat.media import PDF, file_bytes
 from fathoms.models.options import VariableName, resolved
 from fathoms.safety.option_limits import MOST_TOKENS
@@ -71,6 +72,10 @@ class OpenAILLM(Closed):
         if self.api == "responses" and self.seed is not None:
             raise ValueError("the Responses API takes no 'seed'")
         return self
+
+    def image_tokens(self, width: int, height: int) -> int | None:
+        """Return the tokens of an image by the vendor's formula."""
+        return openai_image_tokens(self.model, width, height)
 
     async def ask(self, prompt: Prompt, held: dict[str, Held], key: str) -> Reply:
         """Send one request to `/chat/completions` or `/responses`."""
