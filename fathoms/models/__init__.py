@@ -27,7 +27,7 @@ from fathoms.models.embed.lexical import LexicalEmbedder
 from fathoms.models.embed.multi_vector import MultiVectorEmbedder
 from fathoms.models.embed.onnx import OnnxEmbedder
 from fathoms.models.embed.sentence_transformers import SentenceTransformersEmbedder
-from fathoms.models.protocols import ChatModel, FileLimits, TextEmbedder
+from fathoms.models.protocols import ChatModel, FileLimits, ImageLimits, TextEmbedder
 
 Generator = Annotated[
     Embedded
@@ -60,6 +60,7 @@ __all__ = [
     "FileLimits",
     "Generator",
     "GoogleLLM",
+    "ImageLimits",
     "ImageTextEmbedder",
     "LexicalEmbedder",
     "LlamaIndexEmbedder",

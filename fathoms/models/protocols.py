@@ -29,6 +29,27 @@ class FileLimits:
     image_weight: float = 1.0
 
 
+@dataclass(frozen=True)
+class ImageLimits:
+    """Limits of each image of a request. `None` means no known limit.
+
+    `side` is the longest side in pixels, and `side_of_many` that in a request with more than `many` images.
+    `size` is the size of an image in bytes as sent.
+    """
+
+    side: int | None = None
+    many: int | None = None
+    side_of_many: int | None = None
+    size: int | None = None
+
+    def side_among(self, images: int | None) -> int | None:
+        """Return the longest side of an image in a request with so many images, `None` for an unknown
+        number."""
+        if self.many is not None and (images is None or images > self.many):
+            return self.side_of_many
+        return self.side
+
+
 class ChatModel(Protocol):
     """A model that answers prompts. In all its results, `None` means that the value is not known."""
 
@@ -56,6 +77,10 @@ class ChatModel(Protocol):
     @property
     def file_limits(self) -> FileLimits | None:
         """Limits of requests with attached PDFs; `None` if the model does not accept PDFs."""
+
+    @property
+    def image_limits(self) -> ImageLimits:
+        """Limits of each image of a request; `file_limits` has those of all images together."""
 
     async def reply(self, prompt: Prompt) -> Reply:
         """Send the prompt to the model and return its reply; raises ModelError if there is none."""

@@ -114,7 +114,14 @@ class Ingested:
             too_long=files.too_long,
             documents={document.id: document for document in self.documents},
             cut=partial(pdf_part, folder=folder / "parts", parser=parser),
-            render=partial(page_images, dpi=files.image_dpi, folder=folder / "images", parser=parser),
+            render=partial(
+                page_images,
+                dpi=files.image_dpi,
+                folder=folder / "images",
+                parser=parser,
+                max_pixels=files.max_pixels,
+            ),
+            images=self.generate.image_limits,
         )
         try:
             fitted = fitting.fit(found)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from fathoms.errors import ConfigError, DocumentError
-from fathoms.models import FileLimits
+from fathoms.models import FileLimits, ImageLimits
 from fathoms.types import Attachment, Chunk, Document, Hit
 
 MEGABYTE = 1_000_000
@@ -16,8 +16,9 @@ _SHOWN = 5
 
 Cut = Callable[[Document, int, int], Attachment]
 """Cuts a PDF out of (document, first page, number of pages); raises DocumentError."""
-Render = Callable[[Document], Mapping[int, Path]]
-"""Renders a document's page images, by page number; raises DocumentError."""
+Render = Callable[..., Mapping[int, Path]]
+"""Renders a document's page images, by page number; raises DocumentError. The argument is the document, with
+`max_side` and `max_bytes` of an image where there are such limits."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,7 @@ class Fitting:
     documents: Mapping[str, Document]
     cut: Cut
     render: Render
+    images: ImageLimits = field(default_factory=ImageLimits)
     failures: dict[str, DocumentError] = field(default_factory=dict)
 
     def fit(self, found: Mapping[str, tuple[Hit, ...]]) -> dict[str, tuple[Hit, ...]]:
@@ -77,13 +79,16 @@ class Fitting:
         """Whether one request holds this hit by itself."""
         return _weight(hit.chunk.file, hit.chunk.image, self.limits).is_within(self.limits)
 
-    def _as_images(self, hits: Iterable[Hit]) -> tuple[Hit, ...]:
-        """One hit per page image."""
+    def _as_images(self, hits: Sequence[Hit]) -> tuple[Hit, ...]:
+        """One hit per page image. The images are small enough for the model, which may take larger ones in a
+        request with few."""
+        number = sum(len(hit.chunk.pages) for hit in hits)
+        bounds = image_bounds(self.images, self.limits, min(number, self.limits.images or number))
         return _ranked(
             Chunk(id=f"{name}#p{page}", document=name, pages=(page,), modality="image", image=image)
             for hit in hits
             for name in [hit.chunk.document]
-            for page, image in self.render(self.documents[name]).items()
+            for page, image in self.render(self.documents[name], **bounds).items()
         )
 
     def _parts(self, hit: Hit) -> Iterable[Chunk]:
@@ -102,6 +107,15 @@ class Fitting:
             name = f"{document.id}#p{first}-{first + length - 1}"
             yield Chunk(id=name, document=document.id, pages=part.pages, modality="file", file=part)
             first += length
+
+
+def image_bounds(images: ImageLimits, limits: FileLimits, number: int | None) -> dict[str, int]:
+    """Return the `max_side` in pixels and the `max_bytes` of an image in a request with `number` images
+    (`None` if that is not known), as far as the model has such limits."""
+    side = images.side_among(number)
+    size = None if images.size is None else int(images.size / (limits.image_weight or 1))
+    bounds = {"max_side": side, "max_bytes": size}
+    return {name: bound for name, bound in bounds.items() if bound is not None}
 
 
 def in_requests(hits: Sequence[Hit], limits: FileLimits | None) -> list[tuple[Hit, ...]]:

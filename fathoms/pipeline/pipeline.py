@@ -41,6 +41,7 @@ from fathoms.models.caching import embed_cached
 from fathoms.models.chat.room import room_for_prompt
 from fathoms.models.embed import process as embedding
 from fathoms.pipeline.answering import Ingested, file_limits
+from fathoms.pipeline.attachments import image_bounds
 from fathoms.pipeline.ingest_times import IngestTimes
 from fathoms.pipeline.prompt import PromptBuilder
 from fathoms.pipeline.remembered import CorpusFacts, Parts, Stored, stored
@@ -109,6 +110,11 @@ class Stages(Component):
     def _image_dpi(self) -> int | None:
         """Resolution in dots per inch of the page images for the model; `None` if it is shown none."""
         return None
+
+    @property
+    def _image_bounds(self) -> dict[str, int]:
+        """The bounds of the page images for the model, as `page_images` takes them."""
+        return {}
 
     def check(self) -> None:
         """Run all `checks` now, so that a missing package, weights or server fails early."""
@@ -397,7 +403,9 @@ class Stages(Component):
         found = {}
         for document in documents:
             try:
-                found[document.id] = page_images(document, dpi, cache.folder / "images", self.ingest)
+                found[document.id] = page_images(
+                    document, dpi, cache.folder / "images", self.ingest, **self._image_bounds
+                )
             except DocumentError as error:
                 if self.ingest.on_error == "fail":
                     raise
@@ -442,8 +450,26 @@ class Pipeline(Stages):
     def _image_dpi(self) -> int | None:
         """Resolution in dots per inch of the page images for the model; `None` if it is shown none."""
         if isinstance(self.chunk, PageChunker) and self.retrieve.needs in ("chunks", "vectors"):
-            return self.chunk.image_dpi
+            return self.chunk.dpi
         return None
+
+    @property
+    def _image_bounds(self) -> dict[str, int]:
+        """The pixel budget of the configuration, and what the model takes.
+
+        The limits of the model are in no fingerprint: they follow from its kind and from `top_k`, and no
+        answer was ever given to an image beyond them.
+        """
+        if not isinstance(self.chunk, PageChunker):
+            return {}
+        number, limits = getattr(self.retrieve, "top_k", None), file_limits(self.generate)
+        bounds = image_bounds(self.generate.image_limits, limits, number)
+        if limits.size is not None and number:  # all images of a prompt together
+            share = int(limits.size / limits.image_weight / number)
+            bounds["max_bytes"] = min(share, bounds.get("max_bytes", share))
+        if self.chunk.max_pixels is not None:
+            bounds["max_pixels"] = self.chunk.max_pixels
+        return bounds
 
     def checks(self) -> dict[str, Callable[[], None]]:
         """The check of each stage that this pipeline needs, by the stage's configuration key."""
@@ -454,6 +480,12 @@ class Pipeline(Stages):
         room_for_prompt(self.generate)
         self.generate.check()
         files = self.retrieve.files
+        number, most = getattr(self.retrieve, "top_k", None), file_limits(self.generate).images
+        if self._image_dpi is not None and number is not None and most is not None and number > most:
+            raise ConfigError(
+                f"retrieve.top_k: {number} page images are more than the {most} that the model takes in one"
+                " request: lower it, or raise generate.max_images"
+            )
         if self._image_dpi is not None or (files and "images" in (files.form, files.too_long)):
             self.generate.check_images()
         if files and files.form == "pdf" and self.generate.file_limits is None:

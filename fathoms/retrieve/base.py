@@ -74,6 +74,7 @@ class FileHandling:
     form: Literal["pdf", "images"]
     too_long: Literal["refuse", "split", "images"]
     image_dpi: int
+    max_pixels: int | None = None
 
 
 CANDIDATES = 20

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -33,6 +33,15 @@ class Files(Retriever):
     sends images of the pages."""
     image_dpi: int = Field(default=150, ge=36, le=600)
     """Resolution of the page images in dots per inch."""
+    max_pixels: int | None = Field(default=None, ge=10_000, le=64_000_000)
+    """Largest number of pixels of a page image, width times height: a page that would have more at
+    `image_dpi` is rendered at a lower resolution."""
+
+    def identity(self) -> dict[str, Any]:
+        """Leave out `max_pixels` if it is not set, as before there was this option."""
+        found = super().identity()
+        options = {name: value for name, value in found["options"].items() if value is not None}
+        return {**found, "options": options}
 
     @property
     def needs(self) -> Needs:
@@ -42,7 +51,7 @@ class Files(Retriever):
     @property
     def files(self) -> FileHandling:
         """How the files are sent; every hit is a whole file."""
-        return FileHandling(self.by, self.form, self.too_long, self.image_dpi)
+        return FileHandling(self.by, self.form, self.too_long, self.image_dpi, self.max_pixels)
 
     def search(self, index: Index, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
         """Return the files of each question, each with score 1 and without text.

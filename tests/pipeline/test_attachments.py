@@ -9,15 +9,16 @@ from typing import Any
 
 import pypdfium2 as pdfium
 import pytest
+from PIL import Image
 
 from fathoms.errors import ConfigError, DocumentError
-from fathoms.ingest import Pdfium
-from fathoms.models import FileLimits, LlamaIndexLLM, ScriptedModel
+from fathoms.ingest import PageChunker, Pdfium
+from fathoms.models import AnthropicLLM, FileLimits, ImageLimits, LlamaIndexLLM, ScriptedModel
 from fathoms.pipeline.answering import Ingested, merged_reply
 from fathoms.pipeline.attachments import Fitting, in_requests
 from fathoms.pipeline.pipeline import Pipeline
 from fathoms.pipeline.prompt import PromptBuilder
-from fathoms.retrieve import Files
+from fathoms.retrieve import BM25, Files
 from fathoms.runs.cache import Cache
 from fathoms.types import Attachment, Chunk, Document, Hit, Part, Prompt, Question, Record, Reply, Usage
 from tests.support.project import write_pdf
@@ -321,3 +322,58 @@ def test_uploaded_files_and_images_weigh_what_is_sent() -> None:
 def test_the_default_prompt_is_refused(documents: dict[str, Path]) -> None:
     with pytest.raises(ConfigError, match="template: attached"):
         Pipeline(retrieve=Files(), generate=ScriptedModel()).check()
+
+
+def test_page_images_obey_the_limits_of_each(documents: dict[str, Path], tmp_path: Path) -> None:
+    """Of the two questions, only the longer one sends more than two images in a request."""
+    ready = ingested(documents, Files())
+    asked_for = ready.retrieve([question("long.pdf", name="long"), question("short.pdf", name="short")])
+    told: list[dict[str, int]] = []
+
+    def render(document: Document, **bounds: int) -> dict[int, Path]:
+        told.append(bounds)
+        return {1: tmp_path / "long.pdf"}
+
+    fitting = Fitting(
+        FileLimits(None, None, image_weight=4 / 3),
+        "images",
+        "refuse",
+        {document.id: document for document in ready.documents},
+        lambda *part: pytest.fail("nothing is cut"),
+        render,
+        ImageLimits(side=8000, many=2, side_of_many=2000, size=4_000_000),
+    )
+    fitting.fit(asked_for)
+    assert told == [
+        {"max_side": 2000, "max_bytes": 3_000_000},
+        {"max_side": 8000, "max_bytes": 3_000_000},
+    ]
+
+
+@pytest.mark.parametrize(("top_k", "side"), [(20, 2503), (21, 2000)])
+def test_retrieved_page_images_obey_them_too(tmp_path: Path, top_k: int, side: int) -> None:
+    """Anthropic takes 2,000 pixels on a side in a request with more than 20 images; A4 at 214 dpi has
+    2,503."""
+    write_pdf(tmp_path / "a.pdf", ["A single page."])
+    pipeline = Pipeline(
+        chunk=PageChunker(image_dpi=214),
+        retrieve=BM25(top_k=top_k),
+        prompt=PromptBuilder(template="page-images"),
+        generate=AnthropicLLM(model="claude-x"),
+    )
+    ready = pipeline.prepare({"a.pdf": tmp_path / "a.pdf"}, Cache(tmp_path / "cache"))
+    (image,) = [chunk.image for chunk in ready.index.chunks]
+    assert image is not None
+    with Image.open(image) as opened:
+        assert max(opened.size) == side
+
+
+def test_more_retrieved_images_than_the_model_takes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
+    pipeline = Pipeline(
+        chunk=PageChunker(max_pixels=1_000_000),
+        retrieve=BM25(top_k=101),
+        generate=AnthropicLLM(model="claude-x"),
+    )
+    with pytest.raises(ConfigError, match=r"101 page images are more than the 100 that the model takes"):
+        pipeline.checks()["generate"]()

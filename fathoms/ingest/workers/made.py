@@ -28,13 +28,22 @@ class FileMaker(PdfParser):
 
 
 class PageRenderer(FileMaker):
-    """Writes each page as a PNG, at `dpi` dots per inch."""
+    """Writes each page as a PNG, at `dpi` dots per inch, or less where a bound asks for it."""
 
     kind: Literal["images"] = "images"
     packages: ClassVar[tuple[str, ...]] = ("pypdfium2", "pillow")
     reader: ClassVar[str] = "fathoms.ingest.workers.pdfium_images"
 
     dpi: int
+    max_pixels: int | None = None
+    max_side: int | None = None
+    max_bytes: int | None = None
+
+    def identity(self) -> dict[str, Any]:
+        """Leave out bounds that are not set, so that images without any are those of earlier versions."""
+        found = super().identity()
+        options = {name: value for name, value in found["options"].items() if value is not None}
+        return {**found, "options": options}
 
 
 class PartCutter(FileMaker):
@@ -59,15 +68,26 @@ class Thumbnailer(FileMaker):
     width: int
 
 
-def page_images(document: Document, dpi: int, folder: Path, parser: PdfParser) -> dict[int, Path]:
+def page_images(
+    document: Document,
+    dpi: int,
+    folder: Path,
+    parser: PdfParser,
+    *,
+    max_pixels: int | None = None,
+    max_side: int | None = None,
+    max_bytes: int | None = None,
+) -> dict[int, Path]:
     """Return the image of each page by its number, for models that see; the files are kept below `folder`.
 
-    A page that PDFium cannot render has no image. The limits are those of `parser`. Raises DocumentError as a
-    parser does.
+    A page is rendered at `dpi`, or at a lower resolution if its image would otherwise have more pixels, a
+    longer side in pixels, or more bytes than given. A page that PDFium cannot render has no image. The limits
+    are those of `parser`. Raises DocumentError as a parser does.
     """
     limits = parser.model_dump(include={"timeout", "memory_mb"})
     pages = document.page_count or len(document.pages)
-    renderer = PageRenderer(dpi=dpi, folder=folder, max_pages=pages, **limits)
+    bounds = {"max_pixels": max_pixels, "max_side": max_side, "max_bytes": max_bytes}
+    renderer = PageRenderer(dpi=dpi, folder=folder, max_pages=pages, **bounds, **limits)
     return {int(image.stem): image for image in sorted(_made(renderer, document).glob("*.png"))}
 
 

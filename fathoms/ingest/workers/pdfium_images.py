@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +14,17 @@ if TYPE_CHECKING:
 POINTS_PER_INCH = 72
 LONGEST_SIDE = 8000
 """Longest side of an image in pixels; a page that is metres wide is rendered at a lower resolution."""
+ATTEMPTS = 8
+"""How often a page is rendered smaller, at most, until its file is small enough."""
 
 
 def read(path: str, options: dict[str, Any]) -> RawDocument:
-    """Write `0001.png`, `0002.png`, ... into `options["folder"]`, at `options["dpi"]` dots an inch."""
+    """Write `0001.png`, `0002.png`, ... into `options["folder"]`, at `options["dpi"]` dots an inch.
+
+    The resolution of a page is lower where its image would have more than `options["max_pixels"]` pixels, a
+    side of more than `options["max_side"]` pixels, or a file of more than `options["max_bytes"]` bytes; a
+    bound that is missing or `None` does not apply.
+    """
     with pdfium.PdfDocument(path) as document:
         count = len(document)
         wanted = min(count, options["max_pages"])
@@ -28,9 +36,31 @@ def _render(document: pdfium.PdfDocument, index: int, options: dict[str, Any]) -
     """Render one page; a page that PDFium cannot render has no image."""
     try:
         page = document[index]
-        scale = min(options["dpi"] / POINTS_PER_INCH, LONGEST_SIDE / max(page.get_size()))
+        width, height = page.get_size()
+        scale = _scale(width, height, options)
         image = page.render(scale=scale).to_pil().convert("RGB")
     except pdfium.PdfiumError:
         return {"text": None, "pictures": 0}
-    image.save(Path(options["folder"]) / f"{index + 1:04}.png")
+    path = Path(options["folder"]) / f"{index + 1:04}.png"
+    image.save(path)
+    most: int = options.get("max_bytes") or 0
+    for _ in range(ATTEMPTS if most else 0):
+        if (size := path.stat().st_size) <= most:
+            break
+        scale *= max(0.5, 0.95 * math.sqrt(most / size))  # the size of a file grows about as its pixels do
+        page.render(scale=scale).to_pil().convert("RGB").save(path)
     return {"text": "", "pictures": 0}
+
+
+def _scale(width: float, height: float, options: dict[str, Any]) -> float:
+    """Return how many pixels to render for a point of a page of this size in points."""
+    side: int = min(options.get("max_side") or LONGEST_SIDE, LONGEST_SIDE)
+    pixels: int | None = options.get("max_pixels")
+    dpi: int = options["dpi"]
+    scale = min(dpi / POINTS_PER_INCH, side / max(width, height))
+    if pixels is None:
+        return scale
+    scale = min(scale, math.sqrt(pixels / (width * height)))
+    while scale * max(width, height) > 1 and math.ceil(width * scale) * math.ceil(height * scale) > pixels:
+        scale *= 0.999  # PDFium rounds both sides up
+    return scale

@@ -23,6 +23,7 @@ from fathoms.models.chat.closed_errors import FailedResponseError, Fault, refuse
 from fathoms.models.chat.image_tokens import anthropic_image_tokens
 from fathoms.models.chat.media import PDF, as_base64, file_bytes, image_type
 from fathoms.models.options import VariableName, resolved
+from fathoms.models.protocols import ImageLimits
 from fathoms.safety.option_limits import MOST_TOKENS
 from fathoms.safety.transport import async_client
 from fathoms.types import Attachment, FilePart, ImagePart, Message, Prompt, Reply, TextPart, Usage
@@ -58,6 +59,12 @@ class AnthropicLLM(Closed):
     max_megabytes: float | None = Field(default=32, gt=0, le=1_000_000)
     """Maximum size of one request in megabytes (10^6 bytes); no limit if null. A file that is sent inline
     counts 4/3 of its size, because it is encoded in base64; an uploaded file does not count."""
+
+    @property
+    def image_limits(self) -> ImageLimits:
+        """The limits of an image in Anthropic's documentation, as it was read in November 2026: 8,000 pixels
+        on each side, 2,000 in a request with more than 20 images, and 5 MB in base64."""
+        return ImageLimits(side=8000, many=20, side_of_many=2000, size=5_000_000)
 
     def image_tokens(self, width: int, height: int) -> int:
         """Return the tokens of an image by the vendor's formula."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from fathoms.errors import ModelError
 from fathoms.models.prices import Priced
-from fathoms.models.protocols import FileLimits
+from fathoms.models.protocols import FileLimits, ImageLimits
 from fathoms.types import Message, Prompt
 
 
@@ -20,6 +20,11 @@ class ChatComponent(Priced):
     def file_limits(self) -> FileLimits | None:
         """`None`: PDFs are not sent as files, but their pages can be sent as images or text."""
         return None
+
+    @property
+    def image_limits(self) -> ImageLimits:
+        """No limits are known."""
+        return ImageLimits()
 
     def count_tokens(self, messages: Sequence[Message]) -> int | None:
         """Return `None`: the number of tokens is not known before the call."""

@@ -16,6 +16,7 @@ from fathoms.models.chat.forms import response_format
 from fathoms.models.chat.image_tokens import openai_image_tokens
 from fathoms.models.chat.media import PDF, file_bytes
 from fathoms.models.options import VariableName, resolved
+from fathoms.models.protocols import ImageLimits
 from fathoms.safety.option_limits import MOST_TOKENS
 from fathoms.safety.transport import async_client
 from fathoms.types import Attachment, Prompt, Reply, Usage
@@ -72,6 +73,11 @@ class OpenAILLM(Closed):
         if self.api == "responses" and self.seed is not None:
             raise ValueError("the Responses API takes no 'seed'")
         return self
+
+    @property
+    def image_limits(self) -> ImageLimits:
+        """The limit of an image in OpenAI's documentation: 20 MB. Sides are scaled down by the server."""
+        return ImageLimits(size=20_000_000)
 
     def image_tokens(self, width: int, height: int) -> int | None:
         """Return the tokens of an image by the vendor's formula."""
