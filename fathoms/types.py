@@ -41,6 +41,10 @@ WITHOUT_PAGES = frozenset({".docx", ".htm", ".html"})
 OFFICE = WITHOUT_PAGES | {".pptx"}
 """The suffixes of office and web documents; the pages of a PPTX file are its slides."""
 
+TRANSCRIPTS = frozenset({".srt", ".vtt"})
+"""The suffixes of recordings: of a transcript and its frames, a PDF is made whose pages are stretches of
+time."""
+
 
 def has_pages(document: str) -> bool:
     """Return whether a document, given by its id, is divided into pages, so that gold pages apply to it."""

@@ -6,11 +6,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from fathoms.corpora.picture_documents import picture_documents
+from fathoms.corpora.transcripts import with_recordings
 from fathoms.errors import DataError, UsageError
 from fathoms.paths import sha256_file
-from fathoms.types import OFFICE, PDF
+from fathoms.types import OFFICE, PDF, TRANSCRIPTS
 
-_DOCUMENTS = OFFICE | {PDF}
+_DOCUMENTS = OFFICE | TRANSCRIPTS | {PDF}
 
 
 def find_pdfs(folder: Path) -> tuple[dict[str, Path], tuple[str, ...]]:
@@ -18,8 +19,9 @@ def find_pdfs(folder: Path) -> tuple[dict[str, Path], tuple[str, ...]]:
 
     Questions and evidence refer to a document by its file name, so the name must be unique: two files with
     the same name are a warning if their contents are equal, and a DataError if they differ. Documents are
-    PDFs, and DOCX, PPTX and HTML files, which not every parser reads. Hidden files are skipped silently,
-    links to files outside of the folder with a warning. A folder without any document is searched for
+    PDFs, DOCX, PPTX and HTML files, which not every parser reads, and transcripts, of which PDFs are made
+    (`with_recordings`). Hidden files are skipped silently, links to files outside of the folder with a
+    warning. A folder without any document is searched for
     pictures of pages, of which PDFs are made (`picture_documents`). Raises UsageError if the folder does not
     exist.
     """
@@ -29,8 +31,9 @@ def find_pdfs(folder: Path) -> tuple[dict[str, Path], tuple[str, ...]]:
     if not paths:
         return picture_documents(folder)
     inside, outside = only_inside(paths, folder)
-    found, twice = _by_name(inside)
-    return found, outside + twice
+    made, notes = with_recordings(inside)
+    found, twice = _by_name(made)
+    return found, outside + notes + twice
 
 
 def gather_pdfs(paths: Iterable[Path]) -> tuple[dict[str, Path], tuple[str, ...]]:
@@ -44,7 +47,8 @@ def gather_pdfs(paths: Iterable[Path]) -> tuple[dict[str, Path], tuple[str, ...]
         if not path.is_dir() and not path.is_file():
             raise UsageError(f"{path}: there is no such file or folder")
         if path.is_file() and path.suffix.lower() not in _DOCUMENTS:
-            raise UsageError(f"{path}: expected a PDF or a folder of PDFs, or a DOCX, PPTX or HTML file")
+            known = "or a DOCX, PPTX or HTML file, or a transcript (.vtt, .srt)"
+            raise UsageError(f"{path}: expected a PDF or a folder of PDFs, {known}")
         if path.is_dir():
             documents = _documents_under(path)
             made, notes = ({}, ()) if documents else picture_documents(path)
@@ -56,8 +60,9 @@ def gather_pdfs(paths: Iterable[Path]) -> tuple[dict[str, Path], tuple[str, ...]
     if not found:
         hint = "\n".join(["no PDF found: name PDFs, or folders that contain PDFs", *outside])
         raise UsageError(hint)
-    named, twice = _by_name(dict.fromkeys(found))
-    return named, outside + twice
+    recorded, notes = with_recordings(dict.fromkeys(found))
+    named, twice = _by_name(recorded)
+    return named, outside + notes + twice
 
 
 def only_inside(paths: Iterable[Path], folder: Path) -> tuple[list[Path], tuple[str, ...]]:

@@ -75,7 +75,7 @@ def _from_folder(folder: Path, pictures: list[Path]) -> Found:
         for path, number in zip(pictures, numbers, strict=True):
             yield name, number, path, long_side()
 
-    return _made(_key(pictures), pages, f"{folder}")
+    return _made(key_of(pictures), pages, f"{folder}")
 
 
 def _numbers(pictures: list[Path]) -> list[int]:
@@ -108,18 +108,18 @@ def _from_tables(tables: list[Path]) -> list[Found]:
             found.append(_from_mmdocir(path))
         elif vidore.is_table_of_pages(columns):
             if "query" in columns:
-                found.append(_made(_key([path]), partial(_paired, path), str(path)))
+                found.append(_made(key_of([path]), partial(_paired, path), str(path)))
             else:
                 corpus.append(path)
     if corpus:
-        found.append(_made(_key(corpus), partial(_corpus, corpus), str(corpus[0].parent)))
+        found.append(_made(key_of(corpus), partial(_corpus, corpus), str(corpus[0].parent)))
     return found
 
 
 def _from_mmdocir(path: Path) -> Found:
     """Make the PDFs of MMDocIR's pages; their sizes are in the annotations beside the parquet file."""
     annotations = sorted(path.parent.glob("*annotations*.jsonl"))
-    documents, warnings = _made(_key([path, *annotations]), partial(_mmdocir, path, annotations), str(path))
+    documents, warnings = _made(key_of([path, *annotations]), partial(_mmdocir, path, annotations), str(path))
     if not annotations:
         warnings += (
             f"{path}: MMDocIR_annotations.jsonl is not beside this file, so the sizes of pages are not known:"
@@ -177,11 +177,12 @@ def _corpus(paths: list[Path]) -> Iterator[_Page]:
             yield document, page, vidore.picture_of(row.get("image")), at_resolution(vidore.DPI)
 
 
-def _key(paths: list[Path]) -> str:
-    """Return the key of the PDFs that are made of files: a hash of their names, sizes and times of change.
-    Their contents are not read for it, because that takes minutes for a large corpus."""
+def key_of(paths: list[Path], version: int = VERSION) -> str:
+    """Return the key of the PDFs that are made of files: a hash of their names, sizes and times of change,
+    and of the version of what makes them. The contents of the files are not read for it, because that takes
+    minutes for a large corpus."""
     found = [(str(path.resolve()), (stat := path.stat()).st_size, stat.st_mtime_ns) for path in paths]
-    return hashlib.sha256(json.dumps([VERSION, found]).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return hashlib.sha256(json.dumps([version, found]).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def _made(key: str, pages: Callable[[], Iterator[_Page]], source: str) -> Found:

@@ -31,7 +31,7 @@ _MARKER = re.compile(r"(?<!!)\[([^\[\]\n]{1,300})\]|\(([^()\[\]\n]{1,300})\)")
 _RANGE = r"\d{1,9}(?:\s*[-\u2013\u2014]\s*\d{1,9})?"
 _NUMBERS = re.compile(rf"{_RANGE}(?=\s*(?:[,;&]|and\b|\Z))")
 _IMAGE = re.compile(r"image ?(\d{1,9})(?=\s*(?:[,;&]|and\b|\Z))", re.IGNORECASE)
-_FILE = re.compile(r"[^,;:]+?\.(?:pdf|docx|pptx|html?)(?=\s*(?:[,;:&#]|and\b|p|\Z))", re.IGNORECASE)
+_FILE = re.compile(r"[^,;:]+?\.(?:pdf|docx|pptx|html?|vtt|srt)(?=\s*(?:[,;:&#]|and\b|p|\Z))", re.IGNORECASE)
 _PAGES = re.compile(
     rf"(?:\s*[,:;]?\s*(?:pages?|pp?)\.?\s*|\s*[,:]\s*|#page=)({_RANGE}(?:\s*(?:,|&|and)\s*{_RANGE})*)",
     re.IGNORECASE,

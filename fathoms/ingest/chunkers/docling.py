@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from functools import lru_cache
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field
@@ -16,7 +17,7 @@ from fathoms.errors import ConfigError, MissingExtraError
 from fathoms.models.weights.assets import ASSETS
 from fathoms.models.weights.weights import Weights, digests, files, locate
 from fathoms.safety.option_limits import MOST_TOKENS
-from fathoms.types import Chunk, Document
+from fathoms.types import TRANSCRIPTS, Chunk, Document
 
 if TYPE_CHECKING:
     from docling_core.transforms.chunker.hybrid_chunker import HybridChunker
@@ -80,7 +81,10 @@ class DoclingHybridChunker(Component):
         from fathoms.ingest.docling.export import boxes_of, unpack
 
         if document.native is None:
-            raise ConfigError("chunk: kind 'docling-hybrid' needs ingest: {kind: docling}")
+            why = "needs ingest: {kind: docling}"
+            if Path(document.id).suffix.lower() in TRANSCRIPTS:
+                why = f"cannot split a recording such as {document.id}: set another chunker"
+            raise ConfigError(f"chunk: kind 'docling-hybrid' {why}")
         self.check()
         path = None if self.tokenizer is None else self._tokenizer_file()
         chunker = load_chunker(self.max_tokens, self.merge_peers, self.picture_text, path)

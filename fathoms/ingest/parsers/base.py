@@ -41,6 +41,9 @@ class PdfParser(Component):
     finds: ClassVar[frozenset[ElementKind]] = frozenset()
     reads: ClassVar[frozenset[str]] = frozenset({PDF})
     """The suffixes of the formats that the parser reads."""
+    gives_transcripts: ClassVar[bool] = True
+    """Whether the text of a recording is that of its transcript, rather than what the parser reads in the PDF
+    that was made of it."""
     files_per_child: ClassVar[int] = 1
     """How many files one child process reads, one after another, before a new one takes its place."""
     native: ClassVar[str | None] = None

@@ -48,6 +48,7 @@ class PythonParser(PdfParser):
     """
 
     reads: ClassVar[frozenset[str]] = OFFICE | {PDF}
+    gives_transcripts: ClassVar[bool] = False
 
     kind: Literal["python"] = "python"
     target: str = Field(pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$")

@@ -13,7 +13,7 @@ from typing import Literal, NotRequired, TypedDict
 
 from fathoms.errors import DocumentError
 from fathoms.paths import sha256_file
-from fathoms.types import OFFICE, PDF, Box, Document, Element, Page, has_pages
+from fathoms.types import OFFICE, PDF, TRANSCRIPTS, Box, Document, Element, Page, has_pages
 
 HEADER = b"%PDF-"
 TRAILER = b"%%EOF"
@@ -87,6 +87,13 @@ def check_source(path: Path, reads: Collection[str] = (PDF,)) -> None:
         raise DocumentError(name, "empty", "is an empty file (0 bytes); fetch it again")
     if suffix in OFFICE:
         _check_office(name, suffix, head, reads)
+    elif suffix in TRANSCRIPTS and HEADER not in head:
+        cue = "00:00:01.000 --> 00:00:04.000"
+        raise DocumentError(
+            name,
+            "empty",
+            f"is a transcript without a cue such as {cue}; mend it or take it out of the corpus",
+        )
     elif HEADER not in head:
         advice = "convert it to PDF or take it out of the corpus"
         raise DocumentError(name, "not-a-pdf", f"has no PDF header in its first {EDGE} bytes; {advice}")

@@ -19,6 +19,7 @@ class FileMaker(PdfParser):
     """Writes files into `folder`: a parser, with its limits, that returns no text."""
 
     neutral: ClassVar[frozenset[str]] = PdfParser.neutral | {"folder"}
+    gives_transcripts: ClassVar[bool] = False
 
     folder: Path
 

@@ -11,6 +11,7 @@ from fathoms.ingest.parsers.base import ParserPool, PdfParser
 from fathoms.ingest.parsers.pdfium import Pdfium
 from fathoms.ingest.parsers.pymupdf import PyMuPDF
 from fathoms.ingest.workers.child import ChildPool
+from fathoms.ingest.workers.recordings import RecordingParser, Recordings
 from fathoms.ingest.workers.second_opinion import SecondOpinion
 from fathoms.paths import sha256_file
 from fathoms.safety.children import Children
@@ -21,6 +22,17 @@ def pool_of(
     parser: PdfParser, children: Children, workers: int, hash_of: Callable[[Path], str] = sha256_file
 ) -> ParserPool:
     """Return the pool for a parser, with `workers` processes at a time, all started by `children`."""
+    pool = _pool_of(parser, children, workers, hash_of)
+    if not parser.gives_transcripts:
+        return pool
+    limits = parser.model_dump(include={"timeout", "memory_mb", "max_pages"})
+    return Recordings(pool, ChildPool(RecordingParser(**limits), children, hash_of))
+
+
+def _pool_of(
+    parser: PdfParser, children: Children, workers: int, hash_of: Callable[[Path], str]
+) -> ParserPool:
+    """Return the pool for the files that are no recordings."""
     if isinstance(parser, Docling):  # its models take many seconds to load
         from fathoms.ingest.docling.pool import DoclingPool
 

@@ -21,7 +21,7 @@ from fathoms.models.chat.closed import (
 )
 from fathoms.models.chat.closed_errors import FailedResponseError, Fault, refuse_error
 from fathoms.models.chat.image_tokens import anthropic_image_tokens
-from fathoms.models.chat.media import PDF, as_base64, file_bytes, image_type
+from fathoms.models.chat.media import PDF, as_base64, file_bytes, file_name, image_type
 from fathoms.models.options import VariableName, resolved
 from fathoms.models.protocols import ImageLimits
 from fathoms.safety.option_limits import MOST_TOKENS
@@ -111,7 +111,7 @@ class AnthropicLLM(Closed):
     async def upload(self, file: Attachment, key: str) -> Held:
         """Upload a file to Anthropic, which keeps it for 24 hours."""
         kept = await self.client(key).files.upload(
-            file=(file.document, file_bytes(file), PDF), expires_in_seconds=KEEP_SECONDS
+            file=(file_name(file), file_bytes(file), PDF), expires_in_seconds=KEEP_SECONDS
         )
         ends = kept.expires_at
         return Held(kept.id, ends.timestamp() if ends else time.time() + KEEP_SECONDS)

@@ -8,7 +8,7 @@ from typing import Any
 
 from fathoms.errors import ModelError, NoAnswerError
 from fathoms.models.chat.closed_errors import Sender, failed_finish
-from fathoms.models.chat.media import PDF, data_url, image_type
+from fathoms.models.chat.media import PDF, data_url, file_name, image_type
 from fathoms.models.chat.reasoning import split_reasoning
 from fathoms.safety.masking import known_mask
 from fathoms.types import Attachment, FilePart, Form, ImagePart, Message, Reply, TextPart, Usage
@@ -54,7 +54,7 @@ def attached(file: Attachment, uploaded: Mapping[str, str]) -> dict[str, str]:
     """
     if file.sha256 in uploaded:
         return {"file_id": uploaded[file.sha256]}
-    return {"filename": file.document, "file_data": data_url(file, PDF)}
+    return {"filename": file_name(file), "file_data": data_url(file, PDF)}
 
 
 class Completion:

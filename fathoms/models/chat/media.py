@@ -13,6 +13,12 @@ PDF = "application/pdf"
 IMAGE_TYPES = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg"}
 
 
+def file_name(file: Attachment) -> str:
+    """Return the name under which a PDF is sent. It ends in `.pdf` also for a document that is called
+    otherwise, such as a recording, because vendors know the type of a file by its name."""
+    return file.document if file.document.lower().endswith(".pdf") else f"{file.document}.pdf"
+
+
 def file_bytes(source: Attachment | Path) -> bytes:
     """Return the bytes of a file.
 

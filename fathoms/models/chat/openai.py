@@ -14,7 +14,7 @@ from fathoms.models.chat.closed_errors import FAILED_FINISH, FailedResponseError
 from fathoms.models.chat.completion import chat_messages
 from fathoms.models.chat.forms import response_format
 from fathoms.models.chat.image_tokens import openai_image_tokens
-from fathoms.models.chat.media import PDF, file_bytes
+from fathoms.models.chat.media import PDF, file_bytes, file_name
 from fathoms.models.options import VariableName, resolved
 from fathoms.models.protocols import ImageLimits
 from fathoms.safety.option_limits import MOST_TOKENS
@@ -107,7 +107,7 @@ class OpenAILLM(Closed):
     async def upload(self, file: Attachment, key: str) -> Held:
         """Upload a file to OpenAI, which keeps it for 24 hours."""
         kept = await self.client(key).files.create(
-            file=(file.document, file_bytes(file), PDF),
+            file=(file_name(file), file_bytes(file), PDF),
             purpose="user_data",
             expires_after={"anchor": "created_at", "seconds": KEEP_SECONDS},
         )
