@@ -11,7 +11,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 # The tests start hundreds of processes. Without cached bytecode, each of them would take seconds longer to start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-fast check lint types slow bench docs reference clean
+.PHONY: demo test test-fast check lint types slow bench verify-real docs reference clean
 
 # Runs the demo: questions with and without retrieval, with small models on this machine. Ten questions give a
 # first table, and then all 50 are asked, of which the first ten replies come from the cache.
@@ -38,6 +38,11 @@ bench: $(VENV)/.test
 	$(BIN)/python benchmarks/runner --work .bench --goals --rounds 3; missed=$$?; \
 	  $(BIN)/python benchmarks/parsing --only pdfium --rounds 3 || missed=1; \
 	  $(BIN)/python benchmarks/parsing --only docling --rounds 1 || missed=1; exit $$missed
+
+# Runs what the tests run only with a stand-in with trained weights, vendors' APIs and released files, as far as
+# there are keys and a hub (at most 10 minutes and one dollar), and writes what ran into docs/verified.md.
+verify-real: $(VENV)/.test
+	$(BIN)/python -m tests.real
 
 # Checks lint, formatting and types, and runs the tests.
 check: lint types test

@@ -19,6 +19,7 @@ from fathoms.cli.doctor_findings import findings, next_commands
 from fathoms.cli.loading import Set
 from fathoms.cli.options import RUNS, Json, Out
 from fathoms.cli.trial import Offline, trial
+from fathoms.cli.verification import marks, read_verified
 from fathoms.errors import ExitCode, FathomsError
 
 if TYPE_CHECKING:
@@ -40,7 +41,8 @@ def doctor(
     """Check what is missing to run pipelines, and print the command that fixes it.
 
     For every CONFIG, checks the data, each stage and the scoring, and sends one trial question to a service
-    (`pipeline: {kind: http}`). Always checks this machine: Python, disk
+    (`pipeline: {kind: http}`). Marks the kinds that were never run with trained weights, a vendor's API or
+    released files (`docs/verified.md`), which is no failure. Always checks this machine: Python, disk
     space and optional packages. Without a CONFIG, also lists model weights, servers and API keys, and says
     what to do next. Ends with exit code 1 if a CONFIG cannot be run, or if the cache or the folder of runs
     is not writable.
@@ -83,6 +85,10 @@ def config_checks(
         reached = reached and (row["ok"] or stage != "pipeline")
     if data["ok"]:
         yield _checked("gate", lambda: _margin(experiment, config))
+    if found := list(marks(experiment, read_verified())):
+        yield _row("verified", True, "\n".join(line for line, _ in found)) | {
+            "unverified": sum(not ran for _, ran in found)
+        }
     is_service = isinstance(experiment, ExternalExperiment) and experiment.pipeline.kind == "http"
     if is_service and reached and not offline:
         yield _checked("trial", lambda: _trial(experiment, config, settings))

@@ -38,7 +38,8 @@ def findings(report: Mapping[str, Any]) -> Iterator[str]:
         yield f"\n{entry['config']}"
         for row in entry["checks"]:
             detail = row["detail"].replace("\n", "\n" + " " * 17)
-            yield f"  {'ok' if row['ok'] else 'fails':<6} {row['name']:<8} {detail}"
+            state = "note" if row.get("unverified") else "ok" if row["ok"] else "fails"
+            yield f"  {state:<6} {row['name']:<8} {detail}"
 
 
 def machine_lines(machine: Mapping[str, Any]) -> Iterator[str]:
