@@ -147,6 +147,7 @@ def _measure(
 ) -> int:
     """Measure a judge, remember its figure unless it rests on a sample, and print it."""
     from fathoms.judges.agreement import FIGURES, agree, remember
+    from fathoms.judges.journal import damage_sentence
     from fathoms.judges.of_run import read_judge
     from fathoms.judges.people import read_labels
     from fathoms.judges.probe import probed
@@ -192,6 +193,8 @@ def _measure(
             f"{titles[0]} and {title} say the same of {_cell(same['same'])}{within} of"
             f" {same['n']} claims; kappa {_cell(same['kappa'])}"
         )
+    if "to_dear" in found:
+        console.say(f"{titles[0]} asks the dear judge about {found['to_dear']} claims")
     if chosen is not None:
         console.say(
             f"threshold {chosen.threshold:.2f}, chosen on {chosen.chosen_on} claims; on the other"
@@ -207,6 +210,8 @@ def _measure(
         else:
             turns = f"{one.to_supported} to supported, {one.to_unsupported} to unsupported"
             console.say(f"{name}: {one.share:.1%} of {one.n} labels turned ({turns})")
+    if found["damaged_lines"]:
+        console.complain(damage_sentence(found["damaged_lines"]))
     for row in found["differ"]:
         console.say(f"people {row['people']}, judge {row['judge']}: {row['claim']}")
     return 0

@@ -129,7 +129,7 @@ def gate(
     """
     from fathoms.compare.against_baseline import require_sound
     from fathoms.compare.floors import Limit, check_limits, read_limits
-    from fathoms.compare.question_scores import pool, read_scores, write_baseline
+    from fathoms.compare.question_scores import count_notes, pool, read_scores, write_baseline
     from fathoms.runs.finding import find_run, oldest_first, with_earlier
 
     if save_baseline is not None and (least or most or baseline is not None or sequential):
@@ -175,9 +175,10 @@ def gate(
 
         nights = [read_scores(run, profile) for run in stored]
         checked = check_limits(nights[-1], limits, by_category=settings.by_category)
+        of_limits = count_notes(nights[-1:], dict.fromkeys(limit.metric for limit in limits))
         if baseline is None:
             require_sound(nights[-1], allowed)
-            return without_baseline(nights[-1]).with_limits(checked)
+            return without_baseline(nights[-1]).with_limits(checked, of_limits)
         pooled = pool([_baseline(name, profile, out) for name in baseline])
         if last > 1:
             earlier = with_earlier(stored[0], out, last, pooled.runs)[:-1]
@@ -196,7 +197,7 @@ def gate(
         if sequential:
             created = read_manifest(stored[0].path).created
             found = judge_in_sequence(found, nights[0], created, pooled, Path(baseline[0]))
-        return found.with_limits(checked)
+        return found.with_limits(checked, of_limits)
 
     return _judge_and_report(
         lambda: replace(judge(), section=section),

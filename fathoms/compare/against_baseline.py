@@ -18,6 +18,7 @@ from fathoms.compare.question_scores import (
     MatchedRatios,
     QuestionScores,
     changed_questions,
+    count_notes,
     match,
     match_ratios,
     names,
@@ -128,7 +129,8 @@ class Gated:
     are not known. `limits` are the fixed limits that were asked for; without a baseline there are no
     `checks`. `sequence` has an entry for each check with `--sequential`, which then decides about FAIL.
     `changed` are the questions that were left out because a run and the baseline do not agree about them.
-    `section` says where the settings come from, if not from the command line alone.
+    `section` says where the settings come from, if not from the command line alone. `notes` say what values
+    rest on where a reader must know it (`count_notes`).
     """
 
     verdict: GateVerdict
@@ -148,12 +150,14 @@ class Gated:
     sequence: tuple[SequenceCheck, ...] = ()
     changed: tuple[str, ...] = ()
     section: SectionUsed | None = None
+    notes: tuple[str, ...] = ()
 
-    def with_limits(self, limits: Iterable[LimitCheck]) -> Gated:
-        """Return the same with fixed limits, of which each that is not kept makes the verdict FAIL."""
+    def with_limits(self, limits: Iterable[LimitCheck], notes: Iterable[str] = ()) -> Gated:
+        """Return the same with fixed limits, of which each that is not kept makes the verdict FAIL, and with
+        notes on their metrics."""
         found = tuple(limits)
         verdict = self.verdict if all(limit.kept for limit in found) else "FAIL"
-        return replace(self, verdict=verdict, limits=found)
+        return replace(self, verdict=verdict, limits=found, notes=tuple(dict.fromkeys((*self.notes, *notes))))
 
     def with_sequence(self, sequence: Iterable[SequenceCheck]) -> Gated:
         """Return the same with FAIL decided by the evidence of all nights, one entry per check.
@@ -262,6 +266,7 @@ def gate(
         versions=tuple(run.versions for run in runs),
         baseline_versions=baseline.versions,
         changed=changed,
+        notes=count_notes([*runs, baseline], metrics),
     )
 
 

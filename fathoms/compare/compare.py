@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from fathoms.compare.question_scores import (
     Matched,
     QuestionScores,
+    count_notes,
     match,
     match_ratios,
     names,
@@ -122,7 +123,8 @@ class AnswerCounts:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Runs compared with the run `first` under one profile; `judge` is its abstention classifier."""
+    """Runs compared with the run `first` under one profile; `judge` is its abstention classifier. `notes` say
+    what values rest on where a reader must know it (`count_notes`)."""
 
     first: str
     profile: str
@@ -130,6 +132,7 @@ class Comparison:
     runs: tuple[AnswerCounts, ...]
     tests: tuple[Tested, ...]
     unshared: tuple[Unshared, ...]
+    notes: tuple[str, ...] = ()
 
 
 def compare(runs: Sequence[QuestionScores], metrics: Sequence[str]) -> Comparison:
@@ -166,6 +169,7 @@ def compare(runs: Sequence[QuestionScores], metrics: Sequence[str]) -> Compariso
             for test, p, found in zip(tests, adjusted, others_adjusted, strict=True)
         ),
         unshared=tuple(_unshared(first, other) for other in others),
+        notes=count_notes(runs, metrics),
     )
 
 

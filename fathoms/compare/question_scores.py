@@ -7,6 +7,7 @@ question without a gold answer has no correctness. A failed call has correctness
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,7 +52,8 @@ class MetricKind(StoredValue):
     decides its values (`None` for metrics that depend on the profile).
 
     Of a metric that rests on a `judge` also the share of its items without a verdict, and the balanced
-    accuracy of the judge against people, `None` if it was never checked.
+    accuracy of the judge against people, `None` if it was never checked. `counted` are counts that a reader
+    of its values must know, such as nuggets that a language model drafted.
     """
 
     direction: str = "higher"
@@ -60,6 +62,7 @@ class MetricKind(StoredValue):
     judge: str | None = None
     unjudged: float = 0.0
     balanced_accuracy: float | None = None
+    counted: dict[str, int] = Field(default_factory=dict)
 
 
 class QuestionScore(StoredValue):
@@ -198,6 +201,7 @@ def read_scores(run: Run, profile: str | None = None) -> QuestionScores:
                 judge=kind.judge,
                 unjudged=kind.judged.share if kind.judged else 0.0,
                 balanced_accuracy=checked.balanced_accuracy if checked else None,
+                counted=kind.counted,
             )
             for name, kind in listed.items()
             if name in known or (name in _OF_OLD_BASELINES and not summary.retrieval_only)
@@ -279,13 +283,33 @@ def pool(parts: Sequence[QuestionScores]) -> QuestionScores:
             )
             for name, question in first.questions.items()
         },
-        metrics={name: first.metrics[name] for name in shared},
+        metrics={name: _pooled(name, parts) for name in shared},
         answers=sum(part.answers for part in parts),
         failed=sum(part.failed for part in parts),
         cached=sum(part.cached for part in parts),
         versions=tuple(dict.fromkeys(version for part in parts for version in part.versions)),
         retrieval_only=all(part.retrieval_only for part in parts),
     )
+
+
+def _pooled(metric: str, parts: Sequence[QuestionScores]) -> MetricKind:
+    """Return what is known of a metric in the first of several runs, with the counts of all of them."""
+    counted: Counter[str] = Counter()
+    for part in parts:
+        counted.update(part.metrics[metric].counted)
+    return parts[0].metrics[metric].model_copy(update={"counted": dict(counted)})
+
+
+def count_notes(runs: Iterable[QuestionScores], metrics: Iterable[str]) -> tuple[str, ...]:
+    """Say what the values of some metrics rest on in each run, where a reader must know it, such as
+    `argue.nugget-coverage of RUN: 3 nuggets that a language model drafted`."""
+    asked = list(metrics)
+    noted: dict[tuple[str, str], list[str]] = {}
+    for run in runs:
+        for metric in asked:
+            for what, count in run.metrics[metric].counted.items() if metric in run.metrics else ():
+                noted.setdefault((names(run), f"{count} {what}"), []).append(metric)
+    return tuple(f"{', '.join(listed)} of {run}: {what}" for (run, what), listed in noted.items())
 
 
 def require_alike(first: QuestionScores, other: QuestionScores, metrics: Iterable[str]) -> None:

@@ -61,7 +61,9 @@ def agree(
     are 95 % intervals. Claims without a verdict are left out and counted in `unjudged`. `cost` (US dollars)
     and `seconds` are those of all verdicts, `None` where unknown, and `asked` counts the calls made now.
     `others` has the same of other judges, and how far the judge agrees with each (`with_judge`). Both judges
-    of a cascade are among them: they are asked for every claim, and what the cascade decides follows.
+    of a cascade are among them: they are asked for every claim, and what the cascade decides follows;
+    `to_dear` counts the claims that it would have asked the dear judge about.
+    `damaged_lines` counts the lines of the journal in `folder` that cannot be used.
     """
     judgements = [Judgement(claim=row.claim, premise=row.premise, context=row.context) for row in rows]
     if isinstance(judge, Cascade):
@@ -75,6 +77,9 @@ def agree(
     else:
         judged, spending = ask(judge, judgements, folder, on_done)
     found = _compared(judge, rows, judgements, judged, spending)
+    if isinstance(judge, Cascade):
+        unsure = [one for one in cheap.verdicts.values() if not judge.is_sure(one)]
+        found["to_dear"] = len(unsure) + len(cheap.unjudged)
     groups = _groups(rows)
     found["others"] = []
     for one in others:
@@ -82,6 +87,7 @@ def agree(
         described = _compared(one, rows, judgements, its, its_spending)
         described["with_judge"] = between(_said(judgements, judged), _said(judgements, its), groups)
         found["others"].append(described)
+    found["damaged_lines"] = max(one.damaged for one in (spending, *(each[1] for each in asked.values())))
     return found
 
 
@@ -199,12 +205,13 @@ def ask(
     """Ask a judge for verdicts outside of any run. Verdicts are stored in `folder`, and those that are there
     are not asked for again. Raises the errors of `judge.check`."""
     judge.check()
-    judged, spending = Judged(), Spending()
+    judged, spending, journal = Judged(), Spending(), VerdictJournal(folder)
 
     async def work() -> None:
-        await Bench(judge, VerdictJournal(folder), Caller(), spending, on_done).ask(judgements, judged)
+        await Bench(judge, journal, Caller(), spending, on_done).ask(judgements, judged)
 
     asyncio.run(work())
+    spending.damaged = journal.damaged
     return judged, spending
 
 

@@ -47,7 +47,7 @@ class Spending:
     (`None` where any cost is unknown).
 
     `limit` is the most that may be spent; no further call is started where it would be passed, and `is_spent`
-    is then set.
+    is then set. `damaged` counts the lines of the journal that cannot be used.
     """
 
     limit: float | None = None
@@ -56,6 +56,7 @@ class Spending:
     failed: int = 0
     cost: float | None = 0.0
     is_spent: bool = False
+    damaged: int = 0
     _in_flight: int = 0
     _dearest: float = 0.0
 

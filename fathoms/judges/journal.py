@@ -36,6 +36,7 @@ class VerdictJournal:
         self._path = folder / NAME
         self._journal = Journal(self._path)
         self._known: dict[str, dict[str, Any] | bytes] | None = None
+        self._damaged = 0
         self._waiting: list[tuple[bytes, asyncio.Future[None]]] = []
         self._writer: asyncio.Task[None] | None = None
         self._thread: ThreadPoolExecutor | None = None
@@ -58,6 +59,12 @@ class VerdictJournal:
         """Return what a stored result took."""
         found = self._find(key) or {}
         return Spent.model_validate({name: found.get(name) for name in Spent.model_fields})
+
+    @property
+    def damaged(self) -> int:
+        """How many lines cannot be used. The beginning of a line, whose writer was killed, does not count."""
+        self._read()
+        return self._damaged
 
     def __contains__(self, key: str) -> bool:
         return key in self._read()
@@ -113,7 +120,7 @@ class VerdictJournal:
 
     def _read(self) -> dict[str, dict[str, Any] | bytes]:
         """The stored results by key. A line that a killed writer left unfinished is ignored; other damaged
-        lines are ignored too, because their verdicts can be asked for again."""
+        lines are counted, because their verdicts are asked for again."""
         if self._known is None:
             self._known = {}
             for line in self._journal:
@@ -125,7 +132,23 @@ class VerdictJournal:
                     self._known[text[len(_KEY) : end].decode()] = text[start + len(_RESULT) : -_SEAL_SIZE - 2]
                 elif (result := _result(text)) is not None:
                     self._known[str(from_json(text).get("key"))] = result
+                elif line.flaw is not None or not _is_half(text):
+                    self._damaged += 1
         return self._known
+
+
+def damage_sentence(lines: int) -> str:
+    """Say that so many lines of a journal cannot be used."""
+    return (
+        f"{lines} line{'s' * (lines != 1)} of the journal of verdicts cannot be used; verdicts that were in"
+        f" {'it' if lines == 1 else 'them'} are asked for again"
+    )
+
+
+def _is_half(text: bytes) -> bool:
+    """Whether a line is empty, or only the beginning of one of this journal."""
+    begun = text.rstrip()
+    return not begun.endswith(b"}") and (begun.startswith(_KEY) or _KEY.startswith(begun))
 
 
 @lru_cache(maxsize=256)

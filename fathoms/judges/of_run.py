@@ -125,6 +125,7 @@ def judge_run(
         raise KeyboardInterrupt from None  # the command ends as after any other interrupt
     finally:
         known.store(key)
+    spending.damaged = journal.damaged
     return judged, spending
 
 

@@ -39,6 +39,7 @@ def comparison_panel(found: Comparison) -> list[RenderableType]:
         for test in found.tests:
             if test.run == unshared.run:
                 parts += tested_parts(test, letter)
+    parts += [note(plain(one)) for one in found.notes]
     count = len(found.tests)
     several = (
         f"p after Holm is over the {count} tests above, for other documents by themselves"

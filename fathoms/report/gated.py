@@ -41,6 +41,7 @@ def gated_panel(found: Gated) -> list[RenderableType]:
         *([note(section_line(found.section))] if found.section else []),
         *([note(changes(found))] if found.changed else []),
         *([note(meaning(found))] if found.checks else []),
+        *(note(plain(one)) for one in found.notes),
         *reasons(found),
     ]
 

@@ -18,6 +18,7 @@ from fathoms.judges import AnyJudge, Judge
 from fathoms.judges.agreement import last_check
 from fathoms.judges.asking import Judged as JudgeResults
 from fathoms.judges.asking import Spending, decomposer
+from fathoms.judges.journal import damage_sentence
 from fathoms.judges.of_run import Judging, judge_run
 from fathoms.metrics.aggregate import summarise
 from fathoms.metrics.claims.compared import spending
@@ -188,6 +189,8 @@ def _judging_warnings(verdicts: _Verdicts, unlabelled: int, answers: int) -> Ite
         )
     if verdicts.spending.is_spent:
         yield "judging was stopped by its budget; 'fathoms score' asks for the missing verdicts"
+    if verdicts.spending.damaged:
+        yield damage_sentence(verdicts.spending.damaged)
 
 
 def _figures(

@@ -94,6 +94,9 @@ def test_argue_from_the_shell(scored: Project) -> None:
     drafted = "1 nuggets that a language model drafted"
     shown = " ".join(scored.fathoms("report", "tiny").stdout.split())
     assert drafted in shown
+    judged = scored.fathoms("gate", "tiny", "--min", "argue.nugget-coverage=0.5")
+    assert judged.returncode == 0, judged.stderr
+    assert drafted in " ".join(judged.stdout.split())
     page = next(Path(scored.path).rglob("report.html")).read_text()
     assert "nuggets that a language model drafted" in page
 

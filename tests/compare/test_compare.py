@@ -8,11 +8,19 @@ import pytest
 from rich.text import Text
 from scipy import stats
 
+from fathoms.compare.against_baseline import gate
 from fathoms.compare.compare import compare
-from fathoms.compare.question_scores import pool, read_baseline, read_scores, write_baseline
+from fathoms.compare.question_scores import (
+    QuestionScores,
+    pool,
+    read_baseline,
+    read_scores,
+    write_baseline,
+)
 from fathoms.errors import DataError, UsageError
 from fathoms.importers import keep, read_result_file
 from fathoms.report.comparison import comparison_panel
+from fathoms.report.gated import gated_panel
 from fathoms.scoring import score_run
 from tests.support.project import RULES, scores_of
 
@@ -31,6 +39,23 @@ def test_a_comparison_by_hand():
     assert [flip.question for flip in test.flips] == ["q0", "q1", "q4"]
     # steps 1/6, 1/4, 1/12; |sum| = 1/6: of eight sign patterns six reach it
     assert test.p == test.p_holm == pytest.approx(6 / 8)
+
+
+def test_what_values_rest_on_is_said_of_every_run_once():
+    def drafted(name: str, count: int) -> QuestionScores:
+        scores = scores_of(name, [0, 1, 1, 0, 0.5])
+        kind = scores.metrics["correctness"].model_copy(update={"counted": {"drafted nuggets": count}})
+        return scores.model_copy(update={"metrics": {**scores.metrics, "correctness": kind}})
+
+    twice = pool([drafted("two", 3), drafted("three", 4)])
+    found = compare([drafted("one", 2), twice], ["correctness"])
+    notes = ("correctness of one: 2 drafted nuggets", "correctness of two and 1 more: 7 drafted nuggets")
+    assert found.notes == notes
+    assert {str(part) for part in comparison_panel(found)} > set(notes)
+    gated = gate([drafted("four", 1)], twice, ["correctness"], margin=0.5, alpha=0.025)
+    assert gated.notes == ("correctness of four: 1 drafted nuggets", notes[1])
+    assert {str(part) for part in gated_panel(gated)} > set(gated.notes)
+    assert gated.with_limits([], ["a note", notes[1]]).notes == (*gated.notes, "a note")
 
 
 def test_flags_of_single_calls_take_mcnemar_and_fewer_are_wins():

@@ -134,6 +134,30 @@ def test_the_threshold_of_a_cascade_is_chosen_on_one_half_and_reported_on_the_ot
     assert found["chosen_on"] == found["reported_on"] == 10
 
 
+def test_a_cascade_is_measured_on_claims_of_one_group_too(judged: Project) -> None:
+    judged.write("one.jsonl", "".join(json.dumps({**row, "group": "all"}) + "\n" for row in LABELS))
+    judged.write("cascade.yaml", "kind: cascade\ncheap: {kind: scripted}\ndear: {kind: scripted}\n")
+    done = judged.fathoms("agree", "one.jsonl", "--judge", "cascade.yaml")
+    assert done.returncode == 0, done.stderr
+    shown = " ".join(done.stdout.split())
+    assert "no threshold was chosen: a threshold needs labelled claims of at least two groups" in shown
+    assert "cascade asks the dear judge about 0 claims" in shown
+
+
+def test_damaged_lines_of_the_verdicts_are_said_once(judged: Project) -> None:
+    run = judged.runs()[0]
+    path = run / "verdicts" / "judge.jsonl"
+    whole = path.read_bytes()
+    first, *rest = whole.splitlines(keepends=True)
+    path.write_bytes(b"".join([first.replace(b'"label": "', b'"label": "x'), b"no json\n", *rest]))
+    assert judged.fathoms("score", run.name).returncode == 0
+    said = [line for line in json.loads((run / "summary.json").read_text())["warnings"] if "verdicts" in line]
+    path.write_bytes(whole)
+    assert said == [
+        "2 lines of the journal of verdicts cannot be used; verdicts that were in them are asked for again"
+    ]
+
+
 def test_too_many_unjudged_claims_are_bounded_and_refused(judged: Project) -> None:
     judged.write("broken.yaml", "kind: scripted\nlabels_by: {Nobody: failed}\n")
     done = judged.fathoms("score", "two", "--judge", "broken.yaml")

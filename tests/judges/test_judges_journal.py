@@ -48,6 +48,7 @@ def test_a_torn_last_line_costs_that_line_only(folder: Path, cut: int) -> None:
     path.write_bytes(path.read_bytes()[:-cut])
     assert found(folder) == [kept(asked) for asked in ASKED]
     assert (VerdictJournal(folder).claims("f" * 32) is None) == (cut > 1)
+    assert VerdictJournal(folder).damaged == 0  # its writer was killed
 
 
 def test_a_changed_byte_costs_that_line_only(folder: Path) -> None:
@@ -55,9 +56,11 @@ def test_a_changed_byte_costs_that_line_only(folder: Path) -> None:
     first, *rest = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join([first.replace(b"supported", b"supporteX"), *rest]))
     assert found(folder) == [None, kept(ASKED[1]), kept(ASKED[2])]
+    assert VerdictJournal(folder).damaged == 1
 
 
-def test_other_lines_are_ignored(folder: Path) -> None:
+def test_other_lines_are_ignored_and_counted(folder: Path) -> None:
     path = folder / NAME
     path.write_bytes(b'[1]\n{"key": "x"}\n\n{}\nno json\n' + path.read_bytes())
     assert len(VerdictJournal(folder)) == 4
+    assert VerdictJournal(folder).damaged == 4  # all but the empty line
