@@ -52,7 +52,8 @@ def _place(annotation: Any, key: str, places: dict[type[BaseModel], str]) -> Non
         places[model] = f"{key}: {form}" if form else key
     for model in models:
         for name, info in model.model_fields.items():
-            if name not in KEYS:  # a part that is a stage has its place there
+            # a part that is a stage has its place there; some models embed pages, which is no stage
+            if name not in KEYS or name == "embed":
                 _place(info.annotation, f"{key}.{name}", places)
 
 

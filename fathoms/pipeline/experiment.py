@@ -27,7 +27,7 @@ from fathoms.metrics.score_records import Scoring
 from fathoms.models import Generator
 from fathoms.models.caller import Caller, provider_of
 from fathoms.models.calling.provider_calls import ExecutionSettings
-from fathoms.models.embed.process import embed
+from fathoms.models.embed.process import embed, embed_questions
 from fathoms.pipeline.answering import PackedQuestion
 from fathoms.pipeline.external import Connected, External
 from fathoms.pipeline.pipeline import Pipeline, Progress, Stages, silent
@@ -252,6 +252,9 @@ class SearchExperiment(Stages, Measured):
         """Parse, chunk and embed what the cache does not hold yet, and return the corpus ready to be
         searched; raises as `Pipeline.prepare` does."""
         built = self.build(documents, cache, workers, progress)
+        pages, handling = built.index.pages, self.retrieve.pages
+        if pages is not None and handling is not None:
+            pages = replace(pages, embed=partial(embed_questions, handling.embed))
         return Searching(
             ingest=self.ingest,
             retriever=self.retrieve,
@@ -260,7 +263,7 @@ class SearchExperiment(Stages, Measured):
             facts=built.facts,
             failures=built.failures,
             # questions are embedded anew, because the time that this takes is measured
-            index=replace(built.index, embed=partial(embed, self.embed, query=True)),
+            index=replace(built.index, embed=partial(embed, self.embed, query=True), pages=pages),
             fingerprints=self.fingerprints(built.hashes),
             times=built.times,
         )

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
-from itertools import chain
+from itertools import accumulate, chain, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -43,13 +43,15 @@ from fathoms.models.embed import process as embedding
 from fathoms.pipeline.answering import Ingested, file_limits
 from fathoms.pipeline.attachments import image_bounds
 from fathoms.pipeline.ingest_times import IngestTimes
+from fathoms.pipeline.page_index import PageIndexer
 from fathoms.pipeline.prompt import PromptBuilder
 from fathoms.pipeline.remembered import CorpusFacts, Parts, Stored, stored
 from fathoms.retrieve import AnyRetriever, Dense, Index
 from fathoms.retrieve.indexes import load_index, store_index
+from fathoms.retrieve.page_search import PageHandling, PageSearch
 from fathoms.runs.cache import Cache, text_of
 from fathoms.runs.documents import facts_of
-from fathoms.types import Chunk, Document
+from fathoms.types import Chunk, Document, DocumentFacts
 
 if TYPE_CHECKING:
     import numpy as np
@@ -93,6 +95,11 @@ class _Corpus(NamedTuple):
     chunks: Sequence[Chunk]
     facts: CorpusFacts
 
+    def by_document(self) -> list[list[Chunk]]:
+        """The chunks of each document, in order."""
+        ends = list(accumulate(self.facts.chunks, initial=0))
+        return [list(self.chunks[first:end]) for first, end in pairwise(ends)]
+
 
 class Stages(Component):
     """The stages of a document-RAG pipeline up to retrieval; each stage is one component."""
@@ -115,6 +122,11 @@ class Stages(Component):
     def _image_bounds(self) -> dict[str, int]:
         """The bounds of the page images for the model, as `page_images` takes them."""
         return {}
+
+    @property
+    def _shows_pages(self) -> bool:
+        """Whether the model is shown the pages that retrieval by page images finds."""
+        return False
 
     def check(self) -> None:
         """Run all `checks` now, so that a missing package, weights or server fails early."""
@@ -182,13 +194,16 @@ class Stages(Component):
             corpus = self._remembered(documents, hashes, cache, times)
             if corpus is None:
                 corpus = self._read(documents, hashes, cache, workers, progress, times)
+            corpus, pages = self._pages(corpus, cache, progress, times)
             parsed, failures, chunks, facts = corpus
             folder = cache.folder / "indexes" / facts.index
             vectors = self._embed(chunks, folder, cache, progress, times)
         except OSError as error:
             raise StoreError(f"the cache in {cache.folder} cannot be written: {error}") from error
         queries = partial(embed_cached, self.embed, cache=cache, query=True)
-        made = Index(parsed, chunks, vectors, queries, folder, refresh=cache.refresh, full=cache.full)
+        made = Index(
+            parsed, chunks, vectors, queries, folder, refresh=cache.refresh, pages=pages, full=cache.full
+        )
         return Built(parsed, failures, made, hashes, times, facts)
 
     def _read(
@@ -217,6 +232,53 @@ class Stages(Component):
         if images is not None:
             chunks = [c.model_copy(update={"image": images[c.document].get(c.pages[0])}) for c in chunks]
         return _Corpus(tuple(parsed), tuple(failures), chunks, self._facts(parsed, made))
+
+    def _pages(
+        self, corpus: _Corpus, cache: Cache, progress: Progress, times: IngestTimes
+    ) -> tuple[_Corpus, PageSearch | None]:
+        """Embed the pictures of all pages for retrieval by page images; `None` where there is none.
+
+        A document that cannot be rendered is treated as unreadable: the corpus that is returned lacks it and
+        has its failure, or its error is raised where `ingest.on_error` is `fail`.
+        """
+        handling = self.retrieve.pages
+        if handling is None:
+            return corpus, None
+        indexer = self._indexer(handling, corpus.documents, corpus.facts.documents, cache, progress, times)
+        pages = indexer.index()
+        if not (bad := indexer.failures):
+            return corpus, pages
+        left = [at for at in range(len(corpus.documents)) if at not in bad]
+        documents, by_document = [corpus.documents[at] for at in left], corpus.by_document()
+        made = [by_document[at] for at in left] if corpus.facts.chunks else []
+        new = {position: at for at, position in enumerate(left)}
+        places = [(new[position], page) for position, page in pages.places]
+        failures = (*corpus.failures, *bad.values())
+        smaller = _Corpus(documents, failures, list(chain(*made)), self._facts(documents, made))
+        return smaller, replace(pages, places=places)
+
+    def _indexer(
+        self,
+        handling: PageHandling,
+        documents: Sequence[Document],
+        facts: Sequence[DocumentFacts],
+        cache: Cache,
+        progress: Progress,
+        times: IngestTimes,
+    ) -> PageIndexer:
+        """What embeds the pictures of the pages of these documents."""
+        bounds = self._image_bounds if self._shows_pages else None
+        return PageIndexer(handling, documents, facts, self.ingest, cache, progress, times, bounds)
+
+    def has_embedded_pages(self, documents: Mapping[str, Path], cache: Cache) -> bool:
+        """Whether the cache holds the vectors of all pages that retrieval by page images would embed."""
+        if (handling := self.retrieve.pages) is None:
+            return True
+        parsed = list(self.parsed_before(documents, cache).values())
+        if len(parsed) < len(documents):
+            return False
+        facts = [DocumentFacts(id=each.id, sha256=each.sha256, pages=len(each.pages)) for each in parsed]
+        return self._indexer(handling, parsed, facts, cache, silent, IngestTimes()).holds_all()
 
     def _facts(self, documents: Sequence[Document], made: Sequence[Sequence[Chunk]]) -> CorpusFacts:
         """What is known of documents and of the chunks of each."""
@@ -460,16 +522,21 @@ class Pipeline(Stages):
         The limits of the model are in no fingerprint: they follow from its kind and from `top_k`, and no
         answer was ever given to an image beyond them.
         """
-        if not isinstance(self.chunk, PageChunker):
+        if not isinstance(self.chunk, PageChunker) and not self._shows_pages:
             return {}
         number, limits = getattr(self.retrieve, "top_k", None), file_limits(self.generate)
         bounds = image_bounds(self.generate.image_limits, limits, number)
         if limits.size is not None and number:  # all images of a prompt together
             share = int(limits.size / limits.image_weight / number)
             bounds["max_bytes"] = min(share, bounds.get("max_bytes", share))
-        if self.chunk.max_pixels is not None:
+        if isinstance(self.chunk, PageChunker) and self.chunk.max_pixels is not None:
             bounds["max_pixels"] = self.chunk.max_pixels
         return bounds
+
+    @property
+    def _shows_pages(self) -> bool:
+        """Whether the model is shown the pages that retrieval by page images finds."""
+        return self.retrieve.pages is not None and self.retrieve.pages.shown
 
     def checks(self) -> dict[str, Callable[[], None]]:
         """The check of each stage that this pipeline needs, by the stage's configuration key."""
@@ -480,13 +547,14 @@ class Pipeline(Stages):
         room_for_prompt(self.generate)
         self.generate.check()
         files = self.retrieve.files
+        shown = self._image_dpi is not None or self._shows_pages
         number, most = getattr(self.retrieve, "top_k", None), file_limits(self.generate).images
-        if self._image_dpi is not None and number is not None and most is not None and number > most:
+        if shown and number is not None and most is not None and number > most:
             raise ConfigError(
                 f"retrieve.top_k: {number} page images are more than the {most} that the model takes in one"
                 " request: lower it, or raise generate.max_images"
             )
-        if self._image_dpi is not None or (files and "images" in (files.form, files.too_long)):
+        if shown or (files and "images" in (files.form, files.too_long)):
             self.generate.check_images()
         if files and files.form == "pdf" and self.generate.file_limits is None:
             raise ConfigError(

@@ -93,7 +93,8 @@ class Searching:
 
     def warm_up(self) -> None:
         """Search once, so that models are loaded and the index is made."""
-        if not self._is_warm and self.retriever.needs in ("chunks", "vectors"):
+        searches = self.retriever.needs in ("chunks", "vectors") or self.retriever.pages is not None
+        if not self._is_warm and searches:
             self.retriever.search(self.index, self._questions[:1])
         self._is_warm = True
 

@@ -19,7 +19,7 @@ NOTE = (
     "mean seconds of a question, without answers from the cache; in brackets: 95 % interval, then the number"
     " of questions; x: how many times the fastest of these runs it takes"
 )
-_INGEST = {"parse": "page", "chunk": "page", "embed": "text"}
+_INGEST = {"parse": "page", "chunk": "page", "embed": "text", "embed pages": "page"}
 
 
 @dataclass(frozen=True)

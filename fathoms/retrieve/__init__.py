@@ -21,10 +21,11 @@ from fathoms.retrieve.files import Files
 from fathoms.retrieve.hybrid import Hybrid
 from fathoms.retrieve.oracle import Oracle
 from fathoms.retrieve.rerank import Rerank
+from fathoms.retrieve.visual import Visual
 from fathoms.retrieve.whole_document import WholeDocument
 
 AnyRetriever = Annotated[
-    Dense | BM25 | Hybrid | Rerank | Expand | Degrade | WholeDocument | Files | Oracle | ClosedBook,
+    Dense | BM25 | Visual | Hybrid | Rerank | Expand | Degrade | WholeDocument | Files | Oracle | ClosedBook,
     Field(discriminator="kind"),
 ]
 
@@ -42,5 +43,6 @@ __all__ = [
     "Oracle",
     "Rerank",
     "Retriever",
+    "Visual",
     "WholeDocument",
 ]

@@ -16,6 +16,7 @@ from pydantic import field_validator
 from fathoms.config import Component, suggest
 from fathoms.models import Generator
 from fathoms.models.caller import Caller
+from fathoms.retrieve.page_search import PageHandling, PageSearch
 from fathoms.types import Call, Chunk, Document, Hit, Prompt, Purpose, Question, Round
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class Index:
     texts of questions to vectors in the same space. `folder` is the cache folder of this index, named by a
     hash of the ids and texts of all chunks; what a retriever makes of them can be stored beside it. With
     `refresh`, what was stored there before is not used. `full` is called with the error that kept something
-    from being stored.
+    from being stored. `pages` are searched by their images, `None` if the retriever does not need them.
     """
 
     documents: Sequence[Document]
@@ -46,6 +47,7 @@ class Index:
     embed: Callable[[Sequence[str]], Vectors]
     folder: Path
     refresh: bool = False
+    pages: PageSearch | None = None
     full: Callable[[Exception], None] = field(default=lambda error: None, compare=False, repr=False)
     made: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
     """What retrievers have made of this index, such as that of BM25, by a key of their own."""
@@ -92,6 +94,11 @@ class Retriever(Component):
     @property
     def files(self) -> FileHandling | None:
         """How the hits are sent to the model if they are whole files; `None` if they are text."""
+        return None
+
+    @property
+    def pages(self) -> PageHandling | None:
+        """How pages are embedded and shown as images; `None` if the retriever does not search by them."""
         return None
 
     @property

@@ -161,6 +161,8 @@ def _obstacle(
         return f"embed: {described(experiment.embed)} would have to be called"
     if isinstance(experiment.ingest, Docling) and not experiment.is_parsed(corpus.documents, cache):
         return "the documents are not parsed yet: run 'fathoms ingest' first, which may take long"
+    if not experiment.has_embedded_pages(corpus.documents, cache):
+        return "the page images are not embedded yet: run 'fathoms ingest' first, which may take long"
     return None
 
 

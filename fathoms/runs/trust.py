@@ -35,6 +35,7 @@ INERT = frozenset(
         *(
             "dense",
             "bm25",
+            "visual",
             "hybrid",
             "rerank",
             "expand",
@@ -48,6 +49,7 @@ INERT = frozenset(
         ),
         *("nli", "people", "kept", "cascade"),
         *("onnx", "embedded", "sentence-transformers", "cross-encoder", "scripted"),
+        *("multi-vector", "image-text"),
     }
 )
 """Component kinds that import nothing by name, contact no server and read no environment variable. Any other

@@ -14,8 +14,10 @@ from pydantic import TypeAdapter
 from fathoms.errors import ConfigError, ModelError
 from fathoms.models import ImageTextEmbedder, MultiVectorEmbedder, PageEmbedder
 from fathoms.models.embed import process as embedding
-from fathoms.models.embed.pages import in_batches, page_key
+from fathoms.models.embed.pages import in_batches, page_keys
 from fathoms.models.weights.hub import library, quiet
+from fathoms.retrieve.max_sim import max_sim
+from fathoms.retrieve.multi_vectors import MultiVectors
 from tests.support.tiny_pages import tiny_models
 
 slow = pytest.mark.slow  # importing torch and transformers takes about 10 s
@@ -65,6 +67,16 @@ def late_interaction(folder: str, inputs: dict[str, Any]) -> list[Any]:
     return found
 
 
+def their_scores(folder: str, questions: Sequence[Any], pages: Sequence[Any]) -> Any:
+    """The scores of the transformers library, shape (questions, pages)."""
+    import torch
+    from transformers import AutoProcessor
+
+    processor = AutoProcessor.from_pretrained(folder)
+    tensors = [[torch.tensor(vectors) for vectors in each] for each in (questions, pages)]
+    return processor.score_retrieval(*tensors).numpy()
+
+
 def single_vectors(folder: str, inputs: dict[str, Any]) -> list[Any]:
     """The unit vectors that the transformers library gives for one page or text at a time."""
     library()
@@ -87,7 +99,8 @@ def single_vectors(folder: str, inputs: dict[str, Any]) -> list[Any]:
 
 @slow
 @pytest.mark.parametrize("kind", ["colqwen2", "colpali"])
-def test_many_vectors_are_the_librarys_own(kind: str, pictures: list[Path]) -> None:
+def test_many_vectors_are_the_librarys_own(kind: str, pictures: list[Path], tmp_path: Path) -> None:
+    """The vectors, and the scores that the processor of the model computes of them."""
     folder = tiny_models()[kind]
     embedder = MultiVectorEmbedder(model=folder, device="cpu")
     pages, questions = embedder.embed_pages(pictures), embedder.embed_questions(QUESTIONS)
@@ -97,6 +110,8 @@ def test_many_vectors_are_the_librarys_own(kind: str, pictures: list[Path]) -> N
         assert own.dtype == np.float32
         np.testing.assert_allclose(own, their, atol=1e-5)
     assert len({vectors.tobytes() for vectors in pages}) == len(pictures)  # no two pages are alike
+    scores = max_sim(questions, MultiVectors.write(tmp_path / "store", pages))
+    np.testing.assert_allclose(scores, their_scores(folder, asked, theirs), rtol=1e-5)
     np.testing.assert_allclose(np.linalg.norm(pages[0], axis=1), 1, atol=1e-5)
 
 
@@ -198,15 +213,13 @@ def test_a_config_is_the_component() -> None:
 
 def test_the_key_of_a_page_has_all_that_its_vectors_depend_on() -> None:
     embedder = MultiVectorEmbedder(model="vidore/colqwen2-v1.0-hf")
-    keys = [
-        page_key(embedder, "a" * 64, 1, 150),
-        page_key(embedder.model_copy(update={"model": "vidore/colpali-v1.3-hf"}), "a" * 64, 1, 150),
-        page_key(embedder.model_copy(update={"dtype": "float16"}), "a" * 64, 1, 150),
-        page_key(embedder, "b" * 64, 1, 150),
-        page_key(embedder, "a" * 64, 2, 150),
-        page_key(embedder, "a" * 64, 1, 100),
-        page_key(embedder, "a" * 64, 1, 150, "another renderer"),
-    ]
-    assert len(set(keys)) == len(keys)
-    other = embedder.model_copy(update={"batch_size": 9, "device": "cuda"})  # these change nothing
-    assert page_key(other, "a" * 64, 1, 150) == keys[0]
+    other = embedder.model_copy(update={"model": "vidore/colpali-v1.3-hf"})
+    pages = [("a" * 64, 1), ("b" * 64, 1), ("a" * 64, 2)]
+    keys = page_keys(embedder, pages, 150)
+    keys += page_keys(other, pages, 150)
+    keys += page_keys(embedder.model_copy(update={"dtype": "float16"}), pages, 150)
+    keys += page_keys(embedder, pages, 100)
+    keys += page_keys(embedder, pages, 150, "another renderer")
+    assert len(set(keys)) == 15
+    same = embedder.model_copy(update={"batch_size": 9, "device": "cuda"})  # these change nothing
+    assert page_keys(same, pages, 150) == keys[:3]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from fathoms.errors import ConfigError
 from fathoms.models.embed.pages import Dtype, HubPageModel, is_late_interaction, load_page_model
@@ -25,6 +25,8 @@ class ImageTextEmbedder(HubPageModel):
 
     Code that comes with a model is not run.
     """
+
+    many: ClassVar[bool] = False
 
     kind: Literal["image-text"] = "image-text"
     model: str

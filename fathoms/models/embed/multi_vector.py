@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from fathoms.errors import ConfigError
 from fathoms.models.embed.pages import (
@@ -27,6 +27,8 @@ class MultiVectorEmbedder(HubPageModel):
     The vectors are those of the library, in the order in which the model gives them. Code that comes with a
     model is not run.
     """
+
+    many: ClassVar[bool] = True
 
     kind: Literal["multi-vector"] = "multi-vector"
     model: str

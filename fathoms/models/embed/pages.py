@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar
 
 from pydantic import Field
 
-from fathoms.config import fingerprint
-from fathoms.errors import ConfigError, ModelError
+from fathoms.config import fingerprint, flat_fingerprint
+from fathoms.errors import ConfigError, MissingExtraError, ModelError
 from fathoms.models.weights.hub import HubModel, folder_of, library, load
 from fathoms.safety.option_limits import MOST_TEXTS
 
@@ -57,6 +58,8 @@ class HubPageModel(HubModel):
     """Base class of the models of Sentence Transformers that embed pictures of pages."""
 
     packages: ClassVar[tuple[str, ...]] = ("sentence-transformers", "transformers", "pillow")
+    many: ClassVar[bool]
+    """Whether a page has more than one vector, so that pages are compared by MaxSim."""
 
     batch_size: int = Field(default=4, ge=1, le=MOST_TEXTS)
     """Number of pages, or of questions, that the model processes at a time. A batch that does not fit into
@@ -67,6 +70,13 @@ class HubPageModel(HubModel):
     differences of its size matter."""
     query_prompt: str | None = None
     """Text put before every question. The model's own prompt if not given; no prompt if empty."""
+
+    def check_presence(self) -> None:
+        """Raise the errors of a package or a folder that is missing, without loading the model, which takes
+        several seconds and is not needed where all vectors are in the cache."""
+        if find_spec("sentence_transformers") is None:
+            raise MissingExtraError("sentence-transformers", "sentence-transformers", "this model")
+        folder_of(self.model)
 
     def embed_pages(self, pictures: Sequence[Path]) -> list[Vectors]:
         """Return the vectors of each picture, float32 of shape (vectors, width), in the given order.
@@ -193,11 +203,12 @@ def _file_of(model: str, name: str, revision: str | None) -> str | None:
     return None if found is None else str(found)
 
 
-def page_key(embedder: EmbedsPages, sha256: str, page: int, dpi: int, *about: object) -> str:
-    """Return the key under which the vectors of a page are cached.
+def page_keys(embedder: EmbedsPages, pages: Iterable[tuple[str, int]], dpi: int, *about: object) -> list[str]:
+    """Return the keys under which the vectors of pages are cached.
 
-    It is made of the model with its settings, the sha256 of the document, the number of the page (from 1) and
-    the resolution in dots per inch. `about` is what else the vectors depend on, such as the version of the
-    renderer.
+    Each is made of the model with its settings, the sha256 of the document and the number of the page (from
+    1), which `pages` states, and of the resolution in dots per inch. `about` is what else the vectors depend
+    on, such as the version of the renderer.
     """
-    return fingerprint("page vectors", embedder.identity(), sha256, page, dpi, *about)
+    shared = fingerprint("page vectors", embedder.identity(), dpi, *about)
+    return [flat_fingerprint(shared, sha256, page) for sha256, page in pages]

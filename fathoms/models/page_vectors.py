@@ -1,0 +1,76 @@
+"""The cache of the vectors of page pictures and of questions about them, which are matrices of any length."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from fathoms.config import fingerprint
+from fathoms.errors import ModelError
+from fathoms.models.embed.process import embed_questions
+from fathoms.runs.cache import Cache
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from fathoms.models import PageEmbedder
+
+    Vectors = NDArray[np.float32]
+
+_DTYPE = b"<f4"
+_HEAD = struct.Struct("<3sxII")
+"""Header of a stored matrix: the data type of its numbers, its rows, and the length of a row."""
+
+
+def known_vectors(cache: Cache, kind: str, keys: Sequence[str]) -> dict[str, Vectors]:
+    """Return the cached matrices (vectors, width) by key. A matrix without rows says that a page has no
+    picture."""
+    values = cache.get_many(kind, keys)
+    found = {key: made for key, value in values.items() if (made := _decoded(value)) is not None}
+    if len(found) < len(values):
+        cache.damaged(kind)
+    return found
+
+
+def keep_vectors(cache: Cache, kind: str, made: Mapping[str, Vectors]) -> None:
+    """Store matrices (vectors, width) under their keys."""
+    cache.put_many(
+        kind,
+        {
+            key: _HEAD.pack(_DTYPE, *vectors.shape) + vectors.astype(_DTYPE.decode()).tobytes()
+            for key, vectors in made.items()
+        },
+    )
+
+
+def questions_cached(embedder: PageEmbedder, texts: Sequence[str], cache: Cache) -> list[Vectors]:
+    """Return the vectors of questions, each float32 of shape (vectors, width); embeds only those that the
+    cache does not hold."""
+    if not texts:
+        return []
+    identity = embedder.identity()
+    keys = [fingerprint("question vectors", identity, text) for text in texts]
+    new = dict(zip(keys, texts, strict=True))
+    found = known_vectors(cache, "question-vectors", list(new))
+    if missing := [key for key in new if key not in found]:
+        vectors = embed_questions(embedder, [new[key] for key in missing])
+        made = dict(zip(missing, vectors, strict=True))
+        keep_vectors(cache, "question-vectors", made)
+        found |= made
+    if len({found[key].shape[1] for key in keys}) > 1:
+        raise ModelError(f"embed: kind '{embedder.kind}' gave questions vectors of different lengths")
+    return [found[key] for key in keys]
+
+
+def _decoded(value: bytes) -> Vectors | None:
+    """Decode a matrix from the cache; `None` if the value is damaged."""
+    import numpy as np
+
+    if len(value) < _HEAD.size:
+        return None
+    dtype, rows, width = _HEAD.unpack_from(value)
+    if dtype != _DTYPE or len(value) != _HEAD.size + 4 * rows * width:
+        return None
+    return np.frombuffer(value, dtype=np.float32, offset=_HEAD.size).reshape(rows, width)

@@ -1,0 +1,53 @@
+"""What retrieval by page images needs of a corpus, and the pages as vectors of their pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fathoms.models import PageEmbedder
+from fathoms.retrieve.multi_vectors import MultiVectors
+from fathoms.types import Document
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vectors = NDArray[np.float32]
+
+RENDERER = ("pypdfium2", "pillow")
+"""The distributions that make pictures of pages."""
+
+
+@dataclass(frozen=True)
+class PageHandling:
+    """How the pages of a corpus are embedded, and whether those that are found are shown to the model that
+    answers. The fields are documented in `fathoms.retrieve.visual.Visual`."""
+
+    embed: PageEmbedder
+    dpi: int
+    shown: bool
+
+
+@dataclass(frozen=True)
+class PageSearch:
+    """Pages that are ready to be searched by their pictures.
+
+    `places` are the pages in the order of the rows: the position of the document in `Index.documents`, and
+    the page number. `store` holds the vectors of each page, or is a float32 array with one unit vector a row,
+    or `None` where there is no page. `embed` maps texts of questions to matrices (vectors, width) in the same
+    space. `picture` returns the picture of a page that is shown to the model, `None` where it is shown none;
+    it raises DocumentError.
+    """
+
+    places: Sequence[tuple[int, int]]
+    store: MultiVectors | Vectors | None
+    embed: Callable[[Sequence[str]], list[Vectors]]
+    picture: Callable[[Document, int], Path | None]
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all vectors."""
+        return 0 if self.store is None else int(self.store.nbytes)

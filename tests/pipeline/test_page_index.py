@@ -1,0 +1,263 @@
+"""Retrieval by page images from PDFs to hits: rendered, embedded in blocks, kept, and found again.
+
+The models are small ones of real architectures with random weights, so which page is found means nothing. It
+is compared with the products of the vectors of every page and question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fathoms import corpora
+from fathoms.errors import ConfigError, DocumentError
+from fathoms.ingest import Pdfium, page_images
+from fathoms.models import PageEmbedder
+from fathoms.models.embed import process as embedding
+from fathoms.pipeline.experiment import Experiment, SearchExperiment, load_experiment
+from fathoms.pipeline.page_index import PageIndexer
+from fathoms.retrieve import Visual
+from fathoms.runner.plan import plan
+from fathoms.runs.cache import Cache
+from fathoms.types import Question
+from tests.support.project import Project, write_pdf, write_project
+from tests.support.tiny_pages import tiny_models
+
+pytestmark = pytest.mark.slow  # one process that imports torch and transformers, which takes about 10 s
+
+CONFIG = """\
+name: seen
+data: {{questions: questions.json, documents: pdfs}}
+retrieve: {{kind: visual, embed: {{kind: {kind}, model: {model}, device: cpu}}, top_k: 2, dpi: 20}}
+prompt: {{template: page-images}}
+generate: {{kind: scripted, replies: {{tall: It is 41.5 m tall.}}}}
+"""
+UNREAD = "the page images are not embedded yet: run 'fathoms ingest' first, which may take long"
+QUESTIONS = [
+    Question(id="q1", text="How tall is the Varn tower?", category="c"),
+    Question(id="q2", text="What does ore cost?", category="c"),
+]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A project of three pages with two configurations, whose cache the tests of this file share."""
+    made = write_project(tmp_path_factory.mktemp("seen"))
+    models = tiny_models()
+    made.write("many.yaml", CONFIG.format(kind="multi-vector", model=models["colqwen2"]))
+    made.write("one.yaml", CONFIG.format(kind="image-text", model=models["clip"]))
+    return made
+
+
+@pytest.fixture
+def cache(place: Project) -> Cache:
+    return Cache(place.path / "cache")
+
+
+def experiment(place: Project, name: str, *settings: str) -> Experiment:
+    found = load_experiment(place.path / name, settings)
+    assert isinstance(found, Experiment)
+    return found
+
+
+def documents(place: Project) -> dict[str, Path]:
+    return {path.name: path for path in sorted((place.path / "pdfs").glob("*.pdf"))}
+
+
+def scores(embed: PageEmbedder, place: Project, cache: Cache) -> tuple[list[tuple[str, int]], Any, int]:
+    """All pages, their scores for each question by the formula (for each vector of the question the largest
+    product with a vector of the page, added up), and the number of vectors of all pages."""
+    pages: dict[tuple[str, int], Path] = {}
+    for name, path in documents(place).items():
+        pictures = page_images(Pdfium().parse(path), 20, cache.folder / "images", Pdfium())
+        pages |= {(name, number): picture for number, picture in pictures.items()}
+    vectors = embedding.embed_pages(embed, list(pages.values()))
+    asked = embedding.embed_questions(embed, [question.text for question in QUESTIONS])
+    made = [[sum((page @ row).max() for row in query) for page in vectors] for query in asked]
+    return list(pages), made, sum(map(len, vectors))
+
+
+def best(pages: Sequence[tuple[str, int]], row: Sequence[float]) -> list[tuple[str, int]]:
+    """The pages in the order of their scores."""
+    return [pages[at] for at in np.argsort(-np.array(row), kind="stable")]
+
+
+@pytest.mark.parametrize("name", ["many.yaml", "one.yaml"])
+def test_the_pages_with_the_highest_scores_are_found(place: Project, cache: Cache, name: str) -> None:
+    own = experiment(place, name)
+    assert isinstance(own.retrieve, Visual)
+    ready = own.prepare(documents(place), cache)
+    hits = ready.retrieve(QUESTIONS)
+    pages, expected, rows = scores(own.retrieve.embed, place, cache)
+    for question, row in zip(QUESTIONS, expected, strict=True):
+        found = hits[question.id]
+        assert [(hit.chunk.document, *hit.chunk.pages) for hit in found] == best(pages, row)[:2]
+        assert [hit.score for hit in found] == pytest.approx(sorted(row, reverse=True)[:2], abs=1e-4)
+        for hit in found:
+            assert hit.chunk.image is not None
+            assert hit.chunk.image.is_file()
+            assert hit.chunk.modality == "image"
+    texts = {hit.chunk.id: hit.chunk.text for row in hits.values() for hit in row}
+    said = {"varn.pdf#p1": "41.5 m tall", "varn.pdf#p2": "painted green", "lune.pdf#p1": "17 crowns"}
+    assert all(said[page] in text for page, text in texts.items())
+    report = ready.report()
+    assert report["times"]["embed pages"]["made"] == 3
+    assert report["index_bytes"] == rows * 16 * 4
+
+
+def test_a_new_page_is_embedded_alone(place: Project, cache: Cache, tmp_path: Path) -> None:
+    own = experiment(place, "many.yaml")
+    first = own.prepare(documents(place), cache).retrieve(QUESTIONS)
+    write_pdf(tmp_path / "new.pdf", ["A page that is new."])
+    more = {**documents(place), "new.pdf": tmp_path / "new.pdf"}
+    assert not own.has_embedded_pages(more, cache)
+    told: list[tuple[str, int, int]] = []
+    grown = own.prepare(more, cache, progress=lambda *step: told.append(step))
+    assert grown.report()["times"]["embed pages"]["made"] == 1
+    assert ("embed pages", 4, 4) in told
+    assert own.prepare(documents(place), cache, progress=pytest.fail).retrieve(QUESTIONS) == first
+
+
+def test_other_pictures_are_other_vectors(place: Project, cache: Cache) -> None:
+    """Another resolution is embedded anew and has another fingerprint; `--refresh` embeds all again."""
+    own = experiment(place, "one.yaml")
+    fine = experiment(place, "one.yaml", "retrieve.dpi=40")
+    hashes = {"varn.pdf": "1"}
+    assert own.fingerprints(hashes)["retrieve"] != fine.fingerprints(hashes)["retrieve"]
+    assert own.fingerprints(hashes)["parse"] == fine.fingerprints(hashes)["parse"]
+    own.prepare(documents(place), cache)
+    assert not fine.has_embedded_pages(documents(place), cache)
+    assert fine.prepare(documents(place), cache).report()["times"]["embed pages"]["made"] == 3
+    afresh = own.prepare(documents(place), Cache(cache.folder, refresh=True))
+    assert afresh.report()["times"]["embed pages"]["made"] == 3
+
+
+def large(folder: Path) -> Path:
+    """A PDF whose page is so large that its picture does not fit into the memory of the renderer."""
+    from reportlab.pdfgen.canvas import Canvas
+
+    path = folder / "large.pdf"
+    canvas = Canvas(str(path), pagesize=(14_000, 14_000), invariant=True)
+    canvas.drawString(72, 720, "A page that is too large.")
+    canvas.save()
+    return path
+
+
+def test_a_document_that_cannot_be_rendered(place: Project, cache: Cache, tmp_path: Path) -> None:
+    """It is parsed, and then left out as one that cannot be read, or ends the run."""
+    sources = {"large.pdf": large(tmp_path), **documents(place)}
+    settings = ("retrieve.dpi=45", "ingest.memory_mb=200")
+    own = experiment(place, "one.yaml", *settings, "ingest.on_error=skip")
+    ready = own.prepare(sources, cache)
+    (failure,) = ready.failures
+    assert failure.document == "large.pdf"
+    assert "memory" in failure.detail
+    assert [document.id for document in ready.documents] == ["lune.pdf", "varn.pdf"]
+    assert [document.id for document in ready.stated] == ["lune.pdf", "varn.pdf"]
+    (hit, _) = ready.retrieve(QUESTIONS)["q1"]
+    assert hit.chunk.document != "large.pdf"
+    assert hit.chunk.text
+    with pytest.raises(DocumentError, match=r"large\.pdf.*memory"):
+        experiment(place, "one.yaml", *settings).prepare(sources, cache)
+
+
+def test_a_page_without_a_picture_is_left_out(place: Project, cache: Cache) -> None:
+    """PDFium cannot render a page that it cannot load; the cache then holds a matrix without rows."""
+    own = experiment(place, "one.yaml")
+    ready = own.prepare(documents(place), cache)
+    facts = [fact.model_copy(update={"pages": fact.pages + 1}) for fact in ready.stated]
+    handling = own.retrieve.pages
+    assert handling is not None
+    indexer = PageIndexer(
+        handling, ready.documents, facts, own.ingest, cache, lambda *_: None, ready.times, None
+    )
+    pages = indexer.index()
+    assert list(pages.places) == [(0, 1), (1, 1), (1, 2)]
+    assert isinstance(pages.store, np.ndarray)
+    assert len(pages.store) == 3
+    assert indexer.holds_all()
+    assert list(indexer.index().places) == [(0, 1), (1, 1), (1, 2)]
+
+
+def test_no_pages_give_no_hits(place: Project, cache: Cache) -> None:
+    ready = experiment(place, "many.yaml").prepare({}, cache)
+    assert ready.retrieve(QUESTIONS) == {"q1": (), "q2": ()}
+    assert ready.report()["index_bytes"] == 0
+
+
+def test_text_alone_can_be_shown(place: Project, cache: Cache) -> None:
+    ready = experiment(place, "one.yaml", "retrieve.show=text").prepare(documents(place), cache)
+    (hit, _) = ready.retrieve(QUESTIONS)["q1"]
+    assert (hit.chunk.image, hit.chunk.modality) == (None, "text")
+    assert hit.chunk.text
+
+
+def test_what_is_missing_is_said_before(place: Project, cache: Cache, tmp_path: Path) -> None:
+    """A missing folder by the check, a model of another kind before the first question, and for a plan that
+    pages must be embedded first."""
+    with pytest.raises(ConfigError, match="no such folder"):
+        experiment(place, "many.yaml", f"retrieve.embed.model={tmp_path / 'gone'}").check()
+    other = experiment(place, "many.yaml", f"retrieve.embed.model={tiny_models()['bert']}")
+    other.check()
+    with pytest.raises(ConfigError, match="embeds no pictures"):
+        other.prepare(documents(place), cache)
+    own = experiment(place, "many.yaml", "retrieve.dpi=30")
+    corpus = corpora.load(own.data, place.path)
+    assert plan(own, corpus, QUESTIONS, cache).unknown == UNREAD
+    own.prepare(corpus.documents, cache)
+    found = plan(own, corpus, QUESTIONS, cache)
+    assert (found.unknown, found.requests, found.missing) == (None, 2, {})
+
+
+def test_only_retrieval_shows_no_pictures(place: Project, cache: Cache) -> None:
+    """Questions are embedded anew, because the time that this takes is measured."""
+    own = load_experiment(place.path / "many.yaml", retrieval_only=True)
+    assert isinstance(own, SearchExperiment)
+    ready = own.prepare(documents(place), cache)
+    ready.retrieve(QUESTIONS)
+    (row, _) = ready.search(QUESTIONS)
+    assert len(row) == 3  # all pages, for the curves of recall
+    assert all(hit.chunk.image is None and hit.chunk.text for hit in row)
+
+
+def test_what_was_embedded_needs_no_model(place: Project, cache: Cache) -> None:
+    """Neither a check, nor preparing, nor asking again starts the process that has the model."""
+    own = experiment(place, "many.yaml")
+    first = own.prepare(documents(place), cache).retrieve(QUESTIONS)
+    worker = embedding._WORKER.child
+    assert worker is not None
+    worker.end()
+    own.check()
+    again = own.prepare(documents(place), Cache(cache.folder))
+    assert again.retrieve(QUESTIONS) == first
+    assert again.report()["times"]["embed pages"]["made"] == 0
+    assert own.has_embedded_pages(documents(place), cache)
+    for index in (cache.folder / "indexes").glob("*/vectors.bin"):
+        index.write_bytes(bytes(index.stat().st_size))  # damaged: made again of what was embedded
+    assert own.prepare(documents(place), cache).retrieve(QUESTIONS) == first
+    assert embedding._WORKER.child is worker
+    assert not worker.alive
+
+
+def test_the_command_line(place: Project, cache: Cache) -> None:
+    """A dry run before pages are embedded and after it, a run, and one question in full."""
+    dry = place.fathoms("run", "many.yaml", "--dry-run", "--set", "retrieve.dpi=25")
+    assert dry.returncode == 0, dry.stderr
+    assert f"tokens and cost not estimated: {UNREAD}" in dry.stdout
+    own = experiment(place, "many.yaml")
+    corpus = corpora.load(own.data, place.path)
+    own.prepare(corpus.documents, cache).retrieve(corpus.select())
+    done = place.fathoms("ingest", "many.yaml")
+    assert done.returncode == 0, done.stderr
+    assert "2 documents, 3 pages" in done.stdout
+    assert "all in the cache already" in done.stdout
+    done = place.fathoms("run", "many.yaml")
+    assert done.returncode == 0, done.stderr
+    shown = place.fathoms("show", "latest", "--question", "text-only-01")
+    assert shown.returncode == 0, shown.stderr
+    assert "It is 41.5 m tall." in shown.stdout
+    assert "4 requests" in place.fathoms("run", "many.yaml", "--dry-run").stdout
