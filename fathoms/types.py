@@ -475,12 +475,37 @@ class Question(StoredValue):
         return frozenset(item.document for item in self.evidence) or frozenset(self.files)
 
 
+MOST_PATCHES = 4096
+"""The most patches of a page of which a heatmap is kept."""
+
+
+class Heatmap(StoredValue):
+    """How well each patch of a page picture matches a question, where pages are found by late interaction.
+
+    The patches form a grid of `rows` times `columns` that covers the whole page. `values` are row by row from
+    the top left, from 0 (the patch of this page that matches least) to 100 (the one that matches best). So
+    they compare the patches of one page, and not pages with one another.
+    """
+
+    columns: int = Field(ge=1)
+    rows: int = Field(ge=1)
+    values: tuple[Annotated[int, Field(ge=0, le=100)], ...] = Field(max_length=MOST_PATCHES)
+
+    @model_validator(mode="after")
+    def _is_complete(self) -> Heatmap:
+        if len(self.values) != self.columns * self.rows:
+            raise ValueError(f"a heatmap of {self.columns} x {self.rows} patches has {len(self.values)} values")
+        return self
+
+
 class Hit(StoredValue):
-    """A retrieved chunk. `rank` counts from 1, and a higher `score` is better."""
+    """A retrieved chunk. `rank` counts from 1, and a higher `score` is better. `heatmap` shows where on the
+    page picture the question was found; `None` where the retriever does not tell."""
 
     chunk: Chunk
     score: float
     rank: int = Field(ge=1)
+    heatmap: Heatmap | None = None
 
 
 class Round(StoredValue):

@@ -18,6 +18,7 @@ from fathoms.types import (
     Citation,
     Cut,
     Failure,
+    Heatmap,
     Hit,
     PageBox,
     Prompt,
@@ -87,7 +88,7 @@ class ShownPart(StoredValue):
 
 
 class ShownHit(StoredValue):
-    """A retrieved chunk; `rank` and the numbers of the pages count from 1."""
+    """A retrieved chunk; `rank` and the numbers of the pages count from 1. `heatmap` is of its first page."""
 
     rank: int
     score: Number
@@ -97,6 +98,7 @@ class ShownHit(StoredValue):
     boxes: tuple[PageBox, ...] = ()
     header: str = ""
     text: str
+    heatmap: Heatmap | None = None
 
 
 class ShownRound(StoredValue):
@@ -360,6 +362,7 @@ def _shown_hit(hit: Hit) -> Json:
         | ({"header": chunk.header} if chunk.header else {})
         | ({"boxes": chunk.boxes} if chunk.boxes else {})
         | {"text": chunk.text}
+        | ({"heatmap": hit.heatmap} if hit.heatmap else {})
     )
 
 

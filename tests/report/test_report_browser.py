@@ -463,7 +463,8 @@ def test_pictures_of_pages(watched: Watched, folder: Path, root: Path) -> None:
     [run] = made_runs(["alpha"], 1)
     [view] = run.views()
     view["question"] |= {"evidence": [{"document": pdf.name, "page": 1}], "files": [pdf.name]}
-    view["repeats"][0]["hits"][0] |= {"document": pdf.name, "pages": [1]}
+    heatmap = {"columns": 2, "rows": 2, "values": [0, 100, 50, 0]}
+    view["repeats"][0]["hits"][0] |= {"document": pdf.name, "pages": [1], "heatmap": heatmap}
     documents = {pdf.name: {"sha256": sha256_file(pdf)}}
     manifest = {**run.manifest_json, "data": {"name": "sample", "documents": documents}}
     made = dataclasses.replace(run, manifest_json=manifest, views=lambda: [view])
@@ -473,6 +474,12 @@ def test_pictures_of_pages(watched: Watched, folder: Path, root: Path) -> None:
     assert page.locator("img").count() == 2
     eventually(page, "[...document.images].every((image) => image.naturalWidth > 100)")
     assert page.locator(".hit.gold img").get_attribute("alt") == f"page 1 of {pdf.name}"
+    page.locator(".hit.gold summary").click()
+    drawn = "document.querySelector('canvas.heat').getContext('2d').getImageData(0, 0, 2, 2).data"
+    opacity = page.evaluate(f"[...{drawn}].filter((_, at) => at % 4 === 3)")
+    assert opacity == [0, 170, 85, 0]  # of 255: the page stays readable under the best patch
+    over, under = (page.locator(f".heatmap {each}").bounding_box() for each in ("canvas", "img"))
+    assert over == under
 
 
 def test_a_link_opens_the_same_view(browser: Any, watched: Watched, made: str) -> None:

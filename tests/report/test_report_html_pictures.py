@@ -84,10 +84,14 @@ def test_the_place_of_a_retrieved_text_is_framed_on_its_page(sample_run: Callabl
         {"page": 1, "bbox": [0, 0, 1e999, 9]},
     ]  # page 1 is shown
     view["question"]["evidence"][0]["bbox"] = [10, 20, 30, 40]
+    heatmap = {"columns": 2, "rows": 1, "values": [0, 100]}
+    for number in (0, 1):  # the second hit has no picture to draw it on
+        view["repeats"][0]["hits"][number]["heatmap"] = heatmap
     made = payload([dataclasses.replace(run, views=lambda: [view])], thumbnails=True)
     sizes, found = chunk(made, "page-sizes"), chunk(made, "d0-0")["questions"]["q"]
     hit, evidence = found["repeats"][0]["hits"][0], found["evidence"][0]
     assert (hit["boxes"], evidence["boxes"]) == ([[72, 100, 300, 121]], [[10, 20, 30, 40]])
+    assert hit["heatmap"] == heatmap
     with PdfDocument(SAMPLE / FERRY) as document:
         assert sizes[hit["thumbnail"]] == list(document[0].get_size())
     assert sizes.keys() == chunk(made, "thumbnails").keys()

@@ -194,6 +194,8 @@ def _hit(hit: ShownHit, question: Question, pool: Pool, marker: Marker, picture:
     if found["thumbnail"] and hit.boxes:
         page = hit.pages[0]
         found["boxes"] = _boxes(one.bbox for one in hit.boxes if one.page == page)
+    if found["thumbnail"] and hit.heatmap:
+        found["heatmap"] = hit.heatmap.model_dump(mode="json")
     if hit.header:
         found["header"] = pool.add(hit.header, marker)
     return found | ({"modality": hit.modality} if hit.modality else {})

@@ -90,6 +90,25 @@ function thumbnail(name, what, gold, boxes = []) {
   return page;
 }
 
+/** The picture of a retrieved page, over which the patches that match the question are coloured. */
+function heatmapOf(hit) {
+  const { columns, rows, values } = hit.heatmap ?? {};
+  if (!(columns * rows > 0) || values?.length !== columns * rows) return null;
+  const picture = thumbnail(hit.thumbnail, `page ${hit.pages} of ${hit.document}`, hit.gold);
+  if (!picture) return null;
+  const canvas = h('canvas.heat', { width: columns, height: rows, role: 'img', 'aria-label': 'Patches that match' });
+  const pen = canvas.getContext('2d');
+  const image = pen.createImageData(columns, rows);
+  values.forEach((value, at) => image.data.set([208, 0, 96, Math.round(1.7 * value)], 4 * at));
+  pen.putImageData(image, 0, 0);
+  return h(
+    'figure.heatmap',
+    {},
+    h('span.page', {}, picture, canvas),
+    h('figcaption.small', {}, 'The stronger the colour, the better a patch matches the question, compared with the rest of this page.'),
+  );
+}
+
 /** Frames at the place of boxes on a page of this size; none if the size is not known. */
 function framed(boxes, size) {
   if (!size) return [];
@@ -225,9 +244,11 @@ function hitItem(detail, hit, key) {
   // the header that the chunker added is part of the prompt, and the funnel counts it
   const whole = () => [
     hit.header ? h('div.header', {}, passageOf(detail, hit.header)) : null,
-    passageOf(detail, hit.text),
+    hit.text ? passageOf(detail, hit.text) : null,
+    heatmapOf(hit),
   ];
-  const what = hit.text ? lazy([about, found], whole, `hit-${key}-${hit.rank}`) : h('p', {}, about);
+  const opens = hit.text || hit.heatmap;
+  const what = opens ? lazy([about, found], whole, `hit-${key}-${hit.rank}`) : h('p', {}, about);
   return h('li', { class: hit.gold ? 'hit gold' : 'hit' }, picture, what);
 }
 
