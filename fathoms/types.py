@@ -494,7 +494,9 @@ class Heatmap(StoredValue):
     @model_validator(mode="after")
     def _is_complete(self) -> Heatmap:
         if len(self.values) != self.columns * self.rows:
-            raise ValueError(f"a heatmap of {self.columns} x {self.rows} patches has {len(self.values)} values")
+            raise ValueError(
+                f"a heatmap of {self.columns} x {self.rows} patches has {len(self.values)} values"
+            )
         return self
 
 

@@ -16,6 +16,7 @@ from fathoms.models import ImageTextEmbedder, MultiVectorEmbedder, PageEmbedder
 from fathoms.models.embed import process as embedding
 from fathoms.models.embed.pages import in_batches, page_keys
 from fathoms.models.weights.hub import library, quiet
+from fathoms.retrieve.heatmap import heatmap
 from fathoms.retrieve.max_sim import max_sim
 from fathoms.retrieve.multi_vectors import MultiVectors
 from tests.support.tiny_pages import tiny_models
@@ -147,6 +148,37 @@ def test_the_worker_process_gives_the_same(pictures: list[Path], tmp_path: Path)
     (tmp_path / "page.png").write_bytes(b"not a picture")
     with pytest.raises(ModelError, match="embedding failed: UnidentifiedImageError"):
         embedding.embed_pages(embedder, [tmp_path / "page.png"])
+
+
+@slow
+@pytest.mark.parametrize(
+    ("kind", "grids"), [("colqwen2", [(4, 7, 7), (9, 3, 7)]), ("colpali", [(4, 4, 0)] * 2)]
+)
+def test_the_vectors_of_patches_and_words_are_known(
+    kind: str, grids: list[tuple[int, int, int]], pictures: list[Path]
+) -> None:
+    """ColQwen2 makes patches of 16 pixels, ColPali always 4 times 4; the token ids say where they stand.
+
+    A question of 23 bytes has as many words here, because each byte is a token of the tiny models.
+    """
+    embedder = MultiVectorEmbedder(model=tiny_models()[kind], device="cpu")
+    sizes = [(90, 150), (220, 90)]
+    found, [words] = embedding.patches_and_words(embedder, sizes, QUESTIONS[:1])
+    assert found == grids
+    assert words.end - words.first == len(QUESTIONS[0]) == 23
+    [vectors], [question] = embedder.embed_pages(pictures[:1]), embedder.embed_questions(QUESTIONS[:1])
+    columns, rows, first = grids[0]
+    patches = vectors[first : first + columns * rows]
+    made = heatmap(question[words.first : words.end], patches, columns, rows)
+    from sentence_transformers.multi_vector_encoder.interpretability import maxsim_similarity_map
+    from torch import from_numpy
+
+    theirs = maxsim_similarity_map(
+        from_numpy(question[words.first : words.end].copy()), from_numpy(patches.copy()), (columns, rows)
+    )
+    their = theirs.amax(dim=0).numpy()
+    scaled = 100 * (their - their.min()) / (their.max() - their.min())
+    np.testing.assert_allclose(np.reshape(made.values, (rows, columns)), scaled, atol=0.5 + 1e-3)
 
 
 @slow

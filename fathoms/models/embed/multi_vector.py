@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -14,6 +14,7 @@ from fathoms.models.embed.pages import (
     load_page_model,
     was_saved_by_library,
 )
+from fathoms.models.embed.patches import Patches, Words, patches, words
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,6 +46,15 @@ class MultiVectorEmbedder(HubPageModel):
             inputs, batch_size=len(inputs), show_progress_bar=False, convert_to_numpy=True, **options
         )
         return [np.asarray(vectors, dtype=np.float32) for vectors in made]
+
+    def patches(self, sizes: Sequence[tuple[int, int]]) -> list[Patches | None]:
+        """Return which vectors of pictures of these widths and heights in pixels stand for which patches;
+        `None` where the patches form no grid."""
+        return patches(self._model(), sizes)
+
+    def words(self, questions: Sequence[str]) -> list[Words]:
+        """Return which vectors of each question stand for its own words."""
+        return words(self._model(), questions)
 
     def _model(self) -> Any:
         """Return the loaded model; the first call loads it."""

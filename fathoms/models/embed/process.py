@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from fathoms import errors
 from fathoms.errors import FathomsError, ModelError
+from fathoms.models.embed.multi_vector import MultiVectorEmbedder
 from fathoms.models.embed.onnx import OnnxEmbedder
 from fathoms.models.embed.pages import HubPageModel
+from fathoms.models.embed.patches import Patches, Words
 from fathoms.models.embed.sentence_transformers import SentenceTransformersEmbedder
 from fathoms.safety.children import Child, ChildEndedError
 
@@ -55,6 +57,16 @@ def embed_questions(embedder: PageEmbedder, texts: Sequence[str]) -> list[Vector
     """Return the vectors of each question, float32 of shape (vectors, width), as the embedder's own method
     does; raises its errors, and ModelError if the worker process ended."""
     return _matrices(embedder, {"questions": list(texts)})
+
+
+def patches_and_words(
+    embedder: MultiVectorEmbedder, sizes: Sequence[tuple[int, int]], questions: Sequence[str]
+) -> tuple[list[Patches | None], list[Words]]:
+    """Return which vectors of pictures of these sizes stand for which patches, and which vectors of each
+    question for its words; raises the errors of the embedder, and ModelError if the worker process ended."""
+    request = {"embedder": _options(embedder), "sizes": sizes, "words_of": questions}
+    told, _ = _WORKER.ask(request)
+    return [one and Patches(*one) for one in told["patches"]], [Words(*one) for one in told["words"]]
 
 
 def _matrices(embedder: PageEmbedder, request: dict[str, Any]) -> list[Vectors]:

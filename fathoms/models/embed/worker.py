@@ -1,10 +1,11 @@
 """The worker process that `process` starts: it embeds texts and pictures of pages.
 
 Each request has `embedder` (its options), and either `texts` and `query` (whether the texts are questions),
-or, for an embedder of page pictures, `pages` (paths of pictures) or `questions` (texts). Without any of
-these, only the embedder's `check` is run. The answer is `{"shape": [n, d]}` with the vectors (float32) as the
-bytes that follow it, `{"lengths": [...], "width": d}` with the vectors of each page or question one after
-another, `{}` after a check, or `{"error": [class, message]}`.
+or, for an embedder of page pictures, `pages` (paths of pictures) or `questions` (texts), or `sizes` (of
+pictures in pixels) and `words_of` (texts of questions). Without any of these, only the embedder's `check` is
+run. The answer is `{"shape": [n, d]}` with the vectors (float32) as the bytes that follow it, `{"lengths":
+[...], "width": d}` with the vectors of each page or question one after another, `{"patches": [...], "words":
+[...]}` for sizes, `{}` after a check, or `{"error": [class, message]}`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pydantic import TypeAdapter
 
 from fathoms.errors import FathomsError
 from fathoms.models import Embedder, PageEmbedder
+from fathoms.models.embed.multi_vector import MultiVectorEmbedder
 from fathoms.models.embed.pages import HubPageModel
 
 if TYPE_CHECKING:
@@ -35,9 +37,12 @@ def answer(adapter: Adapter, request: dict[str, Any]) -> tuple[dict[str, Any], b
     """Return the answer to one request, and the bytes that follow it."""
     try:
         embedder = adapter.validate_python(request["embedder"])
-        if not request.keys() & {"texts", "pages", "questions"}:
+        if not request.keys() & {"texts", "pages", "questions", "sizes"}:
             embedder.check()
             return {}, b""
+        if isinstance(embedder, MultiVectorEmbedder) and "sizes" in request:
+            sizes = [(width, height) for width, height in request["sizes"]]
+            return {"patches": embedder.patches(sizes), "words": embedder.words(request["words_of"])}, b""
         if isinstance(embedder, HubPageModel):
             return _of_pages(embedder, request)
         embed = embedder.embed_queries if request["query"] else embedder.embed
