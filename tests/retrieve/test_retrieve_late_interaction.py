@@ -10,12 +10,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fathoms.models.weights.hub import library
 from fathoms.retrieve.max_sim import max_sim, max_sim_of_candidates
 from fathoms.retrieve.multi_vectors import MultiVectors
 from fathoms.retrieve.token_pooling import pool_tokens
 from fathoms.retrieve.vector_formats import FORMATS, Format
 
 pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(autouse=True, scope="module")
+def mended() -> None:
+    """Mend torchvision, which the library imports and which may not fit the installed torch."""
+    library()
 
 
 def rows(*lengths: int, seed: int = 0) -> list[np.ndarray]:
