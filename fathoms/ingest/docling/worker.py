@@ -51,7 +51,7 @@ def import_one_table_model() -> None:
 
     Docling imports all of them, whichever is used. The other two, which fathoms does not offer, import most
     of transformers and torchvision. That took half of the CPU time that a process with `layout: {kind: cdla}`
-    and without OCR needs to start (11.2 s with them, 6.2 s without). The change holds for the whole process,
+    and without OCR needs to start (15 s with them, 6.5 s without). The change holds for the whole process,
     so it is made only here, where nobody else uses Docling.
     """
     from docling.models.plugins import defaults

@@ -23,7 +23,7 @@ _INSTRUCTION = (
 
 
 class FactCG(OneText):
-    """FactCG, loaded."""
+    """A loaded FactCG model, which reads premise and claim as one instruction."""
 
     def parts(self, premise: str) -> list[str]:
         """Return parts of at most 550 words and marks."""

@@ -23,7 +23,7 @@ _PREFIX = "t5."
 
 
 class HHEM(OneText):
-    """HHEM-2.1-open, loaded."""
+    """A loaded HHEM-2.1-open model, which decides by its first token."""
 
     def parts(self, premise: str) -> list[str]:
         """Return the premise, which is read in one piece."""

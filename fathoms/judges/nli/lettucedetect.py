@@ -24,7 +24,7 @@ _ADDED = 8
 
 
 class LettuceDetect(FactChecker):
-    """LettuceDetect, loaded."""
+    """A loaded LettuceDetect model, which marks the words that a premise does not support."""
 
     def encoded(self, premise: str, claim: str) -> list[Encoded]:
         """Return the premise with the claim, in parts if they are too long together."""
