@@ -118,5 +118,7 @@ def run(project: Project, line: str) -> None:
         paths = sorted(project.path.glob(word)) if "*" in word else []
         found += [str(path.relative_to(project.path)) for path in paths] or [word]
     done = project.fathoms(*found, timeout=300)
-    assert done.returncode == 0, (line, done.stderr)
+    # equal nights are ranked at random, so that --sequential raises a false alarm now and then, as it says
+    ends = (0, 100) if "--sequential" in line else (0,)
+    assert done.returncode in ends, f"{line}\n{done.stdout}{done.stderr}"
     assert done.stdout
