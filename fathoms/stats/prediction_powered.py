@@ -6,23 +6,26 @@ Prediction-Powered Inference"). The labelled answers must be a random sample of 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
-from fathoms.stats.intervals import CONFIDENCE, score_interval
+from fathoms.stats.intervals import CONFIDENCE, normal_quantile, score_interval
 
 Array = NDArray[np.float64]
 FEWEST_LABELS = 50
 """Below this number of questions with a labelled answer, there is no interval."""
 FEWEST_IN_STRATUM = 8
 """Below this number of such questions in a category, the mean of the categories has no interval."""
-PSEUDO = 0.5
+PSEUDO = 0.3
 """How many pseudo-answers at 0, and how many at 1, smooth the variance of people's values; and how many
 differences of the usual size are added to those between people and the judge."""
+KEPT = 1.25
+"""How many squared differences of the usual size (1 - lambda) times the judge's values of the labelled answers
+vary by at least, in sum."""
 _TINY = 1e-9
 
 
@@ -62,15 +65,21 @@ def prediction_powered_mean(
 
     The paper's interval adds z standard errors to both sides. With 50 labels and values near 0 or 1 it holds
     the truth in 87 % of simulations, because rare errors of the judge are seldom among the labelled answers.
-    So the variance is smoothed by `PSEUDO`, and the bounds are those of the score interval for the number of
-    right-or-wrong answers that would have it, with a t quantile. Raises ValueError for a stratum with fewer
+    Here the bounds are those of Wilson's interval for the number of right-or-wrong answers whose mean would
+    vary as much, and two rules allow for errors that are not seen. `PSEUDO` more differences between people
+    and the judge are added to the variance. And lambda, which PPI++ may choose freely, is so small that over
+    the labelled answers (1 - lambda)^2 sum((f - mean(f))^2) is at least `KEPT` squared differences. If it
+    were larger, the mean would hardly vary but for one jump with each error. Where most samples show none or
+    one, such an interval holds the truth too often or too seldom, whatever its width.
+    With lambda = 0 it is Wilson's interval of people's values. Raises ValueError for a stratum with fewer
     than two labelled answers.
     """
     if any(one.people.size < 2 for one in strata):
         raise ValueError("every stratum needs at least two labelled answers")
     sizes = np.array([one.people.size for one in strata])
     scale, n = np.asarray(weights, dtype=float) ** 2, int(sizes.sum())
-    tuned = _weight(strata, scale)
+    usual = _usual_square(strata) * sizes / n
+    tuned = _weight(strata, scale, float(np.dot(scale, KEPT * usual / sizes**2)))
     means = [
         float(np.mean(one.people - tuned * one.judge))
         + (tuned * float(np.mean(one.unlabelled)) if tuned else 0)
@@ -80,33 +89,37 @@ def prediction_powered_mean(
 
     residuals = [_centred(one.people - tuned * one.judge) for one in strata]
     squares = np.array([float(np.sum(part**2)) for part in residuals])
-    more = PSEUDO * _usual_square(strata) * sizes / n
+    more = PSEUDO * usual
     of_people = np.array([float(np.sum(_centred(one.people) ** 2)) for one in strata])
     judged = [
         tuned**2 * float(np.var(one.unlabelled, ddof=1)) / one.unlabelled.size if tuned else 0
         for one in strata
     ]
     gain = np.dot(scale, (of_people + more) / sizes**2) / np.dot(scale, judged + (squares + more) / sizes**2)
-    # every mean and lambda that is fitted takes a degree of freedom
-    left = n - len(strata)
-    count = gain * _right_or_wrong(strata, weights) * (left + 1) / n
-    low, high = score_interval(mean, count, float(stdtrit(left - 1, 0.5 + confidence / 2)))
+    # every mean that is fitted beyond the first takes a degree of freedom
+    count = gain * _right_or_wrong(strata, weights) * (n - len(strata) + 1) / n
+    low, high = score_interval(mean, count, normal_quantile(confidence))
     return PredictionPowered(
         mean, float(low), float(high), tuned, n, sum(one.unlabelled.size for one in strata)
     )
 
 
-def _weight(strata: Sequence[Stratum], scale: Array) -> float:
-    """Return the lambda in [0, 1] with the smallest variance; 0 where too few answers have no label."""
+def _weight(strata: Sequence[Stratum], scale: Array, kept: float) -> float:
+    """Return the lambda in [0, 1] with the smallest variance of the mean, of those for which (1 - lambda)^2
+    times the variance of the judge's mean over labelled answers is at least `kept`. Return 0 where fewer than
+    two answers of a stratum have no label."""
     if any(one.unlabelled.size < 2 for one in strata):
         return 0.0
-    top = bottom = 0.0
+    top = bottom = labelled = 0.0
     for one, share in zip(strata, scale, strict=True):
         n = one.people.size
         variance = float(np.var(np.concatenate([one.judge, one.unlabelled]), ddof=1))
         top += share * float(np.mean(_centred(one.people) * _centred(one.judge))) / n
         bottom += share * variance * (1 / n + 1 / one.unlabelled.size)
-    return min(max(top / bottom, 0.0), 1.0) if bottom > _TINY**2 else 0.0
+        labelled += share * variance / n
+    if labelled <= _TINY**2:
+        return 0.0
+    return max(min(top / bottom, 1 - math.sqrt(kept / labelled)), 0.0)
 
 
 def _usual_square(strata: Sequence[Stratum]) -> float:

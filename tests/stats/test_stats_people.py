@@ -13,19 +13,47 @@ Strata = list[Stratum]
 
 
 def test_a_prediction_powered_mean_worked_by_hand() -> None:
-    """cov = 1/8 and var = 8/33 over all twelve, so lambda = (1/8) / (3/2 * 8/33) = 11/32."""
-    people, judge = np.array([1.0, 1, 1, 0]), np.array([1.0, 1, 0, 0])
-    others = np.array([1.0, 1, 0, 0, 0, 0, 0, 0])
+    """cov = 1/8 and var = 2/9 * 240/239 over all 240, so lambda = (1/8) / (3/2 * 160/717) = 717/1920."""
+    people, judge = np.tile([1.0, 1, 1, 0], 20), np.tile([1.0, 1, 0, 0], 20)
+    others = np.tile([1.0, 1, 0, 0, 0, 0, 0, 0], 20)
     found = prediction_powered_mean([Stratum(people, judge, others)], [1])
-    assert found.weight == pytest.approx(11 / 32)
-    assert found.value == pytest.approx(3 / 4 - 11 / 32 / 4)
-    assert (found.labels, found.unlabelled) == (4, 8)
+    assert found.weight == pytest.approx(717 / 1920)
+    assert found.value == pytest.approx(3 / 4 - 717 / 1920 / 4)
+    assert (found.labels, found.unlabelled) == (80, 160)
     assert 0 <= found.low < found.value < found.high <= 1
 
 
-def test_without_other_answers_only_people_count() -> None:
-    found = prediction_powered_mean([Stratum(np.array([1.0, 0, 1]), np.array([0.0, 0, 1]), np.zeros(0))], [1])
-    assert (found.weight, found.value) == (0, pytest.approx(2 / 3))
+@pytest.mark.parametrize(
+    ("right", "n", "low", "high"),
+    [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0, 0.1611), (1, 29, 0.0061, 0.1718)],
+)
+def test_without_a_judge_it_is_the_score_interval_as_newcombe_prints_it(
+    right: int, n: int, low: float, high: float
+) -> None:
+    """Newcombe 1998 (Statistics in Medicine 17, 857-872), table I, method 3. A judge that gives every answer
+    the same value tells nothing, and neither does one that was asked about no other answer."""
+    people = np.repeat([1.0, 0.0], [right, n - right])
+    for judge, others in ((people, np.zeros(0)), (np.ones(n), np.ones(500))):
+        found = prediction_powered_mean([Stratum(people, judge, others)], [1])
+        assert (found.weight, found.value) == (0, pytest.approx(right / n))
+        assert (found.low, found.high) == pytest.approx((low, high), abs=5e-5)
+
+
+def test_a_judge_without_a_seen_error_leaves_part_of_the_labelled_answers_own_variation() -> None:
+    """The judge's values of the 50 labelled answers vary by 50 * 0.24 * 1050/1049, and 1.25 squared errors of
+    size 1 are to stay: (1 - lambda)^2 * 12 * 1050/1049 = 1.25. Without that, lambda would be 1049/1102.5."""
+    people = np.repeat([1.0, 0.0], [30, 20])
+    found = prediction_powered_mean([Stratum(people, people, np.repeat([1.0, 0.0], [600, 400]))], [1])
+    assert found.weight == pytest.approx(1 - np.sqrt(1.25 / 12 * 1049 / 1050))
+
+
+def test_errors_of_a_quarter_leave_a_quarter_of_that() -> None:
+    """All differences are 1/4, so lambda is nearer to 1 by half the square root: 1.25 / 16 for 1.25."""
+    people, judge = (np.repeat([1.0, 0.0, last], [49, 49, 2]) for last in (0.5, 0.25))
+    others = np.tile(judge, 50)
+    found = prediction_powered_mean([Stratum(people, judge, others)], [1])
+    spread = 100 * np.var(np.concatenate([judge, others]), ddof=1)
+    assert found.weight == pytest.approx(1 - np.sqrt(1.25 / 16 / spread))
 
 
 def test_a_mean_of_categories_weights_them_alike() -> None:
