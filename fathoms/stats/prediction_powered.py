@@ -20,12 +20,12 @@ FEWEST_LABELS = 50
 """Below this number of questions with a labelled answer, there is no interval."""
 FEWEST_IN_STRATUM = 8
 """Below this number of such questions in a category, the mean of the categories has no interval."""
-PSEUDO = 0.3
+PSEUDO = 0.25
 """How many pseudo-answers at 0, and how many at 1, smooth the variance of people's values; and how many
 differences of the usual size are added to those between people and the judge."""
 KEPT = 1.25
-"""How many squared differences of the usual size (1 - lambda) times the judge's values of the labelled answers
-vary by at least, in sum."""
+"""How many squared differences of the usual size are left, at least, of the sum of squared deviations of the
+judge's values of the labelled answers, each times 1 - lambda."""
 _TINY = 1e-9
 
 
@@ -76,47 +76,80 @@ def prediction_powered_mean(
     """
     if any(one.people.size < 2 for one in strata):
         raise ValueError("every stratum needs at least two labelled answers")
-    sizes = np.array([one.people.size for one in strata])
+    sums = [_Sums.of(one) for one in strata]
+    sizes = np.array([one.n for one in sums])
     scale, n = np.asarray(weights, dtype=float) ** 2, int(sizes.sum())
     usual = _usual_square(strata) * sizes / n
-    tuned = _weight(strata, scale, float(np.dot(scale, KEPT * usual / sizes**2)))
-    means = [
-        float(np.mean(one.people - tuned * one.judge))
-        + (tuned * float(np.mean(one.unlabelled)) if tuned else 0)
-        for one in strata
-    ]
+    tuned = _weight(sums, scale, float(np.dot(scale, KEPT * usual / sizes**2)))
+    means = [one.people + tuned * (one.unlabelled - one.judge) for one in sums]
     mean = min(max(float(np.dot(weights, means)), 0.0), 1.0)
 
-    residuals = [_centred(one.people - tuned * one.judge) for one in strata]
-    squares = np.array([float(np.sum(part**2)) for part in residuals])
     more = PSEUDO * usual
-    of_people = np.array([float(np.sum(_centred(one.people) ** 2)) for one in strata])
-    judged = [
-        tuned**2 * float(np.var(one.unlabelled, ddof=1)) / one.unlabelled.size if tuned else 0
-        for one in strata
-    ]
+    of_people = np.array([one.people_squares for one in sums])
+    squares = of_people + [tuned * (tuned * one.judge_squares - 2 * one.products) for one in sums]
+    judged = [tuned**2 * one.unlabelled_variance for one in sums]
     gain = np.dot(scale, (of_people + more) / sizes**2) / np.dot(scale, judged + (squares + more) / sizes**2)
     # every mean that is fitted beyond the first takes a degree of freedom
     count = gain * _right_or_wrong(strata, weights) * (n - len(strata) + 1) / n
     low, high = score_interval(mean, count, normal_quantile(confidence))
-    return PredictionPowered(
-        mean, float(low), float(high), tuned, n, sum(one.unlabelled.size for one in strata)
-    )
+    return PredictionPowered(mean, float(low), float(high), tuned, n, sum(one.others for one in sums))
 
 
-def _weight(strata: Sequence[Stratum], scale: Array, kept: float) -> float:
+class _Sums(NamedTuple):
+    """What the interval needs of a stratum.
+
+    `n` and `others` count the labelled answers and the others. `people`, `judge` and `unlabelled` are the
+    means of people's values, of the judge's for the same answers, and of the judge's for the others (0
+    without others). `people_squares`, `judge_squares` and `products` are sums over the labelled answers, of
+    squared deviations from these means and of their products. `unlabelled_variance` is the variance of the
+    mean `unlabelled`, and `judge_variance` that of a single value of the judge; both are 0 for fewer than two
+    others.
+    """
+
+    n: int
+    others: int
+    people: float
+    judge: float
+    unlabelled: float
+    people_squares: float
+    judge_squares: float
+    products: float
+    unlabelled_variance: float
+    judge_variance: float
+
+    @classmethod
+    def of(cls, one: Stratum) -> _Sums:
+        n, others = one.people.size, one.unlabelled.size
+        people, judge = float(one.people.mean()), float(one.judge.mean())
+        unlabelled = float(one.unlabelled.mean()) if others else 0.0
+        of_people, of_judge, of_others = one.people - people, one.judge - judge, one.unlabelled - unlabelled
+        inside, outside = float(of_judge @ of_judge), float(of_others @ of_others)
+        between = n * others / (n + others) * (judge - unlabelled) ** 2
+        return cls(
+            n,
+            others,
+            people,
+            judge,
+            unlabelled,
+            float(of_people @ of_people),
+            inside,
+            float(of_people @ of_judge),
+            outside / (others - 1) / others if others > 1 else 0.0,
+            (inside + outside + between) / (n + others - 1) if others > 1 else 0.0,
+        )
+
+
+def _weight(sums: Sequence[_Sums], scale: Array, kept: float) -> float:
     """Return the lambda in [0, 1] with the smallest variance of the mean, of those for which (1 - lambda)^2
     times the variance of the judge's mean over labelled answers is at least `kept`. Return 0 where fewer than
     two answers of a stratum have no label."""
-    if any(one.unlabelled.size < 2 for one in strata):
+    if any(one.others < 2 for one in sums):
         return 0.0
     top = bottom = labelled = 0.0
-    for one, share in zip(strata, scale, strict=True):
-        n = one.people.size
-        variance = float(np.var(np.concatenate([one.judge, one.unlabelled]), ddof=1))
-        top += share * float(np.mean(_centred(one.people) * _centred(one.judge))) / n
-        bottom += share * variance * (1 / n + 1 / one.unlabelled.size)
-        labelled += share * variance / n
+    for one, share in zip(sums, scale.tolist(), strict=True):
+        top += share * one.products / one.n**2
+        bottom += share * one.judge_variance * (1 / one.n + 1 / one.others)
+        labelled += share * one.judge_variance / one.n
     if labelled <= _TINY**2:
         return 0.0
     return max(min(top / bottom, 1 - math.sqrt(kept / labelled)), 0.0)
@@ -126,9 +159,12 @@ def _usual_square(strata: Sequence[Stratum]) -> float:
     """Return the squared size of a difference between people and the judge, averaged over the differences
     with their squares as weights. Without any difference among the labelled answers it is 1, as for right and
     wrong: a judge without an error among so few is not perfect."""
-    squares = np.concatenate([(one.people - one.judge) ** 2 for one in strata])
-    total = float(squares.sum())
-    return float(np.sum(squares**2)) / total if total > _TINY else 1.0
+    total = fourth = 0.0
+    for one in strata:
+        squares = (one.people - one.judge) ** 2
+        total += float(squares.sum())
+        fourth += float(squares @ squares)
+    return fourth / total if total > _TINY else 1.0
 
 
 def _right_or_wrong(strata: Sequence[Stratum], weights: Sequence[float]) -> float:
@@ -139,11 +175,8 @@ def _right_or_wrong(strata: Sequence[Stratum], weights: Sequence[float]) -> floa
         n = one.people.size
         pseudo = PSEUDO * n / labels
         smooth = (float(one.people.sum()) + pseudo) / (n + 2 * pseudo)
-        spread = float(np.sum((one.people - smooth) ** 2)) + pseudo * (smooth**2 + (1 - smooth) ** 2)
+        away = one.people - smooth
+        spread = float(away @ away) + pseudo * (smooth**2 + (1 - smooth) ** 2)
         centre += weight * smooth
         variance += weight**2 * spread / (n * (n + 2 * pseudo))
     return centre * (1 - centre) / variance
-
-
-def _centred(values: Array) -> Array:
-    return np.asarray(values - values.mean())

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 
@@ -119,8 +122,8 @@ def test_prediction_powered_intervals_hold_the_truth_in_a_short_simulation() -> 
 
 
 def test_a_judge_whose_few_errors_are_seldom_among_the_labels_is_not_taken_as_perfect() -> None:
-    """One or two of 50 labels show an error, often none. 96 % hold, and 89 % if the size of an error is taken
-    from what is left of people's values when none is among the labels."""
+    """One or two of 50 labels show an error, often none. 96 % hold, fewer if nothing were allowed for errors
+    that are not seen."""
     rng, held, runs = np.random.default_rng(5), 0, 1_000
     table = [0.99 * 0.5, 0.01 * 0.5, 0.05 * 0.5, 0.95 * 0.5]
     for _ in range(runs):
@@ -144,43 +147,69 @@ def holds(one: Stratum, truth: float) -> bool:
     return found.low <= truth <= found.high
 
 
-RATES = (0.03, 0.08, 0.25, 0.6, 0.92, 0.97)
-JUDGES = ((0.8, 0.75), (0.93, 0.85), (0.96, 0.7), (0.985, 0.96))
-"""Sensitivity and specificity."""
+class Grid(NamedTuple):
+    """Numbers of unlabelled answers, (sensitivity, specificity) of judges, and rates."""
+
+    others: tuple[int, int]
+    judges: tuple[tuple[float, float], ...]
+    rates: tuple[float, ...]
+
+
+SHOWN = Grid(
+    (200, 2_000), ((0.8, 0.75), (0.93, 0.85), (0.96, 0.7), (0.985, 0.96)), (0.03, 0.08, 0.25, 0.6, 0.92, 0.97)
+)
+BETWEEN = Grid(
+    (350, 1_100),
+    ((0.87, 0.8), (0.945, 0.78), (0.97, 0.83), (0.98, 0.95)),
+    (0.05, 0.15, 0.4, 0.8, 0.945, 0.96),
+)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("labels", [50, 80, 150, 400])
-def test_prediction_powered_intervals_hold_the_truth_around_a_grid(labels: int) -> None:
+@pytest.mark.parametrize(
+    ("grid", "labels"),
+    [
+        *((SHOWN, labels) for labels in (50, 80, 150, 400)),
+        *((BETWEEN, labels) for labels in (60, 110, 240, 330)),
+    ],
+)
+def test_prediction_powered_intervals_hold_the_truth_around_a_grid(grid: Grid, labels: int) -> None:
     """Coverage averaged over a neighbourhood: odds of the rate and error rates of the judge from 0.7 to 1.4
     times (1.6 for errors) as high, so that it does not depend on how a single rate meets whole counts.
-    `pytest -m long -s` prints the table in docs/statistics.md. None of these points served to choose PSEUDO.
+    `pytest -m long -s` prints the table in docs/statistics.md. PSEUDO and KEPT were chosen on the points of
+    `SHOWN`, with other seeds, and on others, but not on those of `BETWEEN`.
     """
-    rng, runs = np.random.default_rng(labels), 500
-    shifts = np.linspace(-0.35, 0.35, 7)
-    errors = np.exp([-0.35, 0.47, 0.12, 0.0, -0.12, 0.35, -0.47])
-    for others in (200, 2_000):
-        for yes, no in JUDGES:
+    rng, runs, widths = np.random.default_rng(labels), 500, np.zeros(2)
+    for others in grid.others:
+        for yes, no in grid.judges:
             row = []
-            for rate in RATES:
-                held = alone = expected = 0.0
-                for shift, factor in zip(shifts, errors, strict=True):
-                    odds = rate / (1 - rate) * np.exp(shift)
-                    true = odds / (1 + odds)
-                    missed, invented = (1 - yes) * factor, (1 - no) * factor
-                    table = [true * (1 - missed), true * missed, (1 - true) * invented]
-                    table.append(1 - sum(table))
-                    expected += labels * min(table[1] + table[2], true, 1 - true) / 7
+            for rate in grid.rates:
+                held = np.zeros(2)
+                for true, table in neighbours(rate, yes, no):
                     for _ in range(runs):
                         one = drawn(rng, table, labels, others)
-                        held += holds(one, true)
+                        ours = prediction_powered_mean([one], [1])
                         low, high = wilson(one.people.mean(), labels)
-                        alone += low <= true <= high
-                found, plain = (100 * count / (7 * runs) for count in (held, alone))
+                        held += ours.low <= true <= ours.high, low <= true <= high
+                        widths += ours.high - ours.low, high - low
+                found, plain = 100 * held / (7 * runs)
                 row.append(f"{found:.1f} ({plain:.1f})")
-                assert found >= 93.5 - 1.1  # three standard errors
-                assert found <= 96.5 + 1.1 or expected < 4
+                assert 93.5 - 1.1 <= found <= 96.5 + 1.1  # three standard errors
             print(f"| {labels} | {others} | {yes} | {no} | {' | '.join(row)} |")
+    ours, plain = widths / (48 * 7 * runs)
+    print(f"mean width {ours:.4f} ({plain:.4f})")
+    assert ours < 0.95 * plain
+
+
+def neighbours(rate: float, yes: float, no: float) -> Iterator[tuple[float, list[float]]]:
+    """Seven rates around one, each with the table for `drawn` of a judge like the given one."""
+    errors = np.exp([-0.35, 0.47, 0.12, 0.0, -0.12, 0.35, -0.47])
+    for shift, factor in zip(np.linspace(-0.35, 0.35, 7), errors, strict=True):
+        odds = rate / (1 - rate) * np.exp(shift)
+        true = odds / (1 + odds)
+        missed, invented = (1 - yes) * factor, (1 - no) * factor
+        table = [true * (1 - missed), true * missed, (1 - true) * invented]
+        yield true, [*table, 1 - sum(table)]
 
 
 @pytest.mark.long
@@ -215,9 +244,9 @@ def test_repeats_of_one_question_count_as_one(labels: int, alike: float) -> None
 def test_prediction_powered_intervals_hold_the_truth(
     kind: str, labels: int, others: int, categories: int
 ) -> None:
-    """Where few of 50 answers or claims are wrong, the interval is a little too wide."""
     found = coverage(kind, labels, others, 10_000, categories)
-    assert 93.5 <= found <= (97.5 if "nearly" in kind and labels == 50 else 96.5)
+    print(f"| {kind} | {labels} | {others} | {categories} | {found:.1f} |")
+    assert found == pytest.approx(95, abs=1.5)
 
 
 @pytest.mark.long
@@ -245,9 +274,11 @@ def test_the_interval_of_the_paper_is_too_short_where_errors_are_rare() -> None:
         judge = (rng.random(1000) < np.where(people, 0.97, 0.4)).astype(float)
         one = Stratum(people[:50], judge[:50], judge[50:])
         found = prediction_powered_mean([one], [1])
-        spread = np.var(one.people - found.weight * one.judge) / 50
-        half = 1.96 * np.sqrt(spread + np.var(found.weight * one.unlabelled) / 950)
-        held["paper"] += abs(found.value - rate) <= half
+        weight = np.cov(one.people, one.judge, ddof=0)[0, 1] / (np.var(judge) * 1000 / 950)
+        value = np.mean(one.people - weight * one.judge) + weight * np.mean(one.unlabelled)
+        spread = np.var(one.people - weight * one.judge) / 50
+        half = 1.96 * np.sqrt(spread + np.var(weight * one.unlabelled) / 950)
+        held["paper"] += abs(value - rate) <= half
         held["ours"] += found.low <= rate <= found.high
     assert 100 * held["paper"] / runs == pytest.approx(87, abs=1.5)
     assert 100 * held["ours"] / runs == pytest.approx(95, abs=1.5)
