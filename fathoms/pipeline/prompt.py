@@ -11,14 +11,26 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from fathoms.config import Component, read_yaml, suggest
 from fathoms.errors import PromptTooLongError
 from fathoms.models.chat.room import most_that_fits
-from fathoms.types import Cut, Hit, Message, Part, Prompt, Question, Reply
+from fathoms.types import (
+    Chunk,
+    Cut,
+    FilePart,
+    Hit,
+    ImagePart,
+    Message,
+    Part,
+    Prompt,
+    Question,
+    Reply,
+    TextPart,
+)
 
 CountTokens = Callable[[Sequence[Message]], int | None]
 _FIELD = re.compile(r"\{(\w+)\}")
@@ -29,10 +41,14 @@ _PLACES = {
     "merge": {"answers", "question"},
 }
 
+Pictures = Literal["first", "beside"]
+Order = Literal["rank", "page"]
+
 
 class Template(BaseModel):
-    """The texts of a prompt. Where `user` has no `{context}`, no retrieved text is packed. A template that
-    has the model think first asks it to write `answer_mark` before its answer."""
+    """The texts of a prompt, and where the images of retrieved pages stand in it. Where `user` has no
+    `{context}`, no retrieved text is packed. A template that has the model think first asks it to write
+    `answer_mark` before its answer."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -41,6 +57,8 @@ class Template(BaseModel):
     chunk: str = "{text}"
     separator: str = "\n\n"
     answer_mark: str = ""
+    pictures: Pictures = "first"
+    order: Order = "rank"
     merge: str = (
         "The question was asked of each part of the documents by itself:\n\n{answers}\n\n"
         "Question: {question}\n"
@@ -74,6 +92,13 @@ class PromptBuilder(Component):
     """Text in the reply after which the answer stands, such as `Answer:`. What the model writes before its
     last occurrence is kept as reasoning and not scored; a reply without it is kept whole, and counted. The
     empty text takes every reply as it is; null takes the template's."""
+    pictures: Pictures | None = None
+    """Where the images of retrieved pages stand: `first` puts all of them before the text of the message,
+    `beside` each one after the text of its page, in place of `{context}`; null takes the template's."""
+    order: Order | None = None
+    """The order of the retrieved chunks: `rank`, best first, or `page`, by document (that of the best chunk
+    first) and then by page, as a reader would turn them. What does not fit is left out by rank in both cases.
+    Null takes the template's."""
     merge: str | None = None
     """User message that merges the answers where attached files needed several requests, with the
     placeholders `{answers}` and `{question}`; null takes the template's."""
@@ -95,10 +120,10 @@ class PromptBuilder(Component):
     def identity(self) -> dict[str, Any]:
         """The texts rather than the template's name, so that renaming a template changes nothing."""
         texts = self.texts().model_dump()
-        if not texts[
-            "answer_mark"
-        ]:  # prompts without it have the identity that they had before there was one
-            del texts["answer_mark"]
+        # prompts without these have the identity that they had before there were such options
+        for name, before in (("answer_mark", ""), ("pictures", "first"), ("order", "rank")):
+            if texts[name] == before:
+                del texts[name]
         return {"texts": texts, "revision": self.revision}
 
     def texts(self) -> Template:
@@ -180,9 +205,10 @@ class Draft:
                 )
             kept, tokens = self._longest(count, limit)
             messages = self._messages(kept)
+        shown = self.texts.separator.join(kept[place] for place in self._places(len(kept)))
         return Prompt(
             messages=messages,
-            context=self.texts.separator.join(kept) if "{context}" in self.texts.user else "",
+            context=shown if "{context}" in self.texts.user else "",
             cuts=self._cuts(kept),
             tokens=tokens,
             budget=limit,
@@ -190,12 +216,13 @@ class Draft:
 
     def _messages(self, kept: Sequence[str]) -> tuple[Message, ...]:
         """The system message, if there is one, and the user message with the first pieces."""
-        chunks = [hit.chunk for hit in self.hits[: len(kept)]]
-        values = {
-            "context": self.texts.separator.join(kept),
-            "question": self.question.text,
-            "files": ", ".join(self.question.files),
-        }
+        places = self._places(len(kept))
+        chunks = [self.hits[place].chunk for place in places]
+        values = {"question": self.question.text, "files": ", ".join(self.question.files)}
+        if self.texts.pictures == "beside" and any(chunk.image is not None for chunk in chunks):
+            parts = self._beside(chunks, [kept[place] for place in places], values)
+            return _with_system(self.texts, Message(role="user", parts=parts))
+        values["context"] = self.texts.separator.join(kept[place] for place in places)
         user = Message(
             role="user",
             text=_fill(self.texts.user, values).strip("\n"),
@@ -203,6 +230,41 @@ class Draft:
             files=tuple(chunk.file for chunk in chunks if chunk.file is not None),
         )
         return _with_system(self.texts, user)
+
+    def _places(self, number: int) -> list[int]:
+        """The indexes of the first hits in the order in which they are shown."""
+        places = list(range(number))
+        if self.texts.order == "rank":
+            return places
+        documents: dict[str, int] = {}
+        for place in places:
+            documents.setdefault(self.hits[place].chunk.document, place)
+
+        def turned(place: int) -> tuple[int, int, int]:
+            chunk = self.hits[place].chunk
+            return documents[chunk.document], chunk.pages[0] if chunk.pages else 0, place
+
+        return sorted(places, key=turned)
+
+    def _beside(
+        self, chunks: Sequence[Chunk], pieces: Sequence[str], values: dict[str, str]
+    ) -> tuple[TextPart | ImagePart | FilePart, ...]:
+        """The parts of a user message in which each image follows the text of its chunk.
+
+        Neighbouring texts are one part. Without `{context}`, the chunks stand before the message.
+        """
+        before, placed, after = self.texts.user.partition("{context}")
+        text = _fill(before, values).lstrip("\n") if placed else ""
+        parts: list[TextPart | ImagePart | FilePart] = [
+            FilePart(file=chunk.file) for chunk in chunks if chunk.file is not None
+        ]
+        for number, (chunk, piece) in enumerate(zip(chunks, pieces, strict=True)):
+            text += (self.texts.separator if number else "") + (piece if placed else "")
+            if chunk.image is not None:
+                parts += [*([TextPart(text=text)] if text.strip() else []), ImagePart(image=chunk.image)]
+                text = ""
+        text = (text + _fill(after if placed else before, values)).strip("\n")
+        return (*parts, *([TextPart(text=text)] if text.strip() else []))
 
     def _longest(self, count: CountTokens, limit: int) -> tuple[list[str], int]:
         """The longest prefix of the pieces that fits, with its last piece shortened, and its token count."""

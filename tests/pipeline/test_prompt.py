@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from fathoms.errors import ModelError
 from fathoms.pipeline.prompt import PromptBuilder, shipped
-from fathoms.types import Chunk, Hit, Message, Question
+from fathoms.types import Chunk, Hit, Message, Question, TextPart
 
 BUILDER = PromptBuilder(system="", user="{context}|{question}", chunk="{text}", separator="\n")
 
@@ -170,3 +170,61 @@ def test_llamaindex_is_what_llamaindex_sends() -> None:
     ours = PromptBuilder(template="llamaindex").draft(question(), hits).fit(lambda messages: None, None)
     assert [(m.role, m.text) for m in ours.messages] == [(m.role.value, m.content) for m in theirs]
     assert hits[0].chunk.indexed == nodes[0].get_content(MetadataMode.EMBED)
+
+
+def page(name: str, number: int, rank: int, *, image: bool = True) -> Hit:
+    picture = Path(f"{name}{number}.png") if image else None
+    chunk = Chunk(
+        id=f"{name}#{number}", document=name, pages=(number,), text=f"{name}{number}", image=picture
+    )
+    return Hit(chunk=chunk, score=1.0, rank=rank)
+
+
+FOUND = [page("b", 9, 1), page("a", 4, 2), page("b", 2, 3, image=False), page("a", 1, 4)]
+BESIDE = PromptBuilder(
+    system="", user="P:{context}|{question}", chunk="[{rank}]{text}", separator="/", pictures="beside"
+)
+
+
+def shown_in(message: Message) -> list[str]:
+    return [part.text if isinstance(part, TextPart) else str(part.image) for part in message.parts]
+
+
+def test_each_image_stands_beside_its_text() -> None:
+    prompt = BESIDE.draft(question(), FOUND).fit(characters, None)
+    assert shown_in(prompt.messages[0]) == [
+        "P:[1]b9", "b9.png", "/[2]a4", "a4.png", "/[3]b2/[4]a1", "a1.png", "|why?",
+    ]  # fmt: skip
+    assert prompt.context == "[1]b9/[2]a4/[3]b2/[4]a1"
+    plain = BESIDE.draft(question(), [FOUND[2]]).fit(characters, None)
+    assert plain.messages == (Message(role="user", text="P:[3]b2|why?"),), "no image, no parts"
+
+
+def test_pages_are_turned_in_order() -> None:
+    """The document of the best hit comes first; the ranks, by which answers cite, stay."""
+    builder = BESIDE.model_copy(update={"order": "page"})
+    prompt = builder.draft(question(), FOUND).fit(characters, None)
+    assert shown_in(prompt.messages[0]) == [
+        "P:[3]b2/[1]b9", "b9.png", "/[4]a1", "a1.png", "/[2]a4", "a4.png", "|why?",
+    ]  # fmt: skip
+    assert prompt.context == "[3]b2/[1]b9/[4]a1/[2]a4"
+    text = PromptBuilder(system="", user="{context}|{question}", chunk="{text}", separator="/", order="page")
+    first = text.draft(question(), FOUND).fit(characters, None).messages[0]
+    assert [str(image) for image in first.images] == ["b9.png", "a1.png", "a4.png"]
+    assert first.text == "b2/b9/a1/a4|why?"
+
+
+def test_what_does_not_fit_is_left_out_by_rank_with_its_image() -> None:
+    builder = BESIDE.model_copy(update={"order": "page"})
+    whole = builder.draft(question(), FOUND).fit(characters, None)
+    prompt = builder.draft(question(), FOUND).fit(characters, characters(whole.messages) - 7)
+    assert shown_in(prompt.messages[0]) == ["P:[3]b2/[1]b9", "b9.png", "/[2]a4", "a4.png", "|why?"]
+    assert [(cut.chunk, cut.dropped) for cut in prompt.cuts] == [("a#1", 5)]
+
+
+def test_only_new_arrangements_are_another_prompt() -> None:
+    before = PromptBuilder().identity()
+    assert not {"pictures", "order"} & before["texts"].keys()
+    assert PromptBuilder(pictures="first", order="rank").identity() == before
+    assert PromptBuilder(order="page").identity() != before
+    assert shipped()["pages-and-images"].pictures == "beside"
