@@ -16,6 +16,8 @@ Array = NDArray[np.float64]
 _DIGITS = 12
 """Figures that are equal to so many digits are ties: rounding errors must not order systems."""
 RESAMPLES = 10_000
+_TOGETHER = 2**22
+"""How many counts of drawn groups are in memory together: all of 5,000 groups would take 800 MB."""
 
 
 class Coefficient(NamedTuple):
@@ -55,7 +57,7 @@ def rank_agreement(ours: Sequence[Sequence[float]], theirs: Sequence[Sequence[fl
     of a bootstrap over topics, in which ranks are those of the whole sample. With fewer than two topics,
     there is no interval.
     """
-    from scipy.stats import kendalltau, pearsonr, rankdata, spearmanr
+    from scipy.stats import kendalltau, pearsonr, spearmanr
 
     pairs = [
         (_rounded(mine), _rounded(other)) for mine, other in zip(ours, theirs, strict=True) if len(mine) > 1
@@ -83,23 +85,29 @@ def rank_agreement(ours: Sequence[Sequence[float]], theirs: Sequence[Sequence[fl
             pearson=averaged(pearsonr),
             spearman=averaged(spearmanr),
             pooled_pearson=_pooled(sides[0], sides[1], groups),
-            pooled_spearman=_pooled(rankdata(sides[0]), rankdata(sides[1]), groups),
+            pooled_spearman=_pooled(ranks(sides[0]), ranks(sides[1]), groups),
             topics=len(pairs),
             pairs=int(sides[0].size),
             undefined=defined.count(False),
         )
 
 
-def spearman(ours: ArrayLike, theirs: ArrayLike, groups: ArrayLike) -> Coefficient:
+def spearman(ours: ArrayLike, theirs: ArrayLike, groups: ArrayLike, together: int = _TOGETHER) -> Coefficient:
     """Return Spearman's rank correlation of pairs, with an interval from drawing whole groups of them.
 
     `groups` has the number of the group of each pair. Without two different values on each side there is no
-    coefficient, and with fewer than two groups no interval.
+    coefficient, and with fewer than two groups no interval. `together` limits the counts of drawn groups that
+    are in memory at once.
     """
-    from scipy.stats import rankdata
-
     numbered = np.unique(np.asarray(groups), return_inverse=True)[1]
-    return _pooled(rankdata(np.asarray(ours)), rankdata(np.asarray(theirs)), numbered)
+    return _pooled(ranks(ours), ranks(theirs), numbered, together)
+
+
+def ranks(values: ArrayLike) -> Array:
+    """Return the rank of each value from 1; equal values have the mean of their ranks. Importing that of
+    SciPy would take longer than all else that a summary needs."""
+    _, places, counts = np.unique(np.asarray(values), return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[places])
 
 
 def _rounded(values: Sequence[float]) -> Array:
@@ -117,7 +125,7 @@ def _mean(values: Array) -> Coefficient:
     return Coefficient(mean, 2 * low - 1, 2 * high - 1)
 
 
-def _pooled(ours: Array, theirs: Array, groups: NDArray[np.int_]) -> Coefficient:
+def _pooled(ours: Array, theirs: Array, groups: NDArray[np.int_], together: int = _TOGETHER) -> Coefficient:
     """Return Pearson's coefficient of all pairs, with an interval from drawing whole groups."""
     if ours.size < 2 or not np.ptp(ours) or not np.ptp(theirs):
         return Coefficient(None, None, None)
@@ -128,8 +136,13 @@ def _pooled(ours: Array, theirs: Array, groups: NDArray[np.int_]) -> Coefficient
     count = sums.shape[1]
     if count < 2:
         return Coefficient(value, None, None)
-    drawn = np.random.default_rng(0).multinomial(count, np.full(count, 1 / count), size=RESAMPLES)
-    found = _correlation(sums @ drawn.T.astype(float))
+    random, chance = np.random.default_rng(0), np.full(count, 1 / count)
+    size = max(1, together // count)
+    parts = []
+    for start in range(0, RESAMPLES, size):
+        drawn = random.multinomial(count, chance, size=min(size, RESAMPLES - start))
+        parts.append(_correlation(sums @ drawn.T.astype(float)))
+    found = np.concatenate(parts)
     low, high = np.nanquantile(found, (0.025, 0.975))
     return Coefficient(value, float(low), float(high))
 

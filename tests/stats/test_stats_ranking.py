@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from fathoms.stats.ranking import rank_agreement
+from fathoms.stats.ranking import rank_agreement, ranks, spearman
 
 
 def test_tau_b_is_averaged_over_topics_and_a_topic_without_one_counts_0() -> None:
@@ -43,3 +43,15 @@ def test_nothing_to_compare_has_no_coefficient() -> None:
     assert one.tau == (1.0, None, None)
     with pytest.raises(ValueError, match="a figure of every system"):
         rank_agreement([[1.0, 2.0]], [[1.0]])
+
+
+def test_equal_values_have_the_mean_of_their_ranks() -> None:
+    """The examples in the documentation of `scipy.stats.rankdata`."""
+    assert ranks([0, 2, 3, 2]).tolist() == [1.0, 2.5, 4.0, 2.5]
+    assert ranks([]).tolist() == []
+
+
+def test_an_interval_is_the_same_however_many_draws_are_in_memory_together() -> None:
+    lengths, shares = [math.sin(n) for n in range(40)], [math.cos(n * n) for n in range(40)]
+    whole, parts = (spearman(lengths, shares, range(40), together) for together in (10**6, 1_000))
+    assert parts == pytest.approx(whole, abs=1e-12)
