@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from fathoms.errors import StoreError
-from fathoms.paths import unfinished, write_all, write_atomic
+from fathoms.paths import file_state, unfinished, write_all, write_atomic
 from fathoms.runs.schemas import complaint
 
 LARGEST_TEXT = 128 * 2**20
@@ -30,6 +30,8 @@ LARGEST_FILE = 512 * 2**20
 """The most bytes of any other file."""
 SCHEMA = 1
 """The version of the format of runs."""
+FileState = tuple[int, ...]
+"""What changes when a file is written to or replaced; see `file_state`."""
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)  # Windows has neither
 _NO_BLOCK = getattr(os, "O_NONBLOCK", 0)
 _LINE_SEAL = re.compile(rb', "crc": "([0-9a-f]{8})"}')
@@ -67,27 +69,38 @@ def open_file(root: Path, name: str) -> BinaryIO:
 
 def read_file(root: Path, name: str, limit: int = LARGEST_FILE) -> bytes:
     """Read a file; raises the errors of `open_file`, and StoreError for a file of more than `limit` bytes."""
+    return _read(root, name, limit)[0]
+
+
+def _read(root: Path, name: str, limit: int = LARGEST_FILE) -> tuple[bytes, FileState]:
+    """Read a file as `read_file` does; returns the state in which it was, too."""
     with open_file(root, name) as file:
+        found = os.fstat(file.fileno())
         try:
-            data = file.read(min(limit, os.fstat(file.fileno()).st_size) + 1)
+            data = file.read(min(limit, found.st_size) + 1)
         except OSError as error:
             raise StoreError(f"{root / name} cannot be read: {_why(error)}") from error
     if len(data) > limit:
         raise StoreError(f"{root / name} cannot be read: it is larger than {limit >> 20} MiB")
-    return data
+    return data, file_state(found)
 
 
 def read_json(root: Path, name: str) -> Any:
     """Read a JSON file of a run; raises StoreError, also where the file is missing or its checksum fails."""
+    return _read_json(root, name)[0]
+
+
+def _read_json(root: Path, name: str) -> tuple[Any, FileState]:
+    """Read a JSON file as `read_json` does; returns the state in which it was, too."""
     try:
-        data = read_file(root, name)
+        data, state = _read(root, name)
     except FileNotFoundError:
         raise StoreError(f"{root / name} is missing: the run is incomplete") from None
     seal = _FILE_SEAL.fullmatch(data, len(data) - _FILE_SEAL_SIZE) if len(data) >= _FILE_SEAL_SIZE else None
     if seal and zlib.crc32(memoryview(data)[: seal.start()]) != int(seal[1], 16):
         raise StoreError(f"{root / name} is damaged: its checksum does not match; {_remedy(name)}")
     try:
-        return _from_json(data)
+        return _from_json(data), state
     except (ValueError, RecursionError) as error:
         raise StoreError(f"{root / name} cannot be read: {_why(error)}") from error
 
@@ -117,11 +130,40 @@ def _object(value: Any, place: Path | str) -> dict[str, Any]:
 
 
 def read_checked(root: Path, name: str, kind: str) -> dict[str, Any]:
-    """Read a JSON object from a file of a run and check it against the schema `kind`.
+    """Read a JSON object from a file of a run and check it against the schema `kind`, unless the file is
+    known to fit it (`note_fitting`).
 
     Raises StoreError that names the file and the place in it.
     """
-    return _checked(read_object(root, name), kind, root / name)
+    value, state = _read_json(root, name)
+    found = _object(value, root / name)
+    if not is_fitting(state):
+        _checked(found, kind, root / name)
+        _fitting.add(state)
+    return found
+
+
+def note_fitting(root: Path, name: str) -> None:
+    """Take a file, as it is now, to fit its schema: this process has written it from values that fit. Raises
+    StoreError."""
+    path = root / name
+    with writing(path):
+        _fitting.add(file_state(path.stat()))
+
+
+def is_fitting(state: FileState) -> bool:
+    """Return whether a file in this state is known to fit its schema: this process has compared it with the
+    schema or written it, and nobody has changed it since."""
+    return state in _fitting
+
+
+def fitting() -> set[FileState]:
+    """Return the states of all files that are known to fit their schema; to be added to by those who read or
+    wrote them."""
+    return _fitting
+
+
+_fitting: set[FileState] = set()
 
 
 def _checked(value: dict[str, Any], kind: str, place: Path | str) -> dict[str, Any]:

@@ -19,13 +19,22 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from fathoms.paths import file_state, write_all
-from fathoms.runs.folder import LARGEST_FILE, checked_line, open_file, opener, writing, writing_file
+from fathoms.runs.folder import (
+    LARGEST_FILE,
+    checked_line,
+    fitting,
+    is_fitting,
+    note_fitting,
+    open_file,
+    opener,
+    writing,
+    writing_file,
+)
 
 LARGE = 10_000
 """The most answered questions of a run that has a file for each question."""
 PER_FILE = 1_000
 """The most questions in a file."""
-FileState = tuple[int, ...]
 _AT_ONCE = 2**18
 """The bytes of lines that are written together: one at a time, the calls of the system take longer."""
 _HEAD = re.compile(rb'\{"schema":\d+,"run":"(?:[^"\\]|\\.)*","question":\{"id":("(?:[^"\\]|\\.)*")')
@@ -84,25 +93,7 @@ def new_lines(root: Path, name: str) -> Iterator[Callable[[str, bytes], None]]:
         yield add
         write(b"".join(pending))
         _set_aside(root, name, written)
-    know(state_of(root, name))
-
-
-def state_of(root: Path, name: str) -> FileState:
-    """Return what changes when somebody writes to a file; raises StoreError."""
-    path = root / "questions" / name
-    with writing(path):
-        return file_state(path.stat())
-
-
-def is_known(state: FileState) -> bool:
-    """Return whether the lines of a file in this state are known to fit the schema."""
-    return state in _checked
-
-
-def know(state: FileState) -> None:
-    """Take the lines of a file in this state to fit the schema: this process, or a child of it, has written
-    them from values that fit."""
-    _checked.add(state)
+    note_fitting(root, f"questions/{name}")
 
 
 def remove(root: Path, name: str, answered: Iterable[str]) -> None:
@@ -131,9 +122,9 @@ def read_lines(root: Path) -> Iterator[dict[str, Any]]:
         with open_file(root, f"questions/{name}") as file:
             state = file_state(os.fstat(file.fileno()))
             for place, line in _numbered(file, root / "questions" / name):
-                yield checked_line(line, "question", place, is_known=is_known(state))
+                yield checked_line(line, "question", place, is_known=is_fitting(state))
             if file_state(os.fstat(file.fileno())) == state:
-                _checked.add(state)
+                fitting().add(state)
 
 
 def find_line(root: Path, question: str, asked: Sequence[str]) -> dict[str, Any] | None:
@@ -162,10 +153,6 @@ def _numbered(file: BinaryIO, path: Path) -> Iterator[tuple[str, bytes]]:
     """Yield every line of an open file with its place."""
     for number, line in enumerate(iter(partial(file.readline, LARGEST_FILE + 1), b""), start=1):
         yield f"{path}:{number}", line
-
-
-_checked: set[FileState] = set()
-"""The states of the files whose lines this process has compared with the schema or written."""
 
 
 def _id_of(line: bytes) -> str | None:

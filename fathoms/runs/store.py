@@ -27,6 +27,7 @@ from fathoms.runs.cache import Cache
 from fathoms.runs.folder import (
     SCHEMA,
     TooLongError,
+    note_fitting,
     open_file,
     read_checked,
     read_file,
@@ -464,7 +465,9 @@ class Run:
     ) -> None:
         """Write `questions/<id>.json` with all repeats of one question."""
         view = self._view(records, scores, metrics, claims)
-        self._write(f"questions/{view_names(records[0].question.id)[0]}", sealed(_dump(view)))
+        name = f"questions/{view_names(records[0].question.id)[0]}"
+        self._write(name, sealed(_dump(view)))
+        note_fitting(self.path, name)
 
     @contextmanager
     def writing_views(self, file: str | None) -> Iterator[WriteView]:

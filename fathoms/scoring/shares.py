@@ -19,7 +19,8 @@ from fathoms.metrics.score_records import Scoring
 from fathoms.models import LexicalEmbedder
 from fathoms.models.calling.collecting import rare_collections
 from fathoms.runs.documents import StoredDocuments
-from fathoms.runs.question_lines import LARGE, divided, know, state_of
+from fathoms.runs.folder import fitting
+from fathoms.runs.question_lines import LARGE, divided
 from fathoms.runs.store import Entry, Run
 from fathoms.safety.child_main import ThisProcess
 from fathoms.safety.children import Child, ChildEndedError
@@ -95,8 +96,7 @@ def score_in_shares(
             if number + ahead < len(shares):
                 child.send(shares[number + ahead])
             scorer.extend(found)
-            if share.file:
-                know(tuple(found["file"]))
+            fitting().update(map(tuple, found["fitting"]))
     finally:
         for child in children:
             child.end()
@@ -157,7 +157,7 @@ def serve(process: ThisProcess) -> None:
     )
     known, texts = run.verdicts(VERDICTS), run_texts(run, setup["manifest"])
     for questions, file in requests:
+        known_files = set(fitting())
         scorer = QuestionScorer(run, rules, default_metrics(), known, texts, setup["stages"])
         scorer.score([[Entry(*entry) for entry in entries] for entries in questions], file)
-        state = {"file": state_of(run.path, file)} if file else {}
-        process.answer(state | scorer.state())
+        process.answer(scorer.state() | {"fitting": list(fitting() - known_files)})

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fathoms.errors import StoreError
-from fathoms.runs.folder import sealed_line
+from fathoms.runs.folder import read_checked, sealed_line
 from fathoms.runs.question_lines import divided
 from fathoms.runs.reading import load
 from fathoms.runs.store import Run, WriteView
@@ -168,3 +168,13 @@ def test_nothing_is_written_through_a_link(run: Run, tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="cannot be written"):
         as_lines(run, ASKED[1:])
     assert outside.read_text() == "mine"
+
+
+def test_a_file_that_this_process_has_written_is_not_compared_with_the_schema(run: Run) -> None:
+    (found,) = [one for one in run.records() if one.question.id == "a"]
+    run.write_view([found], [{"paper": {"correctness": 1e301}}], [{}])
+    (path,) = (run.path / "questions").glob("a.json")
+    assert read_checked(run.path, "questions/a.json", "question")["question"]["id"] == "a"
+    os.utime(path, ns=(1, 1))  # as if somebody else had written it
+    with pytest.raises(StoreError, match="cannot be used: .*correctness"):
+        read_checked(run.path, "questions/a.json", "question")
