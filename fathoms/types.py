@@ -596,10 +596,14 @@ class Message(StoredValue):
 
     @model_serializer(mode="plain")
     def _stored(self, info: SerializationInfo) -> dict[str, Any]:
+        return self.stored(exclude_defaults=info.exclude_defaults)
+
+    def stored(self, *, exclude_defaults: bool = False) -> dict[str, Any]:
+        """Return the message as it is stored, before its values are converted to JSON."""
         stored: dict[str, Any] = {"role": self.role, "text": self.text}
         is_one_text = len(self.parts) == 1 and self.is_text  # as most are
         lists = {} if is_one_text else {"images": self.images, "files": self.files}
-        if not info.exclude_defaults:
+        if not exclude_defaults:
             stored |= {"images": (), "files": ()}
         stored |= {name: found for name, found in lists.items() if found}
         return stored if is_one_text or self.is_in_usual_order else {**stored, "parts": self.parts}

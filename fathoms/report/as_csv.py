@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from fathoms.report.metrics_table import SPENDING
 from fathoms.report.text import plain
@@ -58,15 +59,13 @@ def report_csv(runs: Sequence[ScoredRun], scores: str | None = None) -> str:
 def rows_of(run: ScoredRun, profile: str, metrics: Sequence[str] = ()) -> Iterator[tuple[object, ...]]:
     """Yield the cells of each line of one run in the order of `COLUMNS`, then the values of `metrics`,
     question file by question file."""
+    head = (run.run, run.name, run.model, profile)
     for view in noticing(run, profile):
         question = view.question
         for repeat in view.repeats:
             scores, answer = repeat.under(profile), repeat.answer
             yield (
-                run.run,
-                run.name,
-                run.model,
-                profile,
+                *head,
                 question.id,
                 question.category,
                 repeat.repeat,
@@ -88,7 +87,13 @@ def cell(value: object) -> object:
     """Convert a value for the CSV file."""
     if isinstance(value, bool):
         return int(value)
-    return harmless(plain(value))[:FULL] if isinstance(value, str) else value
+    return _text(value) if isinstance(value, str) else value
+
+
+@lru_cache(maxsize=256)
+def _text(text: str) -> str:
+    """Convert a text for the CSV file; cached, because most lines share their names."""
+    return harmless(plain(text))[:FULL]
 
 
 def harmless(text: str) -> str:

@@ -31,17 +31,17 @@ class _Recent:
 
     def __init__(self, size: int) -> None:
         self._size = self._left = size
-        self._texts: OrderedDict[str, str] = OrderedDict()
+        self._texts: OrderedDict[tuple[str, str], str] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, key: str) -> str | None:
+    def get(self, key: tuple[str, str]) -> str | None:
         """A text, `None` where it is not in the cache."""
         with self._lock:
             if key in self._texts:
                 self._texts.move_to_end(key)
             return self._texts.get(key)
 
-    def put(self, key: str, text: str) -> None:
+    def put(self, key: tuple[str, str], text: str) -> None:
         """Add a text, and remove those unused for longest until the limit holds."""
         with self._lock:
             if key in self._texts or len(text) > self._size:
@@ -71,6 +71,7 @@ class Blobs:
     def __init__(self, root: Path, folder: str = "blobs") -> None:
         self._root = root
         self._folder = folder
+        self._place = str(root / folder)
         self._written: set[str] = set()
         self._sound: dict[str, os.stat_result] = {}
 
@@ -128,11 +129,10 @@ class Blobs:
 
     def get(self, name: str) -> str:
         """Read a text by its hash; raises StoreError where it is missing or damaged."""
-        key = f"{self._root}/{self._file(name)}"
-        text = _recent.get(key)
+        text = _recent.get((self._place, str(name)))
         if text is None:
             text = self._read(name)
-            _recent.put(key, text)
+            _recent.put((self._place, name), text)
         return text
 
     def _read(self, name: str) -> str:

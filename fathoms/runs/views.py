@@ -348,7 +348,9 @@ def view_of(
     if record.prompt and any(record.prompt.context in one.text for one in record.prompt.messages):
         # it is a part of the message
         prompt = vars(record.prompt)
-        whole["prompt"] = {name: prompt[name] for name in _PROMPT}
+        # pydantic takes twice as long to call the method of a message by itself
+        messages = [message.stored() for message in record.prompt.messages]
+        whole["prompt"] = {name: prompt[name] for name in _PROMPT} | {"messages": messages}
     first = {key: whole.pop(key) for key in ("repeat", "answer", "error")}
     return {**first, "scores": scores, "metrics": metrics, **({"claims": claims} if claims else {}), **whole}
 

@@ -176,5 +176,5 @@ def test_a_file_that_this_process_has_written_is_not_compared_with_the_schema(ru
     (path,) = (run.path / "questions").glob("a.json")
     assert read_checked(run.path, "questions/a.json", "question")["question"]["id"] == "a"
     os.utime(path, ns=(1, 1))  # as if somebody else had written it
-    with pytest.raises(StoreError, match="cannot be used: .*correctness"):
+    with pytest.raises(StoreError, match=r"cannot be used: .*correctness"):
         read_checked(run.path, "questions/a.json", "question")
