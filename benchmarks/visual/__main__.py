@@ -7,8 +7,9 @@ must find what this process finds. In every round, the bare products and the sea
 turn each. The bare products multiply the vectors of all queries with one block of float32 vectors in memory,
 into the same array, as often as there are blocks in the pages, and do nothing with the results. Prints
 medians, ratios, the memory that the search adds (peak of what NumPy allocates) and the load of the machine;
-then recall@k against exact search of float32 for the formats, for token pooling and for search in two stages.
-Ends with 1 if a ratio is over 2, or if the new process finds other pages.
+then recall@k against exact search of float32 for the formats, for token pooling, for search in two stages,
+and with `--lancedb` for tables of LanceDB with and without an index. Ends with 1 if a ratio is over 2, or if
+the new process finds other pages.
 
 The pages are made: those of a document share directions around which their vectors lie, and most vectors of a
 query are near vectors of one page. Recall on real pages is different.
@@ -28,12 +29,13 @@ import tracemalloc
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fathoms.retrieve.approximation import recall
+from fathoms.retrieve.lance_multi_vectors import LanceIndex, LanceMultiVectors
 from fathoms.retrieve.max_sim import best_pages, max_sim
 from fathoms.retrieve.multi_vectors import MultiVectors
 from fathoms.retrieve.token_pooling import pool_tokens
@@ -42,6 +44,7 @@ from fathoms.retrieve.vector_formats import FORMATS
 
 Floats = NDArray[np.float32]
 T = TypeVar("T")
+Show = Callable[[str, Callable[[], list[list[tuple[int, float]]]], int], None]
 GOAL = 2.0
 WIDTH = 128
 BARE_ROWS = 2_800  # vectors in a block of the bare products: four pages; one to twenty differ by little
@@ -208,6 +211,20 @@ def measure_recall(options: argparse.Namespace, stores: dict[str, MultiVectors],
     for candidates in sorted({max(k, len(exact) // share) for share in (len(exact), 20, 4)}):
         find = partial(search_in_two_stages, queries, exact, means, candidates, k)
         show(f"two stages, {candidates} candidates", find, exact.nbytes + means.nbytes)
+    if options.lancedb:
+        measure_lancedb(options, exact, work, show)
+
+
+def measure_lancedb(options: argparse.Namespace, exact: MultiVectors, work: Path, show: Show) -> None:
+    """Print the same of LanceDB without an index, and with each kind of index."""
+    queries = make_queries(options)
+    for index in get_args(LanceIndex):
+        folder = work / f"lancedb-{index}"
+        took, table = timed(partial(LanceMultiVectors.write, folder, make_pages(options), index))
+        size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+        for refine in (1, 10) if index != "none" else (1,):
+            find = partial(table.search, queries, options.top_k, refine=refine)
+            show(f"LanceDB, index {index}, refine {refine} (written in {took:.0f} s)", find, size)
 
 
 def main() -> int:
@@ -217,6 +234,7 @@ def main() -> int:
     for name, default in numbers.items():
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--pool", type=int, nargs="*", default=[3])
+    parser.add_argument("--lancedb", action="store_true", help="compare LanceDB, too")
     parser.add_argument("--work", type=Path, help="a folder for the stores; a temporary one by default")
     parser.add_argument("--search", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()

@@ -127,7 +127,7 @@ def _write(folder: Path, pages: Iterable[Floats], dtype: Format) -> None:
     width = 0
     with (folder / _VECTORS).open("wb") as vectors, (folder / _SCALES).open("wb") as scales:
         for number, page in enumerate(pages):
-            checked = _check(page, number, width)
+            checked = check_page(page, number, width)
             width = checked.shape[1]
             try:
                 stored, factors = encode(checked, dtype)
@@ -144,7 +144,7 @@ def _write(folder: Path, pages: Iterable[Floats], dtype: Format) -> None:
     (folder / _ABOUT).write_text(json.dumps(about))
 
 
-def _check(page: Any, number: int, width: int) -> Floats:
+def check_page(page: Any, number: int, width: int) -> Floats:
     """Return a page as float32; raises DataError if it cannot be stored. `width` is that of the pages before
     it, or 0."""
     import numpy as np
