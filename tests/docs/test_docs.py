@@ -20,7 +20,7 @@ from fathoms.models import Embedded, OnnxEmbedder
 from fathoms.pipeline.experiment import Experiment, ExternalExperiment, load_experiment
 from fathoms.pipeline.pipeline import Pipeline
 from tests.support.doc_pages import PAGES, ROOT, SETS_UP, WALKS, Block, blocks, blocks_of, words
-from tests.support.project import Project, write_two_pages
+from tests.support.project import Project, write_one_page
 
 COMMANDS = {
     line
@@ -36,9 +36,11 @@ def shorter(line: str) -> tuple[str, ...]:
     """The same command on one question (the whole demo is run by .ci/run), with the small model."""
     arguments = words(line)[1:]
     if arguments[0] == "run" and "--resume" not in arguments:
-        arguments += [] if "--limit" in arguments else ["--limit", "1"]
-        arguments += ["--out", "others"]  # `latest` stays the run of the demo
-    small = {"--limit=10": "--limit=1", "10": "1", "qwen2.5-coder-0.5b": "smollm2-135m"}
+        if "--limit" in arguments:
+            place = arguments.index("--limit")
+            del arguments[place : place + 2]
+        arguments += ["--limit", "1", "--out", "others"]  # `latest` stays the run of the demo
+    small = {"--limit=10": "--limit=1", "qwen2.5-coder-0.5b": "smollm2-135m"}
     return tuple(small.get(argument, argument) for argument in arguments)
 
 
@@ -50,27 +52,28 @@ RUN = sorted({shorter(line) for line in FATHOMS})
 def place(tmp_path_factory: pytest.TempPathFactory, smollm: Embedded, minilm: OnnxEmbedder) -> Project:
     """A folder with the project's configs, and one run of the demo in it.
 
-    What reads pages by OCR gets two of them: a page takes a minute.
+    The pipelines read one page of the sample corpus, and take at most 512 tokens, of which two are the reply.
     """
     path = tmp_path_factory.mktemp("docs")
     shutil.copytree(ROOT / "configs", path / "configs")
     shutil.copytree(ROOT / "examples", path / "examples")
-    write_two_pages(path / "two", ROOT)
+    write_one_page(path / "one", ROOT)
     (path / "pdfs").mkdir()
     for pdf in (ROOT / "data" / "sample").glob("*.pdf"):
         shutil.copy(pdf, path / "pdfs")
     shutil.copy(ROOT / "data" / "sample" / "questions.json", path)
+    shorter = {
+        r"\bdata: sample\b": f"data: {{questions: {path}/one/questions.json, documents: {path}/one/pdfs}}",
+        r"\bmax_chars: 15000\b": "max_chars: 500",
+        r"\btop_k: [2-5]\b": "top_k: 1",
+        r"\bn_ctx: \d+\b": "n_ctx: 512",
+        r"\bmax_tokens: (24|64)\b": "max_tokens: 2, threads: 1",
+        r"\bscale: 2\.0\b": "scale: 1.0",
+    }
     for config in path.glob("configs/**/*.yaml"):
-        # the small model reads 8,192 tokens for a minute, and the five best chunks for three seconds
-        text = config.read_text().replace("max_chars: 15000", "max_chars: 500")
-        text = text.replace("top_k: 5", "top_k: 1")
-        text = text.replace("max_tokens: 64", "max_tokens: 8, threads: 1")
-        if "kind: docling" in text:
-            two = f"data: {{questions: {path}/two/questions.json, documents: {path}/two/pdfs}}"
-            text = text.replace("data: sample", two).replace(
-                "full_page: true,", "full_page: true, scale: 1.0,"
-            )
-            text = text.replace("scale: 2.0", "scale: 1.0")
+        text = config.read_text()
+        for found, small in shorter.items():
+            text = re.sub(found, small, text)
         config.write_text(text)
     project = Project(path, cache=None)
     done = project.fathoms("run", "configs/demo.yaml", "--question", "text-01", timeout=600)

@@ -21,7 +21,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -64,6 +64,17 @@ PRELOADED = (
     "rich.table",
 )
 
+# heavy imports of some commands only: the first of them that needs one has the later ones find it
+LATER = (
+    "aiohttp",
+    "httpx",
+    "ir_measures",
+    "llama_index.core.node_parser",
+    "nltk.tokenize.punkt",
+    "scipy.special",
+    "scipy.stats",
+)
+
 
 def run_forked(
     arguments: Sequence[str], folder: Path, environment: Mapping[str, str], timeout: float
@@ -73,7 +84,8 @@ def run_forked(
     with tempfile.TemporaryDirectory(prefix="fathoms-command-") as place:
         out, err = Path(place, "out"), Path(place, "err")
         order = {"arguments": [*arguments], "folder": str(folder), "environment": {**environment}}
-        child = int(_ask(server, json.dumps({**order, "out": str(out), "err": str(err)})))
+        order |= {"out": str(out), "err": str(err), "imported": str(Path(place, "imported"))}
+        child = int(_ask(server, json.dumps(order)))
         late = threading.Event()
         timer = threading.Timer(timeout, lambda: (late.set(), os.kill(child, signal.SIGKILL)))
         timer.start()
@@ -118,15 +130,36 @@ def _serve() -> None:
     _compute_once()
     gc.freeze()  # collecting in a child would copy every page of what is loaded here
     child = 0
+    imported = Path()
     for line in sys.stdin:
         if line == "wait\n":
-            print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
-        elif child := os.fork():
+            code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            _import_too(imported)
+            print(code, flush=True)
+            continue
+        order = json.loads(line)
+        imported = Path(order["imported"])
+        if child := os.fork():
             print(child, flush=True)
         else:
-            _become(json.loads(line))
+            _become(order)
             return
     os.kill(os.getpid(), signal.SIGKILL)  # at once, so that it does not write coverage data after the tests
+
+
+def _import_too(imported: Path) -> None:
+    """Import what a command that has ended had to import, so that the next ones find it."""
+    found = imported.read_text().split() if imported.exists() else []
+    for module in found:
+        importlib.import_module(module)
+    if found:
+        gc.freeze()
+
+
+def _tell_imported(target: Path, known: Set[str]) -> None:
+    """Leave a note of the heavy modules that this command has imported and its parent had not."""
+    if found := [module for module in LATER if module in sys.modules and module not in known]:
+        target.write_text(" ".join(found))
 
 
 def _compute_once() -> None:
@@ -162,6 +195,8 @@ def _become(order: Mapping[str, Any]) -> None:
     os.environ.update(order["environment"])
     sys.path[0] = order["folder"]
     sys.argv = ["fathoms", *order["arguments"]]
+    found = {module for module in LATER if module in sys.modules}
+    atexit.register(_tell_imported, Path(order["imported"]), found)
 
 
 def _end(code: int) -> NoReturn:

@@ -116,33 +116,32 @@ def write_project(folder: Path) -> Project:
     return made
 
 
-TWO_PAGES = "two-pages.pdf"
-ON_TWO_PAGES = {"table-03": 1, "image-01": 1, "image-06": 2}
-"""Questions of the sample corpus whose answers stand in a table, a picture and a scan, by their page here."""
+ONE_PAGE = "one-page.pdf"
+ON_ONE_PAGE = {"table-03": "text-01", "image-01": "image-01"}
+"""Questions of the sample corpus whose answers stand in a table and a picture, by their names here."""
 
 
-def write_two_pages(folder: Path, root: Path) -> None:
-    """Two pages of the sample corpus: one with a table and a picture, one that is a scan."""
+def write_one_page(folder: Path, root: Path) -> None:
+    """A page of the sample corpus with a table and a picture, and questions about it."""
     import pypdfium2 as pdfium
 
     sample = root / "data" / "sample"
     (folder / "pdfs").mkdir(parents=True)
-    with pdfium.PdfDocument.new() as two:
-        for name, page in (("pelnorite-ceramic.pdf", 3), ("tallowmere-ferry-audit.pdf", 6)):
-            with pdfium.PdfDocument(sample / name) as whole:
-                two.import_pages(whole, [page - 1])
-        two.save(folder / "pdfs" / TWO_PAGES)
-    _undate(folder / "pdfs" / TWO_PAGES)
+    with pdfium.PdfDocument(sample / "pelnorite-ceramic.pdf") as whole, pdfium.PdfDocument.new() as one:
+        one.import_pages(whole, [2])
+        one.save(folder / "pdfs" / ONE_PAGE)
+    _undate(folder / "pdfs" / ONE_PAGE)
     questions = json.loads((sample / "questions.json").read_text())
     kept = {
         category: [
             {
                 **item,
-                "files": [TWO_PAGES],
-                "evidence": [{"document": TWO_PAGES, "page": ON_TWO_PAGES[item["id"]]}],
+                "id": ON_ONE_PAGE[item["id"]],
+                "files": [ONE_PAGE],
+                "evidence": [{"document": ONE_PAGE, "page": 1}],
             }
             for item in items
-            if item["id"] in ON_TWO_PAGES
+            if item["id"] in ON_ONE_PAGE
         ]
         for category, items in questions.items()
     }
