@@ -28,12 +28,12 @@ class ReplyCache:
     """Cache of replies. The key is made of the model with its settings, the prompt with its images and files,
     and the number of the repeat.
 
-    It is used only on request, because a new measurement should normally ask the model again. Replies from
-    the cache are marked `cached`.
+    Answers are taken from it only on request, because a new measurement should normally ask the model again.
+    Replies from the cache are marked `cached`.
     """
 
     def __init__(self, cache: Cache) -> None:
-        self._cache = cache
+        self.cache = cache
 
     def key(self, model: ChatModel, prompt: Prompt, repeat: int) -> str:
         """Return the cache key of a model's reply. Images and files enter by the hashes of their contents,
@@ -50,7 +50,7 @@ class ReplyCache:
         """
         if not message.is_in_usual_order:
             return message.role, [(part.kind, self._content(part)) for part in message.parts]
-        images = [self._cache.file_hash(image) for image in message.images]
+        images = [self.cache.file_hash(image) for image in message.images]
         return message.role, message.text, images, [(file.document, file.sha256) for file in message.files]
 
     def _content(self, part: TextPart | ImagePart | FilePart) -> object:
@@ -58,17 +58,17 @@ class ReplyCache:
         if isinstance(part, TextPart):
             return part.text
         if isinstance(part, ImagePart):
-            return self._cache.file_hash(part.image)
+            return self.cache.file_hash(part.image)
         return part.file.document, part.file.sha256
 
     def get(self, key: str) -> Reply | None:
         """Return the stored reply, `None` if there is none."""
-        reply = self._cache.load("reply", key, Reply.model_validate_json)
+        reply = self.cache.load("reply", key, Reply.model_validate_json)
         return None if reply is None else reply.model_copy(update={"cached": True})
 
     def put(self, key: str, reply: Reply) -> None:
         """Store a reply in the cache under the key of its request."""
-        self._cache.put_text("reply", key, reply.model_dump_json())
+        self.cache.put_text("reply", key, reply.model_dump_json())
 
 
 def embed_cached(

@@ -9,10 +9,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
+from weakref import WeakValueDictionary
 
 from fathoms.config import Component
 from fathoms.errors import ModelError, TimedOutError
@@ -62,6 +63,7 @@ class Caller:
         self._others = others or {}
         self._called: dict[int, _Called] = {}
         self._places: dict[tuple[str, str], dict[Purpose, asyncio.Semaphore]] = {}
+        self._keys: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def reply(
         self,
@@ -72,6 +74,7 @@ class Caller:
         repeat: int = 0,
         deadline: asyncio.Timeout | None = None,
         calls: list[Call] | None = None,
+        kept: ReplyCache | None = None,
     ) -> tuple[Reply, Call]:
         """Return the model's reply with its cost, from the cache where possible, and a description of the
         call.
@@ -79,22 +82,26 @@ class Caller:
         At most `model.max_concurrency` calls to a model for one purpose are made at once, further ones wait.
         `repeat` (from 0) is added to the model's seed. `deadline` is the time limit of the block around this
         call; it is extended by waits that are not the provider's delay: for a free place, for rate limits,
-        and for the end of an outage. The call is also appended to `calls`, even where it fails.
+        and for the end of an outage. The call is also appended to `calls`, even where it fails. `kept` is a
+        cache of replies that is used in any case: for what is made once, such as a description, and is no
+        measurement. Equal calls of this kind wait for one another, and only the first is made.
 
         Raises the model's ModelError after the last attempt, TimedOutError after `timeout`, and Stopped if a
         stop is requested during a wait.
         """
         calls = [] if calls is None else calls
-        key = None
-        if self.replies is not None:
-            key = self.replies.key(model, prompt, repeat)
-            if (known := self.replies.get(key)) is not None:
+        replies = self.replies if kept is None else kept
+        if replies is None:
+            async with self._place(model, purpose, deadline):
+                return await self._asked(model, prompt, purpose, repeat, deadline, calls)
+        key = replies.key(model, prompt, repeat)
+        async with nullcontext() if kept is None else self._alone(key, deadline):
+            if (known := replies.get(key)) is not None:
                 calls.append(call := _described(purpose, model, known, attempts=0, seconds=0.0))
                 return known, call
-        async with self._place(model, purpose, deadline):
-            reply, call = await self._asked(model, prompt, purpose, repeat, deadline, calls)
-        if self.replies is not None and key is not None:
-            self.replies.put(key, reply)
+            async with self._place(model, purpose, deadline):
+                reply, call = await self._asked(model, prompt, purpose, repeat, deadline, calls)
+            replies.put(key, reply)
         return reply, call
 
     async def counted(
@@ -165,6 +172,20 @@ class Caller:
         seconds = time.perf_counter() - started
         calls.append(call := described(reply, attempts=attempts, seconds=seconds))
         return reply, call
+
+    @asynccontextmanager
+    async def _alone(self, key: str, deadline: asyncio.Timeout | None) -> AsyncIterator[None]:
+        """Wait until no other call with this key is made."""
+        lock = self._keys.setdefault(key, asyncio.Lock())
+        if lock.locked():
+            with call_under(deadline), wait_under(deadline):
+                await lock.acquire()
+        else:
+            await lock.acquire()
+        try:
+            yield
+        finally:
+            lock.release()
 
     @asynccontextmanager
     async def _place(

@@ -32,6 +32,7 @@ from fathoms.pipeline.answering import PackedQuestion
 from fathoms.pipeline.external import Connected, External
 from fathoms.pipeline.pipeline import Pipeline, Progress, Stages, silent
 from fathoms.pipeline.searching import Depth, Searching, depth_for
+from fathoms.retrieve import Describe
 from fathoms.runs.cache import Cache
 from fathoms.safety.option_limits import LONGEST_WAIT
 from fathoms.types import Document, DocumentFacts, Hit, Purpose, Question, Record
@@ -390,6 +391,8 @@ def _search(
     data = {key: value for key, value in source.data.items() if key not in AFTER_RETRIEVAL}
     source = Source(source.name, data, source.places)
     experiment = _with_known_metrics(validate(SearchExperiment, source), source)
+    if isinstance(experiment.retrieve, Describe):  # what is found is not changed by how it is read
+        experiment = experiment.model_copy(update={"retrieve": experiment.retrieve.first})
     if experiment.retrieve.needs == "nothing":
         raise source.complain(
             ("retrieve", "kind"), f"kind '{experiment.retrieve.kind}' searches for nothing: name a retriever"

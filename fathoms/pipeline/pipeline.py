@@ -36,8 +36,8 @@ from fathoms.ingest import (
     page_images,
     parse_all,
 )
-from fathoms.models import Embedder, Generator, OnnxEmbedder
-from fathoms.models.caching import embed_cached
+from fathoms.models import ChatModel, Embedder, Generator, OnnxEmbedder
+from fathoms.models.caching import ReplyCache, embed_cached
 from fathoms.models.chat.room import room_for_prompt
 from fathoms.models.embed import process as embedding
 from fathoms.pipeline.answering import Ingested, file_limits
@@ -202,7 +202,15 @@ class Stages(Component):
             raise StoreError(f"the cache in {cache.folder} cannot be written: {error}") from error
         queries = partial(embed_cached, self.embed, cache=cache, query=True)
         made = Index(
-            parsed, chunks, vectors, queries, folder, refresh=cache.refresh, pages=pages, full=cache.full
+            parsed,
+            chunks,
+            vectors,
+            queries,
+            folder,
+            refresh=cache.refresh,
+            pages=pages,
+            full=cache.full,
+            kept=ReplyCache(cache),
         )
         return Built(parsed, failures, made, hashes, times, facts)
 
@@ -524,8 +532,9 @@ class Pipeline(Stages):
         """
         if not isinstance(self.chunk, PageChunker) and not self._shows_pages:
             return {}
-        number, limits = getattr(self.retrieve, "top_k", None), file_limits(self.generate)
-        bounds = image_bounds(self.generate.image_limits, limits, number)
+        model, number = self._sees
+        limits = file_limits(model)
+        bounds = image_bounds(model.image_limits, limits, number)
         if limits.size is not None and number:  # all images of a prompt together
             share = int(limits.size / limits.image_weight / number)
             bounds["max_bytes"] = min(share, bounds.get("max_bytes", share))
@@ -538,6 +547,15 @@ class Pipeline(Stages):
         """Whether the model is shown the pages that retrieval by page images finds."""
         return self.retrieve.pages is not None and self.retrieve.pages.shown
 
+    @property
+    def _sees(self) -> tuple[ChatModel, int | None]:
+        """The model that is shown page images, and the most of them in one of its requests; `None` if their
+        number is not known."""
+        describing = self.retrieve.called.get("describe")
+        if describing is not None:
+            return describing, 1
+        return self.generate, getattr(self.retrieve, "top_k", None)
+
     def checks(self) -> dict[str, Callable[[], None]]:
         """The check of each stage that this pipeline needs, by the stage's configuration key."""
         return {**super().checks(), "generate": self._check_generate}
@@ -548,13 +566,16 @@ class Pipeline(Stages):
         self.generate.check()
         files = self.retrieve.files
         shown = self._image_dpi is not None or self._shows_pages
-        number, most = getattr(self.retrieve, "top_k", None), file_limits(self.generate).images
+        model, number = self._sees
+        most = file_limits(model).images
+        if model is not self.generate:
+            self._check_described(shown)
         if shown and number is not None and most is not None and number > most:
             raise ConfigError(
                 f"retrieve.top_k: {number} page images are more than the {most} that the model takes in one"
                 " request: lower it, or raise generate.max_images"
             )
-        if shown or (files and "images" in (files.form, files.too_long)):
+        if (shown and model is self.generate) or (files and "images" in (files.form, files.too_long)):
             self.generate.check_images()
         if files and files.form == "pdf" and self.generate.file_limits is None:
             raise ConfigError(
@@ -565,6 +586,19 @@ class Pipeline(Stages):
             raise ConfigError(
                 "prompt: the template 'default' refers to retrieved context, but files are attached instead:"
                 " set prompt: {template: attached}"
+            )
+
+    def _check_described(self, shown: bool) -> None:
+        """Check that there are pictures to describe, and that the prompt has room for the descriptions."""
+        if not shown:
+            raise ConfigError(
+                "retrieve: kind 'describe' needs pictures of pages: set chunk: {kind: page, max_pixels:"
+                " 1_000_000}, or first: {kind: visual, ...}"
+            )
+        if "{text}" not in self.prompt.texts().chunk:
+            raise ConfigError(
+                f"prompt: the template '{self.prompt.template}' does not show the text of a page, and kind"
+                " 'describe' gives the model nothing else: use one with {text} in 'chunk', such as 'default'"
             )
 
     def _after_retrieval(self) -> list[tuple[str, Component]]:

@@ -16,6 +16,7 @@ from fathoms.retrieve.bm25 import BM25
 from fathoms.retrieve.closed_book import ClosedBook
 from fathoms.retrieve.degrade import Degrade
 from fathoms.retrieve.dense import Dense
+from fathoms.retrieve.describe import Describe
 from fathoms.retrieve.expand import Expand
 from fathoms.retrieve.files import Files
 from fathoms.retrieve.hybrid import Hybrid
@@ -25,7 +26,18 @@ from fathoms.retrieve.visual import Visual
 from fathoms.retrieve.whole_document import WholeDocument
 
 AnyRetriever = Annotated[
-    Dense | BM25 | Visual | Hybrid | Rerank | Expand | Degrade | WholeDocument | Files | Oracle | ClosedBook,
+    Dense
+    | BM25
+    | Visual
+    | Hybrid
+    | Rerank
+    | Expand
+    | Describe
+    | Degrade
+    | WholeDocument
+    | Files
+    | Oracle
+    | ClosedBook,
     Field(discriminator="kind"),
 ]
 
@@ -35,6 +47,7 @@ __all__ = [
     "ClosedBook",
     "Degrade",
     "Dense",
+    "Describe",
     "Expand",
     "FileHandling",
     "Files",

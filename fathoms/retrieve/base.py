@@ -15,6 +15,7 @@ from pydantic import field_validator
 
 from fathoms.config import Component, suggest
 from fathoms.models import Generator
+from fathoms.models.caching import ReplyCache
 from fathoms.models.caller import Caller
 from fathoms.retrieve.page_search import PageHandling, PageSearch
 from fathoms.types import Call, Chunk, Document, Hit, Prompt, Purpose, Question, Round
@@ -51,6 +52,8 @@ class Index:
     full: Callable[[Exception], None] = field(default=lambda error: None, compare=False, repr=False)
     made: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
     """What retrievers have made of this index, such as that of BM25, by a key of their own."""
+    kept: ReplyCache | None = None
+    """The replies that are made once and used by every run, such as descriptions of pictures."""
     notes: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
     """What retrievers note of a search for the manifest of the run, by a name."""
     lock: Lock = field(default_factory=Lock, compare=False, repr=False)

@@ -127,9 +127,10 @@ def refining(retriever: Retriever, question: Question, candidates: Sequence[Hit]
     found: Estimates = {}
     for purpose, model in retriever.called.items():
         room = math.inf if model.context_window is None else model.context_window - (model.max_tokens or 0)
-        prompts = retriever.refining_prompts(question, candidates)
-        sizes = (min(_count(model, prompt.messages), room) for prompt in prompts)  # longer passages are cut
-        made = sum((_request(model, int(size)) for size in sizes), Estimate())
+        made = Estimate()
+        for prompt in retriever.refining_prompts(question, candidates):
+            size = int(min(_count(model, prompt.messages), room))  # longer passages are cut
+            made += _request(model, size, () if _counts_here(model) else pictures_in(prompt.messages))
         if made.requests:
             found[purpose] = made
     return found

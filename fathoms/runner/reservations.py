@@ -164,7 +164,12 @@ def require_price(experiment: AnyExperiment, budget: Budget) -> None:
     """Raise UsageError where the cost is limited and the price of the model is unknown."""
     if budget.max_cost is None or isinstance(experiment, ExternalExperiment):
         return
-    keys = {"answer": "generate", "rerank": "retrieve.by.generate", "expand": "retrieve.generate"}
+    keys = {
+        "answer": "generate",
+        "rerank": "retrieve.by.generate",
+        "expand": "retrieve.generate",
+        "describe": "retrieve.generate",
+    }
     for purpose, model in experiment.called.items():
         if model.cost(Usage(prompt_tokens=1, completion_tokens=1)) is None:
             name = getattr(model, "model", None) or getattr(model, "target", None) or model.kind

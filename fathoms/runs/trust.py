@@ -39,6 +39,7 @@ INERT = frozenset(
             "hybrid",
             "rerank",
             "expand",
+            "describe",
             "degrade",
             "whole-document",
             "files",

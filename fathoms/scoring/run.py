@@ -598,6 +598,6 @@ def search_seconds(seconds: Mapping[str, Sequence[float]]) -> dict[str, Any]:
 def _seconds(tally: Tally) -> dict[str, float | None]:
     """Mean seconds per stage of the questions that were really asked, leaving out cached answers."""
     stages = ["retrieve", "prompt", "generate"]
-    stages[1:1] = [stage for stage in ("expand", "rerank") if stage in tally.stages]
+    stages[1:1] = [stage for stage in ("expand", "rerank", "describe") if stage in tally.stages]
     known = {stage: tally.seconds.get(stage) for stage in stages}
     return {stage: fmean(values) if values else None for stage, values in known.items()}

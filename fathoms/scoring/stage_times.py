@@ -8,7 +8,7 @@ from fathoms.metrics.columns import averaged
 from fathoms.metrics.pooling import pooled
 from fathoms.scoring.tally import Tally
 
-STAGES = ("retrieve", "expand", "rerank", "prompt", "generate")
+STAGES = ("retrieve", "expand", "rerank", "describe", "prompt", "generate")
 
 
 def stage_times(tally: Tally) -> dict[str, dict[str, Any]]:

@@ -28,7 +28,8 @@ def serving(
     answers: Mapping[str, Any], statuses: Mapping[str, int] | None = None, *, keep_alive: bool = False
 ) -> Iterator[Stub]:
     """A server with one answer per path, status 200 unless another is given, and 404 for any other path. It
-    closes each connection after an answer unless `keep_alive` is set."""
+    closes each connection after an answer unless `keep_alive` is set. An answer that is a function is called
+    with the body of the request, and returns a status and an answer."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1" if keep_alive else "HTTP/1.0"
@@ -39,8 +40,11 @@ def serving(
             stub.requests.append((self.command, self.path, dict(self.headers), body))
             known = self.path in answers
             answer = answers[self.path] if known else {"error": "no such path"}
+            status = (statuses or {}).get(self.path, 200) if known else 404
+            if callable(answer):
+                status, answer = answer(body)
             said = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
-            self.send_response((statuses or {}).get(self.path, 200) if known else 404)
+            self.send_response(status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(said)))
             self.end_headers()

@@ -1,0 +1,100 @@
+"""Pictures described in words by a model that sees, each once: pages, or figures cut out of them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fathoms.errors import ModelError
+from fathoms.models.caching import ReplyCache
+from fathoms.models.caller import Caller
+from fathoms.models.protocols import ChatModel
+from fathoms.runs.events import happened
+from fathoms.types import Call, ImagePart, Message, Prompt, Reply, TextPart
+
+_CUT_OFF = ("length", "max_tokens", "MAX_TOKENS")
+"""The words of the vendors for a reply that ended at its limit of tokens."""
+
+
+class _Descriptions(ReplyCache):
+    """The replies that describe a picture; one that fails to is neither kept nor used."""
+
+    def get(self, key: str) -> Reply | None:
+        """Return the stored reply, `None` if there is none that is a description."""
+        reply = super().get(key)
+        return None if reply is None or _fault(reply) is not None else reply
+
+    def put(self, key: str, reply: Reply) -> None:
+        """Store a reply unless it is no description."""
+        if _fault(reply) is None:
+            super().put(key, reply)
+
+
+@dataclass(frozen=True)
+class Describer:
+    """A model that sees, what it is asked with each picture, and where its descriptions are kept.
+
+    A description is kept in the cache of replies under the hash of the picture, the model with its settings,
+    and the prompt; it is made once, whichever run asks for it. Without `kept` it is made each time.
+    """
+
+    model: ChatModel
+    prompt: str
+    kept: ReplyCache | None = None
+
+    def prompt_for(self, picture: Path) -> Prompt:
+        """Return the prompt that asks for the description of a picture."""
+        parts = (ImagePart(image=picture), TextPart(text=self.prompt))
+        return Prompt(messages=(Message(role="user", parts=parts),))
+
+    async def description(
+        self,
+        picture: Path,
+        name: str,
+        caller: Caller,
+        *,
+        deadline: asyncio.Timeout | None = None,
+        calls: list[Call] | None = None,
+    ) -> str:
+        """Return the description of a picture, which is never empty. `name` says in errors which it is.
+
+        The call, with its tokens and cost, is appended to `calls`; one whose description was kept is marked
+        `cached`, and was not paid again. Where a picture is described for somebody else at the moment, its
+        description is waited for. Raises ModelError where the picture cannot be read, the model fails for
+        good, refuses, or replies nothing; such a reply is not kept. Raises Stopped as `Caller.reply` does.
+        """
+        kept = None if self.kept is None else _Descriptions(self.kept.cache)
+        try:
+            reply, _ = await caller.reply(
+                self.model,
+                self.prompt_for(picture),
+                purpose="describe",
+                deadline=deadline,
+                calls=calls,
+                kept=kept,
+            )
+        except ModelError as error:
+            raise _named(error, name) from error
+        except OSError as error:
+            raise ModelError(f"{name} could not be described: its picture cannot be read: {error}") from error
+        if (fault := _fault(reply)) is not None:
+            raise ModelError(f"{name} could not be described: {fault}")
+        if reply.stop_reason in _CUT_OFF and not reply.cached:
+            happened("description-cut", level=logging.WARNING, picture=name, stop_reason=reply.stop_reason)
+        return reply.text.strip()
+
+
+def _fault(reply: Reply) -> str | None:
+    """Say why a reply is no description; `None` if it is one."""
+    if reply.refusal is not None:
+        return f"the model refused: {reply.refusal}"
+    return None if reply.text.strip() else "the model replied with no text"
+
+
+def _named(error: ModelError, name: str) -> ModelError:
+    """Return the same error with the name of the picture in its message."""
+    options: dict[str, Any] = {"status": error.status, "retry_after": error.retry_after}
+    return type(error)(f"{name} could not be described: {error}", **options)

@@ -1,0 +1,157 @@
+"""Pages described in words: a model that sees writes what is on a retrieved page, for a model that need not.
+
+It is another way to read a page, beside its text (by the parser or by OCR) and its picture. The description
+does not depend on the question, so each page is described once and kept in the cache of replies.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from fathoms.models import Generator
+from fathoms.models.caller import Caller
+from fathoms.models.chat.room import room_for_prompt
+from fathoms.models.describing import Describer
+from fathoms.retrieve.base import Index, Needs, Retriever
+from fathoms.retrieve.bm25 import BM25
+from fathoms.retrieve.dense import Dense
+from fathoms.retrieve.hybrid import Hybrid
+from fathoms.retrieve.oracle import Oracle
+from fathoms.retrieve.page_search import PageHandling
+from fathoms.retrieve.visual import Visual
+from fathoms.types import Call, Chunk, Hit, Prompt, Purpose, Question, Round
+
+Described = Annotated[Dense | BM25 | Visual | Hybrid | Oracle, Field(discriminator="kind")]
+
+_PROMPT = """\
+Describe this page of a document for a reader who cannot see it. Copy all of its text and every number, write
+tables row by row, and say of each figure what it shows, with the values that can be read from it. Write
+nothing that is not on the page."""
+
+
+class Describe(Retriever):
+    """Replaces the pictures of retrieved pages by descriptions of them in words.
+
+    The pages are found by the retriever `first`. Their pictures come from `chunk: {kind: page}` with
+    `image_dpi` or `max_pixels`, or from `first: {kind: visual}`. The model that answers gets the descriptions
+    and no pictures, so it need not see. A description is kept in the cache by the hash of the picture, the
+    model and the prompt, and is made once for all questions, repeats and runs. A page that cannot be
+    described fails the question. One without a picture, such as a page of an office document, keeps its text.
+    """
+
+    neutral: ClassVar[frozenset[str]] = frozenset({"first", "generate"})
+
+    kind: Literal["describe"] = "describe"
+    first: Described = Field(default=Dense(), validate_default=True)
+    """The retriever that finds the pages; its `top_k` is the number of pages per question."""
+    generate: Generator
+    """The model that sees the pages and describes them."""
+    keep_text: bool = False
+    """Whether the text of the page as parsed stands before its description."""
+    prompt: str = Field(default=_PROMPT, min_length=1)
+    """What the model is asked with each picture."""
+
+    @property
+    def needs(self) -> Needs:
+        """The input that the first retriever needs."""
+        return self.first.needs
+
+    @property
+    def pages(self) -> PageHandling | None:
+        """How the first retriever embeds pages, if it searches by their pictures."""
+        return self.first.pages
+
+    @property
+    def top_k(self) -> int | None:
+        """The most pages per question."""
+        return self.first.top_k
+
+    def identity(self) -> dict[str, Any]:
+        """Extend the identity by those of the first retriever and of the model."""
+        own = {"first": self.first.identity(), "generate": self.generate.identity()}
+        return {**super().identity(), **own}
+
+    def served(self) -> dict[str, Any]:
+        """Return what the server of the model reports about the model it runs."""
+        return self.generate.served()
+
+    def check(self) -> None:
+        """Check the first retriever, and that the model is reachable and sees; raises their errors."""
+        self.first.check()
+        room_for_prompt(self.generate, "retrieve.generate")
+        self.generate.check()
+        self.generate.check_images()
+
+    def index_bytes(self, index: Index) -> int | None:
+        """Return the bytes of the index of the first retriever."""
+        return self.first.index_bytes(index)
+
+    def search(self, index: Index, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
+        """Return the pages of the first retriever, with their pictures."""
+        return self.first.search(index, questions)
+
+    @property
+    def called(self) -> dict[Purpose, Generator]:
+        """The model that describes pages."""
+        return {"describe": self.generate}
+
+    async def refine(
+        self,
+        index: Index,
+        question: Question,
+        candidates: Sequence[Hit],
+        caller: Caller,
+        *,
+        repeat: int = 0,
+        deadline: asyncio.Timeout | None = None,
+        calls: list[Call] | None = None,
+        rounds: list[Round] | None = None,
+    ) -> tuple[Hit, ...]:
+        """Return the same hits with descriptions in place of pictures. Raises ModelError and Stopped.
+
+        The pages are described at once, as far as the model takes several calls. Where one fails, the others
+        are waited for and kept, so that the next question on these pages does not pay for them.
+        """
+        made = self.describer(index)
+
+        async def words(chunk: Chunk) -> str | None:
+            if chunk.image is None:
+                return None
+            return await made.description(chunk.image, _named(chunk), caller, deadline=deadline, calls=calls)
+
+        found = await asyncio.gather(*(words(hit.chunk) for hit in candidates), return_exceptions=True)
+        described = []
+        for hit, text in zip(candidates, found, strict=True):
+            if isinstance(text, BaseException):
+                raise text
+            described.append(hit.model_copy(update={"chunk": self._in_words(hit.chunk, text)}))
+        return tuple(described)
+
+    def describer(self, index: Index) -> Describer:
+        """What describes the pages of an index."""
+        return Describer(self.generate, self.prompt, index.kept)
+
+    def _in_words(self, chunk: Chunk, description: str | None) -> Chunk:
+        """Return a chunk without its picture, and with the description if there is one."""
+        text = chunk.text if description is None else description
+        if self.keep_text and description is not None:
+            text = "\n\n".join(filter(None, (chunk.text.strip(), description)))
+        return chunk.model_copy(update={"image": None, "modality": "text", "text": text})
+
+    def without_refining(self, candidates: Sequence[Hit]) -> tuple[Hit, ...]:
+        """Return the pages with their text as parsed, which stands for descriptions in estimates."""
+        return tuple(hit.model_copy(update={"chunk": self._in_words(hit.chunk, None)}) for hit in candidates)
+
+    def refining_prompts(self, question: Question, candidates: Sequence[Hit]) -> list[Prompt]:
+        """Return one prompt per picture, also for those that other questions have described already."""
+        pictures = [hit.chunk.image for hit in candidates if hit.chunk.image is not None]
+        return [Describer(self.generate, self.prompt).prompt_for(picture) for picture in pictures]
+
+
+def _named(chunk: Chunk) -> str:
+    """The name of a page in messages."""
+    return f"page {chunk.pages[0]} of {chunk.document}" if chunk.pages else chunk.document

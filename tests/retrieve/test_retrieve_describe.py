@@ -1,0 +1,143 @@
+"""`retrieve: {kind: describe}`: a model that sees tells one that does not what is on the pages found."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+from pydantic import TypeAdapter
+
+from fathoms.errors import ConfigError
+from fathoms.ingest import PageChunker
+from fathoms.models import OpenAICompatibleLLM, ScriptedModel
+from fathoms.models.caller import Caller
+from fathoms.models.prices import Price
+from fathoms.pipeline.experiment import load_experiment
+from fathoms.pipeline.pipeline import Pipeline
+from fathoms.pipeline.prompt import PromptBuilder
+from fathoms.retrieve import BM25, AnyRetriever, Describe
+from fathoms.runs.cache import Cache
+from fathoms.runs.usage import sums
+from fathoms.types import Question, Record
+from tests.support.project import write_pdf
+from tests.support.seer import Seer, seeing
+
+SIZES: list[tuple[int, int]] = []
+QUESTIONS = [Question(id=text, text=text, category="c") for text in ("the tower?", "How tall is the tower?")]
+PAGES = ["The tower is 41.5 m tall.", "Ore costs 17 crowns.", "Nothing else."]
+
+
+def sizes(pictures: list[bytes], text: str) -> str:
+    """What the model says: that it was shown one picture, and of which size."""
+    (picture,) = pictures
+    with Image.open(io.BytesIO(picture)) as image:
+        SIZES.append(image.size)
+    return f"seen {len(SIZES)}: "
+
+
+@pytest.fixture
+def seer() -> Iterator[Seer]:
+    SIZES.clear()
+    with seeing(sizes) as server:
+        yield server
+
+
+def pipeline(seer: Seer, **changes: Any) -> Pipeline:
+    model = OpenAICompatibleLLM(
+        base_url=f"{seer.address}/v1", model="seer", price=Price(input=1000, output=5000), max_concurrency=1
+    )
+    keep = changes.pop("keep_text", False)
+    base: dict[str, Any] = {
+        "chunk": PageChunker(max_pixels=20_000),
+        "retrieve": Describe(first=BM25(top_k=1), generate=model, keep_text=keep),
+        "prompt": PromptBuilder(system="", user="{context}|{question}", chunk="{text}"),
+        "generate": ScriptedModel(echo=True),
+    }
+    return Pipeline(**{**base, **changes})
+
+
+def answers(made: Pipeline, folder: Path) -> list[Record]:
+    """The records of the questions, one after the other, with nothing kept but the cache on the disk."""
+    write_pdf(folder / "varn.pdf", PAGES)
+    with closing(Cache(folder / "cache")) as cache:
+        ingested = made.prepare({"varn.pdf": folder / "varn.pdf"}, cache)
+        hits = ingested.retrieve(QUESTIONS)
+
+        async def ask() -> list[Record]:
+            caller = Caller()
+            return [await ingested.answer(each, hits[each.id], caller=caller) for each in QUESTIONS]
+
+        return asyncio.run(ask())
+
+
+def test_the_model_that_answers_gets_the_description_and_no_picture(seer: Seer, tmp_path: Path) -> None:
+    made = pipeline(seer)
+    made.check()
+    first, second = answers(made, tmp_path)
+    assert first.hits is not None
+    assert first.prompt is not None
+    (hit,) = first.hits
+    assert (hit.chunk.pages, hit.chunk.text, hit.chunk.image, hit.chunk.modality) == (
+        (1,),
+        "seen 1:",
+        None,
+        "text",
+    )
+    assert first.prompt.messages[-1].images == ()
+    assert first.answer is not None
+    assert first.answer.text == "seen 1:"
+    assert [call.cached for record in (first, second) for call in record.calls] == [False, True]
+    ((width, height),) = SIZES
+    assert 19_000 < width * height <= 20_000
+    assert list(first.timings) == ["describe", "prompt", "generate"]
+    found = sums([first, second])["usage_by_purpose"]["describe"]
+    assert (found["calls"], found["prompt_tokens"]) == (1, 1000)
+    assert found["cost"] == pytest.approx(1.05)
+    (again, _) = answers(made, tmp_path)
+    assert [call.cached for call in again.calls] == [True]
+    assert (again.answer and again.answer.text, len(seer.seen)) == ("seen 1:", 1)
+    (both, _) = answers(pipeline(seer, keep_text=True), tmp_path)
+    assert both.prompt is not None
+    assert both.prompt.context == "The tower is 41.5 m tall.\n\nseen 1:"
+
+
+def test_a_page_that_cannot_be_described_fails_its_question_by_name(seer: Seer, tmp_path: Path) -> None:
+    seer.fails = [400]
+    first, second = answers(pipeline(seer), tmp_path)
+    assert (first.answer, first.hits) == (None, ())
+    assert first.error is not None
+    assert first.error.message.startswith("page 1 of varn.pdf could not be described: ")
+    assert first.error.status == 400
+    assert second.answer is not None, "the next question on the page asks again"
+
+
+def test_what_cannot_work_is_refused_before_the_first_question(seer: Seer) -> None:
+    with pytest.raises(ConfigError, match="needs pictures of pages"):
+        pipeline(seer, chunk=PageChunker()).check()
+    with pytest.raises(ConfigError, match="'page-images' does not show the text of a page"):
+        pipeline(seer, prompt=PromptBuilder(template="page-images")).check()
+
+
+def test_configs_and_identity() -> None:
+    config = {"kind": "describe", "first": {"kind": "bm25", "top_k": 5}, "generate": {"kind": "scripted"}}
+    made: Any = TypeAdapter(AnyRetriever).validate_python(config)
+    assert (made.top_k, made.needs, made.pages) == (5, "chunks", None)
+    assert TypeAdapter(AnyRetriever).validate_python(made.model_dump(mode="json")) == made
+    others = [{"prompt": "What?"}, {"keep_text": True}, {"generate": ScriptedModel(model="b")}]
+    identities = [made.model_copy(update=other).identity() for other in others]
+    assert made.identity() not in identities
+
+
+def test_a_run_that_only_searches_describes_nothing(tmp_path: Path) -> None:
+    config = tmp_path / "c.yaml"
+    config.write_text(
+        "data: sample\nchunk: {kind: page, image_dpi: 50}\n"
+        "retrieve: {kind: describe, first: {kind: bm25, top_k: 2}, generate: {kind: scripted}}\n"
+    )
+    assert load_experiment(config, retrieval_only=True).retrieve == BM25(top_k=2)  # type: ignore[union-attr]
