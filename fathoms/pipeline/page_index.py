@@ -65,7 +65,8 @@ class PageIndexer:
 
     def index(self) -> PageSearch:
         """Return the pages, ready to be searched. Raises DocumentError, ModelError and StoreError."""
-        return PageSearch(*self._stored(), partial(self._embedded), self._picture)
+        names = [document.id for document in self.facts]
+        return PageSearch(names, *self._stored(), self._embedded, self._picture)
 
     def _embedded(self, texts: Sequence[str]) -> list[Vectors]:
         """Embed questions that the cache does not hold."""

@@ -263,7 +263,7 @@ class Stages(Component):
         places = [(new[position], page) for position, page in pages.places]
         failures = (*corpus.failures, *bad.values())
         smaller = _Corpus(documents, failures, list(chain(*made)), self._facts(documents, made))
-        return smaller, replace(pages, places=places)
+        return smaller, replace(pages, names=[document.id for document in documents], places=places)
 
     def _indexer(
         self,

@@ -50,6 +50,8 @@ class Degrade(Retriever):
     def _is_known_beforehand(cls, retriever: Degraded) -> Degraded:
         if retriever.called:
             raise ValueError("a reranker that is a language model cannot be degraded")
+        if retriever.pages is not None:
+            raise ValueError("retrieval by page images cannot be degraded")
         return retriever
 
     @property

@@ -74,6 +74,8 @@ class Expand(Retriever):
     @field_validator("retriever")
     @classmethod
     def _give_candidates(cls, retriever: Searched) -> Searched:
+        if retriever.pages is not None:
+            raise ValueError("retrieval by page images cannot be expanded: its rankings are of pages")
         return as_candidates(retriever)
 
     @field_validator("prompt")

@@ -35,13 +35,14 @@ class PageHandling:
 class PageSearch:
     """Pages that are ready to be searched by their pictures.
 
-    `places` are the pages in the order of the rows: the position of the document in `Index.documents`, and
-    the page number. `store` holds the vectors of each page, or is a float32 array with one unit vector a row,
-    or `None` where there is no page. `embed` maps texts of questions to matrices (vectors, width) in the same
-    space. `picture` returns the picture of a page that is shown to the model, `None` where it is shown none;
-    it raises DocumentError.
+    `names` are the ids of all documents, in the order of `Index.documents`. `places` are the pages in the
+    order of the rows: the position of the document in that order, and the page number. `store` holds the
+    vectors of each page, or is a float32 array with one unit vector a row, or `None` where there is no page.
+    `embed` maps texts of questions to matrices (vectors, width) in the same space. `picture` returns the
+    picture of a page that is shown to the model, `None` where it is shown none; it raises DocumentError.
     """
 
+    names: Sequence[str]
     places: Sequence[tuple[int, int]]
     store: MultiVectors | Vectors | None
     embed: Callable[[Sequence[str]], list[Vectors]]

@@ -15,6 +15,7 @@ from fathoms.retrieve.bm25 import BM25
 from fathoms.retrieve.dense import Dense
 from fathoms.retrieve.hybrid import Hybrid
 from fathoms.retrieve.llm_reranker import LLMReranker
+from fathoms.retrieve.page_search import PageHandling
 from fathoms.safety.option_limits import MOST_CHUNKS
 from fathoms.types import Call, Hit, Prompt, Purpose, Question, Round
 
@@ -49,6 +50,12 @@ class Rerank(TextQuery):
     def needs(self) -> Needs:
         """The input that the first retriever needs."""
         return self.first.needs
+
+    @property
+    def pages(self) -> PageHandling | None:
+        """How the first retriever embeds and shows pages, if it searches by their images. They are reranked
+        by their text."""
+        return self.first.pages
 
     def identity(self) -> dict[str, Any]:
         """Extend the identity by the identities of the first retriever and of the reranker."""

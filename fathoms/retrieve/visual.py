@@ -30,6 +30,9 @@ _QUESTIONS = 64
 Found = list[tuple[int, float]]
 """Rows of an index with their scores, best first."""
 
+Ranked = Sequence[tuple[tuple[int, int], float]]
+"""Pages with their scores, best first: each the position of its document and its number."""
+
 
 class Visual(TextQuery):
     """`kind: visual`: the pages whose pictures have the highest score for the question.
@@ -83,9 +86,18 @@ class Visual(TextQuery):
 
         Raises ModelError if the vectors of questions and pages differ in length.
         """
+        return [self.hits_of(index, row) for row in self.ranked(index, questions)]
+
+    def ranked(self, index: Index, questions: Sequence[Question]) -> list[Ranked]:
+        """Return the `top_k` best pages of each question with their scores, without their texts and
+        pictures."""
         pages = _pages_of(index)
         rows = best_pages(pages, self.queries(questions), self.top_k)
-        return [hits([(self._chunk(index, *pages.places[at]), score) for at, score in row]) for row in rows]
+        return [[(pages.places[at], score) for at, score in row] for row in rows]
+
+    def hits_of(self, index: Index, ranked: Ranked) -> tuple[Hit, ...]:
+        """Make hits of pages, best first."""
+        return hits([(self._chunk(index, *place), score) for place, score in ranked])
 
     def _chunk(self, index: Index, position: int, number: int) -> Chunk:
         """The chunk of a page, given by the position of its document and its number: with its text, and its

@@ -109,6 +109,29 @@ def test_the_pages_with_the_highest_scores_are_found(place: Project, cache: Cach
     assert report["index_bytes"] == rows * 16 * 4
 
 
+HYBRID = "retrieve={{kind: hybrid, of: [{{kind: bm25}}, {{kind: visual, dpi: {dpi}, embed: {embed}}}]}}"
+
+
+def hybrid(place: Project, *settings: str, dpi: int = 20) -> Experiment:
+    """The configuration with BM25 beside page images."""
+    embed = f"{{kind: image-text, model: {tiny_models()['clip']}, device: cpu}}"
+    return experiment(place, "one.yaml", HYBRID.format(embed=embed, dpi=dpi), *settings)
+
+
+def test_text_and_page_images_are_fused(place: Project, cache: Cache) -> None:
+    """BM25 finds one page for each question; the model's ranking of all three has the rest."""
+    own = hybrid(place)
+    hits = own.prepare(documents(place), cache).retrieve(QUESTIONS)
+    pages, expected, _ = scores(experiment(place, "one.yaml").retrieve.embed, place, cache)
+    for question, row, page in zip(QUESTIONS, expected, [("varn.pdf", 1), ("lune.pdf", 1)], strict=True):
+        sums = {seen: 1 / (60 + rank) for rank, seen in enumerate(best(pages, row), start=1)}
+        sums[page] += 1 / 61
+        found = hits[question.id]
+        assert (found[0].chunk.document, *found[0].chunk.pages) == page
+        assert {(hit.chunk.document, *hit.chunk.pages): hit.score for hit in found} == pytest.approx(sums)
+        assert all(hit.chunk.image is not None and hit.chunk.text for hit in found)
+
+
 def test_a_new_page_is_embedded_alone(place: Project, cache: Cache, tmp_path: Path) -> None:
     own = experiment(place, "many.yaml")
     first = own.prepare(documents(place), cache).retrieve(QUESTIONS)
@@ -161,6 +184,11 @@ def test_a_document_that_cannot_be_rendered(place: Project, cache: Cache, tmp_pa
     (hit, _) = ready.retrieve(QUESTIONS)["q1"]
     assert hit.chunk.document != "large.pdf"
     assert hit.chunk.text
+    both = hybrid(place, "ingest.memory_mb=200", "ingest.on_error=skip", dpi=45)
+    left = both.prepare(sources, cache)
+    assert [document.id for document in left.documents] == ["lune.pdf", "varn.pdf"]
+    assert {chunk.document for chunk in left.index.chunks} == {"lune.pdf", "varn.pdf"}
+    assert left.retrieve(QUESTIONS)["q2"][0].chunk.document == "lune.pdf"
     with pytest.raises(DocumentError, match=r"large\.pdf.*memory"):
         experiment(place, "one.yaml", *settings).prepare(sources, cache)
 
