@@ -18,8 +18,10 @@ from typing import TYPE_CHECKING
 from fathoms.config import fingerprint, package_version
 from fathoms.errors import DocumentError
 from fathoms.ingest import PdfParser, page_images
+from fathoms.models.embed.multi_vector import MultiVectorEmbedder
 from fathoms.models.embed.pages import page_keys
 from fathoms.models.embed.process import embed_pages
+from fathoms.models.page_patches import Located, located_cached
 from fathoms.models.page_vectors import keep_vectors, known_vectors, questions_cached
 from fathoms.pipeline.ingest_times import IngestTimes
 from fathoms.retrieve.indexes import load_index, store_index
@@ -66,7 +68,9 @@ class PageIndexer:
     def index(self) -> PageSearch:
         """Return the pages, ready to be searched. Raises DocumentError, ModelError and StoreError."""
         names = [document.id for document in self.facts]
-        return PageSearch(names, *self._stored(), self._embedded, self._picture)
+        embed = self.handling.embed
+        locate = partial(self._located, embed) if isinstance(embed, MultiVectorEmbedder) else None
+        return PageSearch(names, *self._stored(), self._embedded, self._picture, locate)
 
     def _embedded(self, texts: Sequence[str]) -> list[Vectors]:
         """Embed questions that the cache does not hold."""
@@ -75,6 +79,20 @@ class PageIndexer:
     def _picture(self, document: Document, page: int) -> Path | None:
         """Return the picture of a page for the model that answers."""
         return None if self.bounds is None else self._pictures(document, **self.bounds).get(page)
+
+    def _located(
+        self, embedder: MultiVectorEmbedder, pages: Sequence[tuple[Document, int]], texts: Sequence[str]
+    ) -> Located:
+        """Return the patches of pages, by the sizes of their pictures, and the words of questions. Documents
+        whose pictures the cache has lost are rendered; raises DocumentError."""
+        from PIL import Image
+
+        pictures = {document.id: self._pictures(document) for document, _ in pages}
+        sizes = []
+        for document, page in pages:
+            with Image.open(pictures[document.id][page]) as picture:  # reads only the head of the file
+                sizes.append(picture.size)
+        return located_cached(embedder, sizes, texts, self.cache)
 
     def _pictures(self, document: Document, **bounds: int) -> Mapping[int, Path]:
         """Render a document, or take the pictures from the cache; raises DocumentError."""

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from fathoms.types import Heatmap
+from fathoms.errors import ConfigError
+from fathoms.models.embed.patches import Patches, Words
+from fathoms.retrieve.multi_vectors import MultiVectors
+from fathoms.retrieve.page_search import PageSearch
+from fathoms.types import MOST_PATCHES, Document, Heatmap
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,3 +33,48 @@ def heatmap(words: Floats, patches: Floats, columns: int, rows: int) -> Heatmap:
     least, most = float(best.min()), float(best.max())
     scaled = np.rint(100 * (best - least) / ((most - least) or 1.0)).astype(int)
     return Heatmap(columns=columns, rows=rows, values=tuple(scaled.tolist()))
+
+
+def heatmaps_of(
+    pages: PageSearch,
+    documents: Sequence[Document],
+    texts: Sequence[str],
+    queries: Sequence[Floats],
+    found: Sequence[Sequence[tuple[int, int]]],
+) -> list[list[Heatmap | None]]:
+    """Return a heatmap of each page that was found for each text of a question, whose vectors are `queries`.
+
+    A page is the position of its document and its number. The heatmap is made of the vectors as they are
+    stored. It is `None` for a page with more than 4096 patches and for a text without words. Raises
+    ConfigError if the patches of this model form no grid, and DocumentError if a page must be rendered again
+    and cannot be.
+    """
+    wanted = list(dict.fromkeys(place for row in found for place in row))
+    if not wanted or pages.locate is None or not isinstance(pages.store, MultiVectors):
+        return [[None] * len(row) for row in found]
+    located = pages.locate([(documents[position], page) for position, page in wanted], texts)
+    if not any(located.patches):
+        raise ConfigError(
+            "retrieve.heatmap: this model looks at a page in parts, so its vectors form no grid over the"
+            " page: leave out 'heatmap'"
+        )
+    patches = dict(zip(wanted, located.patches, strict=True))
+    rows = {place: at for at, place in enumerate(pages.places) if place in patches}
+    return [
+        [_of_page(pages.store, rows[place], patches[place], query, words) for place in row]
+        for row, query, words in zip(found, queries, located.words, strict=True)
+    ]
+
+
+def _of_page(
+    store: MultiVectors, row: int, patches: Patches | None, query: Floats, words: Words
+) -> Heatmap | None:
+    """Return the heatmap of one page and one question; `None` where there is none."""
+    asked = query[words.first : words.end]
+    if patches is None or not len(asked):
+        return None
+    count = patches.columns * patches.rows
+    page = store.page(row)[patches.first : patches.first + count]
+    if len(page) != count or count > MOST_PATCHES:
+        return None
+    return heatmap(asked, page, patches.columns, patches.rows)

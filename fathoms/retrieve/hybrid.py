@@ -94,7 +94,8 @@ class Hybrid(Retriever):
         if (visual := self._visual) is not None:
             ranked = zip(*(_pages(part, index, questions) for part in self.of), strict=True)
             rows_of_pages = [fused_pages(each, weights, k=self.k, top_k=self.top_k) for each in ranked]
-            return [visual.hits_of(index, row) for row in rows_of_pages]
+            hits = [visual.hits_of(index, row) for row in rows_of_pages]
+            return visual.with_heatmaps(index, questions, rows_of_pages, hits)
         rows = zip(*(part.search(index, questions) for part in self.of), strict=True)
         return [fused(index, rankings, weights, k=self.k, top_k=self.top_k) for rankings in rows]
 

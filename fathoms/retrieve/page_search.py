@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fathoms.models import PageEmbedder
+from fathoms.models.page_patches import Located
 from fathoms.retrieve.multi_vectors import MultiVectors
 from fathoms.types import Document
 
@@ -40,6 +41,8 @@ class PageSearch:
     vectors of each page, or is a float32 array with one unit vector a row, or `None` where there is no page.
     `embed` maps texts of questions to matrices (vectors, width) in the same space. `picture` returns the
     picture of a page that is shown to the model, `None` where it is shown none; it raises DocumentError.
+    `locate` says of pages which vectors stand for which patches, and of texts of questions which ones stand
+    for words; `None` where pages have one vector.
     """
 
     names: Sequence[str]
@@ -47,6 +50,7 @@ class PageSearch:
     store: MultiVectors | Vectors | None
     embed: Callable[[Sequence[str]], list[Vectors]]
     picture: Callable[[Document, int], Path | None]
+    locate: Callable[[Sequence[tuple[Document, int]], Sequence[str]], Located] | None = None
 
     @property
     def nbytes(self) -> int:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from fathoms.config import package_version
 from fathoms.errors import ConfigError, ModelError
 from fathoms.models import PageEmbedder
 from fathoms.retrieve.base import Index, Needs, TextQuery, hits
+from fathoms.retrieve.heatmap import heatmaps_of
 from fathoms.retrieve.max_sim import max_sim
 from fathoms.retrieve.multi_vectors import MultiVectors
 from fathoms.retrieve.numpy_store import NumpyStore
@@ -27,9 +29,13 @@ if TYPE_CHECKING:
 
 _QUESTIONS = 64
 """Questions that are compared with all pages at once; their scores take 2.5 MB for 10,000 pages."""
+_HEATMAPS = 10
+"""The first pages of a question get a heatmap at most; a run that only searches keeps many more pages."""
+_ASKED = "texts and vectors of the last questions"
+"""The key in `Index.made` under which a search keeps them for the heatmaps, because a run that only searches
+embeds questions anew each time."""
 Found = list[tuple[int, float]]
 """Rows of an index with their scores, best first."""
-
 Ranked = Sequence[tuple[tuple[int, int], float]]
 """Pages with their scores, best first: each the position of its document and its number."""
 
@@ -42,7 +48,7 @@ class Visual(TextQuery):
     The text of a page plays no part in it, so pages that were scanned or hold only figures are found too.
     """
 
-    neutral: ClassVar[frozenset[str]] = frozenset({"embed"})
+    neutral: ClassVar[frozenset[str]] = frozenset({"embed", "heatmap"})
 
     kind: Literal["visual"] = "visual"
     embed: PageEmbedder
@@ -55,6 +61,19 @@ class Visual(TextQuery):
     show: Literal["images", "text"] = "images"
     """What the model that answers gets of each page: its picture and, where the prompt template has `{text}`,
     its text; or its text alone."""
+    heatmap: bool = False
+    """Whether the run keeps of the first ten pages of each question how well their patches match it, which a
+    report with `--thumbnails` draws over the pictures. It needs `embed: {kind: multi-vector}`, and takes
+    about 2 kB a page."""
+
+    @model_validator(mode="after")
+    def _check_heatmap(self) -> Visual:
+        if self.heatmap and not self.embed.many:
+            raise ValueError(
+                f"heatmap: kind '{self.embed.kind}' gives one vector for a whole page, so no patches of it"
+                " can be compared: leave out 'heatmap', or use embed: {kind: multi-vector}"
+            )
+        return self
 
     @property
     def needs(self) -> Needs:
@@ -86,18 +105,46 @@ class Visual(TextQuery):
 
         Raises ModelError if the vectors of questions and pages differ in length.
         """
-        return [self.hits_of(index, row) for row in self.ranked(index, questions)]
+        ranked = self.ranked(index, questions)
+        found = [self.hits_of(index, row) for row in ranked]
+        return self.with_heatmaps(index, questions, ranked, found)
 
     def ranked(self, index: Index, questions: Sequence[Question]) -> list[Ranked]:
         """Return the `top_k` best pages of each question with their scores, without their texts and
         pictures."""
-        pages = _pages_of(index)
-        rows = best_pages(pages, self.queries(questions), self.top_k)
+        pages, texts = _pages_of(index), self.queries(questions)
+        if pages.store is None or not texts:
+            return [[] for _ in texts]
+        queries = pages.embed(texts)
+        index.made[_ASKED] = texts, queries
+        rows = best_pages(pages.store, queries, self.top_k)
         return [[(pages.places[at], score) for at, score in row] for row in rows]
 
     def hits_of(self, index: Index, ranked: Ranked) -> tuple[Hit, ...]:
         """Make hits of pages, best first."""
         return hits([(self._chunk(index, *place), score) for place, score in ranked])
+
+    def with_heatmaps(
+        self,
+        index: Index,
+        questions: Sequence[Question],
+        ranked: Sequence[Ranked],
+        found: Sequence[tuple[Hit, ...]],
+    ) -> list[tuple[Hit, ...]]:
+        """Add a heatmap to the first hits of each question, which `hits_of` made of the ranked pages; without
+        `heatmap`, return them as they are. Raises ConfigError and DocumentError as `heatmaps_of` does."""
+        if not self.heatmap:
+            return list(found)
+        first = [[place for place, _ in row[:_HEATMAPS]] for row in ranked]
+        pages, texts = _pages_of(index), self.queries(questions)
+        asked, queries = index.made.pop(_ASKED, (None, []))
+        if asked != texts:
+            queries = pages.embed(texts)
+        made = heatmaps_of(pages, index.documents, texts, queries, first)
+        return [
+            tuple(hit.model_copy(update={"heatmap": one}) for hit, one in zip_longest(row, maps))
+            for row, maps in zip(found, made, strict=True)
+        ]
 
     def _chunk(self, index: Index, position: int, number: int) -> Chunk:
         """The chunk of a page, given by the position of its document and its number: with its text, and its
@@ -116,8 +163,8 @@ class Visual(TextQuery):
         )
 
 
-def best_pages(pages: PageSearch, texts: Sequence[str], top_k: int) -> list[Found]:
-    """Return the `top_k` rows with the highest scores for each text, or all rows if there are fewer; rows
+def best_pages(store: MultiVectors | Vectors, queries: Sequence[Vectors], top_k: int) -> list[Found]:
+    """Return the `top_k` rows with the highest scores for each question, or all rows if there are fewer; rows
     with equal scores keep their order.
 
     The score is MaxSim for a store of many vectors a page, else the inner product. Raises ModelError if the
@@ -125,21 +172,18 @@ def best_pages(pages: PageSearch, texts: Sequence[str], top_k: int) -> list[Foun
     """
     import numpy as np
 
-    if pages.store is None or not texts:
-        return [[] for _ in texts]
-    queries = pages.embed(texts)
-    k = min(top_k, len(pages.places))
-    if not isinstance(pages.store, MultiVectors):
+    k = min(top_k, len(store))
+    if not isinstance(store, MultiVectors):
         single = np.concatenate(queries)
-        if single.shape[1] != pages.store.shape[1]:
+        if single.shape[1] != store.shape[1]:
             raise ModelError(
                 f"embed: questions have vectors of {single.shape[1]} numbers, the stored pages of"
-                f" {pages.store.shape[1]}: the embedding model has changed; run again with --refresh"
+                f" {store.shape[1]}: the embedding model has changed; run again with --refresh"
             )
-        return NumpyStore().search(Path(), pages.store, single, k)
+        return NumpyStore().search(Path(), store, single, k)
     found: list[Found] = []
     for first in range(0, len(queries), _QUESTIONS):
-        scores = max_sim(queries[first : first + _QUESTIONS], pages.store)
+        scores = max_sim(queries[first : first + _QUESTIONS], store)
         found += [_best(row, k) for row in scores]
     return found
 

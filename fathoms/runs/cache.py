@@ -60,6 +60,8 @@ _NOUNS = {
     "embedding": "embeddings",
     "page-vectors": "vectors of page images",
     "question-vectors": "vectors of questions for page images",
+    "patches": "places of patches among the vectors of page images",
+    "words": "places of words among the vectors of questions",
     "page-index": "lists of the pages of an index",
     "reply": "replies",
     "corpus": "facts of corpora",

@@ -15,10 +15,14 @@ from fathoms.errors import ConfigError, ModelError
 from fathoms.models import ImageTextEmbedder, MultiVectorEmbedder, PageEmbedder
 from fathoms.models.embed import process as embedding
 from fathoms.models.embed.pages import in_batches, page_keys
+from fathoms.models.page_patches import located_cached
 from fathoms.models.weights.hub import library, quiet
-from fathoms.retrieve.heatmap import heatmap
+from fathoms.retrieve.heatmap import heatmap, heatmaps_of
 from fathoms.retrieve.max_sim import max_sim
 from fathoms.retrieve.multi_vectors import MultiVectors
+from fathoms.retrieve.page_search import PageSearch
+from fathoms.runs.cache import Cache
+from fathoms.types import Document, Page
 from tests.support.tiny_pages import tiny_models
 
 slow = pytest.mark.slow  # importing torch and transformers takes about 10 s
@@ -179,6 +183,72 @@ def test_the_vectors_of_patches_and_words_are_known(
     their = theirs.amax(dim=0).numpy()
     scaled = 100 * (their - their.min()) / (their.max() - their.min())
     np.testing.assert_allclose(np.reshape(made.values, (rows, columns)), scaled, atol=0.5 + 1e-3)
+
+
+def their_map(kind: str, picture: Path, question: str) -> Any:
+    """The map (rows, columns) from 0 to 100 of the vectors of the transformers library.
+
+    The patches are the vectors at image tokens. The words are those at the tokens of the question's bytes,
+    which are the tokens of the small models.
+    """
+    library()
+    import torch
+    import transformers
+
+    folder = tiny_models()[kind]
+    name = {"colqwen2": "ColQwen2", "colpali": "ColPali"}[kind]
+    with quiet():
+        model = getattr(transformers, f"{name}ForRetrieval").from_pretrained(folder)
+        processor = getattr(transformers, f"{name}Processor").from_pretrained(folder)
+    seen, asked = processor(images=opened([picture])), processor(text=[question])
+    seen.pop("labels", None)
+    with torch.inference_mode():
+        vectors, words = model(**seen).embeddings[0].numpy(), model(**asked).embeddings[0].numpy()
+    patches = vectors[(seen["input_ids"][0] == processor.image_token_id).numpy()]
+    tokens, ids = processor.tokenizer(question, add_special_tokens=False)["input_ids"], asked["input_ids"][0]
+    (at,) = [n for n in range(len(ids)) if ids[n : n + len(tokens)].tolist() == tokens]
+    best = (words[at : at + len(tokens)] @ patches.T).max(axis=0)
+    _, rows, columns = (seen["image_grid_thw"][0] // 2).tolist() if kind == "colqwen2" else (1, 4, 4)
+    return (100 * (best - best.min()) / (best.max() - best.min())).reshape(rows, columns)
+
+
+@slow
+@pytest.mark.parametrize("kind", ["colqwen2", "colpali"])
+def test_the_heatmap_is_that_of_the_librarys_vectors(kind: str, pictures: list[Path], tmp_path: Path) -> None:
+    """Vectors that are equal to 1e-5 give the same map, up to rounding to whole numbers."""
+    embedder = MultiVectorEmbedder(model=tiny_models()[kind], device="cpu")
+    cache, sizes = Cache(tmp_path / "cache"), [picture.size for picture in opened(pictures[:2])]
+    pages = PageSearch(
+        names=["a.pdf"],
+        places=[(0, 1), (0, 2)],
+        store=MultiVectors.write(tmp_path / "store", embedder.embed_pages(pictures[:2])),
+        embed=embedder.embed_questions,
+        picture=lambda *_: None,
+        locate=lambda of, texts: located_cached(embedder, [sizes[n - 1] for _, n in of], texts, cache),
+    )
+    document = Document(id="a.pdf", path=Path("a.pdf"), sha256="0", pages=(Page(number=1, text=""),))
+    asked, found = QUESTIONS[:2], [[(0, 2), (0, 1)], [(0, 2)]]
+    made = heatmaps_of(pages, [document], asked, embedder.embed_questions(asked), found)
+    assert list(map(len, made)) == [2, 1]
+    for question, row, maps in zip(asked, found, made, strict=True):
+        for (_, number), one in zip(row, maps, strict=True):
+            expected = their_map(kind, pictures[number - 1], question)
+            assert one is not None
+            assert (one.rows, one.columns) == expected.shape
+            np.testing.assert_allclose(np.reshape(one.values, expected.shape), expected, atol=0.5 + 1e-2)
+    no_words = heatmaps_of(pages, [document], [""], embedder.embed_questions([""]), [[(0, 1)]])
+    assert no_words == [[None]]
+
+
+@slow
+def test_a_query_prompt_is_no_word() -> None:
+    """The prompt is read with the question and compared with no patch: its vectors stand before the words."""
+    plain = MultiVectorEmbedder(model=tiny_models()["colqwen2"], device="cpu")
+    prompted = plain.model_copy(update={"query_prompt": "page: "})
+    [without], [within] = plain.words(["deep"]), prompted.words(["deep"])
+    assert within.first - without.first == len("page: ")
+    assert within.end - within.first == without.end - without.first == len("deep")
+    assert plain.words(["deep"]) == [without]  # the prompt did not stay in the model
 
 
 @slow

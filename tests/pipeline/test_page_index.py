@@ -6,6 +6,7 @@ is compared with the products of the vectors of every page and question.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from fathoms.runner.plan import plan
 from fathoms.runs.cache import Cache
 from fathoms.types import Question
 from tests.support.project import Project, write_pdf, write_project
+from tests.support.report_page import detail_of, unpacked
 from tests.support.tiny_pages import tiny_models
 
 pytestmark = pytest.mark.slow  # one process that imports torch and transformers, which takes about 10 s
@@ -252,9 +254,59 @@ def test_only_retrieval_shows_no_pictures(place: Project, cache: Cache) -> None:
     assert all(hit.chunk.image is None and hit.chunk.text for hit in row)
 
 
+def test_heatmaps_reach_the_run_and_its_report(place: Project, cache: Cache) -> None:
+    """Each hit has one, in the file of the question and over the picture on the page."""
+    own = experiment(place, "many.yaml", "retrieve.heatmap=true")
+    corpus = corpora.load(own.data, place.path)
+    ready = own.prepare(corpus.documents, cache)
+    hits = ready.retrieve(corpus.select())
+    assert own.fingerprints({}) == experiment(place, "many.yaml").fingerprints({})  # it changes no answer
+    done = place.fathoms("run", "many.yaml", "--set", "retrieve.heatmap=true")
+    assert done.returncode == 0, done.stderr
+    done = place.fathoms("report", "latest", "--thumbnails")
+    assert done.returncode == 0, done.stderr
+    run = place.runs()[-1]
+    _, chunks = unpacked((run / "report.html").read_text())
+    for question, row in hits.items():
+        shown = json.loads((run / "questions" / f"{question}.json").read_text())["repeats"][0]["hits"]
+        drawn = detail_of(chunks, 0, question)[0]["repeats"][0]["hits"]
+        for hit, one, other in zip(row, shown, drawn, strict=True):
+            assert hit.heatmap is not None
+            assert (min(hit.heatmap.values), max(hit.heatmap.values)) == (0, 100)
+            assert one["heatmap"] == other["heatmap"] == hit.heatmap.model_dump(mode="json")
+
+
+def test_at_most_ten_heatmaps_of_a_question(place: Project, cache: Cache) -> None:
+    """A run that only searches keeps many more pages."""
+    own = experiment(place, "many.yaml", "retrieve.heatmap=true")
+    assert isinstance(own.retrieve, Visual)
+    index = own.prepare(documents(place), cache).index
+    ranked = [list(row) * 6 for row in own.retrieve.ranked(index, QUESTIONS)]
+    hits = [own.retrieve.hits_of(index, row) for row in ranked]
+    for row in own.retrieve.with_heatmaps(index, QUESTIONS, ranked, hits):
+        assert [hit.heatmap is not None for hit in row] == [True] * 10 + [False] * 2
+
+
+def test_pages_of_a_hybrid_have_the_same_heatmaps(place: Project, cache: Cache) -> None:
+    alone = experiment(place, "many.yaml", "retrieve.heatmap=true", "retrieve.top_k=3")
+    assert isinstance(alone.retrieve, Visual)
+    part = alone.retrieve.model_dump_json(exclude={"show", "query", "top_k"})
+    both = experiment(place, "many.yaml", f"retrieve={{kind: hybrid, of: [{{kind: bm25}}, {part}]}}")
+    found = [one.prepare(documents(place), cache).retrieve(QUESTIONS) for one in (alone, both)]
+    for question in QUESTIONS:
+        own, fused = ({hit.chunk.id: hit.heatmap for hit in each[question.id]} for each in found)
+        assert own == fused
+        assert all(own.values())
+
+
+def test_one_vector_a_page_has_no_heatmap(place: Project) -> None:
+    with pytest.raises(ConfigError, match=r"retrieve: heatmap: kind 'image-text' gives one vector"):
+        experiment(place, "one.yaml", "retrieve.heatmap=true")
+
+
 def test_what_was_embedded_needs_no_model(place: Project, cache: Cache) -> None:
-    """Neither a check, nor preparing, nor asking again starts the process that has the model."""
-    own = experiment(place, "many.yaml")
+    """Neither a check, nor preparing, nor asking again, nor heatmaps start the process that has the model."""
+    own = experiment(place, "many.yaml", "retrieve.heatmap=true")
     first = own.prepare(documents(place), cache).retrieve(QUESTIONS)
     worker = embedding._WORKER.child
     assert worker is not None

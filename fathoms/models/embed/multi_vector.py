@@ -54,7 +54,7 @@ class MultiVectorEmbedder(HubPageModel):
 
     def words(self, questions: Sequence[str]) -> list[Words]:
         """Return which vectors of each question stand for its own words."""
-        return words(self._model(), questions)
+        return words(self._model(), questions, self.query_prompt)
 
     def _model(self) -> Any:
         """Return the loaded model; the first call loads it."""

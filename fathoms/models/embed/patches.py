@@ -35,11 +35,20 @@ def patches(model: Any, sizes: Sequence[tuple[int, int]]) -> list[Patches | None
     return [found[size] for size in sizes]
 
 
-def words(model: Any, questions: Sequence[str]) -> list[Words]:
-    """Return which vectors of each question stand for its words, for a loaded MultiVectorEncoder."""
+def words(model: Any, questions: Sequence[str], prompt: str | None = None) -> list[Words]:
+    """Return which vectors of each question stand for its words, for a loaded MultiVectorEncoder.
+
+    `prompt` is the text that is put before each question; `None` is the model's own.
+    """
     from sentence_transformers.multi_vector_encoder.interpretability import real_query_token_slice
 
-    slices = [real_query_token_slice(model, question) for question in questions]
+    own = dict(model.prompts)
+    try:
+        if prompt is not None:
+            model.prompts["query"] = prompt  # the library looks for the prompt there only
+        slices = [real_query_token_slice(model, question) for question in questions]
+    finally:
+        model.prompts = own
     return [Words(one.start, one.stop) for one in slices]
 
 
