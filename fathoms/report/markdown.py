@@ -22,6 +22,7 @@ from fathoms.report.leaderboard import (
     with_interval,
 )
 from fathoms.report.metrics_table import RETRIEVAL, RETRIEVAL_HEADS, MetricTable, metric_table
+from fathoms.report.modalities import is_in_table, modality_table
 from fathoms.report.outcomes import RATES, outcomes, rate_text
 from fathoms.report.radar import TITLES
 from fathoms.report.review.agreement import agreement, agreement_tables, remarks
@@ -64,6 +65,7 @@ def report_markdown(
         shrunk_section(answered, scores) if shrink and answered else (),
         settings_section(runs),
         search_section(runs),
+        modality_section(runs),
         metric_section(runs, scores, metrics),
         radar_section() if plots and answered else (),
         lost_section(runs, scored),
@@ -170,6 +172,26 @@ def search_section(runs: Sequence[ScoredRun]) -> Iterator[str]:
         yield f"\n{escape(found.token_note)}."
 
 
+def modality_section(runs: Sequence[ScoredRun]) -> Iterator[str]:
+    """Show hits at each k by modality of the gold; empty if the questions of no run state one."""
+    found = modality_table(runs)
+    if found is None:
+        return
+    yield "## Hits by modality\n"
+    headers = ["Modality", "Run", *(f"Hit@{k}" for k in found.ks), "n"]
+    rows = [
+        [
+            escape(row.modality),
+            escape(row.label),
+            *(" ".join(row.cell(k)).strip() for k in found.ks),
+            str(row.n),
+        ]
+        for row in found.rows
+    ]
+    yield from table(headers, rows, len(headers) - 2)
+    yield f"\n{escape(found.note)}."
+
+
 def metric_section(runs: Sequence[ScoredRun], scores: str | None, asked: Sequence[str]) -> Iterator[str]:
     """List the further metrics of the runs and then those of retrieval, one line per run and metric; empty if
     there are none. Parts of a metric with a figure of their own stand below it."""
@@ -194,6 +216,8 @@ def _metric_lines(title: str, found: MetricTable, *heads: str) -> Iterator[str]:
         cells = (line.text(one, interval=True) for one in figures)
         rows.append([escape(line.run), escape(line.head), *cells, str(line.figures.overall.n)])
         for what, part in line.figures.parts.items():
+            if is_in_table(line.metric, what):
+                continue
             blank = [""] * len(found.categories)
             mean = line.text(part, interval=True)
             rows.append([escape(line.run), escape(f"{line.metric}, {what}"), "", mean, *blank, str(part.n)])

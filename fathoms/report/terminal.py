@@ -31,6 +31,7 @@ from fathoms.report.leaderboard import (
     with_interval,
 )
 from fathoms.report.metrics_table import RETRIEVAL, RETRIEVAL_HEADS, MetricTable, metric_table
+from fathoms.report.modalities import is_in_table, modality_table
 from fathoms.report.outcomes import OUTCOMES, RATES, outcomes, rate_text
 from fathoms.report.review.agreement import agreement, agreement_tables, remarks
 from fathoms.report.search_table import search_table
@@ -63,7 +64,7 @@ def summary_panel(
     """
     profile = run.profile(scores)
     parts: list[RenderableType] = [heading(run, profile), *run_table(run, scores)]
-    parts += [*search_panel([run]), *metrics_panel([run], scores)]
+    parts += [*search_panel([run]), *modality_panel([run]), *metrics_panel([run], scores)]
     parts += funnel_panel(run, profile)
     parts += [*pages_panel(run, scores, brief=brief), *honesty_panel(run, scores, brief=brief)]
     parts += [] if brief else times_panel([run])
@@ -143,7 +144,8 @@ def _metric_lines(
         cells = (line.text(figures.overall, interval=True), line.text(figures.micro), str(figures.overall.n))
         table.add_row(*name, Text(line.head), *cells)
         for what, part in figures.parts.items():
-            table.add_row(*name, Text(f"  {what}"), "", line.text(part), str(part.n))
+            if not is_in_table(line.metric, what):
+                table.add_row(*name, Text(f"  {what}"), "", line.text(part), str(part.n))
     return [with_blank_lines(table), *map(note, found.notes)]
 
 
@@ -203,6 +205,7 @@ def leaderboard_panel(
     further = [
         *settings_panel(runs),
         *search_panel(runs, width),
+        *modality_panel(runs, width),
         *metrics_panel(runs, scores, metrics),
         *times_panel(runs),
         *review_tables(runs, scores),
@@ -248,6 +251,25 @@ def search_panel(runs: Sequence[ScoredRun], width: int = WIDTH) -> list[Renderab
             table.add_row(Text(squeeze(row.label, names)), *within)
         parts += [with_blank_lines(table), note(found.token_note)]
     return parts
+
+
+def modality_panel(runs: Sequence[ScoredRun], width: int = WIDTH) -> list[RenderableType]:
+    """Show hits at each k by modality of the gold; empty if the questions of no run state one."""
+    found = modality_table(runs)
+    if found is None:
+        return []
+    labels = [NAME] if len(runs) > 1 else []
+    room = max(1, (width - NAME - sum(labels) - len(" 1,000")) // 11)
+    parts: list[RenderableType] = []
+    for start in range(0, len(found.ks), room):
+        ks = found.ks[start : start + room]
+        table = plain_table("modality", *["run"] * len(labels), *(f"hit@{k}" for k in ks), "n")
+        for row in found.rows:
+            name = [Text(squeeze(row.label, NAME))] if labels else []
+            cells = ("\n".join(row.cell(k)) for k in ks)
+            table.add_row(Text(squeeze(row.modality, NAME)), *name, *cells, str(row.n))
+        parts.append(with_blank_lines(table))
+    return [*parts, note(found.note)]
 
 
 def searches(runs: Sequence[ScoredRun], scores: str | None) -> list[RenderableType]:

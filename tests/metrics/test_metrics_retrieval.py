@@ -228,6 +228,20 @@ def test_recall_by_modality():
     assert "modality 'table'" in str(score("recall@10-table", asked).why["lacks"])
 
 
+def test_hits_by_modality():
+    """Text on page 1 is first, images on pages 2 and 3 are missed at 1 and found (page 3) at 2."""
+    gold = (evidence(1, modality="text"), evidence(2, modality="image"), evidence(3, modality="image"))
+    asked = record(gold, (hit(1, 1), hit(2, 3)))
+    assert score("hit@1", asked).parts == {"modality text": 1, "modality image": 0}
+    assert score("hit@2", asked).parts == {"modality text": 1, "modality image": 1}
+    hops = (evidence(1, modality="text", step=1), evidence(4, modality="image", step=2))
+    found = score("hit@2", record(hops, (hit(1, 1), hit(2, 3))))
+    assert (found.value, found.parts) == (
+        0,
+        {"hop 1": 1, "hop 2": 0, "modality text": 1, "modality image": 0},
+    )
+
+
 def test_layout_recall_is_the_area_that_the_union_of_boxes_covers():
     gold = (evidence(1, bbox=(0, 0, 10, 10)), evidence(2, bbox=(0, 0, 10, 10)))
     half, same = hit(1, 1, boxes=((0, 0, 10, 5),)), hit(2, 1, boxes=((0, 0, 10, 5), (50, 50, 60, 60)))

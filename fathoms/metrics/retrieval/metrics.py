@@ -97,8 +97,9 @@ class Hit(RetrievalMetric):
     """`hit@5`: whether a gold page is among the first 5 pages (1) or not (0).
 
     For a question of several hops, one gold page of every hop must be among them; the parts say which hops
-    were found. Double-Bench (2025) defines it so. The rival that needs one gold page of any hop is the
-    Success@k of trec_eval.
+    were found, and of which modality of the evidence, such as text or image, a gold page was found.
+    Double-Bench (2025) defines hops so. The rival that needs one gold page of any hop is the Success@k of
+    trec_eval.
     """
 
     source: ClassVar[str] = "Double-Bench; Success@k of trec_eval by ir-measures"
@@ -120,14 +121,17 @@ class Hit(RetrievalMetric):
 
     def of_values(self, record: Record, values: Values) -> Score:
         """Return 1 or 0, with the hit of each hop."""
+        modalities = {f"modality {name}": value for name, value in values.modalities.items()}
         if not values.hops:
             score = super().of_values(record, values)
+            score.parts.update(modalities)
             if (record.question.hops or len(record.question.steps)) > 1:
                 score.parts[TOGETHER] = 1
             return score
         known = [hit for hit in values.hops if hit is not None]
         parts: dict[str, float | None] = {
             **{f"hop {number}": hit for number, hit in enumerate(values.hops, start=1)},
+            **modalities,
             **values.counts,
         }
         if missing := len(values.hops) - len(known):

@@ -13,6 +13,7 @@ from fathoms.report.html.config import flat
 from fathoms.report.html.reading import Sums, known_mean, rounded, spread
 from fathoms.report.length import length_sentence
 from fathoms.report.metrics_table import MAIN, has_value, is_shown
+from fathoms.report.modalities import modality_hits
 from fathoms.report.outcomes import OUTCOMES, RATES
 from fathoms.report.stage_times import ingest_lines
 from fathoms.runs.reading import (
@@ -67,6 +68,7 @@ def overview_run(key: int, label: str, run: ScoredRun, profile: str, sums: Sums)
         "abstention": None if run.retrieval_only else abstention_of(figures, summary.repeats),
         "funnel": funnel_figures(run, profile),
         "curves": curves_of(run),
+        "modalities": modalities_of(run),
         "lengths": lengths_of(run),
         "pages": pages_of(run, profile),
         "honesty": honesty_of(run, profile),
@@ -260,6 +262,14 @@ def curves_of(run: ScoredRun) -> Json | None:
             name: [point.model_dump(exclude_none=True) for point in points]
             for name, points in (("by_rank", found.by_rank), ("by_tokens", found.by_tokens))
         },
+    }
+
+
+def modalities_of(run: ScoredRun) -> Json:
+    """Return, for each modality of the gold, the figures of hit@k by `k`; empty if no modality is stated."""
+    return {
+        name: [{"k": k, **figure_of(found.value, found.bounds, found.n)} for k, found in by_k.items()]
+        for name, by_k in modality_hits(run).items()
     }
 
 

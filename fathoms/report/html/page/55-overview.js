@@ -276,6 +276,7 @@ function overviewView(room) {
     claimsSection(),
     lengthAgainstSupport(room),
     curves(room),
+    modalities(room),
     radars(room),
     funnel(room),
     goldPages(room),
