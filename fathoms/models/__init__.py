@@ -27,6 +27,10 @@ from fathoms.models.embed.lexical import LexicalEmbedder
 from fathoms.models.embed.multi_vector import MultiVectorEmbedder
 from fathoms.models.embed.onnx import OnnxEmbedder
 from fathoms.models.embed.sentence_transformers import SentenceTransformersEmbedder
+from fathoms.models.embed.served.cohere import CoherePages
+from fathoms.models.embed.served.jina import JinaPages
+from fathoms.models.embed.served.openai_compatible import OpenAICompatiblePages
+from fathoms.models.embed.served.voyage import VoyagePages
 from fathoms.models.protocols import ChatModel, FileLimits, ImageLimits, TextEmbedder
 
 Generator = Annotated[
@@ -49,11 +53,15 @@ Embedder = Annotated[
     | SentenceTransformersEmbedder,
     Field(discriminator="kind"),
 ]
-PageEmbedder = Annotated[MultiVectorEmbedder | ImageTextEmbedder, Field(discriminator="kind")]
+PageEmbedder = Annotated[
+    MultiVectorEmbedder | ImageTextEmbedder | OpenAICompatiblePages | CoherePages | VoyagePages | JinaPages,
+    Field(discriminator="kind"),
+]
 
 __all__ = [
     "AnthropicLLM",
     "ChatModel",
+    "CoherePages",
     "CrossEncoder",
     "Embedded",
     "Embedder",
@@ -62,6 +70,7 @@ __all__ = [
     "GoogleLLM",
     "ImageLimits",
     "ImageTextEmbedder",
+    "JinaPages",
     "LexicalEmbedder",
     "LlamaIndexEmbedder",
     "LlamaIndexLLM",
@@ -71,9 +80,11 @@ __all__ = [
     "OnnxEmbedder",
     "OpenAICompatibleEmbedder",
     "OpenAICompatibleLLM",
+    "OpenAICompatiblePages",
     "OpenAILLM",
     "PageEmbedder",
     "ScriptedModel",
     "SentenceTransformersEmbedder",
     "TextEmbedder",
+    "VoyagePages",
 ]

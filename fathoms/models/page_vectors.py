@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from fathoms.config import fingerprint
 from fathoms.errors import ModelError
 from fathoms.models.embed.process import embed_questions
+from fathoms.models.embed.served.spent import EmbeddingCalls
 from fathoms.runs.cache import Cache
 
 if TYPE_CHECKING:
@@ -45,9 +46,11 @@ def keep_vectors(cache: Cache, kind: str, made: Mapping[str, Vectors]) -> None:
     )
 
 
-def questions_cached(embedder: PageEmbedder, texts: Sequence[str], cache: Cache) -> list[Vectors]:
+def questions_cached(
+    embedder: PageEmbedder, texts: Sequence[str], cache: Cache, how: EmbeddingCalls | None = None
+) -> list[Vectors]:
     """Return the vectors of questions, each float32 of shape (vectors, width); embeds only those that the
-    cache does not hold."""
+    cache does not hold. `how` says how a server is called, and is told what that took."""
     if not texts:
         return []
     identity = embedder.identity()
@@ -55,7 +58,7 @@ def questions_cached(embedder: PageEmbedder, texts: Sequence[str], cache: Cache)
     new = dict(zip(keys, texts, strict=True))
     found = known_vectors(cache, "question-vectors", list(new))
     if missing := [key for key in new if key not in found]:
-        vectors = embed_questions(embedder, [new[key] for key in missing])
+        vectors = embed_questions(embedder, [new[key] for key in missing], how)
         made = dict(zip(missing, vectors, strict=True))
         keep_vectors(cache, "question-vectors", made)
         found |= made

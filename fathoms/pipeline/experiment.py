@@ -28,6 +28,7 @@ from fathoms.models import Generator
 from fathoms.models.caller import Caller, provider_of
 from fathoms.models.calling.provider_calls import ExecutionSettings
 from fathoms.models.embed.process import embed, embed_questions
+from fathoms.models.embed.served.spent import EmbeddingCalls
 from fathoms.pipeline.answering import PackedQuestion
 from fathoms.pipeline.external import Connected, External
 from fathoms.pipeline.pipeline import Pipeline, Progress, Stages, silent
@@ -159,6 +160,10 @@ class Experiment(Pipeline, Measured):
     """An experiment with a pipeline built of fathoms' stages."""
 
     @property
+    def _calling(self) -> ExecutionSettings:
+        return self.execution
+
+    @property
     def answerer(self) -> str | None:
         """Model or target of the generator, as tables show it; `None` where it has no name."""
         found = getattr(self.generate, "model", None) or getattr(self.generate, "target", None)
@@ -194,6 +199,10 @@ class SearchExperiment(Stages, Measured):
     """An experiment that only searches: it has no model that answers, and its scoring needs no judge."""
 
     answerer: ClassVar[str | None] = None
+
+    @property
+    def _calling(self) -> ExecutionSettings:
+        return self.execution
 
     @property
     def max_concurrency(self) -> int:
@@ -255,7 +264,8 @@ class SearchExperiment(Stages, Measured):
         built = self.build(documents, cache, workers, progress)
         pages, handling = built.index.pages, self.retrieve.pages
         if pages is not None and handling is not None:
-            pages = replace(pages, embed=partial(embed_questions, handling.embed))
+            how = EmbeddingCalls(self.execution)
+            pages = replace(pages, embed=partial(embed_questions, handling.embed, how=how))
         return Searching(
             ingest=self.ingest,
             retriever=self.retrieve,

@@ -5,34 +5,53 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
+
+from fathoms.models.embed.served.spent import EmbeddingCalls
 
 
 class IngestTimes:
     """The seconds that each stage took, and how many items it made: pages that were parsed or chunked, or
     texts that were embedded. What came from the cache is not an item, so a stage with 0 items only read the
-    cache, and its seconds say nothing about its speed."""
+    cache, and its seconds say nothing about its speed. Where a server embeds, `called` adds what its replies
+    took."""
 
     def __init__(self) -> None:
         self._seconds: dict[str, float] = {}
         self._made: dict[str, int] = {}
+        self._called: dict[str, EmbeddingCalls] = {}
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
         """Measure what is done inside as this stage."""
         started = time.perf_counter()
-        self._made.setdefault(name, 0)
         try:
             yield
         finally:
-            self._seconds[name] = self._seconds.get(name, 0.0) + time.perf_counter() - started
+            self.took(name, time.perf_counter() - started, 0)
+
+    def took(self, name: str, seconds: float, items: int) -> None:
+        """Add the seconds of a stage, and the items that it made."""
+        self._seconds[name] = self._seconds.get(name, 0.0) + seconds
+        self.made(name, items)
 
     def made(self, name: str, items: int) -> None:
         """Count items that a stage made now."""
         self._made[name] = self._made.get(name, 0) + items
 
-    def report(self) -> dict[str, dict[str, float | int]]:
-        """Return `seconds` and `made` of each stage, as the manifest stores them."""
+    def called(self, name: str, took: EmbeddingCalls) -> None:
+        """Add what the replies of a server took for a stage."""
+        if took.replies:
+            self._called.setdefault(name, EmbeddingCalls()).extend(took)
+
+    def report(self) -> dict[str, dict[str, Any]]:
+        """Return `seconds` and `made` of each stage, as the manifest stores them, and `calls`, `tokens` and
+        `cost` where a server was asked."""
         return {
-            name: {"seconds": round(seconds, 4), "made": self._made[name]}
+            name: {
+                "seconds": round(seconds, 4),
+                "made": self._made[name],
+                **(called.report() if (called := self._called.get(name)) else {}),
+            }
             for name, seconds in self._seconds.items()
         }

@@ -8,6 +8,7 @@ what was embedded before a run was killed need not be embedded again.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,9 +19,11 @@ from typing import TYPE_CHECKING
 from fathoms.config import fingerprint, package_version
 from fathoms.errors import DocumentError
 from fathoms.ingest import PdfParser, page_images
+from fathoms.models.calling.provider_calls import ExecutionSettings
 from fathoms.models.embed.multi_vector import MultiVectorEmbedder
 from fathoms.models.embed.pages import page_keys
 from fathoms.models.embed.process import embed_pages
+from fathoms.models.embed.served.spent import EmbeddingCalls
 from fathoms.models.page_patches import Located, located_cached
 from fathoms.models.page_vectors import keep_vectors, known_vectors, questions_cached
 from fathoms.pipeline.ingest_times import IngestTimes
@@ -41,6 +44,8 @@ _BLOCK = 32
 _SINGLE = "vectors.npy"
 STAGE = "embed pages"
 """The name of this stage in times and progress bars."""
+QUESTIONS = "embed questions"
+"""The name under which the requests for the vectors of questions are reported."""
 Place = tuple[int, int]
 
 
@@ -50,7 +55,8 @@ class PageIndexer:
 
     `documents` and `facts` are of the same documents, and a document is decoded only if one of its pages must
     be rendered. `bounds` are those of the pictures that are shown to a model, as `page_images` takes
-    them, `None` if it is shown none; pages are embedded without bounds. `failures` collects the documents
+    them, `None` if it is shown none; pages are embedded without bounds. `calling` are the retries and rate
+    limits of the requests to a server that embeds. `failures` collects the documents
     that cannot be rendered, by their positions; with `on_error: fail` of the parser, the first of them is
     raised.
     """
@@ -63,6 +69,7 @@ class PageIndexer:
     progress: Callable[[str, int, int], None]
     times: IngestTimes
     bounds: Mapping[str, int] | None
+    calling: ExecutionSettings = field(default_factory=ExecutionSettings)
     failures: dict[int, DocumentError] = field(default_factory=dict)
 
     def index(self) -> PageSearch:
@@ -74,7 +81,12 @@ class PageIndexer:
 
     def _embedded(self, texts: Sequence[str]) -> list[Vectors]:
         """Embed questions that the cache does not hold."""
-        return questions_cached(self.handling.embed, texts, self.cache)
+        how, started = EmbeddingCalls(self.calling), time.perf_counter()
+        made = questions_cached(self.handling.embed, texts, self.cache, how)
+        if how.replies:
+            self.times.took(QUESTIONS, time.perf_counter() - started, how.inputs)
+            self.times.called(QUESTIONS, how)
+        return made
 
     def _picture(self, document: Document, page: int) -> Path | None:
         """Return the picture of a page for the model that answers."""
@@ -173,8 +185,10 @@ class PageIndexer:
                     raise
                 self.failures[position] = error
         there = {key: picture for key, picture in pictures.items() if picture is not None}
-        vectors = embed_pages(self.handling.embed, list(there.values())) if there else []
+        how = EmbeddingCalls(self.calling)
+        vectors = embed_pages(self.handling.embed, list(there.values()), how) if there else []
         self.times.made(STAGE, len(there))
+        self.times.called(STAGE, how)
         made = dict(zip(there, vectors, strict=True))
         none = np.empty((0, 1), dtype=np.float32)  # a page that PDFium cannot render
         made |= {key: none for key, picture in pictures.items() if picture is None}

@@ -38,6 +38,7 @@ from fathoms.ingest import (
 )
 from fathoms.models import ChatModel, Embedder, Generator, OnnxEmbedder
 from fathoms.models.caching import ReplyCache, embed_cached
+from fathoms.models.calling.provider_calls import ExecutionSettings
 from fathoms.models.chat.room import room_for_prompt
 from fathoms.models.embed import process as embedding
 from fathoms.pipeline.answering import Ingested, file_limits
@@ -127,6 +128,11 @@ class Stages(Component):
     def _shows_pages(self) -> bool:
         """Whether the model is shown the pages that retrieval by page images finds."""
         return False
+
+    @property
+    def _calling(self) -> ExecutionSettings:
+        """Retries and rate limits of the requests to servers that embed pages."""
+        return ExecutionSettings()
 
     def check(self) -> None:
         """Run all `checks` now, so that a missing package, weights or server fails early."""
@@ -276,7 +282,8 @@ class Stages(Component):
     ) -> PageIndexer:
         """What embeds the pictures of the pages of these documents."""
         bounds = self._image_bounds if self._shows_pages else None
-        return PageIndexer(handling, documents, facts, self.ingest, cache, progress, times, bounds)
+        parts = (handling, documents, facts, self.ingest, cache, progress, times, bounds)
+        return PageIndexer(*parts, calling=self._calling)
 
     def has_embedded_pages(self, documents: Mapping[str, Path], cache: Cache) -> bool:
         """Whether the cache holds the vectors of all pages that retrieval by page images would embed."""

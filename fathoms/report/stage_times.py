@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from fathoms.report.amounts import dollars
 from fathoms.report.leaderboard import run_labels
 from fathoms.report.text import plain
 from fathoms.runs.reading import IngestTime, MetricFigure, ScoredRun
@@ -19,7 +20,13 @@ NOTE = (
     "mean seconds of a question, without answers from the cache; in brackets: 95 % interval, then the number"
     " of questions; x: how many times the fastest of these runs it takes"
 )
-_INGEST = {"parse": "page", "chunk": "page", "embed": "text", "embed pages": "page"}
+_INGEST = {
+    "parse": "page",
+    "chunk": "page",
+    "embed": "text",
+    "embed pages": "page",
+    "embed questions": "question",
+}
 
 
 @dataclass(frozen=True)
@@ -101,17 +108,26 @@ def _ingest_text(stage: str, took: IngestTime) -> str:
     if not took.made:
         return "from the cache"
     unit = _INGEST.get(stage, "item")
-    return f"{seconds(took.seconds)}, {seconds(took.seconds / took.made)} a {unit} ({took.made:,})"
+    text = f"{seconds(took.seconds)}, {seconds(took.seconds / took.made)} a {unit} ({took.made:,})"
+    return text if not took.calls else f"{text}, {called_text(took.calls, took.tokens, took.cost)}"
+
+
+def called_text(calls: int, tokens: int | None, cost: float | None) -> str:
+    """Format what the replies of an embedding server took: `3 calls, 4,096 tokens, $0.0012`."""
+    counted = "tokens not reported" if tokens is None else f"{tokens:,} tokens"
+    return f"{calls:,} calls, {counted}, {'cost unknown' if cost is None else dollars(cost)}"
 
 
 def ingest_json(run: ScoredRun) -> dict[str, dict[str, Number | None]]:
     """Return what the ingestion of a run took by stage: `seconds` in total, the number of pages or texts
-    that were `made`, and the seconds of `each`, `None` where all came from the cache."""
+    that were `made`, and the seconds of `each`, `None` where all came from the cache; where a server
+    embedded them, also its `calls`, the `tokens` that it reported, and their `cost`."""
     return {
         stage: {
             "seconds": took.seconds,
             "made": took.made,
             "each": took.seconds / took.made if took.made else None,
+            **({"calls": took.calls, "tokens": took.tokens, "cost": took.cost} if took.calls else {}),
         }
         for stage, took in run.ingest.times.items()
     }

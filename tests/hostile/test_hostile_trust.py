@@ -366,6 +366,7 @@ def sections(model: type[BaseModel] = BaseModel) -> list[type[BaseModel]]:
 
 def test_every_component_kind_is_harmless_or_needs_confirmation() -> None:
     asked = {"anthropic", "google", "http", "llamaindex", "ollama", "openai", "openai-compatible", "python"}
+    asked |= {"cohere", "jina", "voyage"}
     of_no_configuration = {"images", "part", "thumbnails", "text", "image", "file", "recording"}
     found = [model for model in sections() if model.__module__.startswith("fathoms.")]
     kinds = {model: model.model_fields["kind"].default for model in found if "kind" in model.model_fields}

@@ -43,8 +43,8 @@ _CHECK_SECONDS = 10
 _NO_KEY = "none"  # without a key, OpenAI's client would send the user's OPENAI_API_KEY to this server
 
 
-class _FromServer(Component):
-    """The options of both adapters: the model, its server, and the environment variable of the key."""
+class FromServer(Component):
+    """The options of adapters to a server: the model, its server, and the environment variable of the key."""
 
     neutral: ClassVar[frozenset[str]] = frozenset(
         {"base_url", "api_key_env", "request_timeout", "max_concurrency", "batch_size"}
@@ -66,14 +66,14 @@ class _FromServer(Component):
         """Extend the identity by the values of environment variables in `extra_body`, except secrets."""
         return {**super().identity(), "resolved": fingerprint(without_secrets(self.extra_body))}
 
-    def _require_model(self) -> dict[str, Any]:
+    def require_model(self) -> dict[str, Any]:
         """Return the server's entry of the model, empty if the server lists no models. Raises ConfigError if
         an environment variable is not set, ServerError if there is no server or no such model."""
         resolved(self.extra_body)
         listed = self._listed()
         found = {str(row.get("id")): row for row in listed}
         if found and self.model not in found:
-            meant = self._sender().masked(suggest(self.model, found))
+            meant = self.sender().masked(suggest(self.model, found))
             raise ServerError(f"{self.base_url} has no model '{self.model}'{meant}")
         return found.get(self.model, {})
 
@@ -81,13 +81,13 @@ class _FromServer(Component):
         """Return the entries of the models that the server lists; some servers list none."""
         seconds = min(_CHECK_SECONDS, self.request_timeout)
         try:
-            answer = fetch("GET", f"{self.base_url}/models", headers=self._headers(), seconds=seconds)
+            answer = fetch("GET", f"{self.base_url}/models", headers=self.headers(), seconds=seconds)
         except NoAnswerError as error:
             raise ServerError(f"no server at {self.base_url}: start it, or set base_url ({error})") from error
         except ModelError as error:
             raise ServerError(f"{self.base_url}/models: {error}") from error
         if answer.status in (401, 403):
-            raise ServerError(f"{self.base_url} refuses the key: {self._sender().advice}")
+            raise ServerError(f"{self.base_url} refuses the key: {self.sender().advice}")
         if answer.status != 200:
             raise ServerError(
                 f"{self.base_url}/models answers with status {answer.status}:"
@@ -101,7 +101,7 @@ class _FromServer(Component):
             raise ServerError(f"{self.base_url}/models does not answer with a list of models")
         return listed
 
-    def _sender(self) -> Sender:
+    def sender(self) -> Sender:
         """Return what error messages need to know about the caller, and the secrets to mask."""
         secrets = tuple(secret_values(self.extra_body))
         return Sender(self.base_url, self.api_key_env, self._key() or "", self.request_timeout, secrets)
@@ -112,16 +112,16 @@ class _FromServer(Component):
             return None
         return env_key(self.api_key_env)
 
-    def _headers(self) -> dict[str, str]:
+    def headers(self) -> dict[str, str]:
         """Return the HTTP header with the key, if there is one."""
         key = self._key()
         return {"Authorization": f"Bearer {key}"} if key else {}
 
 
-class OpenAICompatibleLLM(ChatComponent, _FromServer):
+class OpenAICompatibleLLM(ChatComponent, FromServer):
     """`kind: openai-compatible`: a chat model of a server with OpenAI's API."""
 
-    neutral: ClassVar[frozenset[str]] = _FromServer.neutral | {"stream"}
+    neutral: ClassVar[frozenset[str]] = FromServer.neutral | {"stream"}
 
     kind: Literal["openai-compatible"] = "openai-compatible"
     n_ctx: int | None = Field(default=None, ge=64, le=MOST_TOKENS)
@@ -153,14 +153,14 @@ class OpenAICompatibleLLM(ChatComponent, _FromServer):
         Raises ServerError if there is no server or no such model, or the key is refused; ConfigError if a
         variable is not set or `n_ctx` exceeds the context of the server.
         """
-        longest = self._require_model().get("max_model_len")  # only vLLM reports this
+        longest = self.require_model().get("max_model_len")  # only vLLM reports this
         if self.n_ctx is not None and isinstance(longest, int) and self.n_ctx > longest:
             raise ConfigError(f"n_ctx is {self.n_ctx}, the server was started with {longest}")
 
     async def reply(self, prompt: Prompt) -> Reply:
         """Send the prompt and return the reply; raises ModelError."""
-        sender = self._sender()
-        request = Request(f"{self.base_url}/chat/completions", self._body(prompt), sender, self._headers())
+        sender = self.sender()
+        request = Request(f"{self.base_url}/chat/completions", self._body(prompt), sender, self.headers())
         completion = Completion(sender)
         await exchange(request, completion.hear)
         reply = completion.reply()
@@ -186,7 +186,7 @@ class OpenAICompatibleLLM(ChatComponent, _FromServer):
         if any(message.images or message.files for message in messages):
             return None
         body = {**resolved(self.extra_body), "model": self.model, "messages": chat_messages(messages)}
-        return counted(self.base_url, self._headers(), body, self.request_timeout)
+        return counted(self.base_url, self.headers(), body, self.request_timeout)
 
     @property
     def counting_waits(self) -> bool:
@@ -194,7 +194,7 @@ class OpenAICompatibleLLM(ChatComponent, _FromServer):
         return not counts_nothing(self.base_url)
 
 
-class OpenAICompatibleEmbedder(_FromServer):
+class OpenAICompatibleEmbedder(FromServer):
     """`kind: openai-compatible`: an embedding model of a server with OpenAI's API."""
 
     packages: ClassVar[tuple[str, ...]] = ("llama-index-embeddings-openai-like",)
@@ -213,7 +213,7 @@ class OpenAICompatibleEmbedder(_FromServer):
         Raises MissingExtraError, ServerError (no server, no such model, a refused key), or ConfigError.
         """
         _import(_EMBEDDING, "llama-index-embeddings-openai-like")
-        self._require_model()
+        self.require_model()
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return unit vectors of documents, shape (n, d); shape (0, 0) for no texts, as d is not known
@@ -236,7 +236,7 @@ class OpenAICompatibleEmbedder(_FromServer):
             "additional_kwargs": {"extra_body": resolved(self.extra_body)} if self.extra_body else {},
         }
         settings = json.dumps(options, sort_keys=True)
-        mask = Mask(self._sender().secrets)
+        mask = Mask(self.sender().secrets)
 
         def ask(sent: list[str]) -> Any:
             asked, prefixed = _embedding_client(settings), [prefix + text for text in sent]

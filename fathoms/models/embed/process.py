@@ -15,6 +15,8 @@ from fathoms.models.embed.onnx import OnnxEmbedder
 from fathoms.models.embed.pages import HubPageModel
 from fathoms.models.embed.patches import Patches, Words
 from fathoms.models.embed.sentence_transformers import SentenceTransformersEmbedder
+from fathoms.models.embed.served.base import ServedPageModel
+from fathoms.models.embed.served.spent import EmbeddingCalls
 from fathoms.safety.children import Child, ChildEndedError
 
 if TYPE_CHECKING:
@@ -47,15 +49,24 @@ def embed(embedder: Embedder, texts: Sequence[str], *, query: bool = False) -> N
     return np.frombuffer(data, dtype=np.float32).reshape(told["shape"])
 
 
-def embed_pages(embedder: PageEmbedder, pictures: Sequence[Path]) -> list[Vectors]:
+def embed_pages(
+    embedder: PageEmbedder, pictures: Sequence[Path], how: EmbeddingCalls | None = None
+) -> list[Vectors]:
     """Return the vectors of each picture of a page, float32 of shape (vectors, width), as the embedder's own
-    method does; raises its errors, and ModelError if the worker process ended."""
+    method does; raises its errors, and ModelError if the worker process ended. Local models run in the worker
+    process; `how` says how a server is called, and is told what that took."""
+    if isinstance(embedder, ServedPageModel):
+        return embedder.embed_pages(pictures, how)
     return _matrices(embedder, {"pages": [str(picture.absolute()) for picture in pictures]})
 
 
-def embed_questions(embedder: PageEmbedder, texts: Sequence[str]) -> list[Vectors]:
+def embed_questions(
+    embedder: PageEmbedder, texts: Sequence[str], how: EmbeddingCalls | None = None
+) -> list[Vectors]:
     """Return the vectors of each question, float32 of shape (vectors, width), as the embedder's own method
-    does; raises its errors, and ModelError if the worker process ended."""
+    does; raises its errors, and ModelError if the worker process ended. `how` is that of `embed_pages`."""
+    if isinstance(embedder, ServedPageModel):
+        return embedder.embed_questions(texts, how)
     return _matrices(embedder, {"questions": list(texts)})
 
 

@@ -1,0 +1,93 @@
+"""Retrieval by page images with an embedder behind a server, from the command line to the report."""
+
+from __future__ import annotations
+
+import html
+import json
+from pathlib import Path
+
+import pytest
+from reportlab.pdfgen.canvas import Canvas
+
+from fathoms.runs.store import Run
+from tests.support.embedding_server import KEY, Fails, embeddings
+from tests.support.project import Project, write_project
+
+CONFIG = """\
+name: seen
+data: {{questions: questions.json, documents: pdfs}}
+retrieve:
+  kind: visual
+  embed: {{kind: voyage, base_url: "{address}/voyage/v1", price: {{image: 2, text: 1}}, batch_size: 2}}
+  top_k: 2
+  dpi: 72
+prompt: {{template: page-images}}
+generate: {{kind: scripted, replies: {{tall: It is 41.5 m tall.}}, price: {{input: 0, output: 0}}}}
+execution: {{max_attempts: 2, first_wait: 0.01}}
+"""
+
+
+def draw(path: Path, *sizes: tuple[int, int]) -> None:
+    """A PDF with a page of each size in points, which has as many pixels at 72 dots per inch."""
+    canvas = Canvas(str(path), invariant=True)
+    for size in sizes:
+        canvas.setPageSize(size)
+        canvas.drawString(20, 20, f"A page of {size[0]} x {size[1]} points.")
+        canvas.showPage()
+    canvas.save()
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """A project of a tall, a wide and a square page."""
+    monkeypatch.setenv("VOYAGE_API_KEY", KEY)
+    made = write_project(tmp_path)
+    draw(tmp_path / "pdfs" / "varn.pdf", (300, 400), (400, 300))
+    draw(tmp_path / "pdfs" / "lune.pdf", (300, 300))
+    return made
+
+
+def test_pages_and_questions_are_embedded_once_and_told_with_their_cost(place: Project) -> None:
+    """A question has more letters than words, so the tall page is nearest, and the square one follows. The
+    key is in no file and no output; a second run sends nothing."""
+    with embeddings() as server:
+        place.write("seen.yaml", CONFIG.format(address=server.address))
+        server.steps = [Fails(429, "slow down", (("Retry-After", "0.1"),))]
+        done = place.fathoms("run", "seen.yaml")
+        assert done.returncode == 0, done.stderr
+        assert sorted(server.sizes) == [(300, 300), (300, 400), (400, 300)]
+        assert [body["input_type"] for body in server.bodies].count("query") == 2, "two by two"
+        (run,) = place.runs()
+        record = next(record for record in Run(run).records() if record.question.id == "text-only-01")
+        assert [hit.chunk.id for hit in record.hits] == ["varn.pdf#p1", "lune.pdf#p1"]
+        times = json.loads((run / "manifest.json").read_text())["data"]["ingest"]["times"]
+        pages, questions = times["embed pages"], times["embed questions"]
+        assert (pages["made"], pages["calls"], pages["tokens"]) == (3, 2, 3000)
+        assert (questions["made"], questions["calls"], questions["tokens"]) == (4, 2, 40)
+        assert pages["cost"] == pytest.approx(0.006)
+        assert questions["cost"] == pytest.approx(0.00004)
+        assert place.fathoms("report", "latest").returncode == 0
+        written = "".join(path.read_text() for path in place.path.rglob("*.md"))
+        assert "(3), 2 calls, 3,000 tokens, $0.0060; embed questions" in html.unescape(written)
+        sent = len(server.bodies)
+        assert place.fathoms("run", "seen.yaml").returncode == 0
+        assert len(server.bodies) == sent
+    everything = [path for path in place.path.rglob("*") if path.is_file()]
+    assert not [path for path in everything if KEY.encode() in path.read_bytes()]
+    assert KEY not in done.stdout + done.stderr
+
+
+def test_a_server_that_fails_ends_the_run_before_a_question(place: Project) -> None:
+    with embeddings() as server:
+        place.write("seen.yaml", CONFIG.format(address=server.address))
+        server.steps = [Fails(500, "out of order")] * 9
+        done = place.fathoms("run", "seen.yaml")
+        assert done.returncode == 1
+        assert "answers 500: out of order" in done.stderr
+        assert not place.runs()
+        changed = place.fathoms("run", "seen.yaml", "--set", "retrieve.embed.dimension=256")
+        assert changed.returncode == 1
+        server.steps = []
+        assert place.fathoms("run", "seen.yaml").returncode == 0
+        dimension = place.fathoms("run", "seen.yaml", "--set", "retrieve.embed.dimension=256")
+        assert "the vectors have 2 numbers, and dimension: 256 was asked for" in dimension.stderr
