@@ -16,7 +16,7 @@ import os
 import signal
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -28,6 +28,7 @@ from fathoms.errors import MissingExtraError, UsageError
 from fathoms.models.calling.stop import Stop
 from fathoms.paths import load_env
 from fathoms.pipeline.experiment import AnyExperiment, load_experiment
+from fathoms.pipeline.matrix import titled
 from fathoms.report.grouping import grouped
 from fathoms.report.radar import radar_figure
 from fathoms.report.write import write_report
@@ -199,17 +200,25 @@ def _row(question: Question, repeat: ScoredRepeat, profile: str) -> dict[str, An
     }
 
 
-def load(path: str | Path, *settings: str, retrieval_only: bool = False) -> Config:
+def load(
+    path: str | Path,
+    *settings: str,
+    retrieval_only: bool = False,
+    cell: Mapping[str, str] | None = None,
+) -> Config:
     """Read a YAML configuration. `settings` override keys of it like `--set`, for example
     `"retrieve.top_k=5"`. With `retrieval_only`, `run` will only search and ask no model for answers, like
-    `--retrieval-only`; `prompt` and `generate` are then not read.
+    `--retrieval-only`; `prompt` and `generate` are then not read. `cell` chooses a cell of the file's
+    `matrix`, such as `{"reading": "text"}`; an axis that it does not name changes nothing.
 
     API keys are loaded from a file `.env` in the current folder, as on the command line. Raises ConfigError,
     which gives file:line:column where it is known.
     """
     if ignored := load_env(Path.cwd()):
         warnings.warn(ignored, stacklevel=2)
-    experiment = load_experiment(Path(path), settings, retrieval_only=retrieval_only)
+    experiment = load_experiment(Path(path), settings, retrieval_only=retrieval_only, cell=cell)
+    if cell:
+        experiment = experiment.model_copy(update={"name": titled(experiment.name, cell)})
     return Config(experiment, Path(path).parent)
 
 

@@ -35,7 +35,9 @@ def config_page() -> str:
     head = (
         "A configuration has either the stages from `ingest` to `generate`, or `pipeline`, which replaces"
         " them. A heading such as `ingest: pdfium` means `ingest: {kind: pdfium}`. A key that is not listed"
-        " here is an error. `fathoms validate CONFIG` prints a configuration with all its defaults."
+        " here is an error. `fathoms validate CONFIG` prints a configuration with all its defaults. A"
+        " file can also have a `matrix` of named changes, each a run of its own:"
+        " [side-by-side.md](../side-by-side.md#a-matrix-in-the-file)."
     )
     about = {**_described(ExternalExperiment), **_described(Experiment)}
     parts = ["# Configuration", MADE, head, _keys({key: top[key] for key in keys}, about, places)]

@@ -47,13 +47,19 @@ def doctor(
     what to do next. Ends with exit code 1 if a CONFIG cannot be run, or if the cache or the folder of runs
     is not writable.
     """
+    from fathoms.pipeline.matrix import titled
+
     report: dict[str, Any] = {"machine": _machine(out), "extras": _extras()}
     if not configs:
         report |= {"weights": _weights(), "servers": _servers(), "keys": _keys()}
         report["next"] = next_commands(report)
     report["configs"] = [
-        {"config": str(config), "checks": list(config_checks(config, settings or (), offline=offline))}
+        {
+            "config": titled(str(config), cell),
+            "checks": list(config_checks(config, settings or (), offline=offline, cell=cell)),
+        }
         for config in configs or ()
+        for cell in _cells(config)
     ]
     checks = [check["ok"] for entry in report["configs"] for check in entry["checks"]]
     report["ok"] = all([*checks, *(report["machine"][name]["writable"] for name in ("cache", "runs"))])
@@ -65,14 +71,30 @@ def doctor(
     return ExitCode.OK if report["ok"] else ExitCode.FAILED
 
 
+def _cells(config: Path) -> list[dict[str, str]]:
+    """The cells of a config's matrix; a single empty one without a matrix, or where it cannot be read."""
+    from fathoms.pipeline.experiment import KEYS
+    from fathoms.pipeline.matrix import cells_in, read_axes
+
+    try:
+        return list(cells_in(read_axes(config, KEYS)))
+    except FathomsError:  # which is what its checks say then
+        return [{}]
+
+
 def config_checks(
-    config: Path, settings: Sequence[str] = (), *, offline: bool = False
+    config: Path,
+    settings: Sequence[str] = (),
+    *,
+    offline: bool = False,
+    cell: Mapping[str, str] | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Check everything that a config needs, one row per check. A failed check does not stop the next ones."""
+    """Check everything that a config needs, one row per check. A failed check does not stop the next ones.
+    `cell` is that of its matrix."""
     from fathoms.pipeline.experiment import ExternalExperiment, load_experiment
 
     try:
-        experiment = load_experiment(config, settings)
+        experiment = load_experiment(config, settings, cell=cell)
     except FathomsError as error:
         yield _row("config", False, str(error))
         return

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fathoms.metrics.ingestion import GoldText
     from fathoms.pipeline.experiment import AnyExperiment, Prepared
     from fathoms.runs.cache import Cache
-from fathoms.cli.loading import CORES, Configs, Set, Workers, load
+from fathoms.cli.loading import CORES, Configs, Set, Workers, load_cells
 
 
 def ingest(
@@ -39,7 +39,7 @@ def ingest(
     """
     from fathoms.metrics.ingestion import common_answers, summarise_gold_text
 
-    loaded = [load(config, settings) for config in configs]
+    loaded = [each for config in configs for each in load_cells(config, settings)]
     reports: list[dict[str, Any]] = []
     gold: list[list[GoldText]] = []
     with opened(refresh=refresh) as cache:

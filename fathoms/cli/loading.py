@@ -15,6 +15,7 @@ from fathoms.safety.option_limits import MOST_AT_ONCE
 if TYPE_CHECKING:
     from fathoms.corpora import Corpus
     from fathoms.pipeline.experiment import AnyExperiment
+    from fathoms.pipeline.matrix import Cell
 
 
 Config = Annotated[Path, typer.Argument(help="The YAML file of a pipeline.", show_default=False)]
@@ -46,15 +47,37 @@ def load(
     concurrency: int | None = None,
     *,
     retrieval_only: bool = False,
+    cell: Cell | None = None,
 ) -> tuple[AnyExperiment, Corpus]:
-    """Load an experiment and its data, and print the warnings about the data."""
-    from fathoms import corpora
+    """Load an experiment and its data, and print the warnings about the data. `cell` is that of the file's
+    matrix."""
     from fathoms.pipeline.experiment import load_experiment
 
     experiment = load_experiment(
-        config, settings or (), model=model, concurrency=concurrency, retrieval_only=retrieval_only
+        config,
+        settings or (),
+        model=model,
+        concurrency=concurrency,
+        retrieval_only=retrieval_only,
+        cell=cell,
     )
+    return experiment, _data_of(experiment, config)
+
+
+def load_cells(config: Path, settings: Sequence[str] | None) -> list[tuple[AnyExperiment, Corpus]]:
+    """Load the experiment of every cell of the matrix of a file, and the data of each; without a matrix, the
+    one experiment."""
+    from fathoms.pipeline import experiment
+
+    cells = experiment.load_cells(config, settings or ())
+    return [(each, _data_of(each, config)) for _, each in cells]
+
+
+def _data_of(experiment: AnyExperiment, config: Path) -> Corpus:
+    """Load the data of an experiment, and print the warnings about it."""
+    from fathoms import corpora
+
     corpus = corpora.load(experiment.data, config.parent)
     for warning in corpus.warnings:
         console.note(f"note: {warning}")
-    return experiment, corpus
+    return corpus

@@ -56,7 +56,8 @@ Matrix = Annotated[
     typer.Option(
         "--matrix",
         metavar="KEY=V1,V2",
-        help="Make one run per value of a config key. Repeat it to make one run per combination of values.",
+        help="Make one run per value of a config key. Repeat it to make one run per combination of values. An"
+        " axis of the config's own `matrix` takes the names of the cells to run.",
     ),
 ]
 Compared = Annotated[
@@ -162,7 +163,8 @@ def run(
 ) -> int:
     """Ask the questions, score the answers and print a table.
 
-    Each CONFIG becomes a separate run. Documents that are not in the cache yet are ingested first.
+    Each CONFIG becomes a separate run, or one for each cell of its `matrix`. Documents that are not in the
+    cache yet are ingested first.
     """
     from fathoms.runner.runner import Selection
 
@@ -256,18 +258,34 @@ def _jobs(
     concurrency: int | None,
     retrieval_only: bool,
 ) -> list[Job]:
-    """One job per config and combination of matrix values and settings."""
+    """One job per config, cell of its own matrix, and combination of matrix values and settings. A matrix
+    value whose key is an axis of the config chooses among its cells."""
+    from fathoms.pipeline.experiment import KEYS
+    from fathoms.pipeline.matrix import cells_in, read_axes
+
     load_one = functools.partial(load, model=model, concurrency=concurrency, retrieval_only=retrieval_only)
-    return [_job(config, settings, cell, load_one) for config in configs for cell in cells]
+    jobs = []
+    for config in configs:
+        axes = read_axes(config, KEYS)
+        for cell in cells:
+            chosen = {key: value for key, value in cell.items() if key in axes}
+            others = {key: value for key, value in cell.items() if key not in axes}
+            for named in cells_in(axes, chosen):
+                load_cell = functools.partial(load_one, cell=named)
+                jobs.append(_job(config, settings, named, others, load_cell))
+    return jobs
 
 
 def _job(
     config: Path,
     settings: Sequence[str],
+    named: Mapping[str, str],
     cell: Mapping[str, Any],
     load_one: Callable[[Path, Sequence[str]], tuple[AnyExperiment, Corpus]],
 ) -> Job:
-    """Load the job of one config and combination. The values of the combination are appended to its name."""
+    """Load the job of one config and combination: the names of the config's own matrix, and the values of
+    the command line. Both are appended to its name."""
+    from fathoms.pipeline.matrix import titled
     from fathoms.pipeline.settings import CELL, SETTINGS, graded
     from fathoms.report.text import describe
     from fathoms.runner.runner import Job
@@ -283,8 +301,8 @@ def _job(
         f"{key.rpartition('.')[2]}={describe(value) if isinstance(value, dict) else value}"
         for key, value in keys.items()
     ] + [cell[CELL] for _ in compared]
-    name = " ".join([experiment.name, *values])
-    cell = {"config": experiment.name, **cell}
+    name = " ".join([titled(experiment.name, named), *values])
+    cell = {"config": experiment.name, **named, **cell}
     return Job(experiment.model_copy(update={"name": name}), corpus, config.parent, cell)
 
 

@@ -22,14 +22,17 @@ def validate(config: Config, settings: Set = None, offline: Offline = False, as_
     path that matches nothing is an error.
     """
     from fathoms.build.precision import margin_lines
+    from fathoms.pipeline.experiment import load_cells
 
     experiment, corpus = load(config, settings)
+    cells = [each.name for cell, each in load_cells(config, settings or ()) if cell]
     data = experiment.model_dump(mode="json")
     if as_json:
         console.show_json(data)
     else:
         _show(data, corpus)
-    remarks = margin_lines(corpus.questions, experiment.gate)
+    remarks = [f"the matrix has {len(cells)} cells: {', '.join(cells)}"] if cells else []
+    remarks += margin_lines(corpus.questions, experiment.gate)
     for line in remarks if offline else [*remarks, *trial(config, settings, experiment, corpus)]:
         (console.note if as_json else console.say)(f"# {line}")
     return 0

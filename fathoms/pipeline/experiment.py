@@ -31,6 +31,7 @@ from fathoms.models.embed.process import embed, embed_questions
 from fathoms.models.embed.served.spent import EmbeddingCalls
 from fathoms.pipeline.answering import PackedQuestion
 from fathoms.pipeline.external import Connected, External
+from fathoms.pipeline.matrix import Cell, at_cell, axes_of, cells_in, read_axes, titled
 from fathoms.pipeline.pipeline import Pipeline, Progress, Stages, silent
 from fathoms.pipeline.searching import Depth, Searching, depth_for
 from fathoms.retrieve import Describe
@@ -347,17 +348,20 @@ def load_experiment(
     model: str | None = None,
     concurrency: int | None = None,
     retrieval_only: bool = False,
+    cell: Cell | None = None,
 ) -> AnyExperiment:
     """Read a configuration file and override keys of it. `name` defaults to the name of the file.
 
-    `model` and `concurrency` override those of the generator or of the external pipeline. With
-    `retrieval_only`, the keys `prompt` and `generate` are not read, and need not be there. Raises ConfigError
-    for an invalid configuration, and UsageError for a `model` where there is no such key.
+    `cell` has the name chosen on each axis of the file's matrix; without it, the configuration is read as it
+    stands without the matrix. `model` and `concurrency` override those of the generator or of the external
+    pipeline. With `retrieval_only`, the keys `prompt` and `generate` are not read, and need not be there.
+    Raises ConfigError for an invalid configuration, and UsageError for a `model` where there is no such key,
+    and for a cell that there is not.
     """
     source = read_yaml(path)
     source.data.setdefault("name", path.stem)
     settings = list(settings)
-    source = override(source, settings)
+    source = override(at_cell(source, axes_of(source, KEYS), cell or {}), settings)
     if retrieval_only:
         return _search(source, settings, model, concurrency).at(path.parent)
     if "pipeline" not in source.data:
@@ -382,6 +386,15 @@ def load_experiment(
         return experiment.at(path.parent)
     except ConfigError as error:
         raise source.complain(("pipeline", "target"), str(error)) from error
+
+
+def load_cells(path: Path, settings: Iterable[str] = ()) -> Iterator[tuple[Cell, AnyExperiment]]:
+    """Yield every cell of the matrix of a configuration file with its experiment, named after both; without
+    a matrix, the one experiment with an empty cell. Raises as `load_experiment` does."""
+    settings = list(settings)
+    for cell in cells_in(read_axes(path, KEYS)):
+        experiment = load_experiment(path, settings, cell=cell)
+        yield cell, experiment.model_copy(update={"name": titled(experiment.name, cell)})
 
 
 def _search(
@@ -409,6 +422,9 @@ def _search(
         )
     return experiment
 
+
+KEYS = frozenset({*Experiment.model_fields, *ExternalExperiment.model_fields})
+"""The keys at the top of a configuration."""
 
 AFTER_RETRIEVAL = ("prompt", "generate")
 """The stages that a run has not which only searches."""

@@ -11,6 +11,8 @@ from fathoms.cli.run import combinations
 from fathoms.errors import UsageError
 from tests.support.project import Project
 
+CHOSEN = ["--matrix", "found=two", "--matrix", "generate.model=small,large"]
+
 
 def test_every_combination_once() -> None:
     assert list(combinations([])) == [{}]
@@ -75,3 +77,31 @@ def test_several_configs_are_a_sweep_too(project: Project) -> None:
     assert project.fathoms("run", "tiny.yaml", "two.yaml", "--no-score").returncode == 0
     rows = project.json("ls", "--sweep")
     assert [row["cell"] for row in rows] == [{"config": "tiny"}, {"config": "two"}]
+
+
+def test_the_matrix_of_a_config_is_a_run_a_cell(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(project.path)
+    text = project.config.read_text()
+    project.write(
+        "tiny.yaml", text + "matrix: {found: {one: {retrieve.top_k: 1}, two: {retrieve.top_k: 2}}}\n"
+    )
+    assert main(["run", "tiny.yaml", "--limit", "1", "--no-score"]) == 0
+    assert main(["run", "tiny.yaml", "--limit", "1", "--no-score", *CHOSEN]) == 0
+    manifests = [json.loads((run / "manifest.json").read_text()) for run in project.runs()]
+    assert [(m["name"], m["config"]["retrieve"]["top_k"], m["sweep"]["cell"]) for m in manifests] == [
+        ("tiny one", 1, {"config": "tiny", "found": "one"}),
+        ("tiny two", 2, {"config": "tiny", "found": "two"}),
+        ("tiny two model=small", 2, {"config": "tiny", "found": "two", "generate.model": "small"}),
+        ("tiny two model=large", 2, {"config": "tiny", "found": "two", "generate.model": "large"}),
+    ]
+    assert main(["run", "tiny.yaml", "--matrix", "found=three"]) == 2
+    assert "there is no 'three' (available: one, two)" in capsys.readouterr().err
+    assert main(["validate", "tiny.yaml"]) == 0
+    assert "the matrix has 2 cells: tiny one, tiny two" in capsys.readouterr().out
+    assert main(["ingest", "tiny.yaml"]) == 0
+    assert "tiny two:" in capsys.readouterr().out
+    assert main(["doctor", "tiny.yaml", "--json"]) == 0
+    checked = [entry["config"] for entry in json.loads(capsys.readouterr().out)["configs"]]
+    assert checked == ["tiny.yaml one", "tiny.yaml two"]

@@ -17,7 +17,8 @@ from fathoms.corpora.manifests import Manifest
 from fathoms.errors import FathomsError
 from fathoms.judges import AnyJudge
 from fathoms.models import Embedded, OnnxEmbedder
-from fathoms.pipeline.experiment import Experiment, ExternalExperiment, load_experiment
+from fathoms.pipeline.experiment import KEYS, Experiment, ExternalExperiment, load_experiment
+from fathoms.pipeline.matrix import at_cell, axes_of, cells_in
 from fathoms.pipeline.pipeline import Pipeline
 from tests.support.doc_pages import PAGES, ROOT, SETS_UP, WALKS, Block, blocks, blocks_of, words
 from tests.support.project import Project, write_one_page
@@ -154,6 +155,10 @@ def _validate(block: Block) -> None:
         validate(Manifest, Source(block.page, data))
     elif "pipeline" in data:
         validate(ExternalExperiment, Source(block.page, data))
+    elif "matrix" in data:
+        axes = axes_of(Source(block.page, data), KEYS)
+        for cell in cells_in(axes):
+            validate(Experiment, at_cell(Source(block.page, data), axes, cell))
     else:
         validate(Experiment if "data" in data else Pipeline, Source(block.page, data))
 

@@ -29,6 +29,10 @@ ELSEWHERE = {
         "test_reproducing.py, with a scripted model"
     ),
     "fathoms reproduce mirage/table-9 --results mirage/": "test_reproducing_mirage.py",
+    "fathoms run configs/reading.yaml": "test_cli_reading.py, with a server that sees in place of the vendor",
+    "fathoms run configs/reading.yaml --matrix reading=picture,describe --limit 10": (
+        "test_cli_reading.py runs every cell, test_cli_matrix.py chooses among cells"
+    ),
     "fathoms reproduce vidore/Vidore3HrRetrieval --results Vidore3HrRetrieval.json --run latest": (
         "test_reproducing_vidore.py"
     ),

@@ -15,7 +15,7 @@ from fathoms.ingest import Docling, Parser, PdfParser, parse_all, parse_in_child
 from fathoms.pipeline.pipeline import Pipeline
 from fathoms.runs.cache import Cache
 from fathoms.types import Document
-from tests.support.docling_samples import OFFLINE, SAMPLE, extract, needs_docling, own_workers, sample, scan
+from tests.support.docling_samples import OFFLINE, SAMPLE, extract, needs_docling, own_workers, sample
 
 
 def docling(**options: Any) -> Docling:
@@ -242,26 +242,13 @@ def test_this_process_converts_as_the_child_does(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "page", "strip", "options", "words"),
-    [
-        ("tallowmere", 6, (0.37, 0.59), {"full_page": True, "scale": 1.5}, ["Corder Bayle", "30 April 2024"]),
-        ("skarrow", 3, None, {"full_page": False, "scale": 2.0}, ["21.6", "are reliable, but their clocks"]),
-    ],
-)
-def test_easyocr_reads_what_stands_in_pixels(
-    name: str,
-    page: int,
-    strip: tuple[float, float] | None,
-    options: dict[str, Any],
-    words: list[str],
-    tmp_path: Path,
-) -> None:
+def test_easyocr_reads_what_stands_in_pixels(tmp_path: Path) -> None:
+    """What the PDF has as text is kept. A whole page is read by OCR in `tests/cli/test_cli_reading.py`."""
     needs_docling("easyocr-en")
-    ocr = {"kind": "easyocr", "weights": "easyocr-en", **options}
+    ocr = {"kind": "easyocr", "weights": "easyocr-en", "full_page": False, "scale": 2.0}
+    words = ["21.6", "are reliable, but their clocks"]
     parser = OFFLINE.model_copy(update={"ocr": docling(ocr=ocr).ocr, "picture_text": True})
-    path = scan(tmp_path, name, page, *strip) if strip else extract(tmp_path, name, page)
-    document = parse_in_child(parser, path)
+    document = parse_in_child(parser, extract(tmp_path, "skarrow", 3))
     assert [word for word in words if word not in document.text] == []
     assert document.warnings == ()
 
