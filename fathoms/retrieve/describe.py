@@ -147,7 +147,7 @@ class Describe(Retriever):
         return tuple(hit.model_copy(update={"chunk": self._in_words(hit.chunk, None)}) for hit in candidates)
 
     def refining_prompts(self, question: Question, candidates: Sequence[Hit]) -> list[Prompt]:
-        """Return one prompt per picture, also for those that other questions have described already."""
+        """Return one prompt per picture, also for those whose descriptions are kept."""
         pictures = [hit.chunk.image for hit in candidates if hit.chunk.image is not None]
         return [Describer(self.generate, self.prompt).prompt_for(picture) for picture in pictures]
 

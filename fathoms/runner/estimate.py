@@ -4,28 +4,32 @@ Prompts are packed as they will be sent, from what was retrieved; where a langua
 first of its candidates. Their tokens are the model's own count where it runs in this process. Otherwise four
 characters of text count as one token, every page of an attached PDF as many as the model's adapter says
 (`page_tokens`), and every image as many as follow from its size by the provider's formula (`image_tokens`),
-or as many as a page where none is known. A reply is assumed to have 100 tokens, or `max_tokens` where that is
-less. For judging, an answer is assumed to make 5 claims.
+or as many as a page where none is known. A reply is assumed to have 100 tokens, and a description of a page
+500, or `max_tokens` where that is less. A description is counted once, and not if it is kept already. For
+judging, an answer is assumed to make 5 claims.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TypeVar
 
 from fathoms.errors import PromptTooLongError
 from fathoms.models import ChatModel, Embedded, ScriptedModel
+from fathoms.models.caching import ReplyCache
 from fathoms.models.caller import CHARACTERS
 from fathoms.pipeline.answering import PackedQuestion
 from fathoms.retrieve import Retriever
-from fathoms.types import Hit, Message, Purpose, Question, Usage
+from fathoms.types import Hit, Message, Prompt, Purpose, Question, Usage
 
 REPLY = 100
 """Tokens assumed for a short answer."""
+DESCRIPTION = 500
+"""Tokens assumed for the description of a page, which copies its text: those of about 400 words."""
 CLAIMS = 5
 """Claims assumed in a short answer; each is judged by one call."""
 LABEL = 2
@@ -71,14 +75,39 @@ Estimates = dict[Purpose, Estimate]
 """Estimates by what the model is called for."""
 
 
-def estimate(packed: PackedQuestion) -> Estimates:
-    """Estimate one question; empty for one that cannot be asked. Raises ModelError where a model in this
-    process fails to count tokens."""
+@dataclass(frozen=True)
+class MadeOnce:
+    """The replies of which one is enough for all questions: those that are kept, and those counted here."""
+
+    kept: ReplyCache | None
+    counted: set[str] = field(default_factory=set)
+
+    def needs(self, model: ChatModel, prompt: Prompt) -> bool:
+        """Whether the model must be called for this prompt, the first time that this is asked."""
+        if self.kept is None:
+            return True
+        key = self.kept.key(model, prompt, 0)
+        if key in self.counted or self.kept.get(key) is not None:
+            return False
+        self.counted.add(key)
+        return True
+
+
+def estimate(packed: PackedQuestion, made: MadeOnce | None = None) -> Estimates:
+    """Estimate one question; empty for one that cannot be asked. `made` notes what is made once for several
+    questions. Raises ModelError where a model in this process fails to count tokens."""
     answering = _answering(packed)
     if not answering.requests:
         return {}
-    refined = refining(packed.ingested.retriever, packed.question, packed.retrieved)
+    made = made or MadeOnce(packed.ingested.index.kept)
+    refined = refining(packed.ingested.retriever, packed.question, packed.retrieved, made)
     return {"answer": answering, **refined}
+
+
+def repeated(once: Estimates, repeats: int) -> Estimates:
+    """Return the estimates of all repeats, given those of one; what is made once is not made again."""
+    again: Estimates = {purpose: one for purpose, one in once.items() if purpose != "describe"}
+    return added([once, *[again] * (repeats - 1)])
 
 
 def judging(
@@ -122,17 +151,22 @@ def added(parts: Iterable[Estimates]) -> Estimates:
     return found
 
 
-def refining(retriever: Retriever, question: Question, candidates: Sequence[Hit]) -> Estimates:
+def refining(
+    retriever: Retriever, question: Question, candidates: Sequence[Hit], made: MadeOnce
+) -> Estimates:
     """Estimate the calls of a language model that helps to retrieve for a question, if there are any."""
     found: Estimates = {}
     for purpose, model in retriever.called.items():
         room = math.inf if model.context_window is None else model.context_window - (model.max_tokens or 0)
-        made = Estimate()
+        calls = Estimate()
         for prompt in retriever.refining_prompts(question, candidates):
+            if purpose == "describe" and not made.needs(model, prompt):
+                continue
             size = int(min(_count(model, prompt.messages), room))  # longer passages are cut
-            made += _request(model, size, () if _counts_here(model) else pictures_in(prompt.messages))
-        if made.requests:
-            found[purpose] = made
+            shown = () if _counts_here(model) else pictures_in(prompt.messages)
+            calls += _request(model, size, shown, DESCRIPTION if purpose == "describe" else REPLY)
+        if calls.requests:
+            found[purpose] = calls
     return found
 
 
@@ -208,9 +242,10 @@ def _size(image: Path) -> tuple[int, int] | None:
         return None
 
 
-def _request(model: ChatModel, prompt: int, pictures: Sequence[Path] = ()) -> Estimate:
-    """Estimate one request with a prompt of so many tokens, those of its pictures included."""
-    reply, most = _reply(model), model.max_tokens
+def _request(model: ChatModel, prompt: int, pictures: Sequence[Path] = (), assumed: int = REPLY) -> Estimate:
+    """Estimate one request with a prompt of so many tokens, those of its pictures included, and with a reply
+    of the assumed tokens."""
+    reply, most = _reply(model, assumed), model.max_tokens
     return Estimate(
         requests=1,
         prompt_tokens=prompt,
@@ -223,9 +258,9 @@ def _request(model: ChatModel, prompt: int, pictures: Sequence[Path] = ()) -> Es
     )
 
 
-def _reply(model: ChatModel) -> int:
-    """Tokens that a reply is assumed to have."""
-    return REPLY if model.max_tokens is None else min(REPLY, model.max_tokens)
+def _reply(model: ChatModel, assumed: int = REPLY) -> int:
+    """Tokens that a reply is assumed to have: no more than the model may write."""
+    return assumed if model.max_tokens is None else min(assumed, model.max_tokens)
 
 
 Known = TypeVar("Known", int, float)

@@ -17,7 +17,16 @@ from fathoms.pipeline.answering import PackedQuestion
 from fathoms.pipeline.attachments import attached
 from fathoms.pipeline.experiment import AnyExperiment, Experiment, ExternalExperiment, SearchExperiment
 from fathoms.pipeline.pipeline import Progress, silent
-from fathoms.runner.estimate import Estimate, Estimates, added, estimate, judging, refining
+from fathoms.runner.estimate import (
+    Estimate,
+    Estimates,
+    MadeOnce,
+    added,
+    estimate,
+    judging,
+    refining,
+    repeated,
+)
 from fathoms.runs.cache import Cache
 from fathoms.types import Purpose, Question
 
@@ -82,10 +91,10 @@ def plan(
         try:
             if isinstance(experiment, Experiment):
                 found, attached = _estimated(experiment, corpus, asked, cache, workers, progress)
-                found = added([found] * repeats)
+                found = repeated(found, repeats)
                 found |= _judging(experiment, found, len(asked) * repeats)
             else:
-                found = added([_searching(experiment, corpus, asked, cache, workers, progress)] * repeats)
+                found = repeated(_searching(experiment, corpus, asked, cache, workers, progress), repeats)
             requests = sum(part.requests for part in found.values())
         except FathomsError as error:
             unknown = missing["retrieve"] = str(error)
@@ -179,8 +188,8 @@ def _searching(
         return {}
     prepared = experiment.prepare(corpus.documents, cache, workers=workers, progress=progress)
     rows = prepared.search(asked) if asked else []
-    pairs = zip(asked, rows, strict=True)
-    return added(refining(experiment.retrieve, question, hits) for question, hits in pairs)
+    pairs, made = zip(asked, rows, strict=True), MadeOnce(prepared.index.kept)
+    return added(refining(experiment.retrieve, question, hits, made) for question, hits in pairs)
 
 
 def _estimated(
@@ -194,7 +203,8 @@ def _estimated(
     """The estimate of all questions once, and the attached pages and bytes; raises FathomsError."""
     prepared = experiment.prepare(corpus.documents, cache, workers=workers, progress=progress)
     hits = prepared.retrieve(asked, corpus.select()) if asked else {}
-    found = added(estimate(PackedQuestion(prepared, item, hits[item.id])) for item in asked)
+    made = MadeOnce(prepared.index.kept)
+    found = added(estimate(PackedQuestion(prepared, item, hits[item.id]), made) for item in asked)
     if experiment.retrieve.files is None:
         return found, None
     pages, size = attached([hit for row in hits.values() for hit in row])

@@ -52,6 +52,14 @@ def test_pictures_are_counted_and_priced(project: Project, monkeypatch: pytest.M
     prompts = int(line.partition("(")[2].partition(" of")[0].replace(",", ""))
     assert prompts > 704
     assert f"cost about ${prompts / 1000:.2f}" in line
+    # described, the three pages are pictures for the describing model only, and each is counted once
+    seeing = "{kind: anthropic, model: some-model, api_key_env: DRY_RUN_KEY, max_tokens: 1000}"
+    described = f"retrieve={{kind: describe, first: {{kind: bm25, top_k: 1}}, generate: {seeing}}}"
+    done = project.fathoms("run", "seen.yaml", "--dry-run", "--set", described, "--set", "prompt={}")
+    lines = [line for line in done.stdout.splitlines() if " requests, about " in line]
+    assert [line.split(",")[0] for line in lines] == ["  answer: 4 requests", "  describe: 3 requests"]
+    assert " with 528 of 3 pictures, 1,500 of replies)" in lines[1]
+    assert "picture" not in lines[0]
 
 
 @pytest.mark.slow

@@ -18,10 +18,12 @@ from fathoms.ingest import PageChunker
 from fathoms.models import OpenAICompatibleLLM, ScriptedModel
 from fathoms.models.caller import Caller
 from fathoms.models.prices import Price
+from fathoms.pipeline.answering import PackedQuestion
 from fathoms.pipeline.experiment import load_experiment
 from fathoms.pipeline.pipeline import Pipeline
 from fathoms.pipeline.prompt import PromptBuilder
 from fathoms.retrieve import BM25, AnyRetriever, Describe
+from fathoms.runner.estimate import Estimates, MadeOnce, added, estimate, repeated
 from fathoms.runs.cache import Cache
 from fathoms.runs.usage import sums
 from fathoms.types import Question, Record
@@ -132,6 +134,31 @@ def test_configs_and_identity() -> None:
     others = [{"prompt": "What?"}, {"keep_text": True}, {"generate": ScriptedModel(model="b")}]
     identities = [made.model_copy(update=other).identity() for other in others]
     assert made.identity() not in identities
+
+
+def test_a_description_is_estimated_once_and_not_where_it_is_kept(seer: Seer, tmp_path: Path) -> None:
+    """Both questions need the one page: 2,000 tokens for a picture of which no formula is known, those of
+    the prompt's characters, and a description of 500 tokens, at $1,000 and $5,000 a million."""
+    write_pdf(tmp_path / "varn.pdf", PAGES)
+    made = pipeline(seer)
+
+    def estimated() -> Estimates:
+        with closing(Cache(tmp_path / "cache")) as cache:
+            ingested = made.prepare({"varn.pdf": tmp_path / "varn.pdf"}, cache)
+            hits, once = ingested.retrieve(QUESTIONS), MadeOnce(ingested.index.kept)
+            packed = [PackedQuestion(ingested, each, hits[each.id]) for each in QUESTIONS]
+            return repeated(added(estimate(each, once) for each in packed), 3)
+
+    before = estimated()
+    found = before["describe"]
+    assert (found.requests, found.pictures, found.picture_tokens, found.reply_tokens) == (1, 1, 2000, 500)
+    words = len(Describe(generate=ScriptedModel()).prompt) // 4
+    assert found.prompt_tokens == 2000 + words
+    assert found.cost == pytest.approx(2 + words / 1000 + 2.5)
+    assert before["answer"].requests == 6, "three repeats of two questions"
+    assert before["answer"].pictures == 0
+    answers(made, tmp_path)
+    assert set(estimated()) == {"answer"}
 
 
 def test_a_run_that_only_searches_describes_nothing(tmp_path: Path) -> None:
