@@ -49,6 +49,13 @@ def test_a_file_that_is_gone(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("name", ["a.docx", "a.pptx", "a.html"])
+def test_office_and_web_documents_have_no_pictures(tmp_path: Path, name: str) -> None:
+    office = Pdfium().parse(SAMPLE).model_copy(update={"id": name, "path": tmp_path / name})
+    with pytest.raises(DocumentError, match=rf"{name}: is a .* file, of which no page pictures are made"):
+        page_images(office, 20, tmp_path, Pdfium())
+
+
 def test_chunks_with_images_keep_pages_without_text() -> None:
     document = Pdfium().parse(SAMPLE)
     blank = document.pages[0].model_copy(update={"text": " "})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import time
 
 import pytest
@@ -34,6 +35,16 @@ def test_the_first_key_in_the_last_message_wins() -> None:
 def test_every_text_of_a_message_is_searched(mixed: Mixed) -> None:
     model = ScriptedModel(replies={"red:\nThis is blue": "both"})
     assert asyncio.run(model.reply(mixed.prompt)).text == "both"
+
+
+def test_a_picture_that_is_shown_is_seen(mixed: Mixed) -> None:
+    """By the bytes of its file, before any text; a picture that is not shown is not seen."""
+    texts = {"red:\nThis is blue": "read"}
+    (shown, *_) = mixed.prompt.messages[-1].images
+    seen = {hashlib.sha256(shown.read_bytes()).hexdigest(): "seen"}
+    assert asyncio.run(ScriptedModel(pictures=seen, replies=texts).reply(mixed.prompt)).text == "seen"
+    other = ScriptedModel(pictures={"0" * 64: "seen"}, replies=texts)
+    assert asyncio.run(other.reply(mixed.prompt)).text == "read"
 
 
 def test_the_default_the_echo_and_the_limit() -> None:

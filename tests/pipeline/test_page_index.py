@@ -213,6 +213,24 @@ def test_a_page_without_a_picture_is_left_out(place: Project, cache: Cache) -> N
     assert list(indexer.index().places) == [(0, 1), (1, 1), (1, 2)]
 
 
+def test_a_folder_of_pictures_is_a_document(place: Project, cache: Cache) -> None:
+    """Of the pictures a PDF is made, whose pages are rendered and embedded as those of any other."""
+    from PIL import Image
+
+    (place.path / "scans" / "log").mkdir(parents=True)
+    for number, colour in enumerate(("red", "blue"), start=1):
+        Image.new("RGB", (400, 600), colour).save(place.path / "scans" / "log" / f"{number}.png")
+    own = experiment(place, "one.yaml", "data.documents=scans", "data.questions=scanned.json")
+    place.write("scanned.json", json.dumps({"c": [{"question": "What is red?", "answers": [["ink"]]}]}))
+    ready = own.prepare(corpora.load(own.data, place.path).documents, cache)
+    hits = ready.retrieve(QUESTIONS)["q1"]
+    assert sorted((hit.chunk.document, *hit.chunk.pages) for hit in hits) == [("log.pdf", 1), ("log.pdf", 2)]
+    for hit in hits:
+        assert hit.chunk.image is not None
+        with Image.open(hit.chunk.image) as picture:
+            assert picture.getpixel((5, 5)) == {1: (255, 0, 0), 2: (0, 0, 255)}[hit.chunk.pages[0]]
+
+
 def test_no_pages_give_no_hits(place: Project, cache: Cache) -> None:
     ready = experiment(place, "many.yaml").prepare({}, cache)
     assert ready.retrieve(QUESTIONS) == {"q1": (), "q2": ()}

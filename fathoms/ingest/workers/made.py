@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple
 
 from fathoms.config import fingerprint
+from fathoms.errors import DocumentError
 from fathoms.ingest.parsers.base import PdfParser
 from fathoms.ingest.workers.pool import parse_in_child
 from fathoms.paths import publish, sealed, sha256_file, temporary_folder
 from fathoms.runs.cache import tell_damage
-from fathoms.types import Attachment, Document
+from fathoms.types import OFFICE, Attachment, Document
 
 
 class FileMaker(PdfParser):
@@ -83,8 +84,16 @@ def page_images(
 
     A page is rendered at `dpi`, or at a lower resolution if its image would otherwise have more pixels, a
     longer side in pixels, or more bytes than given. A page that PDFium cannot render has no image. The limits
-    are those of `parser`. Raises DocumentError as a parser does.
+    are those of `parser`. Raises DocumentError as a parser does, and for an office or web document, of which
+    no pictures are made.
     """
+    if (suffix := document.path.suffix.lower()) in OFFICE:
+        raise DocumentError(
+            document.id,
+            "not-a-pdf",
+            f"is a {suffix[1:].upper()} file, of which no page pictures are made: save it as PDF, take it out"
+            " of the corpus, or set ingest.on_error to 'skip', which leaves it out",
+        )
     limits = parser.model_dump(include={"timeout", "memory_mb"})
     pages = document.page_count or len(document.pages)
     bounds = {"max_pixels": max_pixels, "max_side": max_side, "max_bytes": max_bytes}

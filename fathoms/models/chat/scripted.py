@@ -5,19 +5,21 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
 from fathoms.errors import ModelError
 from fathoms.models.chat.base import ChatComponent
 from fathoms.models.protocols import FileLimits
+from fathoms.paths import sha256_file
 from fathoms.safety.option_limits import LONGEST_WAIT, MOST_AT_ONCE, MOST_TOKENS
 from fathoms.types import Message, Prompt, Reply, Usage
 
 
 class ScriptedModel(ChatComponent):
-    """`kind: scripted`: searches the last message for given texts and gives the reply configured for them.
+    """`kind: scripted`: searches the last message for given texts and pictures and gives the reply configured
+    for them.
 
     Tokens are counted as words between spaces.
     """
@@ -29,10 +31,14 @@ class ScriptedModel(ChatComponent):
     """Name of the model in reports."""
     replies: dict[str, str] = Field(default_factory=dict)
     """Maps a text to the reply that is given if the last message contains it. The first match is used."""
+    pictures: dict[str, str] = Field(default_factory=dict)
+    """Maps the sha256 of a picture file to the reply that is given if the last message shows this picture. It
+    takes precedence over `replies`."""
     default: str = "I don't know."
-    """The reply if no text of `replies` matches."""
+    """The reply if nothing of `pictures` and `replies` matches."""
     echo: bool = False
-    """Whether to reply with the packed context instead of `default` if no text of `replies` matches."""
+    """Whether to reply with the packed context instead of `default` if nothing of `pictures` and `replies`
+    matches."""
     fail_on: dict[str, str] = Field(default_factory=dict)
     """Maps a text to the message of the error that is raised if the last message contains it. It takes
     precedence over `replies`."""
@@ -46,6 +52,13 @@ class ScriptedModel(ChatComponent):
     """Maximum number of pages of attached PDFs in one request; no limit if not given."""
     max_concurrency: int = Field(default=8, ge=1, le=MOST_AT_ONCE)
     """Maximum number of requests at a time."""
+
+    def identity(self) -> dict[str, Any]:
+        """Leave out `pictures` where there are none, so that replies in older caches are found."""
+        found = super().identity()
+        if not self.pictures:
+            del found["options"]["pictures"]
+        return found
 
     def check(self) -> None:
         """Do nothing: this model has no requirements."""
@@ -63,7 +76,8 @@ class ScriptedModel(ChatComponent):
         failure = _first(self.fail_on, asked)
         if failure is not None:
             raise ModelError(failure)
-        told = _first(self.replies, asked)
+        told = self._seen(prompt.messages[-1])
+        told = _first(self.replies, asked) if told is None else told
         said = (prompt.context if self.echo else self.default) if told is None else told
         words = said.split(" ")
         kept = words[: self.max_tokens]
@@ -73,6 +87,11 @@ class ScriptedModel(ChatComponent):
             usage=Usage(prompt_tokens=self.count_tokens(prompt.messages), completion_tokens=len(kept)),
             latency=time.perf_counter() - started,
         )
+
+    def _seen(self, message: Message) -> str | None:
+        """Return the reply to the first picture of a message that has one, `None` if none has."""
+        shown = (sha256_file(path) for path in message.images) if self.pictures else iter(())
+        return next((self.pictures[name] for name in shown if name in self.pictures), None)
 
     def count_tokens(self, messages: Sequence[Message]) -> int:
         """Return the number of words in the messages."""
