@@ -184,6 +184,32 @@ def test_a_time_limit_stands_still_while_all_calls_under_it_wait_for_a_rate_limi
     assert jump(outcome(caller, model, calls=3, limit=5)) == "too long at 121 s"
 
 
+@pytest.mark.parametrize(
+    ("first", "ends"),
+    [
+        (101, [(False, 100), (True, 100)]),  # the second waits 100 s of its 5 s, which are not the provider's
+        (50, ["too long", (False, 150)]),  # and makes the call itself where the first ends without a reply
+    ],
+)
+def test_equal_calls_that_are_kept_wait_for_the_first(
+    replies: ReplyCache, first: float, ends: list[Any]
+) -> None:
+    caller, slow = Caller(), ScriptedModel(latency=100)
+
+    async def ask(limit: float) -> tuple[bool, float] | str:
+        try:
+            async with asyncio.timeout(limit) as deadline:
+                _, call = await caller.reply(slow, ASK, purpose="describe", deadline=deadline, kept=replies)
+                return call.cached, round(now(), -1)
+        except TimeoutError:
+            return "too long"
+
+    async def both() -> list[tuple[bool, float] | str]:
+        return await asyncio.gather(ask(first), ask(5 if first > 100 else 105))
+
+    assert jump(both) == ends
+
+
 class CountedByAServer(ScriptedModel):
     """Counts tokens as a server does that fails at first."""
 

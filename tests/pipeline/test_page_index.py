@@ -6,6 +6,7 @@ is compared with the products of the vectors of every page and question.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -132,6 +133,27 @@ def test_text_and_page_images_are_fused(place: Project, cache: Cache) -> None:
         assert (found[0].chunk.document, *found[0].chunk.pages) == page
         assert {(hit.chunk.document, *hit.chunk.pages): hit.score for hit in found} == pytest.approx(sums)
         assert all(hit.chunk.image is not None and hit.chunk.text for hit in found)
+
+
+def test_pages_found_by_their_images_can_be_described(place: Project, cache: Cache) -> None:
+    """The picture that the describing model gets is the one that was found, and it is not shown again."""
+    visual = experiment(place, "one.yaml").retrieve.model_dump_json()
+    seeing = "{kind: scripted, default: 'Its tower is 41.5 m tall.'}"
+    described = f"retrieve={{kind: describe, first: {visual}, generate: {seeing}}}"
+    own = experiment(place, "one.yaml", described, "prompt={}")
+    own.check()
+    ready = own.prepare(documents(place), cache)
+    (found,) = ready.retrieve(QUESTIONS[:1]).values()
+    assert [hit.chunk.image is not None for hit in found] == [True, True]
+    record = asyncio.run(ready.answer(QUESTIONS[0], found))
+    assert record.hits is not None
+    assert [(hit.chunk.id, hit.chunk.text) for hit in record.hits] == [
+        (hit.chunk.id, "Its tower is 41.5 m tall.") for hit in found
+    ]
+    assert record.prompt is not None
+    assert record.prompt.messages[-1].images == ()
+    with pytest.raises(ConfigError, match="needs pictures of pages"):
+        experiment(place, "one.yaml", described, "prompt={}", "retrieve.first.show=text").check()
 
 
 def test_a_new_page_is_embedded_alone(place: Project, cache: Cache, tmp_path: Path) -> None:
