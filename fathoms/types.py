@@ -128,6 +128,23 @@ class PageBox(StoredValue):
     bbox: Box
 
 
+class CutOut(StoredValue):
+    """A figure or a table that is cut out of the picture of its page: `bbox` is (x0, y0, x1, y1) in points
+    from the top left corner of the page. `number` counts those of its kind on the page, from 1, in reading
+    order. `text` is that of the layout element, such as the cells of a table."""
+
+    page: int = Field(ge=1)
+    kind: Literal["picture", "table"]
+    number: int = Field(ge=1)
+    bbox: Box
+    text: str = ""
+
+    @property
+    def name(self) -> str:
+        """A name within the document, such as `p3-table1` or `p3-figure2`."""
+        return f"p{self.page}-{'figure' if self.kind == 'picture' else 'table'}{self.number}"
+
+
 class Chunk(StoredValue):
     """A piece of one document that is retrieved as a whole.
 

@@ -14,6 +14,7 @@ from pydantic import Field
 from fathoms.ingest.chunkers.docling import DoclingHybridChunker
 from fathoms.ingest.chunkers.pages import PageChunker
 from fathoms.ingest.chunkers.sentence import SentenceChunker
+from fathoms.ingest.cut_outs import cut_out_images, cut_outs, has_boxes
 from fathoms.ingest.docling.parser import Docling
 from fathoms.ingest.parsers.base import ElementKind, PdfParser
 from fathoms.ingest.parsers.pdfium import Pdfium
@@ -38,6 +39,9 @@ __all__ = [
     "PyMuPDF",
     "PythonParser",
     "SentenceChunker",
+    "cut_out_images",
+    "cut_outs",
+    "has_boxes",
     "page_images",
     "parse_all",
     "parse_in_child",

@@ -10,6 +10,8 @@ from fathoms.pipeline.ingest_times import IngestTimes
 from fathoms.pipeline.remembered import CorpusFacts
 from fathoms.retrieve import Index, Retriever
 
+_NO_CUT_OUTS = "the parser found no place of a figure or table in it, so 'retrieve.units' finds none there"
+
 
 def ingest_report(
     facts: CorpusFacts,
@@ -25,6 +27,9 @@ def ingest_report(
     retriever does not know them.
     """
     documents = facts.documents
+    warnings = {document.id: list(document.warnings) for document in documents}
+    for name in [] if index.pages is None else index.pages.without_cut_outs:
+        warnings[name].append(_NO_CUT_OUTS)
     return {
         "documents": len(documents),
         "pages": sum(document.pages for document in documents),
@@ -32,7 +37,7 @@ def ingest_report(
         "pictures": facts.pictures,
         "chunks": len(index.chunks),
         "index_bytes": retriever.index_bytes(index),
-        "warnings": {d.id: list(d.warnings) for d in documents if d.warnings},
+        "warnings": {name: sentences for name, sentences in warnings.items() if sentences},
         "failures": {failure.document: failure.detail for failure in failures},
         "times": times.report(),
     }

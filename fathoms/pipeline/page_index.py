@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from fathoms.config import fingerprint, package_version
-from fathoms.errors import DocumentError
-from fathoms.ingest import PdfParser, page_images
+from fathoms.config import fingerprint, flat_fingerprint, package_version
+from fathoms.errors import ConfigError, DocumentError
+from fathoms.ingest import PdfParser, cut_out_images, cut_outs, has_boxes, page_images
 from fathoms.models.calling.provider_calls import ExecutionSettings
 from fathoms.models.embed.multi_vector import MultiVectorEmbedder
 from fathoms.models.embed.pages import page_keys
@@ -31,7 +31,7 @@ from fathoms.retrieve.indexes import load_index, store_index
 from fathoms.retrieve.multi_vectors import MultiVectors
 from fathoms.retrieve.page_search import RENDERER, PageHandling, PageSearch
 from fathoms.runs.cache import Cache
-from fathoms.types import Document, DocumentFacts
+from fathoms.types import CutOut, Document, DocumentFacts
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,14 +49,29 @@ QUESTIONS = "embed questions"
 Place = tuple[int, int]
 
 
+class Unit(NamedTuple):
+    """What is embedded as one picture: a page, given by the position of its document and its number, or a
+    figure or table on it."""
+
+    position: int
+    page: int
+    cut_out: CutOut | None = None
+
+    @property
+    def place(self) -> Place:
+        """The page."""
+        return self.position, self.page
+
+
 @dataclass
 class PageIndexer:
-    """Makes the vectors of all pages of a corpus, or takes them from the cache.
+    """Makes the vectors of all pages of a corpus, or of the figures and tables on them, or takes them from
+    the cache.
 
-    `documents` and `facts` are of the same documents, and a document is decoded only if one of its pages must
-    be rendered. `bounds` are those of the pictures that are shown to a model, as `page_images` takes
-    them, `None` if it is shown none; pages are embedded without bounds. `calling` are the retries and rate
-    limits of the requests to a server that embeds. `failures` collects the documents
+    `documents` and `facts` are of the same documents. A document is decoded only if one of its pages must be
+    rendered, or to know its figures and tables. `bounds` are those of the pictures that are shown to a model,
+    as `page_images` takes them, `None` if it is shown none; pages are embedded without bounds. `calling` are
+    the retries and rate limits of the requests to a server that embeds. `failures` collects the documents
     that cannot be rendered, by their positions; with `on_error: fail` of the parser, the first of them is
     raised.
     """
@@ -77,7 +92,17 @@ class PageIndexer:
         names = [document.id for document in self.facts]
         embed = self.handling.embed
         locate = partial(self._located, embed) if isinstance(embed, MultiVectorEmbedder) else None
-        return PageSearch(names, *self._stored(), self._embedded, self._picture, locate)
+        units, store = self._stored()
+        return PageSearch(
+            names,
+            [unit.place for unit in units],
+            store,
+            self._embedded,
+            self._picture,
+            locate,
+            cut_outs=None if self.handling.units == "pages" else [unit.cut_out for unit in units],
+            cut=self._cut,
+        )
 
     def _embedded(self, texts: Sequence[str]) -> list[Vectors]:
         """Embed questions that the cache does not hold."""
@@ -91,6 +116,10 @@ class PageIndexer:
     def _picture(self, document: Document, page: int) -> Path | None:
         """Return the picture of a page for the model that answers."""
         return None if self.bounds is None else self._pictures(document, **self.bounds).get(page)
+
+    def _cut(self, document: Document, cut_out: CutOut) -> Path | None:
+        """Return the picture of a figure or table for the model that answers."""
+        return None if self.bounds is None else self._cut_outs(document, **self.bounds).get(cut_out.name)
 
     def _located(
         self, embedder: MultiVectorEmbedder, pages: Sequence[tuple[Document, int]], texts: Sequence[str]
@@ -110,9 +139,15 @@ class PageIndexer:
         """Render a document, or take the pictures from the cache; raises DocumentError."""
         return page_images(document, self.handling.dpi, self.cache.folder / "images", self.parser, **bounds)
 
-    def _stored(self) -> tuple[Sequence[Place], MultiVectors | Vectors | None]:
+    def _cut_outs(self, document: Document, **bounds: int) -> Mapping[str, Path]:
+        """Cut out the figures and tables of a document, or take the pictures from the cache; raises
+        DocumentError."""
+        folder = self.cache.folder / "images"
+        return cut_out_images(document, self.handling.dpi, folder, self.parser, **bounds)
+
+    def _stored(self) -> tuple[Sequence[Unit], MultiVectors | Vectors | None]:
         """Return the pages with their vectors, from the index on the disk if it has them."""
-        places = _places(self.facts)
+        places = self._units()
         keys = self._keys(places)
         name = fingerprint("page index", keys)
         folder = self.cache.folder / "indexes" / name
@@ -132,14 +167,37 @@ class PageIndexer:
             return store if store is not None and len(store) == rows else None
         return load_index(folder, partial(_read_single, rows))
 
-    def _keys(self, places: Sequence[Place]) -> list[str]:
-        """The key of each page in the cache."""
+    def _units(self) -> list[Unit]:
+        """What is embedded, in the order of the pages; raises ConfigError if figures and tables are wanted
+        and no document says where they are."""
+        units = self.handling.units
+        pages = [Unit(*place) for place in _places(self.facts)]
+        if units == "pages":
+            return pages
+        if pages and not any(map(has_boxes, self.documents)):
+            raise ConfigError(
+                f"retrieve.units: '{units}' needs to know where figures and tables are on a page, and ingest"
+                f" kind '{self.parser.kind}' found the place of nothing in these documents: use ingest:"
+                " {kind: docling}, or units: pages"
+            )
+        found = pages if units == "both" else []
+        for position, document in enumerate(self.documents):
+            found += [Unit(position, each.page, each) for each in cut_outs(document)]
+        return sorted(found, key=lambda unit: unit.place)  # a page comes before what is on it
+
+    def _keys(self, units: Sequence[Unit]) -> list[str]:
+        """The key of each picture in the cache."""
         renderer = [package_version(name) for name in RENDERER]
-        pages = ((self.facts[position].sha256, page) for position, page in places)
-        return page_keys(self.handling.embed, pages, self.handling.dpi, renderer)
+        pages = ((self.facts[unit.position].sha256, unit.page) for unit in units)
+        keys = page_keys(self.handling.embed, pages, self.handling.dpi, renderer)
+        boxes = (None if unit.cut_out is None else unit.cut_out.bbox for unit in units)
+        return [
+            key if box is None else flat_fingerprint(key, *map(str, box))
+            for key, box in zip(keys, boxes, strict=True)
+        ]
 
     def _made(
-        self, places: Sequence[Place], keys: Sequence[str], folder: Path
+        self, places: Sequence[Unit], keys: Sequence[str], folder: Path
     ) -> tuple[list[int], MultiVectors | Vectors | None]:
         """Make the index in a folder; returns the numbers of the pages in it, which are those with a
         picture."""
@@ -156,7 +214,7 @@ class PageIndexer:
         store_index(folder, lambda at: np.save(at / _SINGLE, single, allow_pickle=False), self.cache.full)
         return kept, single
 
-    def _vectors(self, places: Sequence[Place], keys: Sequence[str], kept: list[int]) -> Iterator[Vectors]:
+    def _vectors(self, places: Sequence[Unit], keys: Sequence[str], kept: list[int]) -> Iterator[Vectors]:
         """Yield the vectors of each page that has a picture, and add its number to `kept`."""
         for first in range(0, len(places), _BLOCK):
             block = dict(zip(keys[first : first + _BLOCK], range(first, len(places)), strict=False))
@@ -169,17 +227,21 @@ class PageIndexer:
                     kept.append(at)
                     yield found[key]
 
-    def _embed(self, missing: Mapping[str, Place]) -> dict[str, Vectors]:
+    def _embed(self, missing: Mapping[str, Unit]) -> dict[str, Vectors]:
         """Render and embed pages, and store their vectors, by their keys. Documents that cannot be rendered
         are noted and left out."""
         import numpy as np
 
         pictures: dict[str, Path | None] = {}
-        for key, (position, page) in missing.items():
+        for key, (position, page, cut_out) in missing.items():
             if position in self.failures:
                 continue
+            document = self.documents[position]
             try:
-                pictures[key] = self._pictures(self.documents[position]).get(page)
+                if cut_out is None:
+                    pictures[key] = self._pictures(document).get(page)
+                else:
+                    pictures[key] = self._cut_outs(document).get(cut_out.name)
             except DocumentError as error:
                 if self.parser.on_error == "fail":
                     raise
@@ -197,7 +259,7 @@ class PageIndexer:
 
     def holds_all(self) -> bool:
         """Whether the cache holds the vectors of all pages, so that no page must be rendered or embedded."""
-        return self.cache.holds("page-vectors", self._keys(_places(self.facts)))
+        return self.cache.holds("page-vectors", self._keys(self._units()))
 
 
 def _places(facts: Sequence[DocumentFacts]) -> list[Place]:

@@ -149,7 +149,18 @@ class Stages(Component):
             found["chunk"] = self._check_chunk
         if needs == "vectors":
             found["embed"] = partial(embedding.check, self.embed)
-        return {**found, "retrieve": self.retrieve.check}
+        return {**found, "retrieve": self._check_retrieve}
+
+    def _check_retrieve(self) -> None:
+        """Check the retriever, and that the parser can say where the figures are that it cuts out."""
+        self.retrieve.check()
+        handling = self.retrieve.pages
+        if handling is not None and handling.units != "pages" and not self.ingest.gives_boxes:
+            raise ConfigError(
+                f"retrieve.units: '{handling.units}' needs to know where figures and tables are on a page,"
+                f" which ingest kind '{self.ingest.kind}' does not say: use ingest: {{kind: docling}}, or"
+                " units: pages"
+            )
 
     def _check_chunk(self) -> None:
         """Check the chunker, and that it can read what the parser produces."""

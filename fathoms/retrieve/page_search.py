@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from fathoms.models import PageEmbedder
 from fathoms.models.page_patches import Located
 from fathoms.retrieve.multi_vectors import MultiVectors
-from fathoms.types import Document
+from fathoms.types import CutOut, Document
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,6 +30,7 @@ class PageHandling:
     embed: PageEmbedder
     dpi: int
     shown: bool
+    units: Literal["pages", "figures", "both"] = "pages"
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,9 @@ class PageSearch:
     `embed` maps texts of questions to matrices (vectors, width) in the same space. `picture` returns the
     picture of a page that is shown to the model, `None` where it is shown none; it raises DocumentError.
     `locate` says of pages which vectors stand for which patches, and of texts of questions which ones stand
-    for words; `None` where pages have one vector.
+    for words; `None` where pages have one vector. `cut_outs` are, in the order of the rows, the figures and
+    tables that rows stand for, and `None` for whole pages; it is `None` where all rows are pages. `cut`
+    returns the picture of one as `picture` does that of a page.
     """
 
     names: Sequence[str]
@@ -51,6 +54,17 @@ class PageSearch:
     embed: Callable[[Sequence[str]], list[Vectors]]
     picture: Callable[[Document, int], Path | None]
     locate: Callable[[Sequence[tuple[Document, int]], Sequence[str]], Located] | None = None
+    cut_outs: Sequence[CutOut | None] | None = None
+    cut: Callable[[Document, CutOut], Path | None] | None = None
+
+    @property
+    def without_cut_outs(self) -> list[str]:
+        """The ids of the documents of which no figure or table is searched, although they are searched."""
+        if self.cut_outs is None:
+            return []
+        places = zip(self.places, self.cut_outs, strict=True)
+        have = {position for (position, _), cut_out in places if cut_out is not None}
+        return [name for at, name in enumerate(self.names) if at not in have]
 
     @property
     def nbytes(self) -> int:

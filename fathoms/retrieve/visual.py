@@ -19,7 +19,7 @@ from fathoms.retrieve.multi_vectors import MultiVectors
 from fathoms.retrieve.numpy_store import NumpyStore
 from fathoms.retrieve.page_search import RENDERER, PageHandling, PageSearch
 from fathoms.safety.option_limits import MOST_CHUNKS
-from fathoms.types import Chunk, Hit, Question
+from fathoms.types import Chunk, Hit, PageBox, Question
 
 if TYPE_CHECKING:
     import numpy as np
@@ -54,7 +54,10 @@ class Visual(TextQuery):
     embed: PageEmbedder
     """The model that embeds pictures of pages and texts of questions."""
     top_k: int = Field(default=3, ge=1, le=MOST_CHUNKS)
-    """Number of pages per question."""
+    """Number of pages, or of figures and tables, per question."""
+    units: Literal["pages", "figures", "both"] = "pages"
+    """What is embedded and found: whole pages, the figures and tables on them (cut out of the pictures of the
+    pages by their boxes, which `ingest: {kind: docling}` finds), or both."""
     dpi: int = Field(default=150, ge=20, le=600)
     """Resolution of the pictures in dots per inch, both for the embedding model and for the model that
     answers."""
@@ -68,6 +71,10 @@ class Visual(TextQuery):
 
     @model_validator(mode="after")
     def _check_heatmap(self) -> Visual:
+        if self.heatmap and self.units != "pages":
+            raise ValueError(
+                "heatmap: it is drawn over whole pages: leave out 'heatmap', or set units: pages"
+            )
         if self.heatmap and not self.embed.many:
             raise ValueError(
                 f"heatmap: kind '{self.embed.kind}' gives one vector for a whole page, so no patches of it"
@@ -83,7 +90,7 @@ class Visual(TextQuery):
     @property
     def pages(self) -> PageHandling:
         """How the pages are embedded and shown."""
-        return PageHandling(self.embed, self.dpi, self.show == "images")
+        return PageHandling(self.embed, self.dpi, self.show == "images", units=self.units)
 
     def identity(self) -> dict[str, Any]:
         """Extend the identity by that of the embedding model and by the versions of the renderer."""
@@ -101,24 +108,35 @@ class Visual(TextQuery):
         return None if index.pages is None else index.pages.nbytes
 
     def search(self, index: Index, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
-        """Return the `top_k` best pages of each question, or all pages if the index has fewer.
+        """Return the `top_k` best pages of each question, or all pages if the index has fewer; with `units`,
+        also figures and tables, which are chunks of their pages with a box.
 
         Raises ModelError if the vectors of questions and pages differ in length.
         """
-        ranked = self.ranked(index, questions)
+        rows = self._best_rows(index, questions)
+        if self.units != "pages":
+            return [hits([(self._unit(index, at), score) for at, score in row]) for row in rows]
+        ranked = self._places_of(index, rows)
         found = [self.hits_of(index, row) for row in ranked]
         return self.with_heatmaps(index, questions, ranked, found)
 
     def ranked(self, index: Index, questions: Sequence[Question]) -> list[Ranked]:
         """Return the `top_k` best pages of each question with their scores, without their texts and
-        pictures."""
+        pictures. With `units`, figures and tables stand for their pages, which can then occur again."""
+        return self._places_of(index, self._best_rows(index, questions))
+
+    def _places_of(self, index: Index, rows: Sequence[Found]) -> list[Ranked]:
+        """Return the pages of rows of the index."""
+        return [[(_pages_of(index).places[at], score) for at, score in row] for row in rows]
+
+    def _best_rows(self, index: Index, questions: Sequence[Question]) -> list[Found]:
+        """Return the `top_k` best rows of the index for each question with their scores."""
         pages, texts = _pages_of(index), self.queries(questions)
         if pages.store is None or not texts:
             return [[] for _ in texts]
         queries = pages.embed(texts)
         index.made[_ASKED] = texts, queries
-        rows = best_pages(pages.store, queries, self.top_k)
-        return [[(pages.places[at], score) for at, score in row] for row in rows]
+        return best_pages(pages.store, queries, self.top_k)
 
     def hits_of(self, index: Index, ranked: Ranked) -> tuple[Hit, ...]:
         """Make hits of pages, best first."""
@@ -145,6 +163,25 @@ class Visual(TextQuery):
             tuple(hit.model_copy(update={"heatmap": one}) for hit, one in zip_longest(row, maps))
             for row, maps in zip(found, made, strict=True)
         ]
+
+    def _unit(self, index: Index, row: int) -> Chunk:
+        """The chunk of a row of the index: of a page, or of a figure or table, with its box and its picture
+        if the model is shown it."""
+        pages = _pages_of(index)
+        position, number = pages.places[row]
+        cut_out = None if pages.cut_outs is None else pages.cut_outs[row]
+        if cut_out is None or pages.cut is None:
+            return self._chunk(index, position, number)
+        document = index.documents[position]
+        return Chunk(
+            id=f"{document.id}#{cut_out.name}",
+            document=document.id,
+            pages=(number,),
+            boxes=(PageBox(page=number, bbox=cut_out.bbox),),
+            modality="image" if self.show == "images" else "text",
+            text=cut_out.text,
+            image=pages.cut(document, cut_out),
+        )
 
     def _chunk(self, index: Index, position: int, number: int) -> Chunk:
         """The chunk of a page, given by the position of its document and its number: with its text, and its

@@ -63,6 +63,7 @@ class Docling(PdfParser):
     native: ClassVar[str | None] = "docling"
     reads: ClassVar[frozenset[str]] = OFFICE | {PDF}
     finds: ClassVar[frozenset[ElementKind]] = frozenset({"table", "picture", "formula", "code"})
+    gives_boxes: ClassVar[bool] = True
     neutral: ClassVar[frozenset[str]] = PdfParser.neutral | {"page_timeout", "threads", "device"}
     export: ClassVar[frozenset[str]] = frozenset({"picture_text"})
     """Options that matter only after the conversion; changing them does not convert cached PDFs again."""

@@ -44,6 +44,8 @@ class PdfParser(Component):
     gives_transcripts: ClassVar[bool] = True
     """Whether the text of a recording is that of its transcript, rather than what the parser reads in the PDF
     that was made of it."""
+    gives_boxes: ClassVar[bool] = False
+    """Whether the parser can say where on a page figures and tables are."""
     files_per_child: ClassVar[int] = 1
     """How many files one child process reads, one after another, before a new one takes its place."""
     native: ClassVar[str | None] = None

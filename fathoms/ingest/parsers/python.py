@@ -15,9 +15,23 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from fathoms.errors import ConfigError
 from fathoms.ingest.parsers.base import PdfParser
-from fathoms.ingest.parsers.raw import RawDocument, RawPage
+from fathoms.ingest.parsers.raw import RawDocument, RawElement, RawPage
 from fathoms.paths import sha256_file
 from fathoms.types import OFFICE, PDF
+
+
+class _Element(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+    kind: Literal["text", "table", "picture", "formula", "code"]
+    text: str = ""
+    bbox: list[float] = Field(min_length=4, max_length=4)
+
+    @property
+    def raw(self) -> RawElement:
+        """The element as parsers return it."""
+        x0, y0, x1, y1 = self.bbox
+        return {"kind": self.kind, "text": self.text, "bbox": (x0, y0, x1, y1)}
 
 
 class _Page(BaseModel):
@@ -25,6 +39,7 @@ class _Page(BaseModel):
 
     text: str | None
     pictures: int = Field(default=0, ge=0)
+    elements: list[_Element] = []
 
 
 class _Returned(BaseModel):
@@ -43,12 +58,15 @@ class PythonParser(PdfParser):
 
     `path` is a PDF, or a DOCX, PPTX or HTML file if there are any among the documents.
     It returns `{"pages": [{"text": "..."}, ...]}`, with `None` as the text of a page that it could not read.
-    A page may also have `pictures` (their number), and the result `warnings` (sentences) and `page_count`
-    (the number of pages of the file, if not all were read). `{"error": "why"}` rejects the file.
+    A page may also have `pictures` (their number), or `elements`, each with `kind` (text, table, picture,
+    formula, code), `text` and `bbox` ([x0, y0, x1, y1] in points from the top left corner). The result may
+    have `warnings` (sentences) and `page_count` (the number of pages of the file, if not all were read).
+    `{"error": "why"}` rejects the file.
     """
 
     reads: ClassVar[frozenset[str]] = OFFICE | {PDF}
     gives_transcripts: ClassVar[bool] = False
+    gives_boxes: ClassVar[bool] = True
 
     kind: Literal["python"] = "python"
     target: str = Field(pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$")
@@ -85,7 +103,10 @@ class PythonParser(PdfParser):
             return {"error": ("crash", f"{self.target}.read: {place}: {first['msg']}")}
         if found.error is not None:
             return {"error": ("damaged", found.error)}
-        pages: list[RawPage] = [{"text": page.text, "pictures": page.pictures} for page in found.pages]
+        pages: list[RawPage] = [
+            {"text": page.text, "pictures": page.pictures, "elements": [each.raw for each in page.elements]}
+            for page in found.pages
+        ]
         return {"page_count": found.page_count or len(pages), "pages": pages, "warnings": found.warnings}
 
     def _file(self) -> Path:

@@ -1,0 +1,154 @@
+"""Figures and tables of a document as pictures of their own, cut out of its pages by their boxes.
+
+They are what a layout parser such as Docling finds. A retriever can embed the pictures as it embeds pages,
+and models can be shown a figure in place of the whole page.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fathoms.config import fingerprint
+from fathoms.ingest.parsers.base import PdfParser
+from fathoms.ingest.workers.made import PageRenderer, page_images, page_thumbnails
+from fathoms.paths import publish, sealed, temporary_folder
+from fathoms.runs.cache import tell_damage
+from fathoms.types import Box, CutOut, Document
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+SMALLEST = 18.0
+"""The shortest side in points, a quarter of an inch, of what is cut out; smaller ones are rules and icons."""
+_POINTS_PER_INCH = 72
+_ATTEMPTS = 8
+"""How often a picture is made smaller, at most, until its file is small enough."""
+
+
+def cut_outs(document: Document) -> list[CutOut]:
+    """Return the figures and tables of a document whose boxes its parser knows, in reading order."""
+    found = []
+    for page in document.pages:
+        counts: Counter[str] = Counter()
+        for element in page.elements:
+            if element.kind not in ("picture", "table") or element.bbox is None:
+                continue
+            x0, y0, x1, y1 = element.bbox
+            if min(x1 - x0, y1 - y0) < SMALLEST:
+                continue
+            counts[element.kind] += 1
+            number = counts[element.kind]
+            made = {"kind": element.kind, "number": number, "bbox": element.bbox, "text": element.text}
+            found.append(CutOut.model_validate({"page": page.number, **made}))
+    return found
+
+
+def has_boxes(document: Document) -> bool:
+    """Whether the parser of a document says where on a page any of its elements is."""
+    return any(element.bbox is not None for page in document.pages for element in page.elements)
+
+
+def cut_out_images(
+    document: Document,
+    dpi: int,
+    folder: Path,
+    parser: PdfParser,
+    *,
+    max_pixels: int | None = None,
+    max_side: int | None = None,
+    max_bytes: int | None = None,
+) -> dict[str, Path]:
+    """Return the picture of each figure and table of a document by its `name`; the files are kept below
+    `folder`, by a hash of the document and of all that they depend on.
+
+    They are cut out of the pages as rendered at `dpi`, and made smaller if they have more pixels, a longer
+    side in pixels or more bytes than given. What lies outside of its page, or on a page that PDFium cannot
+    render, has no picture. The limits are those of `parser`. Raises DocumentError as a parser does.
+    """
+    found = cut_outs(document)
+    if not found:
+        return {}
+    bounds = {"max_pixels": max_pixels, "max_side": max_side, "max_bytes": max_bytes}
+    renderer = PageRenderer(dpi=dpi, folder=folder).identity()
+    boxes = [(each.name, each.bbox) for each in found]
+    own = folder / fingerprint("cut-outs", renderer, document.sha256, boxes, bounds)
+    state = sealed(own)
+    if state == "damaged":
+        tell_damage(folder.name, f"the files in {own} are damaged and are made again")
+    if state != "sound":
+        pages = page_images(document, dpi, folder, parser)
+        with temporary_folder(folder) as unfinished:
+            _cut(document, found, pages, dpi, bounds, unfinished)
+            publish(unfinished, own)
+    return {path.stem: path for path in sorted(own.glob("*.png"))}
+
+
+def _cut(
+    document: Document,
+    found: list[CutOut],
+    pages: Mapping[int, Path],
+    dpi: int,
+    bounds: Mapping[str, int | None],
+    folder: Path,
+) -> None:
+    """Write the pictures of figures and tables as NAME.png."""
+    from PIL import Image
+
+    for number in sorted({each.page for each in found} & pages.keys()):
+        with Image.open(pages[number]) as page:
+            whole = page.convert("RGB")
+        scale = _scale(document, number, whole, dpi)
+        for each in found:
+            if each.page == number and (area := _pixels(each.bbox, scale, whole)) is not None:
+                data = _png_within(whole.crop(area), **bounds)
+                (folder / f"{each.name}.png").write_bytes(data)
+
+
+def _scale(document: Document, number: int, page: Image, dpi: int) -> float:
+    """Return the pixels of a point in the picture of a page. That of a very large page has fewer than `dpi`
+    asks for, so the size of the page is then asked for."""
+    from fathoms.ingest.workers.pdfium_images import LONGEST_SIDE
+
+    if max(page.size) < LONGEST_SIDE:
+        return dpi / _POINTS_PER_INCH
+    width, _ = page_thumbnails(document.path, [number], 8)[number].size
+    return page.width / width
+
+
+def _pixels(bbox: Box, scale: float, page: Image) -> tuple[int, int, int, int] | None:
+    """Return the pixels of a box, rounded outwards, as far as they lie on the page; `None` if none does."""
+    x0, y0 = (max(0, math.floor(side * scale)) for side in bbox[:2])
+    x1, y1 = min(page.width, math.ceil(bbox[2] * scale)), min(page.height, math.ceil(bbox[3] * scale))
+    return (x0, y0, x1, y1) if x0 < x1 and y0 < y1 else None
+
+
+def _png_within(
+    picture: Image, *, max_pixels: int | None, max_side: int | None, max_bytes: int | None
+) -> bytes:
+    """Return a picture as a PNG file within the bounds; like a page, it is made smaller a few times at most
+    until it has few enough bytes."""
+    factor = 1.0
+    if max_pixels is not None:
+        factor = min(factor, math.sqrt(max_pixels / (picture.width * picture.height)))
+    if max_side is not None:
+        factor = min(factor, max_side / max(picture.size))
+    data = _png(picture, factor)
+    for _ in range(_ATTEMPTS if max_bytes else 0):
+        if max_bytes is None or len(data) <= max_bytes:
+            break
+        factor *= max(0.5, 0.95 * math.sqrt(max_bytes / len(data)))
+        data = _png(picture, factor)
+    return data
+
+
+def _png(picture: Image, factor: float) -> bytes:
+    """Return a picture as a PNG file, with both sides multiplied and rounded down."""
+    made = io.BytesIO()
+    width, height = (max(1, int(side * factor)) for side in picture.size)
+    (picture if factor == 1 else picture.resize((width, height))).save(made, "PNG")
+    return made.getvalue()
