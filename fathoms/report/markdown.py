@@ -24,6 +24,7 @@ from fathoms.report.leaderboard import (
 from fathoms.report.metrics_table import RETRIEVAL, RETRIEVAL_HEADS, MetricTable, metric_table
 from fathoms.report.modalities import is_in_table, modality_table
 from fathoms.report.outcomes import RATES, outcomes, rate_text
+from fathoms.report.purposes import purpose_lines
 from fathoms.report.radar import TITLES
 from fathoms.report.review.agreement import agreement, agreement_tables, remarks
 from fathoms.report.search_table import search_table
@@ -516,6 +517,8 @@ def cost_section(runs: Sequence[ScoredRun], scored: Leaderboard) -> Iterator[str
         ]
         rows.append([title(row), *cells])
     yield from table(headers, rows, len(headers) - 1)
+    for run, row in zip(runs, scored.rows, strict=True):
+        yield from (f"\n{title(row)}: {escape(line)}" for line in purpose_lines(run))
     stages, lines = stage_times.stage_rows(runs, interval=True)
     if lines:
         yield "\n### Seconds of a question by stage\n"

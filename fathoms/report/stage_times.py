@@ -63,7 +63,9 @@ def seconds(value: Number) -> str:
 def stage_times(runs: Sequence[ScoredRun]) -> tuple[list[str], list[dict[str, StageTime]]]:
     """Return the names of the stages that any run has, and the times of each run by stage."""
     figures = [run.summary.seconds.by_stage for run in runs]
-    stages = list(dict.fromkeys(name for found in figures for name in found if name != TOTAL))
+    # the run with most stages has them in their order
+    most = sorted(figures, key=len, reverse=True)
+    stages = list(dict.fromkeys(name for found in most for name in found if name != TOTAL))
     stages += [TOTAL] if any(TOTAL in found for found in figures) else []
     fastest = {stage: _fastest(stage, figures) for stage in stages}
     return stages, [

@@ -33,6 +33,7 @@ from fathoms.report.leaderboard import (
 from fathoms.report.metrics_table import RETRIEVAL, RETRIEVAL_HEADS, MetricTable, metric_table
 from fathoms.report.modalities import is_in_table, modality_table
 from fathoms.report.outcomes import OUTCOMES, RATES, outcomes, rate_text
+from fathoms.report.purposes import purpose_lines
 from fathoms.report.review.agreement import agreement, agreement_tables, remarks
 from fathoms.report.search_table import search_table
 from fathoms.report.settings_table import settings_table
@@ -70,7 +71,13 @@ def summary_panel(
     parts += [] if brief else times_panel([run])
     if not run.retrieval_only:
         parts += [*hallucination_table(run, profile), *abstention_table(run, profile)]
-    parts += [counts_line(run), *cut_by_server(run), *left_out(run), *failures(run, profile)]
+    parts += [
+        counts_line(run),
+        *map(note, purpose_lines(run)),
+        *cut_by_server(run),
+        *left_out(run),
+        *failures(run, profile),
+    ]
     if previous is not None and not run.retrieval_only:
         parts.append(change_line(run, previous, profile))
     parts += worst_table(worst_questions(run, profile))

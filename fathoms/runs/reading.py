@@ -598,6 +598,16 @@ class LengthSupport(_Part):
     groups: tuple[LengthGroup, ...] = ()
 
 
+class PurposeUsage(_Part):
+    """What the calls for one purpose took: their number, tokens, and cost in US dollars. Tokens and cost are
+    `None` where any is unknown."""
+
+    calls: int = 0
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    cost: Number | None = None
+
+
 class Summary(_Part):
     """The content of `summary.json`. `profile` is the headline profile, `cost` is in US dollars, and `errors`
     counts the failed calls by kind. `retrieval_only` says that nobody was asked for an answer."""
@@ -619,6 +629,7 @@ class Summary(_Part):
     length_against_support: dict[str, LengthSupport] = Field(default_factory=dict)
     usage: Usage = Usage()
     cost: Number | None = None
+    usage_by_purpose: dict[str, PurposeUsage] = Field(default_factory=dict)
     seconds: Seconds = Seconds()
     errors: dict[str, int] = Field(default_factory=dict)
     service: ServiceFigures = ServiceFigures()

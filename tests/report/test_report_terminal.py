@@ -11,6 +11,7 @@ from rich.console import Console
 
 from fathoms.errors import StoreError
 from fathoms.report.change import last_comparable
+from fathoms.report.markdown import report_markdown
 from fathoms.report.question import question_panel
 from fathoms.report.terminal import leaderboard_panel, summary_panel
 from fathoms.runs.reading import load
@@ -89,6 +90,21 @@ def test_the_summary_shows_failures_and_the_worst_questions_in_order(small_run):
     asked = [line for line in lines if "What about" in line]
     assert [line.split()[2] for line in asked] == ["wrong", "failed", "half"]
     assert asked[1].split()[:2] == ["0.00", "n/a"]
+
+
+def test_calls_besides_the_answers_are_shown_with_their_cost(small_run):
+    took = {"calls": 2, "prompt_tokens": 2000, "completion_tokens": 20, "cost": 2.1}
+    unknown = {"calls": 1, "prompt_tokens": None, "completion_tokens": 3, "cost": None}
+    made = small_run(usage_by_purpose={"answer": took, "describe": took, "rerank": unknown, "judge": took})
+    expected = [
+        "of these, describe: 2 calls, 2,000 + 20 tokens, $2.10",
+        "of these, rerank: 1 call, tokens not known, cost not known",
+    ]
+    shown = [line.strip() for line in render(summary_panel(made))]
+    assert [line for line in shown if line.startswith("of these")] == expected
+    markdown = report_markdown([made], made.path).splitlines()
+    (first, _) = (line for line in markdown if "of these, " in line)
+    assert first.endswith("of these, describe: 2 calls, 2,000 + 20 tokens, &#36;2.10")
 
 
 def test_a_long_id_is_folded_and_never_cut(small_run, run_of, question):

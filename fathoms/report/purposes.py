@@ -1,0 +1,25 @@
+"""What calls to models besides the answers took, such as descriptions of pages or grades of a reranker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fathoms.report.amounts import dollars
+from fathoms.report.text import plain
+from fathoms.runs.reading import ScoredRun
+
+APART = ("answer", "judge")
+"""Purposes that have a place of their own: answers are what is left, and judging is no cost of a pipeline."""
+
+
+def purpose_lines(run: ScoredRun) -> Iterator[str]:
+    """Yield one line for each purpose: `of these, describe: 2 calls, 2,000 + 20 tokens, $0.42`."""
+    for purpose, took in run.summary.usage_by_purpose.items():
+        if purpose in APART:
+            continue
+        calls = "1 call" if took.calls == 1 else f"{took.calls:,} calls"
+        counted = "tokens not known"
+        if took.prompt_tokens is not None and took.completion_tokens is not None:
+            counted = f"{took.prompt_tokens:,} + {took.completion_tokens:,} tokens"
+        cost = "cost not known" if took.cost is None else dollars(took.cost)
+        yield plain(f"of these, {purpose}: {calls}, {counted}, {cost}")
