@@ -28,13 +28,13 @@ from fathoms.types import Call, Chunk, Hit, Prompt, Purpose, Question, Round
 Described = Annotated[Dense | BM25 | Visual | Hybrid | Oracle, Field(discriminator="kind")]
 
 _PROMPT = """\
-Describe this page of a document for a reader who cannot see it. Copy all of its text and every number, write
-tables row by row, and say of each figure what it shows, with the values that can be read from it. Write
-nothing that is not on the page."""
+Describe this picture, which is a page of a document or a part of one, for a reader who cannot see it. Copy
+all of its text and every number, write tables row by row, and say of each figure what it shows, with the
+values that can be read from it. Write nothing that is not in the picture."""
 
 
 class Describe(Retriever):
-    """Replaces the pictures of retrieved pages by descriptions of them in words.
+    """Replaces the pictures of retrieved pages, or of figures and tables, by descriptions of them in words.
 
     The pages are found by the retriever `first`. Their pictures come from `chunk: {kind: page}` with
     `image_dpi` or `max_pixels`, or from `first: {kind: visual}`. The model that answers gets the descriptions
@@ -153,5 +153,10 @@ class Describe(Retriever):
 
 
 def _named(chunk: Chunk) -> str:
-    """The name of a page in messages."""
-    return f"page {chunk.pages[0]} of {chunk.document}" if chunk.pages else chunk.document
+    """The name of a page in messages, or of a figure or table that was cut out of it (`table1 on page 3 of
+    a.pdf`)."""
+    if not chunk.pages:
+        return chunk.document
+    page = f"page {chunk.pages[0]} of {chunk.document}"
+    part = chunk.id.removeprefix(f"{chunk.document}#p{chunk.pages[0]}-")
+    return page if part == chunk.id else f"{part} on {page}"

@@ -17,7 +17,7 @@ from tests.support.seer import seeing
 pytestmark = pytest.mark.slow  # Docling reads a strip of a page by OCR
 
 CONFIG = Path(__file__).parents[2] / "configs" / "reading.yaml"
-ASKED = "Describe this page"
+ASKED = "Describe this picture"
 SEEN = "The next docking is due by 30 April 2024."
 QUESTION = {
     "id": "image-05",

@@ -9,11 +9,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from PIL import Image
 from pydantic import TypeAdapter
 
-from fathoms.errors import ConfigError
+from fathoms.errors import ConfigError, ModelError
 from fathoms.ingest import PageChunker
 from fathoms.models import OpenAICompatibleLLM, ScriptedModel
 from fathoms.models.caller import Caller
@@ -22,11 +23,11 @@ from fathoms.pipeline.answering import PackedQuestion
 from fathoms.pipeline.experiment import load_experiment
 from fathoms.pipeline.pipeline import Pipeline
 from fathoms.pipeline.prompt import PromptBuilder
-from fathoms.retrieve import BM25, AnyRetriever, Describe
+from fathoms.retrieve import BM25, AnyRetriever, Describe, Index
 from fathoms.runner.estimate import Estimates, MadeOnce, added, estimate, repeated
 from fathoms.runs.cache import Cache
 from fathoms.runs.usage import sums
-from fathoms.types import Question, Record
+from fathoms.types import Chunk, Hit, Question, Record
 from tests.support.project import write_pdf
 from tests.support.seer import Seer, seeing
 
@@ -117,6 +118,23 @@ def test_a_page_that_cannot_be_described_fails_its_question_by_name(seer: Seer, 
     assert first.error.message.startswith("page 1 of varn.pdf could not be described: ")
     assert first.error.status == 400
     assert second.answer is not None, "the next question on the page asks again"
+
+
+def test_a_figure_that_was_cut_out_is_described_and_named(tmp_path: Path) -> None:
+    Image.new("RGB", (8, 8)).save(tmp_path / "figure.png")
+    picture, parsed = tmp_path / "figure.png", "LEFT 31.5 ml"
+    chunk = Chunk(id="a.pdf#p3-figure1", document="a.pdf", pages=(3,), text=parsed, image=picture)
+    hits = [Hit(chunk=chunk, score=1.0, rank=1)]
+    index = Index((), (), None, lambda texts: np.zeros((len(texts), 2), np.float32), tmp_path)
+
+    def described(**script: Any) -> str:
+        made = Describe(first=BM25(), generate=ScriptedModel(**script), keep_text=True)
+        (hit,) = asyncio.run(made.refine(index, QUESTIONS[0], hits, Caller()))
+        return hit.chunk.text
+
+    assert described(default="A display.") == "LEFT 31.5 ml\n\nA display."
+    with pytest.raises(ModelError, match=r"^figure1 on page 3 of a.pdf could not be described: on fire"):
+        described(fail_on={"Describe": "on fire"})
 
 
 def test_what_cannot_work_is_refused_before_the_first_question(seer: Seer) -> None:
