@@ -22,34 +22,13 @@ from tests.support.tiny_pages import tiny_models
 
 pytestmark = pytest.mark.slow  # a process that imports torch and transformers
 
+CONFIG = Path(__file__).parents[2] / "configs" / "visual.yaml"
 DPI = 24
-ORDER = ["text", "image", "hybrid"]
 SEEN = ("skarrow-observatory-report.pdf", 3)
 """The page with the answer to `image-03`, in a picture of a screen."""
 ASKED = ["image-01", "image-03", "image-06", "text-01", "text-07", "table-03", "table-08", "multi-07"]
 QUESTIONS = {"image": "4", "table": "3", "text": "2"}
 """How many of them have evidence of each modality; `multi-07` has an image and a table."""
-CONFIG = """\
-name: {name}
-data: sample
-chunk: {{kind: page}}
-retrieve: {retrieve}
-prompt: {{template: {template}}}
-generate:
-  kind: scripted
-  pictures: {{{seen}: The screen shows gusts of 12.3 m/s.}}
-"""
-
-
-def retrievers() -> dict[str, str]:
-    """The three retrievers; those of pages return all pages of the corpus."""
-    embed = f"{{kind: multi-vector, model: {tiny_models()['colqwen2']}, device: cpu}}"
-    visual = f"{{kind: visual, top_k: 40, dpi: {DPI}, embed: {embed}}}"
-    return {
-        "text": "{kind: bm25, top_k: 5}",
-        "image": visual,
-        "hybrid": f"{{kind: hybrid, top_k: 40, of: [{{kind: bm25, top_k: 40}}, {visual}]}}",
-    }
 
 
 def picture(root: Path, folder: Path) -> str:
@@ -76,34 +55,48 @@ def counted(records: Sequence[Record]) -> dict[str, list[str]]:
 
 
 def test_the_sample_corpus_by_text_by_page_images_and_by_both(tmp_path: Path, root: Path) -> None:
-    project = Project(tmp_path)
-    seen = picture(root, tmp_path)
-    for name, retriever in retrievers().items():
-        template = "default" if name == "text" else "page-images"
-        text = CONFIG.format(name=name, retrieve=retriever, template=template, seen=seen)
-        project.write(f"{name}.yaml", text)
+    """By configs/visual.yaml, with small pictures, a small model, a scripted model that sees, and so many
+    hits that all pages are among them."""
+    project, seen = Project(tmp_path), picture(root, tmp_path)
+    text = CONFIG.read_text()
+    for real, small in (
+        ("model: vidore/colqwen2-v1.0-hf", f"model: {tiny_models()['colqwen2']}, device: cpu"),
+        ("dpi: 150", f"dpi: {DPI}"),
+        ("top_k: 3", "top_k: 40"),
+        ("{kind: bm25}", "{kind: bm25, top_k: 40}"),
+    ):
+        assert real in text
+        text = text.replace(real, small)
+    model = f"{{kind: scripted, pictures: {{{seen}: The screen shows gusts of 12.3 m/s.}}}}"
+    before, _, after = text.partition("generate: {")
+    project.write("visual.yaml", f"{before}generate: {model}{after.partition('}')[2]}")
     chosen = [part for name in ASKED for part in ("--question", name)]
-    done = project.fathoms("run", *(f"{name}.yaml" for name in ORDER), *chosen)
+    done = project.fathoms("run", "visual.yaml", *chosen)
     assert done.returncode == 0, done.stderr
 
     lines = [line.split() for line in done.stdout.splitlines()]
     rows = lines[lines.index(["modality", "run", "hit@1", "hit@3", "hit@5", "n"]) :]
-    for name, path in zip(ORDER, project.runs(), strict=True):
+    for by, path in zip(("text", "image", "both"), project.runs(), strict=True):
         records = Run(path).records()
         assert sorted(record.question.id for record in records) == sorted(ASKED)
         figures = counted(records)
         assert {modality: figure[-1] for modality, figure in figures.items()} == QUESTIONS
-        assert all([modality, name, *figure] in rows for modality, figure in figures.items())
-        (asked,) = (record for record in records if record.question.id == "image-03")
-        assert asked.answer is not None
-        shown = [] if asked.prompt is None else asked.prompt.messages[-1].images
-        if name == "text":
-            assert (shown, asked.answer.text) == ((), "I don't know.")
-            continue
-        # the pages were shown in the order in which they were found, and the model answers by the picture
-        assert [image.name for image in shown] == [f"{hit.chunk.pages[0]:04}.png" for hit in asked.hits or ()]
-        places = [place for hit in asked.hits or () for place in hit.chunk.places]
-        assert hashlib.sha256(shown[places.index(SEEN)].read_bytes()).hexdigest() == seen
-        assert asked.answer.text == "The screen shows gusts of 12.3 m/s."
+        assert all([modality, "by", by, *figure] in rows for modality, figure in figures.items())
+        if by == "image":
+            assert {len(record.hits or ()) for record in records} == {27}  # all pages of the corpus
+        for record in records:
+            check_what_was_seen(record, seen)
         scores = json.loads((path / "summary.json").read_text())["profiles"]["fathoms"]["categories"]
         assert scores["Images"]["correctness"] == pytest.approx(1 / 3)  # the other two ask for other pages
+
+
+def check_what_was_seen(record: Record, seen: str) -> None:
+    """The model was shown the pages in the order in which they were found, and answered by the picture."""
+    assert record.hits
+    assert record.prompt is not None
+    assert record.answer is not None
+    shown = [hashlib.sha256(image.read_bytes()).hexdigest() for image in record.prompt.messages[-1].images]
+    places = [place for hit in record.hits for place in hit.chunk.places]
+    assert [sha256 == seen for sha256 in shown] == [place == SEEN for place in places]
+    said = "The screen shows gusts of 12.3 m/s." if seen in shown else "I don't know."
+    assert record.answer.text == said

@@ -30,6 +30,10 @@ ELSEWHERE = {
     ),
     "fathoms reproduce mirage/table-9 --results mirage/": "test_reproducing_mirage.py",
     "fathoms run configs/reading.yaml": "test_cli_reading.py, with a server that sees in place of the vendor",
+    "fathoms run configs/visual.yaml": "test_cli_visual.py, with a small model of random weights",
+    "fathoms doctor mine.yaml": "test_page_index.py, with a small model of random weights",
+    "fathoms ingest mine.yaml": "test_page_index.py",
+    "fathoms run mine.yaml": "test_page_index.py",
     "fathoms run configs/reading.yaml --matrix reading=picture,describe --limit 10": (
         "test_cli_reading.py runs every cell, test_cli_matrix.py chooses among cells"
     ),

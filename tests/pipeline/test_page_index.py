@@ -371,6 +371,9 @@ def test_the_command_line(place: Project, cache: Cache) -> None:
     own = experiment(place, "many.yaml")
     corpus = corpora.load(own.data, place.path)
     own.prepare(corpus.documents, cache).retrieve(corpus.select())
+    checked = place.fathoms("doctor", "many.yaml")
+    assert checked.returncode == 0, checked.stdout
+    assert "ok     retrieve visual" in checked.stdout
     done = place.fathoms("ingest", "many.yaml")
     assert done.returncode == 0, done.stderr
     assert "2 documents, 3 pages" in done.stdout
