@@ -129,6 +129,11 @@ def _print_ingest(report: dict[str, Any], name: str) -> None:
     )
     how = "all in the cache already" if report["cached"] else f"{report['seconds']:.1f} s"
     console.say(f"{counts}, {console.amount(len(report['failures']), 'failure')}; {how}")
+    from fathoms.report.stage_times import called_text
+
+    for stage, took in report["times"].items():
+        if "calls" in took:
+            console.say(f"  {stage}: {called_text(took['calls'], took['tokens'], took['cost'])}")
     for document, warnings in report["warnings"].items():
         for warning in warnings:
             console.say(f"  {document}: {warning}")

@@ -14,7 +14,7 @@ from pydantic import Field
 from fathoms.ingest.chunkers.docling import DoclingHybridChunker
 from fathoms.ingest.chunkers.pages import PageChunker
 from fathoms.ingest.chunkers.sentence import SentenceChunker
-from fathoms.ingest.cut_outs import cut_out_images, cut_outs, has_boxes
+from fathoms.ingest.cut_outs import MARGIN, cut_out_images, cut_outs, has_boxes
 from fathoms.ingest.docling.parser import Docling
 from fathoms.ingest.parsers.base import ElementKind, PdfParser
 from fathoms.ingest.parsers.pdfium import Pdfium
@@ -28,6 +28,7 @@ Parser = Annotated[Pdfium | PyMuPDF | Docling | PythonParser, Field(discriminato
 Chunker = Annotated[SentenceChunker | PageChunker | DoclingHybridChunker, Field(discriminator="kind")]
 
 __all__ = [
+    "MARGIN",
     "Chunker",
     "Docling",
     "DoclingHybridChunker",

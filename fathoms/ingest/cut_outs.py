@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 SMALLEST = 18.0
 """The shortest side in points, a quarter of an inch, of what is cut out; smaller ones are rules and icons."""
+MARGIN = 6.0
+"""Points around a box that are cut out with it, because layout models often cut off the outer letters."""
 _POINTS_PER_INCH = 72
 _ATTEMPTS = 8
 """How often a picture is made smaller, at most, until its file is small enough."""
@@ -66,9 +68,10 @@ def cut_out_images(
     """Return the picture of each figure and table of a document by its `name`; the files are kept below
     `folder`, by a hash of the document and of all that they depend on.
 
-    They are cut out of the pages as rendered at `dpi`, and made smaller if they have more pixels, a longer
-    side in pixels or more bytes than given. What lies outside of its page, or on a page that PDFium cannot
-    render, has no picture. The limits are those of `parser`. Raises DocumentError as a parser does.
+    They are cut out of the pages as rendered at `dpi`, with a margin, and made smaller if they have more
+    pixels, a longer side in pixels or more bytes than given. What lies outside of its page, or on a page that
+    PDFium cannot render, has no picture. The limits are those of `parser`. Raises DocumentError as a parser
+    does.
     """
     found = cut_outs(document)
     if not found:
@@ -76,7 +79,7 @@ def cut_out_images(
     bounds = {"max_pixels": max_pixels, "max_side": max_side, "max_bytes": max_bytes}
     renderer = PageRenderer(dpi=dpi, folder=folder).identity()
     boxes = [(each.name, each.bbox) for each in found]
-    own = folder / fingerprint("cut-outs", renderer, document.sha256, boxes, bounds)
+    own = folder / fingerprint("cut-outs", renderer, document.sha256, boxes, MARGIN, bounds)
     state = sealed(own)
     if state == "damaged":
         tell_damage(folder.name, f"the files in {own} are damaged and are made again")
@@ -121,10 +124,14 @@ def _scale(document: Document, number: int, page: Image, dpi: int) -> float:
 
 
 def _pixels(bbox: Box, scale: float, page: Image) -> tuple[int, int, int, int] | None:
-    """Return the pixels of a box, rounded outwards, as far as they lie on the page; `None` if none does."""
-    x0, y0 = (max(0, math.floor(side * scale)) for side in bbox[:2])
-    x1, y1 = min(page.width, math.ceil(bbox[2] * scale)), min(page.height, math.ceil(bbox[3] * scale))
-    return (x0, y0, x1, y1) if x0 < x1 and y0 < y1 else None
+    """Return the pixels of a box with its margin, rounded outwards, as far as they lie on the page; `None` if
+    the box lies outside of it."""
+    left, top, right, bottom = bbox
+    if min(right, bottom) <= 0 or left * scale >= page.width or top * scale >= page.height:
+        return None
+    x0, y0 = (max(0, math.floor((side - MARGIN) * scale)) for side in (left, top))
+    x1, y1 = (math.ceil((side + MARGIN) * scale) for side in (right, bottom))
+    return x0, y0, min(page.width, x1), min(page.height, y1)
 
 
 def _png_within(

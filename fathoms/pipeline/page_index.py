@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from fathoms.config import fingerprint, flat_fingerprint, package_version
 from fathoms.errors import ConfigError, DocumentError
-from fathoms.ingest import PdfParser, cut_out_images, cut_outs, has_boxes, page_images
+from fathoms.ingest import MARGIN, PdfParser, cut_out_images, cut_outs, has_boxes, page_images
 from fathoms.models.calling.provider_calls import ExecutionSettings
 from fathoms.models.embed.multi_vector import MultiVectorEmbedder
 from fathoms.models.embed.pages import page_keys
@@ -192,7 +192,7 @@ class PageIndexer:
         keys = page_keys(self.handling.embed, pages, self.handling.dpi, renderer)
         boxes = (None if unit.cut_out is None else unit.cut_out.bbox for unit in units)
         return [
-            key if box is None else flat_fingerprint(key, *map(str, box))
+            key if box is None else flat_fingerprint(key, *map(str, (*box, MARGIN)))
             for key, box in zip(keys, boxes, strict=True)
         ]
 

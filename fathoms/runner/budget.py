@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from fathoms.models.calling.stop import Stop
 
@@ -61,6 +62,12 @@ class Budget:
                 self.exhausted = True
                 self._wake()
         return None
+
+    def add_embedding(self, times: Mapping[str, Mapping[str, Any]]) -> None:
+        """Add what servers took for embedding pages and questions before any is asked, which `times` of the
+        report of a corpus state."""
+        for took in times.values():
+            self.spent += Amount(took.get("tokens") or 0, took.get("cost") or 0)
 
     def settle(self, reserved: Amount, spent: Amount) -> None:
         """Release the reservation of a question that has ended, and add what it took."""

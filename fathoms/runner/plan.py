@@ -13,6 +13,7 @@ from fathoms.ingest import Docling
 from fathoms.metrics.metric import JudgedMetric
 from fathoms.models import ChatModel, Embedded, LexicalEmbedder, OnnxEmbedder, SentenceTransformersEmbedder
 from fathoms.models.caller import provider_of
+from fathoms.models.embed.served.base import ServedPageModel
 from fathoms.pipeline.answering import PackedQuestion
 from fathoms.pipeline.attachments import attached
 from fathoms.pipeline.experiment import AnyExperiment, Experiment, ExternalExperiment, SearchExperiment
@@ -170,6 +171,9 @@ def _obstacle(
         return f"embed: {described(experiment.embed)} would have to be called"
     if isinstance(experiment.ingest, Docling) and not experiment.is_parsed(corpus.documents, cache):
         return "the documents are not parsed yet: run 'fathoms ingest' first, which may take long"
+    pages = experiment.retrieve.pages
+    if pages is not None and isinstance(pages.embed, ServedPageModel):
+        return f"retrieve.embed: {described(pages.embed)} would have to be called"
     if not experiment.has_embedded_pages(corpus.documents, cache):
         return "the page images are not embedded yet: run 'fathoms ingest' first, which may take long"
     return None

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from fathoms.errors import ModelError, UsageError
 from fathoms.models.calling.stop import Stop
+from fathoms.models.embed.served.base import ServedPageModel
 from fathoms.pipeline.answering import Ingested, PackedQuestion
 from fathoms.pipeline.experiment import AnyExperiment, ExternalExperiment, Prepared
 from fathoms.runner.budget import Amount, Budget
@@ -164,6 +165,13 @@ def require_price(experiment: AnyExperiment, budget: Budget) -> None:
     """Raise UsageError where the cost is limited and the price of the model is unknown."""
     if budget.max_cost is None or isinstance(experiment, ExternalExperiment):
         return
+    pages = experiment.retrieve.pages
+    if pages is not None and isinstance(pages.embed, ServedPageModel) and pages.embed.price is None:
+        raise UsageError(
+            f"{experiment.name}: no price is known for {pages.embed.model}, and the cost limit cannot be"
+            " enforced without one: set retrieve.embed.price: {image: 0.5, text: 0.1} (US dollars for a"
+            " million tokens)"
+        )
     keys = {
         "answer": "generate",
         "rerank": "retrieve.by.generate",

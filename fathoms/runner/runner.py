@@ -123,6 +123,7 @@ def run(
             progress=progress,
         )
         ready.append((job, asked, prepared, _retrieved(prepared, asked, job.corpus)))
+        budget.add_embedding(prepared.report().get("times", {}))
     with ExitStack() as locks:
         runs = []
         for job, asked, prepared, (hits, share) in ready:
@@ -170,6 +171,7 @@ def resume(
         require_same(store, prepared)
         questions = list({turn.question.id: turn.question for turn in missing}.values())
         hits, share = _retrieved(prepared, questions, reopened.corpus)
+        budget.add_embedding(prepared.report().get("times", {}))
         asked = len(reopened.asked) * reopened.repeats
         active = ActiveRun(experiment, prepared, store, asked, missing, hits, share, budget, reopened.repeats)
         (outcome,) = _ask([active], on_record, on_tally, on_stop)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from fathoms.types import Box, Document, Element, Page
 RED, GREEN, WHITE = (255, 0, 0), (0, 128, 0), (255, 255, 255)
 FIGURE: Box = (50, 60, 150, 110)
 TABLE: Box = (20, 300, 280, 380)
+MARGIN = 6  # points of white paper on each side
 
 
 def drawn(folder: Path, width: float = 300, height: float = 400) -> Path:
@@ -65,9 +67,14 @@ def test_the_pixels_of_each_box_are_cut_out(document: Document, tmp_path: Path, 
     assert list(made) == ["p1-figure1", "p1-table1"]
     for name, colour, (x0, y0, x1, y1) in (("p1-figure1", RED, FIGURE), ("p1-table1", GREEN, TABLE)):
         with Image.open(made[name]) as picture:
-            sizes = [(x1 - x0) * dpi / 72, (y1 - y0) * dpi / 72]
+            sizes = [(x1 - x0 + 2 * MARGIN) * dpi / 72, (y1 - y0 + 2 * MARGIN) * dpi / 72]
             assert list(picture.size) == pytest.approx(sizes, abs=2)
-            within = picture.crop((2, 2, picture.width - 2, picture.height - 2))
+            edge = math.ceil(MARGIN * dpi / 72)
+            assert picture.crop((0, 0, picture.width, edge - 2)).getcolors() == [
+                (picture.width * (edge - 2), WHITE)
+            ]
+            edge += 2
+            within = picture.crop((edge, edge, picture.width - edge, picture.height - edge))
             assert within.getcolors() == [(within.width * within.height, colour)]
 
 
@@ -86,17 +93,17 @@ def test_pictures_are_kept_and_made_again_if_damaged(document: Document, tmp_pat
 
 
 def test_bounds_make_a_picture_smaller(document: Document, tmp_path: Path) -> None:
-    """A table of 260 x 80 pixels: 130 on a side, or 5,200 pixels (half of each side), or few bytes."""
+    """A table of 272 x 92 pixels: 136 on a side, or 6,256 pixels (half of each side), or few bytes."""
 
     def size(**bounds: int) -> tuple[int, int]:
         made = cut_out_images(document, 72, tmp_path / "kept", Pdfium(), **bounds)
         with Image.open(made["p1-table1"]) as picture:
             return picture.size
 
-    assert size() == (260, 80)
-    assert size(max_side=130) == (130, 40)
-    assert size(max_pixels=5200) == (130, 40)
-    assert size(max_bytes=10**6) == (260, 80)
+    assert size() == (272, 92)
+    assert size(max_side=136) == (136, 46)
+    assert size(max_pixels=6256) == (136, 46)
+    assert size(max_bytes=10**6) == (272, 92)
     made = cut_out_images(document, 72, tmp_path / "kept", Pdfium(), max_bytes=150)
     assert made["p1-table1"].stat().st_size <= 150
 
@@ -113,7 +120,7 @@ def test_what_lies_off_the_page_is_cut_at_its_edge_or_left_out(tmp_path: Path) -
     for name, path in made.items():
         with Image.open(path) as picture:
             sizes[name] = picture.size
-    assert sizes == {"p1-figure1": (50, 50), "p1-figure3": (30, 30)}
+    assert sizes == {"p1-figure1": (56, 56), "p1-figure3": (36, 36)}
     nothing = parsed(tmp_path / "a.pdf", Element(kind="text", bbox=(1, 1, 99, 99)))
     assert cut_out_images(nothing, 72, tmp_path / "kept", Pdfium()) == {}
 
@@ -123,6 +130,6 @@ def test_a_page_that_is_rendered_at_a_lower_resolution(tmp_path: Path) -> None:
     document = parsed(drawn(tmp_path, 300, 1200), Element(kind="picture", bbox=FIGURE))
     made = cut_out_images(document, 600, tmp_path / "kept", Pdfium())
     with Image.open(made["p1-figure1"]) as picture:
-        assert picture.size == pytest.approx((100 * 8000 / 1200, 50 * 8000 / 1200), abs=2)
-        within = picture.crop((3, 3, picture.width - 3, picture.height - 3))
+        assert picture.size == pytest.approx((112 * 8000 / 1200, 62 * 8000 / 1200), abs=2)
+        within = picture.crop((43, 43, picture.width - 43, picture.height - 43))
         assert within.getcolors() == [(within.width * within.height, RED)]

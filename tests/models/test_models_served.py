@@ -134,6 +134,19 @@ def test_many_vectors_of_jina_stay_as_they_are(made: Any, server: Embeddings, tm
         made("infinity").embed_questions(["a"])
 
 
+def test_many_vectors_of_vllm_come_from_its_pooling_api(
+    made: Any, server: Embeddings, tmp_path: Path
+) -> None:
+    embedder = made("vllm", multi_vector=True, extra_body={"task": "token_embed"})
+    how = EmbeddingCalls(QUICK)
+    pages = embedder.embed_pages(drawn(tmp_path, (30, 40), (80, 60)), how)
+    assert [page.tolist() for page in pages] == [[[30, 40], [40, 30]], [[80, 60], [60, 80]]]
+    (question,) = embedder.embed_questions(["a b"], how)
+    assert question.tolist() == [[2, 3], [3, 2]]
+    assert (how.replies, how.tokens) == (3, 2010)
+    embedder.check_presence()
+
+
 @pytest.mark.parametrize("api", APIS)
 def test_a_field_that_the_api_does_not_know_is_its_error(api: str, made: Any, server: Embeddings) -> None:
     """In the words of the vendor, and not asked again."""

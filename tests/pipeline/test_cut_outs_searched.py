@@ -102,16 +102,16 @@ def found(place: Project, units: str, text: str) -> list[str]:
 
 
 def test_what_is_embedded_is_what_is_found(place: Project, server: Embeddings) -> None:
-    """A question of one word of 60 letters is nearest to the tall figure (30 x 300 points, twice as many
-    pixels), then to the pages, and then to the wide table; the same pictures are not embedded twice."""
+    """A question of one word of 60 letters is nearest to the tall figure (30 x 300 points and 6 around it,
+    twice as many pixels), then to the pages, and then to the wide table; no picture is embedded twice."""
     tall = "x" * 60
     assert found(place, "figures", tall) == [TALL, WIDE]
-    assert sorted(server.sizes) == [(60, 600), (560, 60)]
+    assert sorted(server.sizes) == [(84, 624), (584, 84)]
     assert found(place, "both", tall) == [TALL, BARE, PAGE]
-    assert sorted(server.sizes) == [(60, 600), (560, 60), (600, 800), (600, 800)], "only pages are new"
+    assert sorted(server.sizes) == [(84, 624), (584, 84), (600, 800), (600, 800)], "only pages are new"
     assert found(place, "pages", tall) == [BARE, PAGE]
     assert len(server.sizes) == 4
-    # seven words and thirteen characters: by angle 62 degrees, a page 53, the figure 84 and the table 6
+    # seven words and thirteen characters: by angle 62 degrees, a page 53, the figure 82 and the table 8
     assert found(place, "both", "a b c d e f g") == [BARE, PAGE, TALL]
 
 
@@ -130,7 +130,7 @@ def test_a_hit_names_page_and_box_and_shows_the_cut_out(place: Project) -> None:
     assert [(box.page, box.bbox) for box in first.boxes] == [(1, (50, 50, 80, 350))]
     assert first.image is not None
     with Image.open(first.image) as picture:
-        assert picture.size == (60, 600)
+        assert picture.size == (84, 624)
     assert record.prompt is not None
     assert record.prompt.messages[-1].images == (first.image, second.image)
     (row,) = place.json("report", "latest")

@@ -77,6 +77,25 @@ def test_pages_and_questions_are_embedded_once_and_told_with_their_cost(place: P
     assert KEY not in done.stdout + done.stderr
 
 
+def test_embedding_is_estimated_by_nobody_and_counts_against_the_budget(place: Project) -> None:
+    """3,000 tokens of pages and 40 of questions are more than the limit, so no question is asked."""
+    with embeddings() as server:
+        config = place.write("seen.yaml", CONFIG.format(address=server.address))
+        dry = place.fathoms("run", "seen.yaml", "--dry-run")
+        assert "retrieve.embed: voyage voyage-multimodal-3.5 would have to be called" in dry.stdout, (
+            dry.stderr
+        )
+        assert not server.bodies
+        done = place.fathoms("run", "seen.yaml", "--max-tokens-total", "3040")
+        assert "0 of 4" in done.stdout + done.stderr, done.stdout + done.stderr
+        ingested = place.fathoms("ingest", "seen.yaml", "--refresh")
+        assert "embed pages: 2 calls, 3,000 tokens, $0.0060" in ingested.stdout, ingested.stderr
+        config.write_text(config.read_text().replace("price: {image: 2, text: 1}, ", ""))
+        refused = place.fathoms("run", "seen.yaml", "--max-cost", "1")
+        assert refused.returncode == 2
+        assert "no price is known for voyage-multimodal-3.5" in refused.stderr
+
+
 def test_a_server_that_fails_ends_the_run_before_a_question(place: Project) -> None:
     with embeddings() as server:
         place.write("seen.yaml", CONFIG.format(address=server.address))

@@ -129,6 +129,17 @@ class _Chat(_Strict):
         return [part.text if isinstance(part, _TextPart) else part.image_url.url]
 
 
+class _Pooling(_Strict):
+    """vLLM: the vectors of all tokens of one chat."""
+
+    model: str
+    messages: list[_Message] = Field(min_length=1)
+    encoding_format: Literal["float", "base64"] = "float"
+    task: Literal["token_embed"] | None = None
+
+    given = _Chat.given
+
+
 class _Infinity(_Strict):
     """Infinity: data URLs stand in the place of texts."""
 
@@ -149,6 +160,7 @@ PATHS: dict[str, tuple[str, type[Any]]] = {
     "/voyage/v1/multimodalembeddings": ("voyage", _Voyage),
     "/jina/v1/embeddings": ("jina", _Jina),
     "/vllm/v1/embeddings": ("openai", _Chat),
+    "/vllm/pooling": ("pooling", _Pooling),
     "/infinity/v1/embeddings": ("openai", _Infinity),
 }
 
@@ -195,16 +207,15 @@ def _answer(api: str, body: Any, vectors: list[list[float]], texts: int) -> dict
         billed = {"input_tokens": tokens} if texts else {"image_tokens": tokens, "input_tokens": 0}
         meta = {"api_version": {"version": "2"}, "billed_units": billed}
         return {"id": "1", "embeddings": {"float": vectors}, "texts": [], "meta": meta}
-    field_of, many = "embedding", getattr(body, "return_multivector", False)
-    if many:
-        field_of = "embeddings"
+    many = api == "pooling" or getattr(body, "return_multivector", False)
+    field_of = "data" if api == "pooling" else "embeddings" if many else "embedding"
     rows = [
         {"object": "embedding", "index": at, field_of: [vector, vector[::-1]] if many else vector}
         for at, vector in enumerate(vectors)
     ]
     rows.reverse()  # the index says which is which
     usage = {"total_tokens": tokens}
-    if api == "openai":
+    if api in ("openai", "pooling"):
         usage["prompt_tokens"] = tokens
     if api == "voyage":
         usage |= {"text_tokens": 10 * texts, "image_pixels": 560_000 * (len(vectors) - texts)}
@@ -215,7 +226,7 @@ def _refusal(api: str, status: int, message: str) -> dict[str, Any]:
     """An error as the vendor sends it."""
     if api == "cohere":
         return {"id": "1", "message": message}
-    if api == "openai":
+    if api in ("openai", "pooling"):
         return {"object": "error", "message": message, "type": "BadRequestError", "code": status}
     return {"detail": message}
 

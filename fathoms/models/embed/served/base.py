@@ -91,6 +91,11 @@ class ServedPageModel(FromServer):
     `{image: 0.5, text: 0.1}`. If not given, only questions have a cost, by the list price of the model."""
 
     @property
+    def endpoint(self) -> str:
+        """The address of the requests."""
+        return f"{self.base_url}/{self.path}"
+
+    @property
     def many(self) -> bool:
         """Whether a page has more than one vector, so that pages are compared by MaxSim."""
         return False
@@ -205,7 +210,7 @@ class ServedPageModel(FromServer):
     async def _asked(self, batch: Batch, calls: ProviderCalls, how: EmbeddingCalls) -> list[Vectors]:
         """Send one batch, and return the vectors of each input."""
         body = {**self.body(batch), **resolved(self.extra_body)}
-        request = Request(f"{self.base_url}/{self.path}", body, self.sender(), self.headers())
+        request = Request(self.endpoint, body, self.sender(), self.headers())
         size = sum(map(self._tokens_of, batch.pictures)) + sum(map(len, batch.texts)) // _CHARACTERS
 
         async def attempt() -> Answer:

@@ -22,7 +22,8 @@ class OpenAICompatiblePages(ServedPageModel):
     """`messages` sends a chat with one picture or question in each request, as vLLM takes it. `input` sends
     data URLs in the place of texts and `modality: image` beside them, as Infinity takes it."""
     multi_vector: bool = False
-    """Whether the model is one of late interaction, for which the server returns a list of vectors."""
+    """Whether the model is one of late interaction, such as ColQwen3, for which the server returns a list of
+    vectors. vLLM has another API for them, `/pooling` beside `/v1`, which is then asked."""
     system: str | None = None
     """System message before every page and question, for models that were trained with one; only with `form:
     messages`."""
@@ -30,6 +31,13 @@ class OpenAICompatiblePages(ServedPageModel):
     """Text after the picture of a page, such as `Represent the given image.`; only with `form: messages`."""
     query_prefix: str = ""
     """Text put before every question."""
+
+    @property
+    def endpoint(self) -> str:
+        """The address of the requests: that of vLLM's pooling API for chats with many vectors."""
+        if self.form == "messages" and self.multi_vector:
+            return f"{self.base_url.removesuffix('/v1')}/pooling"
+        return super().endpoint
 
     @property
     def many(self) -> bool:
@@ -68,7 +76,7 @@ class OpenAICompatiblePages(ServedPageModel):
 
     def vectors_in(self, answer: Answer) -> list[Any]:
         """Return the vectors of a reply."""
-        return by_index(answer, self.base_url, "embedding")
+        return by_index(answer, self.base_url, *(["data"] if self.many else []), "embedding")
 
     def tokens_in(self, answer: Answer) -> int | None:
         """Return the tokens of a reply."""
