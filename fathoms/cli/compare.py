@@ -17,19 +17,22 @@ def compare(
 ) -> int:
     """Compare runs with the first of them, question by question.
 
-    Prints the differences with intervals, significance tests corrected for multiple comparisons, and the
-    questions whose result changed.
+    Prints the differences with intervals, significance tests corrected for multiple comparisons, the
+    questions whose result changed, and hits by modality where the questions state one.
     """
     from fathoms.compare.compare import compare as compare_runs
     from fathoms.compare.question_scores import default_metrics, read_scores
     from fathoms.report.comparison import comparison_panel
+    from fathoms.report.terminal import modality_panel
     from fathoms.runs.finding import find_run
+    from fathoms.runs.reading import load
 
-    scores = [read_scores(find_run(name, out), profile) for name in runs]
+    stores = [find_run(name, out) for name in runs]
+    scores = [read_scores(store, profile) for store in stores]
     metrics = list(dict.fromkeys(metric or default_metrics(scores)))
     found = compare_runs(scores, metrics)
     if as_json:
         console.show_json(asdict(found))
     else:
-        console.show(*comparison_panel(found))
+        console.show(*comparison_panel(found), *modality_panel([load(store.path) for store in stores]))
     return 0

@@ -74,8 +74,8 @@ def test_the_sample_corpus_by_text_by_page_images_and_by_both(tmp_path: Path, ro
     done = project.fathoms("run", "visual.yaml", *chosen)
     assert done.returncode == 0, done.stderr
 
-    lines = [line.split() for line in done.stdout.splitlines()]
-    rows = lines[lines.index(["modality", "run", "hit@1", "hit@3", "hit@5", "n"]) :]
+    rows = by_modality(done.stdout)
+    assert len(rows) == 3 * len(QUESTIONS)
     for by, path in zip(("text", "image", "both"), project.runs(), strict=True):
         records = Run(path).records()
         assert sorted(record.question.id for record in records) == sorted(ASKED)
@@ -88,6 +88,17 @@ def test_the_sample_corpus_by_text_by_page_images_and_by_both(tmp_path: Path, ro
             check_what_was_seen(record, seen)
         scores = json.loads((path / "summary.json").read_text())["profiles"]["fathoms"]["categories"]
         assert scores["Images"]["correctness"] == pytest.approx(1 / 3)  # the other two ask for other pages
+
+    compared = project.fathoms("compare", *(path.name for path in project.runs()))
+    assert compared.returncode == 0, compared.stderr
+    assert by_modality(compared.stdout) == by_modality(done.stdout)
+
+
+def by_modality(printed: str) -> list[list[str]]:
+    """The rows of the table of hits by modality, of which there is one."""
+    lines = [line.split() for line in printed.splitlines()]
+    assert lines.count(["modality", "run", "hit@1", "hit@3", "hit@5", "n"]) == 1
+    return [line for line in lines if line[1:2] == ["by"] and line[0] in QUESTIONS]
 
 
 def check_what_was_seen(record: Record, seen: str) -> None:
