@@ -258,6 +258,12 @@ def test_keys_come_from_the_environment_and_are_never_shown(
         embedder.embed_questions(["a"])
     assert "another-key" not in str(told.value)
     assert "another-key" not in str(embedder.identity())
+    monkeypatch.setenv("EMBEDDER_KEY", KEY)
+    for api in APIS:
+        server.steps = [Fails(400, f"no model for Bearer {KEY}")]
+        with pytest.raises(ModelError, match="no model for") as told:
+            made(api).embed_questions(["a"])
+        assert KEY not in str(told.value)
     monkeypatch.delenv("EMBEDDER_KEY")
     for api in APIS:
         with pytest.raises(ConfigError, match="EMBEDDER_KEY is not set"):

@@ -51,6 +51,7 @@ retrieve:
   dpi: 144
 prompt: {{template: page-images}}
 generate: {{kind: scripted, default: "17 crowns"}}
+metrics: [layout-recall@1, layout-recall@2]
 """
 QUESTIONS = {
     "Tables": [
@@ -58,7 +59,7 @@ QUESTIONS = {
             "question": "How tall is it?",
             "files": ["varn.pdf"],
             "answers": [["17 crowns"]],
-            "evidence": [{"document": "varn.pdf", "page": 1}],
+            "evidence": [{"document": "varn.pdf", "page": 1, "bbox": [10, 360, 290, 390]}],
         }
     ]
 }
@@ -137,6 +138,13 @@ def test_a_hit_names_page_and_box_and_shows_the_cut_out(place: Project) -> None:
     assert {row["metrics"][name]["overall"]["value"] for name in ("hit@1", "hit@5")} == {1}, row[
         "metrics"
     ].keys()
+
+
+def test_the_box_of_a_hit_is_compared_with_that_of_the_gold(place: Project) -> None:
+    """The gold is the table, which comes second."""
+    assert place.fathoms("run", "figures.yaml").returncode == 0
+    (row,) = place.json("report", "latest")
+    assert [row["metrics"][f"layout-recall@{k}"]["overall"]["value"] for k in (1, 2)] == [0, 1]
 
 
 def test_a_parser_that_knows_no_places_is_refused(place: Project) -> None:

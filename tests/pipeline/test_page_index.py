@@ -17,7 +17,7 @@ import pytest
 
 from fathoms import corpora
 from fathoms.errors import ConfigError, DocumentError
-from fathoms.ingest import Pdfium, page_images
+from fathoms.ingest import Pdfium, cut_out_images, page_images
 from fathoms.models import PageEmbedder
 from fathoms.models.embed import process as embedding
 from fathoms.pipeline.experiment import Experiment, SearchExperiment, load_experiment
@@ -251,6 +251,37 @@ def test_a_folder_of_pictures_is_a_document(place: Project, cache: Cache) -> Non
         assert hit.chunk.image is not None
         with Image.open(hit.chunk.image) as picture:
             assert picture.getpixel((5, 5)) == {1: (255, 0, 0), 2: (0, 0, 255)}[hit.chunk.pages[0]]
+
+
+def test_figures_have_the_vectors_of_their_cut_outs(
+    place: Project, cache: Cache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pages and figures are ranked by the products of the vectors of their pictures."""
+    found = {"kind": "picture", "bbox": [60, 40, 320, 110]}
+    place.write(
+        "layout.py",
+        f"def read(path, options):\n    return {{'pages': [{{'text': '', 'elements': [{found}]}}] * 2}}\n",
+    )
+    monkeypatch.chdir(place.path)
+    own = experiment(place, "many.yaml", "ingest={kind: python, target: layout}", "retrieve.units=both")
+    assert isinstance(own.retrieve, Visual)
+    ready = own.prepare({"varn.pdf": place.path / "pdfs" / "varn.pdf"}, cache)
+    (document,) = ready.documents
+    pages = page_images(document, 20, cache.folder / "images", own.ingest)
+    cuts = cut_out_images(document, 20, cache.folder / "images", own.ingest)
+    pictures = {**{f"p{number}": page for number, page in pages.items()}, **cuts}
+    assert sorted(pictures) == ["p1", "p1-figure1", "p2", "p2-figure1"]
+    vectors = embedding.embed_pages(own.retrieve.embed, list(pictures.values()))
+    asked = embedding.embed_questions(own.retrieve.embed, [question.text for question in QUESTIONS])
+    for question, query in zip(QUESTIONS, asked, strict=True):
+        scores = {
+            f"varn.pdf#{name}": sum((made @ row).max() for row in query)
+            for name, made in zip(pictures, vectors, strict=True)
+        }
+        best = sorted(scores, key=lambda name: -scores[name])[:2]
+        hits = ready.retrieve([question])[question.id]
+        assert [hit.chunk.id for hit in hits] == best
+        assert [hit.score for hit in hits] == pytest.approx([scores[name] for name in best], abs=1e-4)
 
 
 def test_no_pages_give_no_hits(place: Project, cache: Cache) -> None:
