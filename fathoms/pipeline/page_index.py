@@ -174,15 +174,16 @@ class PageIndexer:
         pages = [Unit(*place) for place in _places(self.facts)]
         if units == "pages":
             return pages
-        if pages and not any(map(has_boxes, self.documents)):
+        made = [cut_outs(document) for document in self.documents]
+        if pages and not any(made) and not any(map(has_boxes, self.documents)):
             raise ConfigError(
                 f"retrieve.units: '{units}' needs to know where figures and tables are on a page, and ingest"
                 f" kind '{self.parser.kind}' found the place of nothing in these documents: use ingest:"
                 " {kind: docling}, or units: pages"
             )
         found = pages if units == "both" else []
-        for position, document in enumerate(self.documents):
-            found += [Unit(position, each.page, each) for each in cut_outs(document)]
+        for position, several in enumerate(made):
+            found += [Unit(position, each.page, each) for each in several]
         return sorted(found, key=lambda unit: unit.place)  # a page comes before what is on it
 
     def _keys(self, units: Sequence[Unit]) -> list[str]:

@@ -222,6 +222,21 @@ def test_requests_keep_to_the_limits_of_the_api(made: Any, server: Embeddings, t
     assert sorted(map(len, server.given)) == [1, 2, 2]
 
 
+def test_a_request_that_is_too_large_is_sent_in_halves(made: Any, server: Embeddings, tmp_path: Path) -> None:
+    """As by a proxy with a limit of its own; a single picture that is refused is an error."""
+    pictures = drawn(tmp_path, (30, 40), (80, 60), (50, 120))
+    server.steps = [Fails(413, "Payload Too Large"), None, Fails(413, "Payload Too Large")]
+    pages = made("jina").embed_pages(pictures, EmbeddingCalls(QUICK))
+    assert [page.round(1).tolist() for page in pages[:2]] == [
+        [[pytest.approx(0.6), pytest.approx(0.8)]],
+        [[pytest.approx(0.8), pytest.approx(0.6)]],
+    ]
+    assert [len(body["input"]) for body in server.bodies] == [3, 1, 2, 1, 1]
+    server.steps = [Fails(413, "Payload Too Large")] * 3
+    with pytest.raises(ModelError, match="answers 413: Payload Too Large"):
+        made("jina").embed_pages(pictures[:1], EmbeddingCalls(QUICK))
+
+
 def test_a_large_picture_is_made_smaller(made: Any, server: Embeddings, tmp_path: Path) -> None:
     """By the pixel limit of the option, or of the API; others are sent as they are."""
     pictures = drawn(tmp_path, (4000, 1000), (30, 40))

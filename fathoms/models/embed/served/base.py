@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from pydantic import Field
 
-from fathoms.errors import ModelError
+from fathoms.errors import ModelError, PromptTooLongError
 from fathoms.models.calling.background import run_in_background
 from fathoms.models.calling.provider_calls import ProviderCalls
 from fathoms.models.chat.openai_compatible import FromServer
@@ -36,6 +36,8 @@ _CHARACTERS = 4
 """Estimated characters per token of a question."""
 _ANY = "a"
 """Embedded in the place of a blank text, which servers refuse, to learn the length of its vectors."""
+_TOO_LARGE = 413
+"""The HTTP status of a server that refuses a request for its size."""
 _MEGABYTE = 1_000_000
 Answer = dict[str, Any]
 
@@ -50,6 +52,14 @@ class Batch(NamedTuple):
     def number(self) -> int:
         """The number of inputs."""
         return len(self.texts) + len(self.pictures)
+
+    def halves(self) -> tuple[Batch, Batch]:
+        """Return the first and the second half of the inputs."""
+        middle = self.number // 2
+        return (
+            Batch(self.texts[:middle], self.pictures[:middle]),
+            Batch(self.texts[middle:], self.pictures[middle:]),
+        )
 
 
 class ServedPageModel(FromServer):
@@ -208,6 +218,17 @@ class ServedPageModel(FromServer):
         return [task.result() for task in tasks]
 
     async def _asked(self, batch: Batch, calls: ProviderCalls, how: EmbeddingCalls) -> list[Vectors]:
+        """Send one batch, and return the vectors of each input. A batch that is too large for the server is
+        sent again in halves."""
+        try:
+            return await self._asked_once(batch, calls, how)
+        except PromptTooLongError as error:
+            if error.status != _TOO_LARGE or batch.number == 1:
+                raise
+        parts = [await self._asked(half, calls, how) for half in batch.halves()]
+        return [vectors for part in parts for vectors in part]
+
+    async def _asked_once(self, batch: Batch, calls: ProviderCalls, how: EmbeddingCalls) -> list[Vectors]:
         """Send one batch, and return the vectors of each input."""
         body = {**self.body(batch), **resolved(self.extra_body)}
         request = Request(self.endpoint, body, self.sender(), self.headers())
