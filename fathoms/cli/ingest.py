@@ -75,7 +75,9 @@ def _ingest(
     with progress.bars() as bars:
         found = experiment.prepare(corpus.documents, cache, workers=workers, progress=on_step)
     seconds = round(time.perf_counter() - started, 3)
-    return {"name": experiment.name, **found.report(), "seconds": seconds, "cached": not worked}, found
+    found.assess(corpus.select())
+    told = {**found.report(), **found.notes, "seconds": seconds, "cached": not worked}
+    return {"name": experiment.name, **told}, found
 
 
 def _gold(corpus: Corpus, ingested: Prepared) -> list[GoldText]:
@@ -115,6 +117,9 @@ def _print_recall(reports: Sequence[dict[str, Any]]) -> None:
 
 def _print_ingest(report: dict[str, Any], name: str) -> None:
     """Print the report of one ingestion, under `name` unless that is empty."""
+    from fathoms.report.stage_times import called_text
+    from fathoms.retrieve.approximation import sentence
+
     if name:
         console.say(f"{name}:")
     if not report["documents"] and not report["failures"]:
@@ -129,11 +134,11 @@ def _print_ingest(report: dict[str, Any], name: str) -> None:
     )
     how = "all in the cache already" if report["cached"] else f"{report['seconds']:.1f} s"
     console.say(f"{counts}, {console.amount(len(report['failures']), 'failure')}; {how}")
-    from fathoms.report.stage_times import called_text
-
     for stage, took in report["times"].items():
         if "calls" in took:
             console.say(f"  {stage}: {called_text(took['calls'], took['tokens'], took['cost'])}")
+    if "approximation" in report:
+        console.say(f"  {sentence(report['approximation'])}")
     for document, warnings in report["warnings"].items():
         for warning in warnings:
             console.say(f"  {document}: {warning}")

@@ -80,6 +80,11 @@ class Ingested:
         """What the retriever noted of its search for the manifest."""
         return self.index.notes
 
+    def assess(self, questions: Sequence[Question]) -> None:
+        """Have the retriever note what its search loses, if it is approximate."""
+        if questions:
+            self.retriever.assess(self.index, questions)
+
     def retrieve(
         self, questions: Sequence[Question], among: Sequence[Question] = ()
     ) -> dict[str, tuple[Hit, ...]]:
@@ -89,6 +94,7 @@ class Ingested:
 
         Raises ConfigError where the attached files of a question are more than the model accepts.
         """
+        self.assess(among or questions)
         searched = among if among and self.retriever.searches_all else questions
         rows = self.retriever.search(self.index, searched)
         of_all = {question.id: row for question, row in zip(searched, rows, strict=True)}

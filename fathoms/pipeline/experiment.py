@@ -64,7 +64,10 @@ class Prepared(Protocol):
 
     @property
     def notes(self) -> dict[str, Any]:
-        """What `retrieve` found worth noting in the manifest, by a name."""
+        """What `assess` and `retrieve` found worth noting in the manifest, by a name."""
+
+    def assess(self, questions: Sequence[Question]) -> None:
+        """Note what an approximate search loses on these questions; `retrieve` does so too."""
 
     def retrieve(
         self, questions: Sequence[Question], among: Sequence[Question] = ()

@@ -28,8 +28,12 @@ from fathoms.models.page_patches import Located, located_cached
 from fathoms.models.page_vectors import keep_vectors, known_vectors, questions_cached
 from fathoms.pipeline.ingest_times import IngestTimes
 from fathoms.retrieve.indexes import load_index, store_index
+from fathoms.retrieve.lance_multi_vectors import LanceMultiVectors
+from fathoms.retrieve.max_sim import best_pages, max_sim_of_each
 from fathoms.retrieve.multi_vectors import MultiVectors
 from fathoms.retrieve.page_search import RENDERER, PageHandling, PageSearch
+from fathoms.retrieve.token_pooling import pool_tokens
+from fathoms.retrieve.two_stages import mean_vectors
 from fathoms.runs.cache import Cache
 from fathoms.types import CutOut, Document, DocumentFacts
 
@@ -38,6 +42,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Vectors = NDArray[np.float32]
+    Store = MultiVectors | LanceMultiVectors | Vectors | None
 
 _BLOCK = 32
 """Pages that are read from the cache or embedded at once; 12 MB with 700 vectors of 128 numbers each."""
@@ -89,19 +94,19 @@ class PageIndexer:
 
     def index(self) -> PageSearch:
         """Return the pages, ready to be searched. Raises DocumentError, ModelError and StoreError."""
-        names = [document.id for document in self.facts]
         embed = self.handling.embed
-        locate = partial(self._located, embed) if isinstance(embed, MultiVectorEmbedder) else None
-        units, store = self._stored()
+        units, store, means = self._stored()
         return PageSearch(
-            names,
-            [unit.place for unit in units],
-            store,
-            self._embedded,
-            self._picture,
-            locate,
+            names=[document.id for document in self.facts],
+            places=[unit.place for unit in units],
+            store=store,
+            embed=self._embedded,
+            picture=self._picture,
+            locate=partial(self._located, embed) if isinstance(embed, MultiVectorEmbedder) else None,
             cut_outs=None if self.handling.units == "pages" else [unit.cut_out for unit in units],
             cut=self._cut,
+            means=means,
+            exact=partial(self._exact, len(units)) if embed.many else None,
         )
 
     def _embedded(self, texts: Sequence[str]) -> list[Vectors]:
@@ -145,25 +150,62 @@ class PageIndexer:
         folder = self.cache.folder / "images"
         return cut_out_images(document, self.handling.dpi, folder, self.parser, **bounds)
 
-    def _stored(self) -> tuple[Sequence[Unit], MultiVectors | Vectors | None]:
-        """Return the pages with their vectors, from the index on the disk if it has them."""
+    def _exact(self, rows: int, texts: Sequence[str], k: int) -> list[list[int]] | None:
+        """Return the rows of the `k` best pages for texts of questions, by all vectors of the pages as the
+        model gave them; `None` if the pages are not the same `rows` any more.
+
+        The vectors are read from the cache in blocks, so memory does not grow with them, and the result is
+        kept there.
+        """
         places = self._units()
         keys = self._keys(places)
-        name = fingerprint("page index", keys)
+        name = fingerprint("exact pages", keys, self.handling.embed.identity(), list(texts), k)
+        known = self.cache.load("exact-pages", name, partial(_rows, most=rows, count=len(texts)))
+        if known is not None:
+            return known
+        kept: list[int] = []
+        scores = max_sim_of_each(self._embedded(texts), self._vectors(places, keys, kept))
+        if len(kept) != rows:
+            return None
+        best = [[at for at, _ in row] for row in best_pages(scores, k)]
+        self.cache.put_text("exact-pages", name, json.dumps(best))
+        return best
+
+    def _stored(self) -> tuple[Sequence[Unit], Store, Vectors | None]:
+        """Return the pages with their vectors and their means, from the index on the disk if it has them."""
+        places = self._units()
+        keys = self._keys(places)
+        name = fingerprint("page index", keys, *self.handling.keeping.key)
         folder = self.cache.folder / "indexes" / name
         with self.times.stage(STAGE):
             listed = self.cache.load("page-index", name, partial(_listed, most=len(places)))
             if listed is not None and (known := self._known(folder, len(listed))) is not None:
-                return [places[at] for at in listed], known
+                return [places[at] for at in listed], known, self._means(name, known)
             kept, store = self._made(places, keys, folder)
+            means = self._means(name, store)
         if not self.failures:  # their documents are tried again
             self.cache.put_text("page-index", name, json.dumps(kept))
-        return [places[at] for at in kept], store
+        return [places[at] for at in kept], store, means
 
-    def _known(self, folder: Path, rows: int) -> MultiVectors | Vectors | None:
+    def _means(self, name: str, store: Store) -> Vectors | None:
+        """Return the mean vector of each page, which are kept like an index; `None` where they are not asked
+        for."""
+        import numpy as np
+
+        if not self.handling.keeping.means or not isinstance(store, MultiVectors):
+            return None
+        folder = self.cache.folder / "indexes" / fingerprint("page means", name)
+        known = None if self.cache.refresh else load_index(folder, partial(_read_single, len(store)))
+        if known is not None:
+            return known
+        means = mean_vectors(store)
+        store_index(folder, lambda at: np.save(at / _SINGLE, means, allow_pickle=False), self.cache.full)
+        return means
+
+    def _known(self, folder: Path, rows: int) -> Store:
         """Open the index in a folder; `None` if it is missing or damaged."""
         if self.handling.embed.many:
-            store = load_index(folder, MultiVectors)
+            store = self.handling.keeping.store.load(folder)
             return store if store is not None and len(store) == rows else None
         return load_index(folder, partial(_read_single, rows))
 
@@ -197,9 +239,7 @@ class PageIndexer:
             for key, box in zip(keys, boxes, strict=True)
         ]
 
-    def _made(
-        self, places: Sequence[Unit], keys: Sequence[str], folder: Path
-    ) -> tuple[list[int], MultiVectors | Vectors | None]:
+    def _made(self, places: Sequence[Unit], keys: Sequence[str], folder: Path) -> tuple[list[int], Store]:
         """Make the index in a folder; returns the numbers of the pages in it, which are those with a
         picture."""
         import numpy as np
@@ -210,7 +250,11 @@ class PageIndexer:
         if first is None:
             return [], None
         if self.handling.embed.many:
-            return kept, MultiVectors.write(folder, chain([first], rows))
+            keeping = self.handling.keeping
+            pages: Iterator[Vectors] = chain([first], rows)
+            if keeping.pooling != 1:
+                pages = (pool_tokens(page, keeping.pooling) for page in pages)
+            return kept, keeping.store.write(folder, pages, keeping.precision)
         single = np.concatenate([first, *rows])
         store_index(folder, lambda at: np.save(at / _SINGLE, single, allow_pickle=False), self.cache.full)
         return kept, single
@@ -274,6 +318,16 @@ def _listed(text: str, most: int) -> list[int]:
     found = json.loads(text)
     if not isinstance(found, list) or not all(type(at) is int and 0 <= at < most for at in found):
         raise ValueError("not a list of pages")
+    return found
+
+
+def _rows(text: str, most: int, count: int) -> list[list[int]]:
+    """Decode the rows of the best pages for `count` questions; raises ValueError if they are none."""
+    found = json.loads(text)
+    if not isinstance(found, list) or len(found) != count:
+        raise ValueError("not the best pages of each question")
+    if not all(type(at) is int and 0 <= at < most for row in found for at in row):
+        raise ValueError("not rows of pages")
     return found
 
 

@@ -108,12 +108,18 @@ class Searching:
         """What the retriever noted of its search for the manifest."""
         return self.index.notes
 
+    def assess(self, questions: Sequence[Question]) -> None:
+        """Have the retriever note what its search loses, if it is approximate."""
+        if questions:
+            self.retriever.assess(self.index, questions)
+
     def retrieve(
         self, questions: Sequence[Question], among: Sequence[Question] = ()
     ) -> dict[str, tuple[Hit, ...]]:
         """Note the questions, which are searched for block by block; returns no hits. `among` are all
         questions of the data set, for a retriever that must search for all of them, and then does so now."""
         self._questions = list(questions)
+        self.assess(among or questions)
         if self.retriever.searches_all:
             self._search_block(list(among or questions))
             self._is_warm = True

@@ -31,6 +31,7 @@ from fathoms.report.search_table import search_table
 from fathoms.report.settings_table import settings_table
 from fathoms.report.text import describe, plain, shorten
 from fathoms.report.worst import Miss, first_messages, worst_questions
+from fathoms.retrieve.approximation import sentence
 from fathoms.runs.reading import ProfileFigures, ScoredRun
 
 STRUCTURE = re.compile(r"[\\`*_{}\[\]|~#!]")
@@ -252,7 +253,7 @@ def document_section(runs: Sequence[ScoredRun], scored: Leaderboard) -> Iterator
     """List how many documents, pages and chunks were read, and which documents were left out or repaired;
     empty if no run read any."""
     listed = zip(runs, scored.rows, strict=True)
-    pairs = [(ingest, title(row)) for run, row in listed if (ingest := run.manifest.data.ingest)]
+    pairs = [(run, ingest, title(row)) for run, row in listed if (ingest := run.manifest.data.ingest)]
     if not pairs:
         return
     yield "## Documents\n"
@@ -260,13 +261,15 @@ def document_section(runs: Sequence[ScoredRun], scored: Leaderboard) -> Iterator
     headers = ["Run", *(key.capitalize() for key in counts), "Left out"]
     rows = [
         [name, *(number(getattr(ingest, key)) for key in counts), str(len(ingest.failures))]
-        for ingest, name in pairs
+        for _, ingest, name in pairs
     ]
     yield from table(headers, rows, len(headers) - 1)
     notes = []
-    for ingest, name in pairs:
+    for run, ingest, name in pairs:
         for document, reason in ingest.failures.items():
             notes.append([name, escape(document), "left out", escape(reason)])
+        if noted := run.manifest_json.get("approximation"):
+            notes.append([name, "all", "warning", escape(sentence(noted))])
         for document, warnings in ingest.warnings.items():
             notes += [[name, escape(document), "warning", escape(warning)] for warning in warnings]
     if notes:

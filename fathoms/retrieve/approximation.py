@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from fathoms.errors import UsageError
 
@@ -25,3 +26,20 @@ def recall(found: Sequence[Sequence[int]], exact: Sequence[Sequence[int]], k: in
         for ours, theirs in zip(found, exact, strict=True)
     ]
     return sum(shares) / len(shares)
+
+
+def sentence(noted: Mapping[str, Any]) -> str:
+    """Return what a retriever noted of its approximation (`approximation` in the manifest) as a sentence."""
+    options = ", ".join(f"{name} {_shown(value)}" for name, value in noted["options"].items())
+    return (
+        f"the search by page images is approximate ({options}): of the {noted['k']} best pages of"
+        f" {noted['questions']} questions by exact search, it finds {noted['recall']:.1%}"
+        f" (recall@{noted['k']} {noted['recall']:.3f})"
+    )
+
+
+def _shown(value: Any) -> str:
+    """Return the value of an option in words."""
+    if isinstance(value, Mapping):
+        return " ".join(str(part) for part in value.values())
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -118,6 +118,10 @@ class Retriever(Component):
         if that is not known, as before the first search where the index is made for it."""
         return None if index.vectors is None else int(index.vectors.nbytes)
 
+    def assess(self, index: Index, questions: Sequence[Question]) -> None:
+        """Note in `Index.notes` what an approximate search loses on these questions; called once, before the
+        first search."""
+
     @abstractmethod
     def search(self, index: Index, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
         """Return the hits of each question, best first, in the order of the questions; where a model is

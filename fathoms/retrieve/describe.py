@@ -90,6 +90,10 @@ class Describe(Retriever):
         """Return the bytes of the index of the first retriever."""
         return self.first.index_bytes(index)
 
+    def assess(self, index: Index, questions: Sequence[Question]) -> None:
+        """Note what the first retriever loses, if it is approximate."""
+        self.first.assess(index, questions)
+
     def search(self, index: Index, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
         """Return the pages of the first retriever, with their pictures."""
         return self.first.search(index, questions)

@@ -88,6 +88,11 @@ class Hybrid(Retriever):
         known = [size for size in sizes.values() if size is not None]
         return sum(known) if len(known) == len(sizes) else None
 
+    def assess(self, index: Index, questions: Sequence[Question]) -> None:
+        """Note what the search by page images loses, if it is approximate."""
+        if self._visual is not None:
+            self._visual.assess(index, questions)
+
     def search(self, index: Index, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
         """Return the `top_k` chunks, or pages, with the highest sums for each question."""
         weights = self.weights or [1.0] * len(self.of)

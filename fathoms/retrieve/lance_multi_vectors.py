@@ -35,9 +35,11 @@ LanceIndex = Literal["none", "ivf-flat", "ivf-pq"]
 class LanceMultiVectors:
     """The vectors of many pages in a table of LanceDB. `write` makes such a folder, `open` reads one."""
 
-    def __init__(self, table: Any) -> None:
+    def __init__(self, table: Any, folder: Path) -> None:
         """Search an opened table; called by `open`."""
         self._table = table
+        self.nbytes = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+        """The bytes of all files of the table."""
         self.width = int(table.schema.field(_COLUMN).type.value_type.list_size)
         """Numbers in a vector."""
 
@@ -86,7 +88,7 @@ class LanceMultiVectors:
         table is noticed by LanceDB when it reads them, if at all."""
         library, _ = _libraries()
         try:
-            return cls(library.connect(str(folder)).open_table(_TABLE))
+            return cls(library.connect(str(folder)).open_table(_TABLE), folder)
         except Exception as error:
             raise StoreError(
                 f"{folder} holds no table of page vectors that LanceDB can open: embed the pages again"

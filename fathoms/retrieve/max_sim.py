@@ -6,7 +6,7 @@ summed (Khattab and Zaharia 2020, ColBERT, equation 3). The scores here are exac
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from fathoms.errors import ModelError
@@ -79,6 +79,28 @@ def compare(
         if whole > page:
             scores[:, page:whole] = np.add.reduceat(largest[:, : whole - page], begins, axis=0)
         page = whole
+
+
+def max_sim_of_each(queries: Sequence[Floats], pages: Iterable[Floats]) -> Floats:
+    """Return the MaxSim of each query (vectors, width) with each of these pages (vectors, width), which may
+    come from a generator: (queries, pages), float32.
+
+    It is what `max_sim` returns for a store of the pages, for pages that are in none. Raises ModelError for a
+    query that cannot be compared.
+    """
+    import numpy as np
+
+    columns = []
+    tokens: Floats | None = None
+    begins = np.cumsum([0, *(len(query) for query in queries[:-1])])
+    for page in pages:
+        if tokens is None:
+            tokens = np.concatenate([check_query(query, page.shape[1]) for query in queries])
+        columns.append(np.add.reduceat((tokens @ page.T).max(axis=1), begins))
+    if not columns:
+        return np.empty((len(queries), 0), dtype=np.float32)
+    scores: Floats = np.stack(columns, axis=1)
+    return scores
 
 
 def best_pages(scores: Floats, k: int) -> list[list[tuple[int, float]]]:

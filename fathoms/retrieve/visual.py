@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -11,13 +11,17 @@ from pydantic import Field, model_validator
 
 from fathoms.config import package_version
 from fathoms.errors import ConfigError, ModelError
-from fathoms.models import PageEmbedder
+from fathoms.models import MultiVectorEmbedder, PageEmbedder
+from fathoms.retrieve.approximation import recall
 from fathoms.retrieve.base import Index, Needs, TextQuery, hits
 from fathoms.retrieve.heatmap import heatmaps_of
-from fathoms.retrieve.max_sim import max_sim
+from fathoms.retrieve.lance_multi_vectors import LanceMultiVectors
 from fathoms.retrieve.multi_vectors import MultiVectors
 from fathoms.retrieve.numpy_store import NumpyStore
-from fathoms.retrieve.page_search import RENDERER, PageHandling, PageSearch
+from fathoms.retrieve.page_search import RENDERER, Keeping, PageHandling, PageSearch
+from fathoms.retrieve.page_stores import Found, LanceStore, MappedStore, PageStore
+from fathoms.retrieve.two_stages import search_in_two_stages
+from fathoms.retrieve.vector_formats import Format
 from fathoms.safety.option_limits import MOST_CHUNKS
 from fathoms.types import Chunk, Hit, PageBox, Question
 
@@ -27,15 +31,15 @@ if TYPE_CHECKING:
 
     Vectors = NDArray[np.float32]
 
-_QUESTIONS = 64
-"""Questions that are compared with all pages at once; their scores take 2.5 MB for 10,000 pages."""
+_SAMPLE = 32
+"""The most questions over which it is measured what an approximate search loses."""
+_OPTIONS = ("precision", "pooling", "candidates", "store")
+"""The options for pages with many vectors."""
 _HEATMAPS = 10
 """The first pages of a question get a heatmap at most; a run that only searches keeps many more pages."""
 _ASKED = "texts and vectors of the last questions"
 """The key in `Index.made` under which a search keeps them for the heatmaps, because a run that only searches
 embeds questions anew each time."""
-Found = list[tuple[int, float]]
-"""Rows of an index with their scores, best first."""
 Ranked = Sequence[tuple[tuple[int, int], float]]
 """Pages with their scores, best first: each the position of its document and its number."""
 
@@ -46,9 +50,13 @@ class Visual(TextQuery):
     The score is MaxSim for `embed: {kind: multi-vector}` (Faysse et al., ColPali, 2024), and the cosine
     similarity for `embed: {kind: image-text}`. Search is exact, and pages with equal scores keep their order.
     The text of a page plays no part in it, so pages that were scanned or hold only figures are found too.
+
+    For pages with many vectors, `precision`, `pooling`, `candidates` and an index of `store` make the search
+    faster or its index smaller. It then misses some of the best pages; how many is measured once and stated
+    by `ingest` and by the run.
     """
 
-    neutral: ClassVar[frozenset[str]] = frozenset({"embed", "heatmap"})
+    neutral: ClassVar[frozenset[str]] = frozenset({"embed", "heatmap", "store"})
 
     kind: Literal["visual"] = "visual"
     embed: PageEmbedder
@@ -68,19 +76,69 @@ class Visual(TextQuery):
     """Whether the run keeps of the first ten pages of each question how well their patches match it, which a
     report with `--thumbnails` draws over the pictures. It needs `embed: {kind: multi-vector}`, and takes
     about 2 kB a page."""
+    precision: Format = "float32"
+    """How the numbers of a page's vectors are stored: as they are, in half of the bytes (`float16`), in a
+    quarter (`int8`, with one factor a vector), or only their signs (`binary`, a thirty-second)."""
+    pooling: float = Field(default=1, ge=1, le=1000)
+    """Token pooling (Clavié et al. 2024): how many vectors of a page are merged into one on average, those
+    that are most alike; 1 for none. Search takes less time by this factor, and so does the index."""
+    candidates: int | None = Field(default=None, ge=1, le=MOST_CHUNKS)
+    """Number of pages whose vectors are compared: those whose mean vector is most like that of the question;
+    all pages if not given."""
+    store: PageStore = MappedStore()
+    """Where the vectors are kept: `mapped`, a file that is mapped into memory and compared whole, or
+    `lancedb`, a table of LanceDB, which can have an index."""
 
     @model_validator(mode="after")
-    def _check_heatmap(self) -> Visual:
-        if self.heatmap and self.units != "pages":
-            raise ValueError(
-                "heatmap: it is drawn over whole pages: leave out 'heatmap', or set units: pages"
-            )
-        if self.heatmap and not self.embed.many:
-            raise ValueError(
-                f"heatmap: kind '{self.embed.kind}' gives one vector for a whole page, so no patches of it"
-                " can be compared: leave out 'heatmap', or use embed: {kind: multi-vector}"
-            )
+    def _check_combination(self) -> Visual:
+        for problem in self._problems():
+            raise ValueError(problem)
         return self
+
+    def _problems(self) -> Iterator[str]:
+        """Yield what is wrong with the options together."""
+        is_table = isinstance(self.store, LanceStore)
+        set_here = [name for name in _OPTIONS if name in self.settings]
+        if set_here and not self.embed.many:
+            yield (
+                f"{set_here[0]}: kind '{self.embed.kind}' gives one vector a page, and this is for pages with"
+                f" many: leave out '{set_here[0]}', or use embed: {{kind: multi-vector}}"
+            )
+        if self.heatmap and not isinstance(self.embed, MultiVectorEmbedder):
+            yield (
+                f"heatmap: it is not known which patches of a page the vectors of kind '{self.embed.kind}'"
+                " stand for: leave out 'heatmap', or use embed: {kind: multi-vector}"
+            )
+        if self.heatmap and self.units != "pages":
+            yield "heatmap: it is drawn over whole pages: leave out 'heatmap', or set units: pages"
+        if self.heatmap and (is_table or self.pooling != 1):
+            other = "store" if is_table else "pooling"
+            yield (
+                f"heatmap: with '{other}', the vectors of the patches of a page are not kept one by one:"
+                " leave out one of the two"
+            )
+        if is_table and (self.precision != "float32" or self.candidates is not None):
+            other = "candidates" if self.candidates is not None else "precision"
+            yield f"{other}: it is for store: {{kind: mapped}}; a table of LanceDB has an 'index' of its own"
+        if self.candidates is not None and self.candidates < self.top_k:
+            yield (
+                f"candidates: {self.candidates} are fewer than the {self.top_k} pages that are wanted"
+                " ('top_k'): raise it"
+            )
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The options that differ from a search of all vectors in float32, as the manifest states them."""
+        found: dict[str, Any] = {}
+        if self.precision != "float32":
+            found["precision"] = self.precision
+        if self.pooling != 1:
+            found["pooling"] = self.pooling
+        if self.candidates is not None:
+            found["candidates"] = self.candidates
+        if isinstance(self.store, LanceStore):
+            found["store"] = self.store.model_dump(exclude_none=True)
+        return found
 
     @property
     def needs(self) -> Needs:
@@ -90,18 +148,21 @@ class Visual(TextQuery):
     @property
     def pages(self) -> PageHandling:
         """How the pages are embedded and shown."""
-        return PageHandling(self.embed, self.dpi, self.show == "images", units=self.units)
+        keeping = Keeping(self.precision, self.pooling, self.store, self.candidates is not None)
+        return PageHandling(self.embed, self.dpi, self.show == "images", self.units, keeping)
 
     def identity(self) -> dict[str, Any]:
         """Extend the identity by that of the embedding model and by the versions of the renderer."""
         renderer = {name: package_version(name) for name in RENDERER}
-        return {**super().identity(), "embed": self.embed.identity(), "renderer": renderer}
+        own = {"embed": self.embed.identity(), "renderer": renderer, "store": self.store.identity()}
+        return {**super().identity(), **own}
 
     def check(self) -> None:
         """Check that the package and the folder of the model are there. The model is loaded when the first
         page or question is embedded that the cache does not hold, which is before the first question is
         asked."""
         self.embed.check_presence()
+        self.store.check()
 
     def index_bytes(self, index: Index) -> int | None:
         """Return the bytes of the vectors of all pages."""
@@ -136,7 +197,40 @@ class Visual(TextQuery):
             return [[] for _ in texts]
         queries = pages.embed(texts)
         index.made[_ASKED] = texts, queries
-        return best_pages(pages.store, queries, self.top_k)
+        return self._best(pages, queries)
+
+    def _best(self, pages: PageSearch, queries: Sequence[Vectors]) -> list[Found]:
+        """Return the rows of the best pages of each question with their scores, best first."""
+        store = pages.store
+        if isinstance(store, MultiVectors):
+            if pages.means is not None and self.candidates is not None:
+                return search_in_two_stages(queries, store, pages.means, self.candidates, self.top_k)
+            return MappedStore().search(store, queries, self.top_k)
+        if isinstance(store, LanceMultiVectors):
+            table = self.store if isinstance(self.store, LanceStore) else LanceStore()
+            return table.search(store, queries, self.top_k)
+        return [[] for _ in queries] if store is None else best_by_one_vector(store, queries, self.top_k)
+
+    def assess(self, index: Index, questions: Sequence[Question]) -> None:
+        """Note in the index what this search loses against that of all vectors in float32, if it may lose
+        anything: the share of the `top_k` best pages that are found, over some of the questions."""
+        settings, pages = self.settings, _pages_of(index)
+        if isinstance(self.store, LanceStore) and not self.store.approximate and "pooling" not in settings:
+            return
+        if not settings or pages.store is None or pages.exact is None or not questions:
+            return
+        sample = questions[:: -(-len(questions) // _SAMPLE)]
+        texts = self.queries(sample)
+        if (best := pages.exact(texts, self.top_k)) is None:
+            return
+        found = [[at for at, _ in row] for row in self._best(pages, pages.embed(texts))]
+        index.notes["approximation"] = {
+            "options": settings,
+            "k": self.top_k,
+            "recall": recall(found, best, self.top_k),
+            "questions": len(sample),
+            "pages": len(pages.places),
+        }
 
     def hits_of(self, index: Index, ranked: Ranked) -> tuple[Hit, ...]:
         """Make hits of pages, best first."""
@@ -200,38 +294,21 @@ class Visual(TextQuery):
         )
 
 
-def best_pages(store: MultiVectors | Vectors, queries: Sequence[Vectors], top_k: int) -> list[Found]:
-    """Return the `top_k` rows with the highest scores for each question, or all rows if there are fewer; rows
-    with equal scores keep their order.
+def best_by_one_vector(vectors: Vectors, queries: Sequence[Vectors], top_k: int) -> list[Found]:
+    """Return the `top_k` rows with the highest inner product for each question, whose matrix has one vector,
+    or all rows if there are fewer; rows with equal scores keep their order.
 
-    The score is MaxSim for a store of many vectors a page, else the inner product. Raises ModelError if the
-    vectors of questions and pages differ in length.
+    Raises ModelError if the vectors of questions and pages differ in length.
     """
     import numpy as np
 
-    k = min(top_k, len(store))
-    if not isinstance(store, MultiVectors):
-        single = np.concatenate(queries)
-        if single.shape[1] != store.shape[1]:
-            raise ModelError(
-                f"embed: questions have vectors of {single.shape[1]} numbers, the stored pages of"
-                f" {store.shape[1]}: the embedding model has changed; run again with --refresh"
-            )
-        return NumpyStore().search(Path(), store, single, k)
-    found: list[Found] = []
-    for first in range(0, len(queries), _QUESTIONS):
-        scores = max_sim(queries[first : first + _QUESTIONS], store)
-        found += [_best(row, k) for row in scores]
-    return found
-
-
-def _best(scores: Vectors, k: int) -> Found:
-    """Return the `k` highest of these scores with their positions, best first; equal scores keep their
-    order."""
-    import numpy as np
-
-    order = np.argsort(-scores, kind="stable")[:k]
-    return [(int(at), float(scores[at])) for at in order]
+    single = np.concatenate(queries)
+    if single.shape[1] != vectors.shape[1]:
+        raise ModelError(
+            f"embed: questions have vectors of {single.shape[1]} numbers, the stored pages of"
+            f" {vectors.shape[1]}: the embedding model has changed; run again with --refresh"
+        )
+    return NumpyStore().search(Path(), vectors, single, min(top_k, len(vectors)))
 
 
 def _pages_of(index: Index) -> PageSearch:

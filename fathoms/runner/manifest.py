@@ -35,6 +35,7 @@ _PACKAGES = (
     "llama-index-llms-openai-like",
     "llama-index-embeddings-openai-like",
     "sentence-transformers",
+    "lancedb",
     "onnxruntime",
     "xllamacpp",
 )

@@ -62,6 +62,7 @@ _NOUNS = {
     "question-vectors": "vectors of questions for page images",
     "patches": "places of patches among the vectors of page images",
     "words": "places of words among the vectors of questions",
+    "exact-pages": "results of exact searches",
     "page-index": "lists of the pages of an index",
     "reply": "replies",
     "corpus": "facts of corpora",

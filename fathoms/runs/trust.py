@@ -46,6 +46,8 @@ INERT = frozenset(
             "oracle",
             "none",
             "numpy",
+            "mapped",
+            "lancedb",
             "llm",
         ),
         *("nli", "people", "kept", "cascade"),

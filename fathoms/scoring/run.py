@@ -44,6 +44,7 @@ from fathoms.metrics.registry import (
 from fathoms.metrics.score_records import Scores, Scoring
 from fathoms.models.calling.collecting import rare_collections
 from fathoms.models.calling.provider_calls import ExecutionSettings
+from fathoms.retrieve.approximation import sentence
 from fathoms.runs.documents import StoredDocuments, missing_sentence
 from fathoms.runs.folder import SCHEMA
 from fathoms.runs.people import LABELS_FILE, ClaimLabel, read_all
@@ -456,6 +457,8 @@ def summary_of(
             f" questions of the data set is {degraded['reached']:.3f}, and {degraded['before']:.3f} without"
             " that"
         )
+    if approximation := manifest.get("approximation"):
+        warnings.append(sentence(approximation))
     if unread := tally.counts["unread"]:
         warnings.append(
             f"the search texts for {unread} of {len(tally)} answers could not be read from the reply of"

@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
+from html import unescape
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ from fathoms.models.embed import process as embedding
 from fathoms.pipeline.experiment import Experiment, SearchExperiment, load_experiment
 from fathoms.pipeline.page_index import PageIndexer
 from fathoms.retrieve import Visual
+from fathoms.retrieve.token_pooling import pool_tokens
 from fathoms.runner.plan import plan
 from fathoms.runs.cache import Cache
 from fathoms.types import Question
@@ -71,17 +74,27 @@ def documents(place: Project) -> dict[str, Path]:
     return {path.name: path for path in sorted((place.path / "pdfs").glob("*.pdf"))}
 
 
+def pictures(place: Project, cache: Cache) -> dict[tuple[str, int], Path]:
+    """The picture of every page, by its document and number."""
+    found: dict[tuple[str, int], Path] = {}
+    for name, path in documents(place).items():
+        made = page_images(Pdfium().parse(path), 20, cache.folder / "images", Pdfium())
+        found |= {(name, number): picture for number, picture in made.items()}
+    return found
+
+
+def vectors_of(embed: PageEmbedder, place: Project, cache: Cache) -> list[Any]:
+    """The vectors of every page."""
+    return embedding.embed_pages(embed, list(pictures(place, cache).values()))
+
+
 def scores(embed: PageEmbedder, place: Project, cache: Cache) -> tuple[list[tuple[str, int]], Any, int]:
     """All pages, their scores for each question by the formula (for each vector of the question the largest
     product with a vector of the page, added up), and the number of vectors of all pages."""
-    pages: dict[tuple[str, int], Path] = {}
-    for name, path in documents(place).items():
-        pictures = page_images(Pdfium().parse(path), 20, cache.folder / "images", Pdfium())
-        pages |= {(name, number): picture for number, picture in pictures.items()}
-    vectors = embedding.embed_pages(embed, list(pages.values()))
+    vectors = vectors_of(embed, place, cache)
     asked = embedding.embed_questions(embed, [question.text for question in QUESTIONS])
     made = [[sum((page @ row).max() for row in query) for page in vectors] for query in asked]
-    return list(pages), made, sum(map(len, vectors))
+    return list(pictures(place, cache)), made, sum(map(len, vectors))
 
 
 def best(pages: Sequence[tuple[str, int]], row: Sequence[float]) -> list[tuple[str, int]]:
@@ -154,6 +167,81 @@ def test_pages_found_by_their_images_can_be_described(place: Project, cache: Cac
     assert record.prompt.messages[-1].images == ()
     with pytest.raises(ConfigError, match="needs pictures of pages"):
         experiment(place, "one.yaml", described, "prompt={}", "retrieve.first.show=text").check()
+
+
+def stored(vectors: Any, options: dict[str, Any]) -> Any:
+    """The vectors of a page as the options keep them, by the formulas of the formats."""
+    if "pooling" in options:
+        vectors = pool_tokens(vectors, options["pooling"])
+    if options.get("precision") == "binary":
+        return np.where(vectors > 0, 1, -1)
+    if options.get("precision") == "int8":
+        scales = abs(vectors).max(axis=1, keepdims=True) / 127
+        return np.rint(vectors / scales) * scales
+    return vectors
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"precision": "float16"},
+        {"precision": "int8"},
+        {"precision": "binary"},
+        {"pooling": 4},
+        {"precision": "binary", "pooling": 2},
+        {"candidates": 1},
+        {"store": {"kind": "lancedb"}},
+        {"store": {"kind": "lancedb", "index": "ivf-flat"}},
+        {"pooling": 3, "store": {"kind": "lancedb"}},
+    ],
+    ids=str,
+)
+def test_vectors_are_kept_as_the_options_say(place: Project, cache: Cache, options: dict[str, Any]) -> None:
+    """The best page by the formulas is found, of all pages or of the one whose mean is nearest. The share
+    that exact search finds too is noted, but for a table without an index, which is exact."""
+    if "store" in options and find_spec("lancedb") is None:
+        pytest.skip("no LanceDB: pip install 'fathoms[lancedb]'")
+    settings = [f"retrieve.{name}={json.dumps(value)}" for name, value in options.items()]
+    own = experiment(place, "many.yaml", "retrieve.top_k=1", *settings)
+    assert isinstance(own.retrieve, Visual)
+    ready = own.prepare(documents(place), cache)
+    hits = ready.retrieve(QUESTIONS)
+    pages, exact, _ = scores(own.retrieve.embed, place, cache)
+    kept = [stored(page, options) for page in vectors_of(own.retrieve.embed, place, cache)]
+    same = 0
+    asked = embedding.embed_questions(own.retrieve.embed, [question.text for question in QUESTIONS])
+    for question, query, row in zip(QUESTIONS, asked, exact, strict=True):
+        made = [sum((page @ vector).max() for vector in query) for page in kept]
+        if "candidates" in options:
+            means = [page.mean(axis=0) for page in kept]
+            near = np.argmax([mean @ query.mean(axis=0) / np.linalg.norm(mean) for mean in means])
+            made = [score if at == near else -np.inf for at, score in enumerate(made)]
+        (hit,) = hits[question.id]
+        assert (hit.chunk.document, *hit.chunk.pages) == best(pages, made)[0]
+        assert hit.score == pytest.approx(max(made), abs=0.02 if "float16" in options.values() else 1e-4)
+        same += best(pages, made)[0] == best(pages, row)[0]
+    if options == {"store": {"kind": "lancedb"}}:
+        assert ready.notes == {}
+        assert same == 2
+    else:
+        noted = ready.notes["approximation"]
+        assert (noted["recall"], noted["k"], noted["questions"], noted["pages"]) == (same / 2, 1, 2, 3)
+        assert noted["options"].keys() == options.keys()
+    again = own.prepare(documents(place), Cache(cache.folder))
+    assert again.retrieve(QUESTIONS) == hits
+    assert again.notes == ready.notes
+
+
+def test_an_index_takes_the_bytes_of_its_format(place: Project, cache: Cache) -> None:
+    """Vectors of 16 numbers: 64, 32, 20 (with a factor) and 2 bytes each; means have 64 bytes a page."""
+    sizes = {}
+    for setting in ("precision=float32", "precision=float16", "precision=int8", "precision=binary"):
+        ready = experiment(place, "many.yaml", f"retrieve.{setting}").prepare(documents(place), cache)
+        sizes[setting] = ready.report()["index_bytes"]
+    rows = sizes["precision=float32"] // 64
+    assert list(sizes.values()) == [rows * 64, rows * 32, rows * 20, rows * 2]
+    ready = experiment(place, "many.yaml", "retrieve.candidates=3").prepare(documents(place), cache)
+    assert ready.report()["index_bytes"] == rows * 64 + 3 * 64
 
 
 def test_a_new_page_is_embedded_alone(place: Project, cache: Cache, tmp_path: Path) -> None:
@@ -371,7 +459,7 @@ def test_pages_of_a_hybrid_have_the_same_heatmaps(place: Project, cache: Cache) 
 
 
 def test_one_vector_a_page_has_no_heatmap(place: Project) -> None:
-    with pytest.raises(ConfigError, match=r"retrieve: heatmap: kind 'image-text' gives one vector"):
+    with pytest.raises(ConfigError, match=r"retrieve: heatmap: it is not known which patches"):
         experiment(place, "one.yaml", "retrieve.heatmap=true")
 
 
@@ -415,3 +503,22 @@ def test_the_command_line(place: Project, cache: Cache) -> None:
     assert shown.returncode == 0, shown.stderr
     assert "It is 41.5 m tall." in shown.stdout
     assert "4 requests" in place.fathoms("run", "many.yaml", "--dry-run").stdout
+
+
+def test_what_an_approximation_loses_is_said_where_users_look(place: Project, cache: Cache) -> None:
+    """At ingestion, after the run, in the manifest and in the report."""
+    own = experiment(place, "many.yaml", "retrieve.precision=binary")
+    corpus = corpora.load(own.data, place.path)
+    ready = own.prepare(corpus.documents, cache)
+    ready.retrieve(corpus.select())
+    noted = ready.notes["approximation"]
+    said = f"(recall@2 {noted['recall']:.3f})"
+    for command in ("ingest", "run"):
+        done = place.fathoms(command, "many.yaml", "--set", "retrieve.precision=binary")
+        assert done.returncode == 0, done.stderr
+        assert said in " ".join((done.stdout + done.stderr).split())
+    run = place.runs()[-1]
+    assert json.loads((run / "manifest.json").read_text())["approximation"] == noted
+    assert said in unescape((run / "report.md").read_text())
+    overview, _ = unpacked((run / "report.html").read_text())
+    assert said in json.dumps(overview)

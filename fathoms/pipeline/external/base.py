@@ -120,6 +120,9 @@ class Connected:
         """Nothing: fathoms does not search here."""
         return {}
 
+    def assess(self, questions: Sequence[Question]) -> None:
+        """Do nothing: fathoms does not search here."""
+
     def retrieve(
         self, questions: Sequence[Question], among: Sequence[Question] = ()
     ) -> dict[str, tuple[Hit, ...]]:
