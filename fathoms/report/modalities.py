@@ -70,7 +70,7 @@ def modality_hits(run: ScoredRun) -> Hits:
     """Return hit@k of a run for each k that it was scored by, by modality of the gold; empty if its questions
     state no modality, or no pages were retrieved."""
     hits: dict[str, dict[int, MetricFigure]] = {}
-    for name, figures in run.metrics(None).items():
+    for name, figures in run.summary.metrics.items():  # under every profile alike
         if known := _HIT.fullmatch(name):
             for part, found in figures.parts.items():
                 if part.startswith(_PART) and found.value is not None:

@@ -151,5 +151,10 @@ def test_the_page_draws_them_in_one_plot(
     rows = texts(page, "#modalities details[open] tbody tr")
     assert len(rows) == 3 * len(HITS)
     assert rows[0].split()[:4] == ["image", "by-text", "1", "0.00"]
+    kinds = [record(f"q{n}", [1], [(1, f"kind {n:02}")]) for n in range(30)]
+    many = watched.open(written(tmp_path / "many.html", [searched(tmp_path, "many", kinds)]))
+    assert many.locator("#modalities svg.chart").count() == 2  # as many bands side by side as have room
+    assert many.locator("#modalities svg.chart path > title").count() == 24 * 3
+    assert "6 more modalities stand in the table alone." in texts(many, "#modalities p.small")
     alone = watched.open(written(tmp_path / "alone.html", [unstated]))
     assert alone.locator("#modalities").count() == 0

@@ -1,6 +1,8 @@
 // Hits by modality of the gold: one plot with a band for each modality, in it a line over k for each run.
 
-const BAND_HEIGHT = 250; // the whole plot
+const BAND_HEIGHT = 250; // a row of bands
+const BAND_WIDTH = 90; // the least
+const MOST_BANDS = 24;
 
 /** The points of a run in the band of a modality; none where the run has no such gold. */
 const hitsOf = (run, modality) => own(run.modalities, modality) ?? [];
@@ -21,6 +23,8 @@ function modalities(room) {
       ]),
     ),
   );
+  const ks = [...new Set(keys.flatMap((key) => names.flatMap((name) => hitsOf(report.runs[key], name).map(({ k }) => k))))];
+  ks.sort((a, b) => a - b);
   return section(
     'modalities',
     'Hits by modality of the gold',
@@ -31,19 +35,26 @@ function modalities(room) {
         among the first k pages; vertical lines are 95 % intervals.`,
     ),
     legend(keys),
-    h('figure', {}, modalityChart(keys, names, room)),
+    h('figure', {}, bandRows(names.slice(0, MOST_BANDS), room).map((row) => modalityChart(keys, row, ks, room))),
+    names.length > MOST_BANDS
+      ? h('p.small', {}, `${names.length - MOST_BANDS} more modalities stand in the table alone.`)
+      : null,
     behind('modalities', 'Hits by modality, run and k', ['Modality', 'Run', 'k', 'Hit@k', '95 % interval', 'n'], rows),
   );
 }
 
-/** The plot: the bands stand side by side, and within each the values of k. */
-function modalityChart(keys, names, room) {
+/** The modalities by row, each with as many as have room beside one another. */
+function bandRows(names, room) {
+  const fitting = Math.max(1, Math.floor((room - 52) / BAND_WIDTH));
+  return names.flatMap((_, at) => (at % fitting ? [] : [names.slice(at, at + fitting)]));
+}
+
+/** One row of the plot: the bands stand side by side, and within each the values of k. */
+function modalityChart(keys, names, ks, room) {
   const [left, right, top, low] = [44, 8, 28, BAND_HEIGHT - 44];
   const band = (room - left - right) / names.length;
-  const ks = [...new Set(keys.flatMap((key) => names.flatMap((name) => hitsOf(report.runs[key], name).map(({ k }) => k))))].sort(
-    (a, b) => a - b,
-  );
   const step = (band - 24) / ks.length;
+  const every = Math.ceil(18 / step); // so that the numbers do not touch one another
   const start = (at) => left + at * band + 12;
   const x = (at, k, nth) =>
     start(at) + (ks.indexOf(k) + 0.5) * step + (nth - (keys.length - 1) / 2) * Math.min(9, step / (keys.length + 1));
@@ -58,7 +69,9 @@ function modalityChart(keys, names, room) {
       ? s('line', { x1: round(start(at) - 12), x2: round(start(at) - 12), y1: top, y2: low, class: 'rail' })
       : null,
     ks.map((k, index) =>
-      s('text', { x: round(start(at) + (index + 0.5) * step), y: low + 18, class: 'tick middle' }, String(k)),
+      index % every
+        ? null
+        : s('text', { x: round(start(at) + (index + 0.5) * step), y: low + 18, class: 'tick middle' }, String(k)),
     ),
   ]);
   const lines = names.map((name, at) => keys.map((key, nth) => modalityLine(key, name, (k) => x(at, k, nth), y)));
