@@ -74,6 +74,10 @@ class Rerank(TextQuery):
         """Return the bytes of the index of the first retriever."""
         return self.first.index_bytes(index)
 
+    def assess(self, index: Index, questions: Sequence[Question]) -> None:
+        """Note what the first retriever loses, if it is approximate."""
+        self.first.assess(index, questions)
+
     def search(self, index: Index, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
         """Return the `top_k` candidates with the highest scores for each question, or all candidates where a
         language model will sort them (`refine`)."""

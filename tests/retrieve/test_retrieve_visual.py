@@ -10,8 +10,9 @@ import pytest
 from pydantic import ValidationError
 
 from fathoms.errors import ModelError
-from fathoms.models import ImageTextEmbedder, MultiVectorEmbedder
-from fathoms.retrieve import Index, Visual
+from fathoms.models import CrossEncoder, ImageTextEmbedder, MultiVectorEmbedder
+from fathoms.models.chat.scripted import ScriptedModel
+from fathoms.retrieve import BM25, Describe, Hybrid, Index, Rerank, Visual
 from fathoms.retrieve.approximation import sentence
 from fathoms.retrieve.max_sim import best_pages, max_sim, max_sim_of_each
 from fathoms.retrieve.multi_vectors import MultiVectors
@@ -81,6 +82,18 @@ def test_candidates_lose_pages(tmp_path: Path) -> None:
     wide = visual.model_copy(update={"candidates": 3})
     wide.assess(made, QUESTIONS)
     assert made.notes["approximation"]["recall"] == 1
+
+
+def test_retrievers_around_it_say_the_same(tmp_path: Path) -> None:
+    visual = Visual(embed=MANY, top_k=2, precision="binary")
+    made = index(tmp_path, visual)
+    hybrid = Hybrid(of=(BM25(), visual))
+    described = Describe(first=hybrid, generate=ScriptedModel())
+    reranked = Rerank(first=hybrid, by=CrossEncoder(model="cross-encoder/ettin-reranker-17m-v1"))
+    for outer in (hybrid, described, reranked):
+        made.notes.clear()
+        outer.assess(made, QUESTIONS)
+        assert made.notes["approximation"]["recall"] == 0.5
 
 
 def test_an_exact_search_says_nothing(tmp_path: Path) -> None:
