@@ -6,7 +6,8 @@ Pages of random vectors are written once in each format, and then opened and sea
 must find what this process finds. In every round, the bare products and the search of each format have one
 turn each. The bare products multiply the vectors of all queries with one block of float32 vectors in memory,
 into the same array, as often as there are blocks in the pages, and do nothing with the results. Prints
-medians, ratios, the memory that the search adds (peak of what NumPy allocates) and the load of the machine;
+medians, ratios, the memory that the search adds (peak of what NumPy allocates), the most memory of its own
+that the new process had (RssAnon of Linux, which leaves out the mapped file) and the load of the machine;
 then recall@k against exact search of float32 for the formats, for token pooling, for search in two stages,
 and with `--lancedb` for tables of LanceDB with and without an index. Ends with 1 if a ratio is over 2, or if
 the new process finds other pages.
@@ -24,6 +25,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
@@ -114,9 +116,37 @@ def pages_of(found: list[list[tuple[int, float]]]) -> list[list[int]]:
 def search(options: argparse.Namespace, folder: Path) -> dict[str, object]:
     """What a new process does: open a store and search it."""
     queries = make_queries(options)
+    own = OwnMemory()
     opened, store = timed(lambda: MultiVectors.open(folder))
     searched, scores = timed(lambda: max_sim(queries, store))
-    return {"opened": opened, "searched": searched, "best": pages_of(best_pages(scores, options.top_k))}
+    found = {"opened": opened, "searched": searched, "before": own.before, "most": own.most()}
+    return {**found, "best": pages_of(best_pages(scores, options.top_k))}
+
+
+class OwnMemory:
+    """Watches the memory of this process that is not that of mapped files, in MiB, every 20 ms; 0 where
+    there is no /proc."""
+
+    def __init__(self) -> None:
+        self.before = self._highest = self._now()
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+
+    def _watch(self) -> None:
+        while not self._done.wait(0.02):
+            self._highest = max(self._highest, self._now())
+
+    def _now(self) -> int:
+        status = Path("/proc/self/status")
+        lines = status.read_text().splitlines() if status.exists() else []
+        return next((int(line.split()[1]) // 1024 for line in lines if line.startswith("RssAnon:")), 0)
+
+    def most(self) -> int:
+        """Stop watching, and return the most."""
+        self._done.set()
+        self._thread.join()
+        return self._highest
 
 
 def search_elsewhere(options: argparse.Namespace, folder: Path) -> dict[str, object]:
@@ -135,9 +165,11 @@ def build(options: argparse.Namespace, work: Path) -> tuple[dict[str, MultiVecto
     stores = {}
     all_same = True
     queries = make_queries(options)
-    print("| format | MB | s to make and write | s to open anew | s to search there | the same pages |")
-    print("|---|---|---|---|---|---|")
-    for dtype in FORMATS:
+    print(
+        "| format | MB | s to make and write | s to open anew | s to search there"
+        " | MiB of its own before, most | the same pages |\n|---|---|---|---|---|---|---|"
+    )
+    for dtype in options.formats:
         folder = work / dtype
         seconds, store = timed(partial(MultiVectors.write, folder, make_pages(options), dtype))
         there = search_elsewhere(options, folder)
@@ -145,7 +177,8 @@ def build(options: argparse.Namespace, work: Path) -> tuple[dict[str, MultiVecto
         same = "yes" if there["best"] == here else "NO"
         all_same &= there["best"] == here
         times = f"{seconds:.2f} | {there['opened']:.2f} | {there['searched']:.2f}"
-        print(f"| {dtype} | {store.nbytes / 1e6:.0f} | {times} | {same} |", flush=True)
+        memory = f"{there['before']}, {there['most']}"
+        print(f"| {dtype} | {store.nbytes / 1e6:.0f} | {times} | {memory} | {same} |", flush=True)
         stores[dtype] = store
     print()
     return stores, all_same
@@ -156,10 +189,10 @@ def measure_speed(options: argparse.Namespace, stores: dict[str, MultiVectors]) 
     queries = make_queries(options)
     total = int(stores["float32"].offsets[-1])
     block = np.array(stores["float32"].vectors(0, min(BARE_ROWS, total)))
-    seconds: dict[str, list[float]] = {name: [] for name in ("bare", *FORMATS)}
+    seconds: dict[str, list[float]] = {name: [] for name in ("bare", *stores)}
     for _ in range(options.rounds):
         seconds["bare"].append(timed(lambda: bare(queries, block, total))[0])
-        for dtype in FORMATS:
+        for dtype in stores:
             seconds[dtype].append(timed(partial(max_sim, queries, stores[dtype]))[0])
     print("| | s, median | least | x bare, median of rounds | x bare, least | MiB |")
     print("|---|---|---|---|---|---|")
@@ -201,7 +234,7 @@ def measure_recall(options: argparse.Namespace, stores: dict[str, MultiVectors],
     def exactly(store: MultiVectors) -> Callable[[], list[list[tuple[int, float]]]]:
         return lambda: best_pages(max_sim(queries, store), k)
 
-    for dtype in FORMATS:
+    for dtype in stores:
         show(dtype, exactly(stores[dtype]), stores[dtype].nbytes)
     for factor in options.pool:
         pooled_pages = (pool_tokens(exact.page(number), factor) for number in range(len(exact)))
@@ -234,10 +267,12 @@ def main() -> int:
     for name, default in numbers.items():
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--pool", type=int, nargs="*", default=[3])
+    parser.add_argument("--formats", nargs="+", choices=FORMATS, default=FORMATS, help="float32 and others")
     parser.add_argument("--lancedb", action="store_true", help="compare LanceDB, too")
     parser.add_argument("--work", type=Path, help="a folder for the stores; a temporary one by default")
     parser.add_argument("--search", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    options.formats = ["float32", *(each for each in options.formats if each != "float32")]
     if options.search:
         print(json.dumps(search(options, options.search)))
         return 0
