@@ -74,8 +74,8 @@ def _ingest(
     started = time.perf_counter()
     with progress.bars() as bars:
         found = experiment.prepare(corpus.documents, cache, workers=workers, progress=on_step)
+        found.assess(corpus.select())
     seconds = round(time.perf_counter() - started, 3)
-    found.assess(corpus.select())
     told = {**found.report(), **found.notes, "seconds": seconds, "cached": not worked}
     return {"name": experiment.name, **told}, found
 

@@ -49,6 +49,10 @@ _BLOCK = 32
 _SINGLE = "vectors.npy"
 STAGE = "embed pages"
 """The name of this stage in times and progress bars."""
+POOL = "pool vectors"
+EXACT = "search exactly"
+"""The names of what else goes over all pages in progress bars: token pooling, and the exact search with which
+an approximate one is compared."""
 QUESTIONS = "embed questions"
 """The name under which the requests for the vectors of questions are reported."""
 Place = tuple[int, int]
@@ -164,7 +168,8 @@ class PageIndexer:
         if known is not None:
             return known
         kept: list[int] = []
-        scores = max_sim_of_each(self._embedded(texts), self._vectors(places, keys, kept))
+        pages = self._told(EXACT, self._vectors(places, keys, kept), rows)
+        scores = max_sim_of_each(self._embedded(texts), pages)
         if len(kept) != rows:
             return None
         best = [[at for at, _ in row] for row in best_pages(scores, k)]
@@ -253,11 +258,20 @@ class PageIndexer:
             keeping = self.handling.keeping
             pages: Iterator[Vectors] = chain([first], rows)
             if keeping.pooling != 1:
-                pages = (pool_tokens(page, keeping.pooling) for page in pages)
+                pooled = (pool_tokens(page, keeping.pooling) for page in pages)
+                pages = self._told(POOL, pooled, len(places))
             return kept, keeping.store.write(folder, pages, keeping.precision)
         single = np.concatenate([first, *rows])
         store_index(folder, lambda at: np.save(at / _SINGLE, single, allow_pickle=False), self.cache.full)
         return kept, single
+
+    def _told(self, stage: str, pages: Iterator[Vectors], total: int) -> Iterator[Vectors]:
+        """Yield the pages, and report the progress of this stage from block to block."""
+        for number, page in enumerate(pages, start=1):
+            yield page
+            if number % _BLOCK == 0 and number < total:
+                self.progress(stage, number, total)
+        self.progress(stage, total, total)  # pages without a picture are not among them
 
     def _vectors(self, places: Sequence[Unit], keys: Sequence[str], kept: list[int]) -> Iterator[Vectors]:
         """Yield the vectors of each page that has a picture, and add its number to `kept`."""

@@ -204,8 +204,10 @@ def test_vectors_are_kept_as_the_options_say(place: Project, cache: Cache, optio
     settings = [f"retrieve.{name}={json.dumps(value)}" for name, value in options.items()]
     own = experiment(place, "many.yaml", "retrieve.top_k=1", *settings)
     assert isinstance(own.retrieve, Visual)
-    ready = own.prepare(documents(place), cache)
+    told: list[tuple[str, int, int]] = []
+    ready = own.prepare(documents(place), cache, progress=lambda *step: told.append(step))
     hits = ready.retrieve(QUESTIONS)
+    assert (("pool vectors", 3, 3) in told) == ("pooling" in options)
     pages, exact, _ = scores(own.retrieve.embed, place, cache)
     kept = [stored(page, options) for page in vectors_of(own.retrieve.embed, place, cache)]
     same = 0
