@@ -31,7 +31,7 @@ from fathoms.report.search_table import search_table
 from fathoms.report.settings_table import settings_table
 from fathoms.report.text import describe, plain, shorten
 from fathoms.report.worst import Miss, first_messages, worst_questions
-from fathoms.retrieve.approximation import sentence
+from fathoms.retrieve.noted import noted
 from fathoms.runs.reading import ProfileFigures, ScoredRun
 
 STRUCTURE = re.compile(r"[\\`*_{}\[\]|~#!]")
@@ -268,8 +268,7 @@ def document_section(runs: Sequence[ScoredRun], scored: Leaderboard) -> Iterator
     for run, ingest, name in pairs:
         for document, reason in ingest.failures.items():
             notes.append([name, escape(document), "left out", escape(reason)])
-        if noted := run.manifest_json.get("approximation"):
-            notes.append([name, "all", "warning", escape(sentence(noted))])
+        notes += [[name, "all", "warning", escape(said)] for said in noted(run.manifest_json)]
         for document, warnings in ingest.warnings.items():
             notes += [[name, escape(document), "warning", escape(warning)] for warning in warnings]
     if notes:

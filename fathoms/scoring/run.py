@@ -44,7 +44,7 @@ from fathoms.metrics.registry import (
 from fathoms.metrics.score_records import Scores, Scoring
 from fathoms.models.calling.collecting import rare_collections
 from fathoms.models.calling.provider_calls import ExecutionSettings
-from fathoms.retrieve.approximation import sentence
+from fathoms.retrieve.noted import noted
 from fathoms.runs.documents import StoredDocuments, missing_sentence
 from fathoms.runs.folder import SCHEMA
 from fathoms.runs.people import LABELS_FILE, ClaimLabel, read_all
@@ -451,14 +451,7 @@ def summary_of(
         )
     service = service_figures(tally.counts["answered"], tally.told, manifest.get("config") or {})
     warnings = [*warnings, *(service["warnings"] if service else ())]
-    if degraded := manifest.get("degraded"):
-        warnings.append(
-            f"gold was removed from the hits: the recall of gold pages over the {degraded['questions']}"
-            f" questions of the data set is {degraded['reached']:.3f}, and {degraded['before']:.3f} without"
-            " that"
-        )
-    if approximation := manifest.get("approximation"):
-        warnings.append(sentence(approximation))
+    warnings += noted(manifest)
     if unread := tally.counts["unread"]:
         warnings.append(
             f"the search texts for {unread} of {len(tally)} answers could not be read from the reply of"

@@ -8,6 +8,7 @@ import pytest
 
 from fathoms.runs.store import Run
 from tests.support.project import Project
+from tests.support.report_page import unpacked
 
 pytestmark = pytest.mark.slow  # processes of their own
 
@@ -71,7 +72,8 @@ def test_a_run_with_degraded_retrieval(project: Project) -> None:
     for path in (limited, searched):
         (asked,) = Run(path).records()
         assert asked.hits == hits[asked.question.id]
-    assert (
-        "recall of gold pages over the 2 questions of the data set is 0.500, and 1.000 without"
-        in " ".join((done.stdout + done.stderr).split())
-    )
+    said = "recall of gold pages over the 2 questions of the data set is 0.500, and 1.000 without"
+    assert said in " ".join((done.stdout + done.stderr).split())
+    assert said in (whole / "report.md").read_text()
+    overview, _ = unpacked((whole / "report.html").read_text())
+    assert said in json.dumps(overview)
