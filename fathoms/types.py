@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from datetime import date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from pydantic import (
     BaseModel,
@@ -877,11 +877,12 @@ Rubric = Literal[
 """
 
 
-class Judgement(StoredValue):
+class Judgement(NamedTuple):
     """What a judge is asked: whether the premise supports the claim, or another `rubric`.
 
     `context` is the sentence that the claim comes from, which pronouns refer to. `image` is a premise that is
-    a picture. `wanted` is the number of questions that the rubric `questions` asks for.
+    a picture. `wanted` is the number of questions that the rubric `questions` asks for. It is a
+    tuple, because a run of many claims makes, hashes and compares a million of them.
     """
 
     claim: str

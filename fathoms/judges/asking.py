@@ -213,10 +213,37 @@ class Bench:
         """Return the keys under which a verdict may be stored; a new one is stored under the first."""
         return [verdict_key(one, judgement, repeat) for one in self._identities.get(judgement.rubric, ())]
 
+    def _look_up(
+        self, judgements: Iterable[Judgement], judged: Judged
+    ) -> tuple[dict[Judgement, list[Verdict]], list[Missing]]:
+        """Add the verdicts that the journal holds to `judged`. Returns the votes on judgements of which any
+        is missing, and what is missing."""
+        votes: dict[Judgement, list[Verdict]] = {}
+        missing: list[Missing] = []
+        repeats, found = range(self.judge.repeats), 0
+        for judgement in judgements:
+            known = []
+            for repeat in repeats:
+                keys = self._keys(judgement, repeat)
+                verdict = self.journal.verdict(keys[0], judgement)
+                if verdict is None and len(keys) > 1:
+                    verdict = self.journal.verdict(keys[1], judgement)
+                if verdict is None:
+                    missing.append((judgement, repeat, keys[0]))
+                else:
+                    known.append(verdict)
+            found += len(known)
+            if len(known) == len(repeats):
+                judged.verdicts[judgement] = decided(known)
+            else:
+                votes[judgement] = known
+        self.spending.found += found
+        return votes, missing
+
     async def ask(self, judgements: Iterable[Judgement], judged: Judged, stop: Stop | None = None) -> None:
         """Judge what has no verdict yet, and add all verdicts to `judged`. Raises Stopped."""
-        judge, journal, known_verdicts = self.judge, self.journal, judged.verdicts
-        judgements = [one for one in dict.fromkeys(judgements) if one not in known_verdicts]
+        judge = self.judge
+        judgements = [one for one in dict.fromkeys(judgements) if one not in judged.verdicts]
         if not judge.sees_images and any(judgement.image for judgement in judgements):
             raise UsageError(
                 f"{judge.name} reads no pictures, and a metric needs verdicts on some: name another judge"
@@ -226,24 +253,7 @@ class Bench:
                 f"{judge.name} only compares claims with sources, and scoring needs answers to be judged:"
                 " name a judge of kind llm"
             )
-        votes: dict[Judgement, list[Verdict]] = {}
-        missing: list[Missing] = []
-        for judgement in judgements:
-            found = []
-            for repeat in range(judge.repeats):
-                keys = self._keys(judgement, repeat)
-                known = journal.verdict(keys[0], judgement)
-                if known is None and len(keys) > 1:
-                    known = journal.verdict(keys[1], judgement)
-                if known is None:
-                    missing.append((judgement, repeat, keys[0]))
-                else:
-                    found.append(known)
-            self.spending.found += len(found)
-            if len(found) == judge.repeats:
-                known_verdicts[judgement] = decided(found)
-            else:
-                votes[judgement] = found
+        votes, missing = self._look_up(judgements, judged)
         batches = _batches(missing, judge)
         sizes = sizes_of([[one for one, _, _ in batch] for batch in batches], keeps=self._keeps)
         taken = dict(zip(map(id, batches), sizes, strict=True))

@@ -122,16 +122,17 @@ class VerdictJournal:
         """The stored results by key. A line that a killed writer left unfinished is ignored; other damaged
         lines are counted, because their verdicts are asked for again."""
         if self._known is None:
-            self._known = {}
+            known: dict[str, dict[str, Any] | bytes] = {}
+            self._known = known
             for line in self._journal:
                 text = line.text
                 end = text.find(b'"', len(_KEY))
                 start = text.find(_RESULT, end)
                 # a line whose checksum fits is parsed when it is asked for: parsing a million takes 30 s
-                if start >= 0 and text[-_SEAL_SIZE:].startswith(_SEAL) and text.startswith(_KEY):
-                    self._known[text[len(_KEY) : end].decode()] = text[start + len(_RESULT) : -_SEAL_SIZE - 2]
+                if start >= 0 and text.startswith(_SEAL, -_SEAL_SIZE) and text.startswith(_KEY):
+                    known[text[len(_KEY) : end].decode()] = text[start + len(_RESULT) : -_SEAL_SIZE - 2]
                 elif (result := _result(text)) is not None:
-                    self._known[str(from_json(text).get("key"))] = result
+                    known[str(from_json(text).get("key"))] = result
                 elif line.flaw is not None or not _is_half(text):
                     self._damaged += 1
         return self._known

@@ -320,7 +320,7 @@ class LLMJudge(Judge):
         wanted, and the longest beginning that fits into the context of the model."""
         first = asked[0]
         if self.premise is not None and first.rubric == "support":
-            first = first.model_copy(update={"premise": self.premise.of(first.premise, asked)})
+            first = first._replace(premise=self.premise.of(first.premise, asked))
         room = room_for_prompt(self.model, "the judge's model")
         if room is None or self._surely_fits(first, values, room):
             return first.premise

@@ -54,7 +54,7 @@ async def probe_order(bench: Bench, judgements: Iterable[Judgement]) -> Turned |
 async def probe_padding(bench: Bench, judgements: Iterable[Judgement]) -> Turned:
     """Ask once more with `PADDING` in front of the claim. Raises Stopped."""
     pairs = [
-        (judgement, judgement.model_copy(update={"claim": PADDING + judgement.claim}))
+        (judgement, judgement._replace(claim=PADDING + judgement.claim))
         for judgement in dict.fromkeys(judgements)
     ]
     return await _turned(bench, bench.judge, pairs)

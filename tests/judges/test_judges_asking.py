@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 
 import pytest
@@ -59,8 +60,8 @@ def test_a_changed_prompt_claim_context_or_model_asks_anew(tmp_path: Path) -> No
     assert asked(judge, tmp_path, GREEN)[1].asked == 1
     changed = [
         (llm("yes", prompt="{premise} -- {claim}? yes or no"), GREEN),
-        (judge, GREEN.model_copy(update={"context": "So it is."})),
-        (judge, GREEN.model_copy(update={"claim": "The door is red."})),
+        (judge, GREEN._replace(context="So it is.")),
+        (judge, GREEN._replace(claim="The door is red.")),
         (llm("yes", model={"model": "another"}), GREEN),
     ]
     for other, judgement in changed:
@@ -167,7 +168,8 @@ def test_a_cascade_asks_the_dear_judge_only_where_the_cheap_one_is_not_sure(tmp_
 
 def test_people_are_looked_up_and_nobody_is_made_up(tmp_path: Path) -> None:
     labels = tmp_path / "labels.jsonl"
-    labels.write_text(GREEN.model_dump_json(include={"claim", "premise"})[:-1] + ', "label": "supported"}\n')
+    row = {"claim": GREEN.claim, "premise": GREEN.premise, "label": "supported"}
+    labels.write_text(json.dumps(row) + "\n")
     judged, _ = asked(PeopleJudge(labels=labels), tmp_path / "run", GREEN, TALL)
     assert judged.verdicts[GREEN].label == "supported"
     assert judged.unjudged[TALL] == Failure(kind="DataError", message="no label in labels.jsonl")
@@ -181,7 +183,7 @@ def test_the_budget_stops_before_a_call_that_would_pass_it(tmp_path: Path) -> No
     judge = llm("yes", model=price)
     cost = asked(judge, tmp_path / "free", GREEN)[1].cost
     assert cost is not None
-    many = [GREEN.model_copy(update={"claim": f"The door {number} is green."}) for number in range(10)]
+    many = [GREEN._replace(claim=f"The door {number} is green.") for number in range(10)]
     judged, spent = asked(judge, tmp_path, *many, limit=4.5 * cost)
     assert spent.is_spent
     assert 3 <= len(judged.verdicts) <= 4
@@ -250,7 +252,7 @@ def test_a_prompt_without_claim_or_premise_is_refused(places: str) -> None:
 
 
 def test_a_judge_that_reads_no_pictures_is_refused_before_the_first_call(tmp_path: Path) -> None:
-    picture = GREEN.model_copy(update={"image": tmp_path / "door.png"})
+    picture = GREEN._replace(image=tmp_path / "door.png")
     with pytest.raises(UsageError, match="scripted reads no pictures"):
         asked(ScriptedJudge(), tmp_path, GREEN, picture)
     assert not (tmp_path / NAME).exists()

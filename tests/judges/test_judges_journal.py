@@ -14,7 +14,14 @@ ASKED = [Judgement(claim=f"claim {n}", context="as it says", premise='a "quoted"
 
 
 def kept(asked: Judgement) -> Verdict:
-    return Verdict(**asked.model_dump(exclude={"image"}), label="supported", p=0.75, cost=0.25)
+    return Verdict(
+        claim=asked.claim,
+        premise=asked.premise,
+        context=asked.context,
+        label="supported",
+        p=0.75,
+        cost=0.25,
+    )
 
 
 @pytest.fixture

@@ -71,9 +71,7 @@ def test_the_grade_of_several_votes_is_their_median() -> None:
 
 def test_rubrics_have_keys_of_their_own() -> None:
     claim = Judgement(claim="a", premise="b")
-    keys = {
-        verdict_key("judge", claim.model_copy(update={"rubric": name}), 0) for name in ("grade", "correct")
-    }
+    keys = {verdict_key("judge", claim._replace(rubric=name), 0) for name in ("grade", "correct")}
     assert len(keys | {verdict_key("judge", claim, 0)}) == 3
     # with another key, all stored verdicts would be asked for again
     assert verdict_key("judge", claim, 0) == "723ce1e7ce1a9b8746ed1cf30a6812f9"

@@ -10,6 +10,8 @@ from fathoms.metrics.claims.premises import Premise
 from fathoms.runs.usage import total
 from fathoms.types import Claim, Failure, Judgement, Spent, Usage, Verdict
 
+_UNKNOWN = Usage()
+"""The tokens of a verdict that has none stored."""
 Failures = Mapping[Judgement | tuple[str, str], Failure]
 
 
@@ -44,7 +46,7 @@ def spending(verdicts: Sequence[Verdict], lists: Sequence[Spent]) -> dict[str, A
     """Return the number of verdicts and of lists of claims, and the sums of what they took; a sum is `None`
     if a part of it is unknown."""
     found: list[Verdict | Spent] = [*verdicts, *lists]
-    usages = [one.usage or Usage() for one in found]
+    usages = [one.usage or _UNKNOWN for one in found]
     return {
         "verdicts": len(verdicts),
         "lists": len(lists),
@@ -60,18 +62,22 @@ def claim_rows(matrices: Sequence[Matrix], failures: Failures) -> list[dict[str,
     premises it was compared with, and the number of its sentence. `why` says why a verdict is missing."""
     if len(matrices) == 1:
         (one,) = matrices
-        return [_row(claim, one.premises, row, failures) for claim, row in one.by_claim]
+        return [
+            _row(claim, one.premises, decided, failures)
+            for claim, decided in zip(one.claims, one.listed, strict=True)
+        ]
     return [
-        _row(row.claim, tuple(row.verdicts), tuple(row.verdicts.values()), failures)
+        _row(row.claim, premises, deciding(tuple(row.verdicts.values()), premises), failures)
         for row in _merged(matrices)
+        for premises in (tuple(row.verdicts),)
     ]
 
 
 def _row(
-    claim: Claim, premises: tuple[Premise, ...], verdicts: tuple[Verdict | None, ...], failures: Failures
+    claim: Claim, premises: tuple[Premise, ...], decided: Mapping[str, object], failures: Failures
 ) -> dict[str, object]:
-    """Return one claim as it is shown."""
-    row = {"claim": claim.text, **deciding(verdicts, premises), "premises": len(premises)}
+    """Return one claim as it is shown; `decided` says which verdict decides about it."""
+    row: dict[str, object] = {"claim": claim.text, **decided, "premises": len(premises)}
     if claim.sentence is not None:
         row["sentence"] = claim.sentence
     if row["label"] == "failed":

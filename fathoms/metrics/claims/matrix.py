@@ -36,13 +36,13 @@ class Grid:
     @cached_property
     def judgements(self) -> tuple[tuple[Judgement, ...], ...]:
         """What the judge is asked: for each claim, one judgement for each premise."""
-        return tuple(tuple(premise.judges(claim) for premise in self.premises) for claim in self.claims)
+        return tuple(tuple([premise.judges(claim) for premise in self.premises]) for claim in self.claims)
 
     def judged(self, verdicts: Mapping[Judgement, Verdict]) -> Matrix:
         """Return the matrix of the verdicts that are there."""
         kept = self._last
         if kept is None or kept[0] is not verdicts:  # several metrics ask for the same
-            found = tuple(tuple(map(verdicts.get, row)) for row in self.judgements)
+            found = tuple([tuple(map(verdicts.get, row)) for row in self.judgements])
             kept = verdicts, Matrix(self.claims, self.premises, found, self.of, self.by)
             object.__setattr__(self, "_last", kept)
         return kept[1]
@@ -70,7 +70,7 @@ class Matrix:
     @cached_property
     def entails(self) -> tuple[tuple[Truth, ...], ...]:
         """Whether each premise entails each claim."""
-        return tuple(tuple(None if one is None else one.supports for one in row) for row in self.verdicts)
+        return tuple(tuple([None if one is None else one.supports for one in row]) for row in self.verdicts)
 
     @cached_property
     def settled(self) -> Matrix:
@@ -116,10 +116,7 @@ class Matrix:
     def listed(self) -> list[dict[str, object]]:
         """Each claim with the label of the verdict that decides and the place of its premise, for readers:
         one that entails the claim, else one that is missing or unreadable, else one that contradicts it."""
-        return [
-            {"claim": claim.text, **deciding(row, self.premises)}
-            for claim, row in zip(self.claims, self.verdicts, strict=True)
-        ]
+        return [{"claim": claim.text, **deciding(row, self.premises)} for claim, row in self.by_claim]
 
 
 def _contradicts(verdict: Verdict | None) -> Truth:
@@ -129,19 +126,16 @@ def _contradicts(verdict: Verdict | None) -> Truth:
     return verdict.label == "contradiction"
 
 
-def _weight(verdict: Verdict | None) -> int:
-    """Return the place of a verdict among those that may decide about a claim, from 0."""
-    supports = verdict.supports if verdict else None
-    if supports is None:
-        return 1
-    return 0 if supports else 2 + (verdict is not None and verdict.label != "contradiction")
+_WEIGHTS = {"supported": 0, "entailment": 0, "unparsed": 1, "contradiction": 2}
+"""The places of verdicts among those that may decide about a claim, by their labels; others come last."""
 
 
 def deciding(row: Sequence[Verdict | None], premises: Sequence[Premise]) -> dict[str, object]:
     """Return the label of the deciding verdict, its probability, and the place of its premise."""
     if not row:
         return {"label": "neutral", "p": None, "premise": None}
-    at = min(range(len(row)), key=lambda column: _weight(row[column]))
+    weights = [1 if one is None else _WEIGHTS.get(one.label, 3) for one in row]
+    at = weights.index(min(weights))
     verdict = row[at]
     why = {"why": verdict.why} if verdict and verdict.why else {}
     label, p = (verdict.label, verdict.p) if verdict else ("failed", None)

@@ -23,7 +23,7 @@ class Premise(NamedTuple):
 
     def judges(self, claim: Claim) -> Judgement:
         """Return the judgement of a claim by this premise."""
-        return Judgement(claim=claim.text, premise=self.text, context=claim.context, image=self.image)
+        return Judgement(claim.text, self.text, claim.context, self.image)
 
 
 def retrieved(hits: Iterable[Hit]) -> tuple[Premise, ...]:
