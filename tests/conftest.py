@@ -8,7 +8,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -17,7 +17,7 @@ from hypothesis import settings
 from fathoms.models import Embedded, OnnxEmbedder
 from fathoms.models.weights.weights import is_installed, locate
 from fathoms.paths import cache_dir
-from tests.support.measured import measure_no_processes
+from tests.support.measured import measure_no_processes, measured
 from tests.support.ollama_server import NoServerError, OllamaServer, set_up
 from tests.support.project import Project, write_project
 
@@ -50,6 +50,13 @@ def pytest_collection_finish() -> None:
     measure_no_processes()
     gc.collect()
     gc.freeze()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Measure coverage only where a test may cover something new."""
+    with measured(item):
+        return (yield)
 
 
 @pytest.fixture(scope="session")

@@ -1,22 +1,36 @@
-"""Which processes of the tests count for coverage: in each file of tests, the first forks of each command.
+"""What counts for coverage: the first cases of each test, and in each file its first forks of a command.
 
-Measuring doubles the CPU time of a process: coverage is imported, every line reported, and a file written at
-the end. Later commands would cover the same lines again. Children that read PDFs or hold models are killed
-when they have answered, so they would never write what they measured.
+Measuring adds half to the CPU time of a test: every line is reported, and a process writes a file at its end.
+Later cases and commands would cover the same lines again, as would the hundred examples of a property.
+Children that read PDFs or hold models are killed when they have answered, so they would never write what they
+measured.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-COMMANDS = 5
+import pytest
+
+if TYPE_CHECKING:
+    from coverage import Coverage
+
+CASES = 2
+"""So many cases of a test are measured."""
+COMMANDS = 2
 """So many commands of a kind are measured in a file of tests."""
 
 _variables: dict[str, str] = {}
 """What makes a new interpreter measure itself."""
 _commands: Counter[tuple[str, str]] = Counter()
+_cases: Counter[str] = Counter()
+_paused: list[pytest.Item] = []
+"""The test that runs, if it is not measured."""
 
 
 def measure_no_processes() -> None:
@@ -28,12 +42,40 @@ def measure_no_processes() -> None:
 
 def is_measured(command: Sequence[str]) -> bool:
     """Whether a command in a fork is one of those that are measured."""
+    if _paused or not _variables:
+        return False
     file = os.environ.get("PYTEST_CURRENT_TEST", "").partition("::")[0]
     kind = next((word for word in command if not word.startswith("-")), "")
     _commands[file, kind] += 1
-    return bool(_variables) and _commands[file, kind] <= COMMANDS
+    return _commands[file, kind] <= COMMANDS
 
 
 def variables(wanted: bool) -> dict[str, str]:
     """The environment variables for a process that is measured or not."""
     return _variables if wanted else {}
+
+
+@contextmanager
+def measured(test: pytest.Item) -> Iterator[None]:
+    """Run a test with its fixtures: without coverage if it is a property, or if enough of its cases have been
+    measured."""
+    name = test.nodeid.partition("[")[0]
+    _cases[name] += 1
+    is_property = hasattr(getattr(test, "obj", None), "hypothesis")
+    coverage = _running() if is_property or _cases[name] > CASES else None
+    if coverage is None:
+        yield
+        return
+    coverage.stop()
+    _paused.append(test)
+    try:
+        yield
+    finally:
+        _paused.pop()
+        coverage.start()
+
+
+def _running() -> Coverage | None:
+    """The measurement of this process; `None` where nothing is measured."""
+    found = sys.modules.get("coverage")
+    return found.Coverage.current() if found else None
