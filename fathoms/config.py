@@ -126,6 +126,8 @@ _FAST_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """The safe loader of libyaml, where PyYAML was built with it, for the files that come with fathoms. It is ten
 times as fast, but a file with very deep nesting crashes the process, so it reads no other files."""
 _OWN_FILES = Path(__file__).parent
+_DEEPEST = 50
+"""The most levels of a configuration."""
 _ODD_NUMBER = re.compile(r"[-+]?0[0-9_]+(\.[0-9_]*)?|.*:.*")
 """Numbers that YAML reads differently from what people mean: `010` is 8, and `1:30` is 90."""
 
@@ -151,14 +153,14 @@ def parse_yaml(text: str, name: str) -> tuple[Any, dict[Key, str]]:
     """Parse a YAML text into its value and the place of every key; raises ConfigError with name:line:col."""
     places: dict[Key, str] = {}
     try:
+        _check_depth(text, name)
         loader: Any = _FAST_LOADER if Path(name).is_relative_to(_OWN_FILES) else yaml.SafeLoader
         root = yaml.compose(text, Loader=loader)
         if root is not None:
             _walk(root, (), name, places)
         return yaml.load(text, Loader=loader), places
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        where = f"{name}:{mark.line + 1}:{mark.column + 1}" if mark else name
+        where = _at(name, error.problem_mark or error.context_mark)
         raise ConfigError(f"{where}: not valid YAML: {error.problem or error.context}") from error
     except RecursionError as error:
         raise ConfigError(f"{name}: nested too deeply for a configuration") from error
@@ -166,11 +168,27 @@ def parse_yaml(text: str, name: str) -> tuple[Any, dict[Key, str]]:
         raise ConfigError(f"{name}: not valid YAML: {str(error).splitlines()[0]}") from error
 
 
+def _check_depth(text: str, name: str) -> None:
+    """Raise ConfigError where a text is nested too deeply. Only libyaml looks, which reads one event at a
+    time: the loader in Python first takes time that grows with the square of the depth."""
+    depth = 0
+    try:
+        for event in yaml.parse(text, Loader=_FAST_LOADER):
+            if isinstance(event, yaml.CollectionStartEvent):
+                depth += 1
+            elif isinstance(event, yaml.CollectionEndEvent):
+                depth -= 1
+            if depth > _DEEPEST:
+                raise ConfigError(f"{_at(name, event.start_mark)}: nested too deeply for a configuration")
+    except (yaml.YAMLError, ValueError):  # which the loader then explains
+        return
+
+
 def _walk(node: yaml.Node, key: Key, name: str, places: dict[Key, str]) -> None:
     """Record the place of every key. The targets of aliases are counted at every use, so that a small file
     cannot expand to a huge one."""
     places.setdefault(key, _place(node, name))
-    if len(places) > 10_000 or len(key) > 50:
+    if len(places) > 10_000 or len(key) > _DEEPEST:
         raise ConfigError(f"{places[key]}: too many keys or nested too deeply for a configuration")
     if isinstance(node, yaml.MappingNode):
         for child, value in node.value:
@@ -188,6 +206,11 @@ def _walk(node: yaml.Node, key: Key, name: str, places: dict[Key, str]) -> None:
             _walk(value, (*key, index), name, places)
     else:
         _check_scalar(node, _place(node, name))
+
+
+def _at(name: str, mark: Any) -> str:
+    """The place of a mark of PyYAML, which it does not always have, as name:line:col."""
+    return f"{name}:{mark.line + 1}:{mark.column + 1}" if mark else name
 
 
 def _place(node: yaml.Node, name: str) -> str:

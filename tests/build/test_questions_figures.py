@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
 
 from fathoms.build import ParsedPdfs, check, describe, scaffold
 from fathoms.build.precision import interval_width, macro_width, needed
@@ -29,14 +29,13 @@ def document(name: str, *pages: str, page_count: int | None = None) -> Document:
 
 def acceptability(hits: int, n: int, p: float) -> float:
     """Blaker (2000): the smaller tail of the count, plus the largest other tail that is no larger."""
-    below, above = stats.binom.cdf(hits, n, p), stats.binom.sf(hits - 1, n, p)
+    binom = scipy.stats.binom
+    below, above = binom.cdf(hits, n, p), binom.sf(hits - 1, n, p)
     if below < above:
         return float(
-            below + max((t for k in range(n + 2) if (t := stats.binom.sf(k - 1, n, p)) <= below), default=0)
+            below + max((t for k in range(n + 2) if (t := binom.sf(k - 1, n, p)) <= below), default=0)
         )
-    return float(
-        above + max((t for k in range(-1, n + 1) if (t := stats.binom.cdf(k, n, p)) <= above), default=0)
-    )
+    return float(above + max((t for k in range(-1, n + 1) if (t := binom.cdf(k, n, p)) <= above), default=0))
 
 
 def test_widths_of_few_and_many() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+import scipy
 from rich.text import Text
-from scipy import stats
 
 from fathoms.compare.against_baseline import gate
 from fathoms.compare.compare import compare
@@ -87,7 +87,7 @@ def test_holm_is_over_every_test():
     assert [(test.run, test.metric) for test in found.tests] == [
         (run, metric) for run in "bc" for metric in ("correctness", "hallucination")
     ]
-    exact = stats.binomtest(20, 20).pvalue - stats.binom.pmf(20, 20, 0.5)
+    exact = scipy.stats.binomtest(20, 20).pvalue - scipy.stats.binom.pmf(20, 20, 0.5)
     assert [test.p_holm for test in found.tests] == pytest.approx([1, 4 * exact, 1, 1])
 
 
@@ -175,7 +175,7 @@ def test_two_released_runs(released):
     assert (right.wins, right.losses, right.ties) == (2, 9, 82)
     assert 0.03 < right.p < 0.05 < right.p_holm
     # 2 and 6 flags that only one of them has
-    assert wrong.p == pytest.approx(stats.binomtest(2, 8).pvalue - stats.binom.pmf(2, 8, 0.5))
+    assert wrong.p == pytest.approx(scipy.stats.binomtest(2, 8).pvalue - scipy.stats.binom.pmf(2, 8, 0.5))
     assert right.detectable is not None
     assert abs(right.overall.difference) < right.detectable
 
@@ -194,7 +194,7 @@ def test_the_intervals_of_a_released_run(released):
     figures = released[0].summary()["profiles"]["paper"]
     text_only = figures["categories"]["Text-Only"]["intervals"]["correctness"]
     # 28 of 31: Blaker's interval is within Clopper and Pearson's
-    theirs = stats.binomtest(28, 31).proportion_ci(method="exact")
+    theirs = scipy.stats.binomtest(28, 31).proportion_ci(method="exact")
     assert theirs.low <= text_only["low"] < 28 / 31 < text_only["high"] <= theirs.high
     assert text_only["method"] == "blaker"
     overall = figures["overall"]["intervals"]["correctness"]

@@ -13,8 +13,9 @@ from pydantic import TypeAdapter, ValidationError
 from fathoms.ingest import Chunker, PageChunker, Pdfium, SentenceChunker, parse_in_child
 from fathoms.ingest.chunkers.boxes import text_boxes
 from fathoms.types import Chunk, Document, Element, Page
+from tests.support.packages import skip_without
 
-llama_index = pytest.importorskip("llama_index.core")
+skip_without("llama_index.core")
 PAPER = Path("fathoms-rag") / "papers" / "2401.00908v1.pdf"
 
 
@@ -61,9 +62,10 @@ def test_chunks_are_those_of_llama_index(
     shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """LlamaIndex's default splitter, with a copy of its data, as NLTK refuses hard-linked files."""
+    import llama_index.core
     from llama_index.core.node_parser import SentenceSplitter
 
-    bundled = Path(llama_index.__file__).parent / "_static" / "nltk_cache"
+    bundled = Path(llama_index.core.__file__).parent / "_static" / "nltk_cache"
     monkeypatch.setenv("NLTK_DATA", str(shutil.copytree(bundled, tmp_path / "nltk")))
     paper = parse_in_child(Pdfium(), shared / PAPER)
     for size, overlap in ((1024, 200), (128, 20)):

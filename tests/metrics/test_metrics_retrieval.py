@@ -9,7 +9,6 @@ import ir_measures
 import numpy as np
 import pytest
 import pytrec_eval
-from sklearn.metrics import ndcg_score
 
 from fathoms.errors import UsageError
 from fathoms.metrics.metric import Facts, Metric
@@ -138,6 +137,8 @@ def test_the_gain_of_ndcg_is_linear_or_exponential_and_named():
 def test_graded_ndcg_has_the_figures_of_pytrec_eval_as_mteb_calls_it_and_of_scikit_learn():
     """MTEB asks pytrec_eval for `ndcg_cut` of graded judgements. scikit-learn's `ndcg_score` takes the gains
     as they are given, so with 2^grade - 1 it is the exponential one."""
+    from sklearn.metrics import ndcg_score
+
     drawn = random.Random(23)
     records, qrels, run = [], {}, {}
     for number in range(300):

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from llama_index.core.base.llms.types import ChatMessage, ChatResponse, TextBlock, ThinkingBlock
 from pydantic import ValidationError
 
 from fathoms.errors import ConfigError, ModelError
@@ -150,7 +149,9 @@ def test_what_is_missing_is_named() -> None:
         LlamaIndexLLM(target="llama_index.core.llms:NoSuchClass").check()
 
 
-def response(raw: Any, *blocks: Any) -> ChatResponse:
+def response(raw: Any, *blocks: Any) -> Any:
+    from llama_index.core.base.llms.types import ChatMessage, ChatResponse, TextBlock
+
     return ChatResponse(
         message=ChatMessage(role="assistant", blocks=list(blocks) or [TextBlock(text="42")]), raw=raw
     )
@@ -188,6 +189,8 @@ def test_usage_of_other_makers(raw: Any, stop: str, reasoning: str, cached: int 
 
 
 def test_thoughts_in_blocks_and_in_tags() -> None:
+    from llama_index.core.base.llms.types import TextBlock, ThinkingBlock
+
     blocks = to_reply(response(None, ThinkingBlock(content="so"), TextBlock(text="42")), 0)
     assert (blocks.reasoning, blocks.text, blocks.usage, blocks.stop_reason) == ("so", "42", Usage(), None)
     tags = to_reply(response(None, TextBlock(text="<think>so</think>42")), 0)

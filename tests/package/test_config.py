@@ -107,7 +107,8 @@ def test_python_tags_are_refused(tmp_path: Path) -> None:
 
 
 def test_deep_nesting_is_refused(tmp_path: Path) -> None:
-    assert "too deep" in complaint(tmp_path, "name: " + "[" * 5000 + "]" * 5000 + "\n")
+    text = complaint(tmp_path, "name: " + "[" * 100_000 + "]" * 100_000 + "\n")
+    assert text == "c.yaml:1:56: nested too deeply for a configuration"
 
 
 def test_an_alias_bomb_is_refused(tmp_path: Path) -> None:
@@ -182,5 +183,5 @@ def test_a_key_that_is_no_text(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("value", ["2020-13-45", "[" * 5000])
 def test_a_value_that_no_yaml_can_be(value: str) -> None:
-    with pytest.raises(UsageError, match=r"^--set name: (not valid YAML|nested too deeply)"):
+    with pytest.raises(UsageError, match=r"^--set name(:1:51)?: (not valid YAML|nested too deeply)"):
         override(Source("c", {"name": "a"}), [f"name={value}"])

@@ -6,8 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from scipy import linalg, stats
-from scipy.stats import norm
+import scipy
 
 from fathoms.stats.clusters import cr2_difference, usable
 from fathoms.stats.detectable import detectable, sign_flip_ps
@@ -68,9 +67,9 @@ def test_equal_repeats_are_exchanged_as_a_whole() -> None:
 
 def test_single_flags_of_one_category_are_mcnemars_exact_test() -> None:
     first, second = [[1.0]] * 7 + [[0.0]] * 14, [[0.0]] * 7 + [[1.0]] + [[0.0]] * 13
-    exact = stats.binomtest(1, 8).pvalue  # .070 in Fagerland, Lydersen & Laake 2013
+    exact = scipy.stats.binomtest(1, 8).pvalue  # .070 in Fagerland, Lydersen & Laake 2013
     assert repeats_p(first, second, np.full(21, 1 / 21)) == pytest.approx(exact)
-    assert mcnemar_p(1, 7) == pytest.approx(exact - stats.binom.pmf(1, 8, 0.5))
+    assert mcnemar_p(1, 7) == pytest.approx(exact - scipy.stats.binom.pmf(1, 8, 0.5))
 
 
 # ----- other documents
@@ -89,7 +88,7 @@ def test_other_documents_by_the_matrices_of_bell_and_mccaffrey() -> None:
     variance, rows = 0.0, []
     for group in range(24):
         inside = groups == group
-        root = linalg.fractional_matrix_power(rest[np.ix_(inside, inside)], -0.5)
+        root = scipy.linalg.fractional_matrix_power(rest[np.ix_(inside, inside)], -0.5)
         lever = root @ x[inside] @ bread @ np.full(2, 0.5)
         variance += (lever @ (rest @ values)[inside]) ** 2
         rows.append(rest[:, inside] @ lever)
@@ -103,14 +102,14 @@ def test_other_documents_by_the_matrices_of_bell_and_mccaffrey() -> None:
     t = abs(gains - losses) * np.sqrt(n / (gains + losses))
     found = cr2_difference(values, strata, groups)
     assert found.df == pytest.approx(df)
-    assert found.p == pytest.approx(2 * stats.t.sf(t, df))
+    assert found.p == pytest.approx(2 * scipy.stats.t.sf(t, df))
     assert found.low < gains - losses < found.high
     assert (found.p < 0.05) == (found.low > 0 or found.high < 0)
 
 
 def test_runs_without_a_difference_are_as_uncertain_as_their_groups() -> None:
     found = cr2_difference(np.zeros(60), np.zeros(60, int), np.repeat(np.arange(20), 3))
-    t = stats.t.ppf(0.975, 19)
+    t = scipy.stats.t.ppf(0.975, 19)
     assert found == pytest.approx((-(t**2) / (20 + t**2), t**2 / (20 + t**2), 1, 19))
 
 
@@ -143,7 +142,7 @@ def test_the_smallest_difference_of_mcnemar_is_that_of_the_binomial() -> None:
     # none differ: six, or five, wins of six or five are the fewest with mid-p below .05 (2^-6 and 2^-5)
     assert mcnemar_p(0, [4, 5]) == pytest.approx([1 / 16, 1 / 32])
     found = detectable(np.zeros(40), np.zeros(40, int), "mcnemar", 0.05)
-    exact = next(d for d in np.arange(0.05, 0.5, 0.001) if stats.binom.sf(4, 40, d) >= 0.8)
+    exact = next(d for d in np.arange(0.05, 0.5, 0.001) if scipy.stats.binom.sf(4, 40, d) >= 0.8)
     assert found == pytest.approx(exact, abs=0.015)
 
 
@@ -183,4 +182,8 @@ def test_little_losses_on_many_questions_are_no_evidence_that_one_run_is_worse()
     assert sign_flip_p(losses, weights) == pytest.approx(2 / 2**30)
     # by hand: the variance is (0.3 + 2) / 900, the effective number (0.1 + 2 / 30) / variance = 65.2
     z = 0.1 * np.sqrt((0.1 + 2 / 30) / (2.3 / 900) / 0.1)
-    assert difference_p(losses, weights) == pytest.approx(2 * norm.sf(z)) == pytest.approx(0.0107, abs=1e-4)
+    assert (
+        difference_p(losses, weights)
+        == pytest.approx(2 * scipy.stats.norm.sf(z))
+        == pytest.approx(0.0107, abs=1e-4)
+    )

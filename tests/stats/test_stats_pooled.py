@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest, fisher_exact
+import scipy
 
 from fathoms.stats.pooled import pooled_p
 
@@ -15,12 +15,12 @@ def test_with_one_answer_each_it_is_mcnemars_exact_test() -> None:
     lost, won = 9, 2
     ours = [[1.0]] * lost + [[0.0]] * won + [[1.0]] * 30
     theirs = [[0.0]] * lost + [[1.0]] * won + [[1.0]] * 30
-    expected = binomtest(lost, lost + won, 0.5, alternative="greater").pvalue
+    expected = scipy.stats.binomtest(lost, lost + won, 0.5, alternative="greater").pvalue
     assert pooled_p(ours, theirs, [1 / 41] * 41) == pytest.approx(expected)
 
 
 def test_with_one_question_it_is_fishers_exact_test() -> None:
-    expected = fisher_exact([[8, 2], [3, 9]], alternative="greater").pvalue
+    expected = scipy.stats.fisher_exact([[8, 2], [3, 9]], alternative="greater").pvalue
     found = pooled_p([[1.0] * 8 + [0.0] * 2], [[1.0] * 3 + [0.0] * 9], [1.0])
     assert found == pytest.approx(expected)
 
