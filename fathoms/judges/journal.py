@@ -178,9 +178,46 @@ def _result(line: bytes) -> dict[str, Any] | None:
     return result if isinstance(result, dict) else None
 
 
+class NotingJournal(VerdictJournal):
+    """A journal that notes what is looked up in it: `verdicts`, and in `lists` what splitting texts into
+    claims took, by their keys."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin to note anew."""
+        self.verdicts: dict[str, Verdict] = {}
+        self.lists: dict[str, Spent] = {}
+
+    def verdict(self, key: str, asked: Judgement) -> Verdict | None:
+        """Return a stored verdict, and note it; `None` if there is none."""
+        found = super().verdict(key, asked)
+        if found is not None:
+            self.verdicts[key] = found
+        return found
+
+    def spent(self, key: str) -> Spent:
+        """Return what a stored result took, and note it."""
+        found = self.lists[key] = super().spent(key)
+        return found
+
+
 def open_journal(run: Path) -> VerdictJournal:
     """Open the verdict journal of a run directory; raises StoreError if the folder is a link."""
+    return VerdictJournal(_folder(run))
+
+
+def open_noting(run: Path) -> NotingJournal:
+    """Open the verdict journal of a run directory as one that notes what is looked up; raises StoreError if
+    the folder is a link."""
+    return NotingJournal(_folder(run))
+
+
+def _folder(run: Path) -> Path:
+    """Return the folder of a run's verdicts; raises StoreError if it is a link."""
     folder = run / "verdicts"
     if folder.is_symlink():
         raise StoreError(f"{folder} is a link: the verdicts of a run are stored in its own folder")
-    return VerdictJournal(folder)
+    return folder

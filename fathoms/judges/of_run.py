@@ -201,6 +201,15 @@ def kept_of_run(
     return judged
 
 
+def held(bench: Bench, metrics: Sequence[NeedsVerdicts], records: Sequence[Record]) -> Judged | None:
+    """Return the claims and verdicts that metrics need of records if the journal of the bench holds them all,
+    and `None` otherwise; nobody is asked. The bench has a limit of spending below 0."""
+    judged = Judged()
+    asyncio.run(_collect(bench, metrics, lambda: records, judged, Stop()))
+    lacks = bench.spending.is_spent or bench.spending.failed or bench.journal.damaged
+    return None if lacks else judged
+
+
 def needed(metrics: Sequence[NeedsVerdicts], record: Record, judged: Judged) -> Iterator[Judgement]:
     """Yield what the metrics need of a record, given the claims and verdicts so far."""
     for metric in _fit(metrics, record):

@@ -34,7 +34,7 @@ Figure = dict[str, Any]
 Ends = tuple[float, float] | None
 """The lowest and the highest value of a metric, `None` if it has no bounds."""
 _NONE = float("nan")
-_COLUMNS = ("values", "tops", "bottoms")
+_COLUMNS = ("values", "tops", "bottoms", "lowest", "highest")
 
 
 class Pool:
@@ -108,8 +108,7 @@ class Pool:
         return self._parts[name]
 
     def state(self) -> dict[str, Any]:
-        """Return everything that was added to a pool of a metric without a judge, as JSON values for
-        `extend`."""
+        """Return everything that was added, except for labels of people, as JSON values for `extend`."""
         return {
             "numbers": packed(self._numbers),
             **{name: packed(getattr(self, f"_{name}")) for name in _COLUMNS},
@@ -118,6 +117,7 @@ class Pool:
             "counted": self._counted,
             "parts": {name: part.state() for name, part in self._parts.items()},
             "cells": list(self._cells.items()),
+            "items": [self._items, self._unjudged],
         }
 
     def extend(self, state: Mapping[str, Any], numbers: Sequence[int]) -> None:
@@ -132,6 +132,9 @@ class Pool:
         for name, part in state["parts"].items():
             self._part(name).extend(part, numbers)
         self._cells.update({tuple(cell): count for cell, count in state["cells"]})
+        items, unjudged = state["items"]
+        self._items += items
+        self._unjudged += unjudged
 
     def figures(self, judge: tuple[str, str] | None = None) -> dict[str, Any]:
         """Return the figures of the metric as the summary stores them; `judge` are the name of the judge and

@@ -10,11 +10,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from pydantic import BaseModel
-
 from fathoms.config import Source, fingerprint, override, validate
 from fathoms.errors import ConfigError, DataError, StoreError, UsageError
-from fathoms.judges import AnyJudge, Judge
+from fathoms.judges import Judge
 from fathoms.judges.agreement import last_check
 from fathoms.judges.asking import Judged as JudgeResults
 from fathoms.judges.asking import Spending, decomposer
@@ -33,17 +31,14 @@ from fathoms.metrics.profiles import default_profiles, headline
 from fathoms.metrics.registry import (
     JUDGED,
     SETS,
-    Metrics,
     beside_default,
-    companions,
-    default_metrics,
     distinct,
     named,
     search_metrics,
 )
 from fathoms.metrics.score_records import Scores, Scoring
+from fathoms.metrics.stages import Stage
 from fathoms.models.calling.collecting import rare_collections
-from fathoms.models.calling.provider_calls import ExecutionSettings
 from fathoms.retrieve.noted import noted
 from fathoms.runs.documents import StoredDocuments, missing_sentence
 from fathoms.runs.folder import SCHEMA
@@ -52,12 +47,20 @@ from fathoms.runs.service import service_figures
 from fathoms.runs.store import Entry, Flaw, Run, flaws_sentence
 from fathoms.runs.trust import Demand, demands, is_signed, refuse
 from fathoms.runs.usage import total
+from fathoms.scoring.held import Found, may_be_held
+from fathoms.scoring.measures import measuring, read_measures, usable
 from fathoms.scoring.questions import QuestionScorer, Rules
 from fathoms.scoring.shares import (
+    SHARE,
+    SHARE_JUDGED,
     VERDICTS,
+    WORTH_JUDGED,
     Share,
     can_be_shared,
+    has_plain_rules,
+    processes,
     run_texts,
+    score_held,
     score_in_shares,
     setup_of,
     shares_of,
@@ -77,6 +80,7 @@ def score_run(
     metrics: Iterable[Metric] = (),
     judging: Judging | None = None,
     on_done: Callable[[int, int], None] = lambda done, total: None,
+    worth: int = WORTH_JUDGED,
 ) -> dict[str, Any]:
     """Score a run under its profiles (`default_profiles`) and by its metrics; write the question files,
     verdicts and summary.
@@ -84,7 +88,8 @@ def score_run(
     `settings` override keys of the `scoring` that the run was made with (`profile=paper`), and `metrics` are
     computed besides those of its configuration. Judgements that the run already holds are not made again;
     `judging` says how others are obtained. `on_done` is told how many answers are scored, and of how many, if
-    that takes more than a moment. A damaged line of the journal is skipped and reported in the summary's
+    that takes more than a moment. If the run holds all verdicts, several processes score it where each gets
+    `worth` answers or more. A damaged line of the journal is skipped and reported in the summary's
     `warnings`. Returns the summary.
     Raises DataError for a run without any answer or failure, and UsageError for a run from elsewhere whose
     scoring would import code, ask a server, or read the environment or a file.
@@ -100,24 +105,16 @@ def score_run(
         answered=any(not (entry.searched or entry.failed) for entry in entries.values()),
     )
     scoring, own = _trusted_scoring(run, manifest, settings)
-    asked, left_out = _usable(distinct([*own, *metrics]))
-    usable = {metric.name for metric in asked}
-    own, metrics = (tuple(one for one in some if one.name in usable) for some in (own, metrics))
+    asked, left_out = usable(distinct([*own, *metrics]))
+    names = {metric.name for metric in asked}
+    own, metrics = (tuple(one for one in some if one.name in names) for some in (own, metrics))
     if retrieval_only:
         asked = distinct([*asked, *search_metrics(asked)])
     documents = StoredDocuments(run, manifest)
-    measured = tuple(
-        metric.reading(documents) if isinstance(metric, JudgedMetric) else metric
-        for metric in distinct([*default_metrics(), *asked, *companions(asked)])
-    )
+    measured = measuring(asked, documents)
     data = (manifest.get("data") or {}).get("name")
     needing = [metric for metric in measured if isinstance(metric, JudgedMetric)]
     by_judge = [scoring.abstention] if isinstance(scoring.abstention, JudgedAbstention) else []
-    verdicts = None
-    if not retrieval_only:
-        verdicts = _verdicts(run, manifest, [*needing, *by_judge], entries, judging or Judging())
-    if verdicts and by_judge:
-        scoring = scoring.model_copy(update={"abstention": by_judge[0].by(verdicts.key)})
     profile = scoring.profile or headline(data)
     rules = Rules(
         scoring,
@@ -126,12 +123,23 @@ def score_run(
         any(entry.released for entry in entries.values()),
         retrieval_only,
         _retrieves(manifest),
-        verdicts.judged if verdicts else JudgeResults(),
-        Labels(read_all([run.path / LABELS_FILE], ClaimLabel)) if verdicts else None,
+        labels=Labels(read_all([run.path / LABELS_FILE], ClaimLabel)) if needing else None,
     )
     questions = _by_question(entries)
-    shares = shares_of(questions, (manifest.get("data") or {}).get("asked_ids") or ())
-    scorer = _scored(run, manifest, rules, measured, shares, on_done)
+    size = min(SHARE_JUDGED, worth) if needing else SHARE
+    shares = shares_of(questions, (manifest.get("data") or {}).get("asked_ids") or (), size=size)
+    scorer = verdicts = None
+    if needing and not (retrieval_only or metrics or by_judge):
+        scorer, verdicts = _scored_as_held(
+            run, manifest, rules, measured, shares, judging or Judging(), on_done, worth
+        )
+    if scorer is None:
+        if not retrieval_only:
+            verdicts = _verdicts(run, manifest, [*needing, *by_judge], entries, judging or Judging())
+        if verdicts and by_judge:
+            scoring = scoring.model_copy(update={"abstention": by_judge[0].by(verdicts.key)})
+        rules = replace(rules, scoring=scoring, judged=verdicts.judged if verdicts else JudgeResults())
+        scorer = _scored(run, manifest, rules, measured, shares, on_done)
     if scorer.verdicts:
         run.add_verdicts(VERDICTS, scorer.verdicts)
     run.set_aside_views(questions, {share.file for share in shares if share.file})
@@ -143,7 +151,7 @@ def score_run(
     # of a large run, they would take as much memory as the summary needs
     del entries, questions, shares, scorer
     records, scores = tally.records, Scores(scoring, tally.scores, {})
-    made = verdicts.judged.verdicts.values() if verdicts else ()
+    made = verdicts.made if verdicts else ()
     summary = summary_of(run.id, manifest, tally, scores, flaws, made)
     summary["warnings"] += filter(None, [missing_sentence(documents), alien])
     summary["warnings"] += left_out
@@ -168,16 +176,6 @@ def score_run(
     _order_categories(summary)
     run.write_summary(summary)
     return summary
-
-
-def _usable(metrics: Collection[Metric]) -> tuple[tuple[Metric, ...], list[str]]:
-    """Return the metrics without those that scoring can do without and that cannot be computed here, and a
-    warning for each of these."""
-    reasons = {metric.name: metric.unusable() for metric in metrics}
-    warnings = [
-        f"{name} was left out, the other metrics stand: {why}" for name, why in reasons.items() if why
-    ]
-    return tuple(metric for metric in metrics if not reasons[metric.name]), warnings
 
 
 def _judging_warnings(verdicts: _Verdicts, unlabelled: int, answers: int) -> Iterator[str]:
@@ -219,6 +217,12 @@ class _Verdicts:
     judged: JudgeResults
     spending: Spending
     splits: bool = True
+    held: Found | None = None
+
+    @property
+    def made(self) -> Collection[Verdict]:
+        """All verdicts, without their claims where other processes have looked them up."""
+        return (self.held or self.judged).verdicts.values()
 
     @property
     def key(self) -> str:
@@ -232,7 +236,7 @@ class _Verdicts:
         `asked` counts the calls of this scoring, `found` the results that the run held before. `cost` is in
         US dollars and covers this scoring alone, `None` where unknown.
         """
-        spent, verdicts = self.spending, self.judged.verdicts.values()
+        spent, verdicts, lists = self.spending, self.made, (self.held or self.judged).lists
         return {
             "judge": self.judge.name,
             "key": self.key,
@@ -245,7 +249,7 @@ class _Verdicts:
             "over_budget": spent.is_spent,
             "total_cost": total([verdict.cost for verdict in verdicts]),
             "verdicts": dict(Counter(verdict.label for verdict in verdicts)),
-            "kept": spending(list(verdicts), list(self.judged.lists.values())),
+            "kept": spending(list(verdicts), list(lists.values())),
         }
 
     def _claims(self) -> dict[str, str]:
@@ -265,7 +269,7 @@ def _verdicts(
     UsageError if there is no judge."""
     if not needing:
         return None
-    measures = _measures(manifest)
+    measures = read_measures(manifest)
     judge = judging.judge or measures.judge
     if judge is None:
         first = needing[0]
@@ -291,30 +295,7 @@ def judged_by(run: Run) -> tuple[Judge | None, tuple[JudgedMetric, ...]]:
     _, own = _trusted_scoring(run, manifest, ())
     known = {metric.name: metric for metric in (*named(JUDGED), *own) if isinstance(metric, JudgedMetric)}
     documents = StoredDocuments(run, manifest)
-    return _measures(manifest).judge, tuple(metric.reading(documents) for metric in known.values())
-
-
-class _Measures(BaseModel):
-    """The metrics of a configuration, their judge, and how it is called."""
-
-    metrics: Metrics = ()
-    judge: AnyJudge | None = None
-    execution: ExecutionSettings = ExecutionSettings()
-    question_timeout: float = 600
-
-
-def _measures(manifest: Mapping[str, Any]) -> _Measures:
-    """Read the metrics and the judge that the configuration of a run asks for; raises StoreError if they are
-    wrong."""
-    config = manifest.get("config") or {}
-    folder = Path(manifest.get("folder") or "")
-    try:
-        known = {key: config[key] for key in _Measures.model_fields if config.get(key) is not None}
-        measures = validate(_Measures, Source("metrics", known))
-        metrics = distinct(metric.at(folder) for metric in measures.metrics)
-        return measures.model_copy(update={"metrics": metrics})
-    except (ConfigError, UsageError, TypeError, AttributeError) as error:
-        raise StoreError(f"manifest.json of {manifest.get('run')}, config: {error}") from error
+    return read_measures(manifest).judge, tuple(metric.reading(documents) for metric in known.values())
 
 
 def read_scoring(manifest: Mapping[str, Any], settings: Iterable[str] = ()) -> Scoring:
@@ -353,7 +334,7 @@ def _trusted_scoring(
     """The scoring of a run with the user's settings applied and its exemplars located, and the metrics of its
     configuration. Raises UsageError where the run is from elsewhere and its scoring would do more than read
     the run."""
-    scoring, measures = read_scoring(manifest, settings), _measures(manifest)
+    scoring, measures = read_scoring(manifest, settings), read_measures(manifest)
     own = [setting.partition("=")[0].strip() for setting in settings]
     found = [] if is_signed(manifest) else demands(scoring, ("config", "scoring"), own=own)
     if not is_signed(manifest):
@@ -406,6 +387,52 @@ def _scored(
     on_done: Callable[[int, int], None],
 ) -> QuestionScorer:
     """Score all questions of a run and write their files."""
+    scorer, stages = _scorer(run, manifest, rules, metrics, shares, on_done)
+    if can_be_shared(rules, [metric.name for metric in metrics]):
+        score_in_shares(scorer, shares, setup_of(run, manifest, rules, stages))
+    else:
+        for share in shares:
+            scorer.score(*share)
+    return scorer
+
+
+def _scored_as_held(
+    run: Run,
+    manifest: Mapping[str, Any],
+    rules: Rules,
+    metrics: Sequence[Metric],
+    shares: Sequence[Share],
+    judging: Judging,
+    on_done: Callable[[int, int], None],
+    worth: int,
+) -> tuple[QuestionScorer, _Verdicts] | tuple[None, None]:
+    """Score all questions of a large run by several processes, if its journal holds all verdicts of its own
+    judge. Otherwise files of questions may have been written, and all of them must be written again."""
+    judge, count = read_measures(manifest).judge, processes(shares, worth)
+    if judge is None or judging.judge is not None or count < 2 or not is_signed(manifest):
+        return None, None
+    answers = sum(share.answers for share in shares)
+    if rules.labels or not has_plain_rules(rules) or not may_be_held(run, judge, metrics, answers):
+        return None, None
+    judge.check()
+    scorer, stages = _scorer(run, manifest, rules, metrics, shares, on_done)
+    found = score_held(scorer, shares, setup_of(run, manifest, rules, stages, judged=True), count)
+    if found is None:
+        return None, None
+    spent = Spending(judging.max_cost, found=len(found.verdicts) + len(found.lists))
+    splits = any(isinstance(one, JudgedMetric) and one.splits for one in metrics)
+    return scorer, _Verdicts(judge, JudgeResults(), spent, splits, found)
+
+
+def _scorer(
+    run: Run,
+    manifest: Mapping[str, Any],
+    rules: Rules,
+    metrics: Sequence[Metric],
+    shares: Sequence[Share],
+    on_done: Callable[[int, int], None],
+) -> tuple[QuestionScorer, list[Stage]]:
+    """Return what scores the questions of a run, and the stages of the funnel that are known for any."""
     total = sum(share.answers for share in shares)
 
     def told(done: int) -> None:
@@ -416,13 +443,8 @@ def _scored(
     stages = texts.known_stages(
         run.read(entry for share in shares for entries in share.questions for entry in entries)
     )
-    scorer = QuestionScorer(run, rules, metrics, run.verdicts(VERDICTS), texts, stages, told)
-    if can_be_shared(rules, [metric.name for metric in metrics]):
-        score_in_shares(scorer, shares, setup_of(run, manifest, rules, sorted(stages)))
-    else:
-        for share in shares:
-            scorer.score(*share)
-    return scorer
+    known = run.verdicts(VERDICTS)
+    return QuestionScorer(run, rules, metrics, known, texts, stages, told), sorted(stages)
 
 
 def summary_of(

@@ -7,7 +7,9 @@ them, writes their files, and answers with what the summary needs.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,14 +26,20 @@ from fathoms.runs.question_lines import LARGE, divided
 from fathoms.runs.store import Entry, Run
 from fathoms.safety.child_main import ThisProcess
 from fathoms.safety.children import Child, ChildEndedError
+from fathoms.scoring.held import Found, HeldVerdicts
+from fathoms.scoring.measures import measuring, read_measures, usable
 from fathoms.scoring.questions import QuestionScorer, Rules
 
 VERDICTS = "abstention"
 """The kind of the verdicts of abstention classifiers."""
 WORTH = 4_000
 """With fewer answers for each process, starting it takes longer than it saves."""
+WORTH_JUDGED = 1_000
+"""As `WORTH`, of a run with verdicts of a judge."""
 SHARE = 1_000
 """The answers that a process gets at once."""
+SHARE_JUDGED = 256
+"""As `SHARE`, of a run with verdicts of a judge."""
 _MOST = 8
 
 
@@ -51,13 +59,20 @@ class Share(NamedTuple):
 def can_be_shared(rules: Rules, names: Sequence[str]) -> bool:
     """Return whether other processes can score by these rules and metrics: by the default ones, which need
     neither a model nor anything that only this process has."""
+    return (
+        has_plain_rules(rules)
+        and not rules.judged.verdicts
+        and list(names) == [metric.name for metric in default_metrics()]
+    )
+
+
+def has_plain_rules(rules: Rules) -> bool:
+    """Return whether other processes can apply the rules, apart from the results of a judge."""
     abstention = rules.scoring.abstention
     return (
         isinstance(abstention, Linear)
         and abstention.exemplars is None
         and isinstance(abstention.embed, LexicalEmbedder)
-        and not rules.judged.verdicts
-        and list(names) == [metric.name for metric in default_metrics()]
     )
 
 
@@ -73,12 +88,52 @@ def score_in_shares(
 ) -> None:
     """Score shares as `QuestionScorer.score` does, by several processes where each gets `worth` answers or
     more. `setup` is what `serve` needs first. The shares of a process that ends are scored here."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    count = min(cores, _MOST, sum(share.answers for share in shares) // worth)
+    count = processes(shares, worth)
     if count < 2:
         for share in shares:
             scorer.score(*share)
         return
+    with closing(_answers(shares, setup, count)) as answers:
+        for share, found in answers:
+            if found is None:
+                scorer.score(*share)  # raises here what may have ended the process
+            else:
+                _add(scorer, found)
+
+
+def score_held(
+    scorer: QuestionScorer, shares: Sequence[Share], setup: Mapping[str, Any], count: int
+) -> Found | None:
+    """Score shares by `count` processes from the verdicts that the journal of the run holds; returns these.
+    `None`, and `scorer` is of no use any more, where verdicts are missing or a process has ended: then the
+    run has to be judged first, which also raises what may have ended it."""
+    held = Found()
+    with closing(_answers(shares, setup, count)) as answers:
+        for _, found in answers:
+            if not found:
+                return None
+            _add(scorer, found)
+            held.add(found["held"])
+    return held
+
+
+def processes(shares: Sequence[Share], worth: int) -> int:
+    """Return how many processes score shares if each gets `worth` answers or more; below 2, none is worth its
+    start."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(cores, _MOST, len(shares), sum(share.answers for share in shares) // worth)
+
+
+def _add(scorer: QuestionScorer, found: Mapping[str, Any]) -> None:
+    """Add what a process has scored."""
+    scorer.extend(found)
+    fitting().update(map(tuple, found["fitting"]))
+
+
+def _answers(
+    shares: Sequence[Share], setup: Mapping[str, Any], count: int
+) -> Generator[tuple[Share, dict[str, Any] | None], None, None]:
+    """Yield each share with what one of `count` processes answered, `None` where the process had ended."""
     ahead = 2 * count  # so that no process waits while this one adds up
     children = [Child(__name__, stderr="discard") for _ in range(count)]
     try:
@@ -91,28 +146,28 @@ def score_in_shares(
             try:
                 found = child.receive()[0]
             except ChildEndedError:
-                scorer.score(*share)  # raises here what may have ended it
+                yield share, None
                 continue
             if number + ahead < len(shares):
                 child.send(shares[number + ahead])
-            scorer.extend(found)
-            fitting().update(map(tuple, found["fitting"]))
+            yield share, found
     finally:
         for child in children:
             child.end()
 
 
 def shares_of(
-    questions: Mapping[str, Sequence[Entry]], asked: Sequence[str], large: int = LARGE
+    questions: Mapping[str, Sequence[Entry]], asked: Sequence[str], large: int = LARGE, size: int = SHARE
 ) -> list[Share]:
-    """Return the questions in shares. Of a run with more than `large` questions, there is one share for each
-    of its files, in the order in which the questions were `asked`."""
+    """Return the questions in shares of at least `size` answers, except for the last. Of a run with more than
+    `large` questions, there is one share for each of its files, in the order in which the questions were
+    `asked`."""
     if len(questions) <= large:
-        return list(map(Share, _groups(list(questions.values()))))
+        return list(map(Share, _groups(list(questions.values()), size)))
     return [Share([questions[id] for id in ids], name) for name, ids in divided(questions, asked).items()]
 
 
-def _groups(questions: Sequence[Sequence[Entry]], size: int = SHARE) -> Iterator[list[Sequence[Entry]]]:
+def _groups(questions: Sequence[Sequence[Entry]], size: int) -> Iterator[list[Sequence[Entry]]]:
     """Yield the questions in groups of at least `size` answers, except for the last."""
     share: list[Sequence[Entry]] = []
     answers = 0
@@ -126,8 +181,11 @@ def _groups(questions: Sequence[Sequence[Entry]], size: int = SHARE) -> Iterator
         yield share
 
 
-def setup_of(run: Run, manifest: Mapping[str, Any], rules: Rules, stages: Sequence[str]) -> dict[str, Any]:
-    """Return what `serve` needs before the first share, as JSON values."""
+def setup_of(
+    run: Run, manifest: Mapping[str, Any], rules: Rules, stages: Sequence[str], *, judged: bool = False
+) -> dict[str, Any]:
+    """Return what `serve` needs before the first share, as JSON values; `judged` says whether it scores by
+    the metrics of the run's configuration, from the verdicts that the run holds."""
     return {
         "run": str(run.path),
         "manifest": manifest,
@@ -138,6 +196,7 @@ def setup_of(run: Run, manifest: Mapping[str, Any], rules: Rules, stages: Sequen
         "retrieval_only": rules.retrieval_only,
         "retrieves": rules.retrieves,
         "stages": list(stages),
+        "judged": judged,
     }
 
 
@@ -156,8 +215,21 @@ def serve(process: ThisProcess) -> None:
         setup["retrieves"],
     )
     known, texts = run.verdicts(VERDICTS), run_texts(run, setup["manifest"])
-    for questions, file in requests:
+    metrics, held = default_metrics(), None
+    if setup["judged"]:
+        measures = read_measures(setup["manifest"])
+        metrics = measuring(usable(measures.metrics)[0], StoredDocuments(run, setup["manifest"]))
+        assert measures.judge is not None
+        held = HeldVerdicts(run, measures.judge, metrics)
+    for shared, file in requests:
+        questions = [[Entry(*entry) for entry in entries] for entries in shared]
+        if held is not None:
+            if (judged := held.of(questions)) is None:
+                process.answer({})
+                continue
+            rules = replace(rules, judged=judged)
         known_files = set(fitting())
-        scorer = QuestionScorer(run, rules, default_metrics(), known, texts, setup["stages"])
-        scorer.score([[Entry(*entry) for entry in entries] for entries in questions], file)
-        process.answer(scorer.state() | {"fitting": list(fitting() - known_files)})
+        scorer = QuestionScorer(run, rules, metrics, known, texts, setup["stages"])
+        scorer.score(questions, file)
+        found = scorer.state() | {"fitting": list(fitting() - known_files)}
+        process.answer(found if held is None else found | {"held": held.state()})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -13,12 +14,15 @@ from fathoms.metrics.registry import default_metrics
 from fathoms.metrics.score_records import Scores, Scoring
 from fathoms.metrics.stages import STAGES
 from fathoms.paths import file_state
+from fathoms.runs.documents import StoredDocuments
 from fathoms.runs.folder import is_fitting
 from fathoms.runs.question_lines import file_name
 from fathoms.runs.store import Entry, Run, verdict_text
 from fathoms.scoring import score_run
+from fathoms.scoring.held import Found
+from fathoms.scoring.measures import measuring, read_measures
 from fathoms.scoring.questions import QuestionScorer, Rules
-from fathoms.scoring.shares import Share, run_texts, score_in_shares, setup_of
+from fathoms.scoring.shares import Share, run_texts, score_held, score_in_shares, setup_of, shares_of
 from fathoms.types import Failure, Question, Record, Reply, Usage
 
 
@@ -242,3 +246,75 @@ def test_shares_add_up_to_the_whole(setup: dict[str, object], tmp_path: Path) ->
     written = (together.path / "questions").iterdir()
     assert all(is_fitting(file_state(path.stat())) for path in written)
     assert files == lines
+
+
+def judged_run(tmp_path: Path) -> Run:
+    """A run with a judge that has been scored. Questions of different shares have the same verdicts."""
+    records = [
+        answered(
+            question(f"{kind}{n}", kind).model_copy(update={"text": "How tall?", "reference": REFERENCE}),
+            f"It is tall. It is {n % 3} m tall.",
+            repeat,
+        )
+        for n in range(7)
+        for kind in "AB"
+        for repeat in range(2)
+    ]
+    run = make(tmp_path, [*records, failed(question("c", "C"))])
+    config = {"judge": {"kind": "scripted"}, "metrics": ["ragchecker"]}
+    run.write_manifest({**run.manifest(), "config": config})
+    run.trust()
+    assert score_run(run)["judging"]["asked"] > 0
+    return run
+
+
+REFERENCE = "It is tall. It is 2 m tall."
+
+
+def files(run: Run) -> dict[str, bytes]:
+    """All files of a run that scoring writes."""
+    found = {path: path for path in run.path.rglob("*") if path.is_file()}
+    return {str(path.relative_to(run.path)): path.read_bytes() for path in found}
+
+
+@pytest.mark.slow
+def test_processes_find_the_verdicts_that_a_run_holds(tmp_path: Path) -> None:
+    run = judged_run(tmp_path)
+    manifest, rules = run.manifest(), Rules(Scoring(), default_profiles("d", None), "fathoms")
+    metrics = measuring(read_measures(manifest).metrics, StoredDocuments(run, manifest))
+    questions: dict[str, list[Entry]] = {}
+    for (asked, _), entry in run.entries().items():
+        questions.setdefault(asked, []).append(entry)
+    shares = shares_of(questions, (), size=3)
+    setup = setup_of(run, manifest, rules, sorted(STAGES), judged=True)
+
+    def held(setup: dict[str, object]) -> Found | None:
+        scorer = QuestionScorer(
+            run, rules, metrics, run.verdicts("abstention"), run_texts(run, manifest), STAGES
+        )
+        return score_held(scorer, shares, setup, 2)
+
+    found, journal = held(setup), run.path / "verdicts" / "judge.jsonl"
+    lines = journal.read_bytes().splitlines(keepends=True)
+    assert found is not None
+    assert sorted(found.verdicts) == sorted(json.loads(line)["key"] for line in lines)
+    assert sorted(one.label for one in found.verdicts.values()) == sorted(
+        json.loads(line)["result"]["label"] for line in lines
+    )
+    assert held(setup | {"run": "nowhere"}) is None  # the processes end
+
+
+@pytest.mark.slow
+def test_a_judged_run_is_the_same_by_several_processes(tmp_path: Path) -> None:
+    run = judged_run(tmp_path)
+    before = score_run(run), files(run)
+    again = score_run(run, worth=3), files(run)
+    assert again == before
+    assert before[0]["judging"]["found"] > 0
+    assert before[0]["metrics"]["ragchecker.f1"]["judged"]["items"] > 0
+    journal = run.path / "verdicts" / "judge.jsonl"
+    lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join(lines[:-1]))
+    judging = score_run(run, worth=3)["judging"]
+    assert (judging["asked"], judging["found"]) == (1, before[0]["judging"]["found"] - 1)
+    assert files(run).keys() == before[1].keys()

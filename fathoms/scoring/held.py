@@ -1,0 +1,108 @@
+"""The verdicts that the journal of a run already holds, looked up by several processes.
+
+Each process looks up those of the questions that it scores (`HeldVerdicts`), and the parent counts what they
+found (`Found`): a verdict that questions of two processes share counts once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fathoms.config import fingerprint
+from fathoms.errors import StoreError
+from fathoms.judges.asking import Bench, Spending
+from fathoms.judges.asking import Judged as JudgeResults
+from fathoms.judges.base import Judge
+from fathoms.judges.journal import open_noting
+from fathoms.judges.of_run import NeedsFurtherVerdicts, held
+from fathoms.metrics.metric import JudgedMetric, Metric
+from fathoms.models.caller import Caller
+from fathoms.runs.store import Entry, Run
+from fathoms.types import Spent, Verdict
+
+
+def may_be_held(run: Run, judge: Judge, metrics: Sequence[Metric], answers: int) -> bool:
+    """Return whether several processes can look up the verdicts on the `answers` of a run: they had all
+    verdicts when they were last scored, all metrics are fathoms' own, no judgement depends on the verdict on
+    another, and each has one vote."""
+    return (
+        judge.repeats == 1
+        and all(one.inert and not isinstance(one, NeedsFurtherVerdicts) for one in metrics)
+        and _was_judged(run, fingerprint(judge.identity()), answers)
+    )
+
+
+def _was_judged(run: Run, judge: str, answers: int) -> bool:
+    """Return whether the summary of a run says that a judge, given by its fingerprint, gave all verdicts on
+    so many answers. Where some are missing, looking them up by several processes would be for nothing."""
+    try:
+        summary = run.summary() or {}
+        counts, judging = summary["counts"], summary["judging"]
+        scored = counts["answered"] + counts["searched"] + counts["errors"]
+        complete = not (judging["failed"] or judging["over_budget"])
+        return bool(complete and judging["key"] == judge and scored == answers)
+    except (StoreError, KeyError, TypeError):  # scoring writes a damaged summary anew
+        return False
+
+
+class HeldVerdicts:
+    """Looks up the verdicts of a judge for some of a run's questions after others."""
+
+    def __init__(self, run: Run, judge: Judge, metrics: Sequence[Metric]) -> None:
+        self._run = run
+        self._judge = judge
+        self._metrics = [metric for metric in metrics if isinstance(metric, JudgedMetric)]
+        self._journal = open_noting(run.path)
+
+    def of(self, questions: Sequence[Sequence[Entry]]) -> JudgeResults | None:
+        """Return the claims and verdicts that questions need. `None` where the journal lacks any or has a
+        damaged line, and for pictures, of which two with the same content share a key."""
+        self._journal.forget()
+        records = list(self._run.read(entry for entries in questions for entry in entries))
+        bench = Bench(self._judge, self._journal, Caller(), Spending(limit=-1))
+        judged = held(bench, self._metrics, records)
+        if judged is None or any(asked.image for asked in judged.verdicts):
+            return None
+        return judged
+
+    def state(self) -> dict[str, Any]:
+        """Return what was found for the questions last looked up as JSON values, for `Found.add`."""
+        journal = self._journal
+        verdicts = [(key, one.label, *_spent(one)) for key, one in journal.verdicts.items()]
+        return {"verdicts": verdicts, "lists": [(key, *_spent(one)) for key, one in journal.lists.items()]}
+
+
+def _spent(one: Verdict | Spent) -> tuple[float | None, float | None, dict[str, Any] | None]:
+    """Return what a result of the judge took: US dollars, seconds, and tokens."""
+    usage = None if one.usage is None else one.usage.model_dump(mode="json")
+    return one.cost, one.seconds, usage
+
+
+class Found:
+    """What several processes have found: the verdicts, without claims and premises, and what splitting texts
+    into claims took, each by its key in the journal."""
+
+    def __init__(self) -> None:
+        self.verdicts: dict[str, Verdict] = {}
+        self.lists: dict[str, Spent] = {}
+        self._equal: dict[tuple[str, float | None, float | None], Verdict] = {}
+
+    def add(self, state: Mapping[str, Any]) -> None:
+        """Add what another process has found."""
+        for key, label, cost, seconds, usage in state["verdicts"]:
+            if key not in self.verdicts:
+                self.verdicts[key] = self._verdict(label, cost, seconds, usage)
+        for key, cost, seconds, usage in state["lists"]:
+            if key not in self.lists:
+                self.lists[key] = Spent(cost=cost, seconds=seconds, usage=usage)
+
+    def _verdict(self, label: str, cost: float | None, seconds: float | None, usage: Any) -> Verdict:
+        """Return a verdict of what a summary needs; labels alone are often the same, and then one object."""
+        same = (label, cost, seconds)
+        if usage is None and same in self._equal:
+            return self._equal[same]
+        found = Verdict(claim="", premise="", label=label, cost=cost, seconds=seconds, usage=usage)
+        if usage is None:
+            self._equal[same] = found
+        return found
