@@ -583,7 +583,9 @@ class Pipeline(Stages):
         room_for_prompt(self.generate)
         self.generate.check()
         files = self.retrieve.files
-        shown = self._image_dpi is not None or self._shows_pages
+        # search by page images makes its own hits, with no picture of `chunk: {kind: page}` in them
+        by_pages = self.retrieve.pages is not None
+        shown = self._shows_pages if by_pages else self._image_dpi is not None
         model, number = self._sees
         most = file_limits(model).images
         if model is not self.generate:

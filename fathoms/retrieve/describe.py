@@ -40,7 +40,8 @@ class Describe(Retriever):
     `image_dpi` or `max_pixels`, or from `first: {kind: visual}`. The model that answers gets the descriptions
     and no pictures, so it need not see. A description is kept in the cache by the hash of the picture, the
     model and the prompt, and is made once for all questions, repeats and runs. A page that cannot be
-    described fails the question. One without a picture, such as a page of an office document, keeps its text.
+    described fails the question. One without a picture, such as a page that PDFium cannot render, keeps its
+    text. Office documents have no page pictures and are refused, or skipped with `ingest.on_error: skip`.
     """
 
     neutral: ClassVar[frozenset[str]] = frozenset({"first", "generate"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -142,6 +142,19 @@ def test_what_cannot_work_is_refused_before_the_first_question(seer: Seer) -> No
         pipeline(seer, chunk=PageChunker()).check()
     with pytest.raises(ConfigError, match="'page-images' does not show the text of a page"):
         pipeline(seer, prompt=PromptBuilder(template="page-images")).check()
+
+
+@pytest.mark.parametrize(("show", "refused"), [("text", True), ("images", False)])
+def test_pictures_of_chunks_are_none_where_pages_are_searched(seer: Seer, show: str, refused: bool) -> None:
+    """The hits of a search by page images have no picture of a chunk, although `chunk` renders pages."""
+    embed = {"kind": "image-text", "model": "never-loaded"}
+    parts = [{"kind": "bm25"}, {"kind": "visual", "show": show, "embed": embed}]
+    first = {"kind": "hybrid", "of": parts}
+    described = Describe.model_validate({"first": first, "generate": {"kind": "scripted"}})
+    made = pipeline(seer, chunk=PageChunker(image_dpi=40), retrieve=described)
+    refusal = pytest.raises(ConfigError, match="needs pictures of pages") if refused else nullcontext()
+    with refusal:
+        made.checks()["generate"]()
 
 
 def test_configs_and_identity() -> None:
