@@ -94,7 +94,8 @@ class PromptBuilder(Component):
     empty text takes every reply as it is; null takes the template's."""
     pictures: Pictures | None = None
     """Where the images of retrieved pages stand: `first` puts all of them before the text of the message,
-    `beside` each one after the text of its page, in place of `{context}`; null takes the template's."""
+    `beside` each one after the text of its page, in place of `{context}`, which `user` can then have only
+    once; null takes the template's."""
     order: Order | None = None
     """The order of the retrieved chunks: `rank`, best first, or `page`, by document (that of the best chunk
     first) and then by page, as a reader would turn them. What does not fit is left out by rank in both cases.
@@ -115,6 +116,12 @@ class PromptBuilder(Component):
             text = getattr(self, name)
             if text is not None and f"{{{place}}}" not in text:
                 raise ValueError(f"'{name}' must contain {{{place}}}")
+        texts = self.texts()
+        if texts.pictures == "beside" and texts.user.count("{context}") > 1:
+            raise ValueError(
+                "'user' can contain {context} only once with pictures: beside, because each picture is shown"
+                " once: leave out the other, or set pictures: first"
+            )
         return self
 
     def identity(self) -> dict[str, Any]:

@@ -138,8 +138,12 @@ class Reservations:
         self._answered = True
         self._most = _larger(self._most, spent)
         for purpose, estimated in (reservation.estimates or {}).items():
-            calls = [call.usage for call in record.calls if call.purpose == purpose]
-            usages = [answer.usage] if purpose == "answer" else calls
+            calls = [call for call in record.calls if call.purpose == purpose]
+            if purpose == "describe":  # the estimate has no descriptions that are kept
+                calls = [call for call in calls if not call.cached]
+            usages = [answer.usage] if purpose == "answer" else [call.usage for call in calls]
+            if not usages:
+                continue
             prompt = total([usage.prompt_tokens for usage in usages])
             reply = total([usage.completion_tokens for usage in usages])
             learnt = self._learnt.setdefault(purpose, _Learnt(scale=0.0))

@@ -98,6 +98,8 @@ def test_closed_book_packs_nothing() -> None:
         ({"user": "{contxt} {question}"}, "did you mean 'context'"),
         ({"user": "{context}"}, "must contain {question}"),
         ({"chunk": "{title}"}, "cannot contain '{title}'"),
+        ({"user": "{context}{context}{question}", "pictures": "beside"}, "{context} only once"),
+        ({"user": "{context}{context}{question}", "template": "pages-and-images"}, "{context} only once"),
     ],
 )
 def test_bad_templates(options: dict[str, str], message: str) -> None:

@@ -19,12 +19,14 @@ from fathoms.ingest import PageChunker
 from fathoms.models import OpenAICompatibleLLM, ScriptedModel
 from fathoms.models.caller import Caller
 from fathoms.models.prices import Price
-from fathoms.pipeline.answering import PackedQuestion
+from fathoms.pipeline.answering import Ingested, PackedQuestion
 from fathoms.pipeline.experiment import load_experiment
 from fathoms.pipeline.pipeline import Pipeline
 from fathoms.pipeline.prompt import PromptBuilder
 from fathoms.retrieve import BM25, AnyRetriever, Describe, Index
+from fathoms.runner.budget import Budget
 from fathoms.runner.estimate import Estimates, MadeOnce, added, estimate, repeated
+from fathoms.runner.reservations import Reservations
 from fathoms.runs.cache import Cache
 from fathoms.runs.usage import sums
 from fathoms.types import Chunk, Hit, Question, Record
@@ -190,6 +192,34 @@ def test_a_description_is_estimated_once_and_not_where_it_is_kept(seer: Seer, tm
     assert before["answer"].pictures == 0
     answers(made, tmp_path)
     assert set(estimated()) == {"answer"}
+
+
+def test_a_kept_description_is_no_measure_of_what_the_next_takes(seer: Seer, tmp_path: Path) -> None:
+    """Of the two pages of a question, that of the tower is kept. The other one takes 1,000 tokens for the
+    prompt and 10 for the reply, and so does the new page of the next question."""
+    write_pdf(tmp_path / "varn.pdf", PAGES)
+    answers(pipeline(seer), tmp_path)
+    model = pipeline(seer).retrieve.called["describe"]
+    retrieve = Describe(first=BM25(top_k=2), generate=model)
+    made = pipeline(seer, retrieve=retrieve, generate=ScriptedModel(default="No."))
+    asked = [Question(id=text, text=text, category="c") for text in ("tower ore", "tower nothing")]
+
+    async def ask(ingested: Ingested) -> list[float]:
+        hits, budget, caller = ingested.retrieve(asked), Budget(max_cost=100), Caller()
+        reservations = Reservations(budget, ingested, hits)
+        found = []
+        for question in asked:
+            reserved = await reservations.take(question)
+            assert reserved is not None
+            record = await ingested.answer(question, hits[question.id], caller=caller)
+            assert sorted(call.cached for call in record.calls) == [False, True]
+            reservations.settle(reserved, record)
+            found.append(reserved.amount.cost)
+        return found
+
+    with closing(Cache(tmp_path / "cache")) as cache:
+        _, reserved = asyncio.run(ask(made.prepare({"varn.pdf": tmp_path / "varn.pdf"}, cache)))
+    assert reserved == pytest.approx(1000 * 1000 / 1e6 + 10 * 5000 / 1e6)
 
 
 def test_a_run_that_only_searches_describes_nothing(tmp_path: Path) -> None:
