@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from fathoms.config import fingerprint
@@ -46,6 +47,34 @@ def keep_vectors(cache: Cache, kind: str, made: Mapping[str, Vectors]) -> None:
     )
 
 
+@contextmanager
+def kept_on_arrival(
+    how: EmbeddingCalls, cache: Cache, kind: str, keys: Sequence[str]
+) -> Iterator[Callable[[Sequence[Vectors]], dict[str, Vectors]]]:
+    """Store the vectors of every reply of a server under their keys as soon as it has arrived.
+
+    The function that is given takes all vectors when they are there, stores those that did not come from a
+    server, and returns all by their keys.
+    """
+    stored: set[str] = set()
+
+    def arrived(first: int, vectors: Sequence[Vectors]) -> None:
+        made = dict(zip(keys[first : first + len(vectors)], vectors, strict=True))
+        keep_vectors(cache, kind, made)
+        stored.update(made)
+
+    def whole(vectors: Sequence[Vectors]) -> dict[str, Vectors]:
+        made = dict(zip(keys, vectors, strict=True))
+        keep_vectors(cache, kind, {key: one for key, one in made.items() if key not in stored})
+        return made
+
+    before, how.keep = how.keep, arrived
+    try:
+        yield whole
+    finally:
+        how.keep = before
+
+
 def questions_cached(
     embedder: PageEmbedder, texts: Sequence[str], cache: Cache, how: EmbeddingCalls | None = None
 ) -> list[Vectors]:
@@ -58,10 +87,9 @@ def questions_cached(
     new = dict(zip(keys, texts, strict=True))
     found = known_vectors(cache, "question-vectors", list(new))
     if missing := [key for key in new if key not in found]:
-        vectors = embed_questions(embedder, [new[key] for key in missing], how)
-        made = dict(zip(missing, vectors, strict=True))
-        keep_vectors(cache, "question-vectors", made)
-        found |= made
+        how = how or EmbeddingCalls()
+        with kept_on_arrival(how, cache, "question-vectors", missing) as keep:
+            found |= keep(embed_questions(embedder, [new[key] for key in missing], how))
     if len({found[key].shape[1] for key in keys}) > 1:
         raise ModelError(f"embed: kind '{embedder.kind}' gave questions vectors of different lengths")
     return [found[key] for key in keys]

@@ -44,6 +44,13 @@ class IngestTimes:
         if took.replies:
             self._called.setdefault(name, EmbeddingCalls()).extend(took)
 
+    def asked(self, name: str, seconds: float, took: EmbeddingCalls) -> None:
+        """Add the seconds, the items and the replies of a server that was asked for a stage; nothing if it
+        gave no reply."""
+        if took.replies:
+            self.took(name, seconds, took.inputs)
+            self.called(name, took)
+
     def report(self) -> dict[str, dict[str, Any]]:
         """Return `seconds` and `made` of each stage, as the manifest stores them, and `calls`, `tokens` and
         `cost` where a server was asked."""

@@ -25,7 +25,7 @@ from fathoms.models.embed.pages import page_keys
 from fathoms.models.embed.process import embed_pages
 from fathoms.models.embed.served.spent import EmbeddingCalls
 from fathoms.models.page_patches import Located, located_cached
-from fathoms.models.page_vectors import keep_vectors, known_vectors, questions_cached
+from fathoms.models.page_vectors import keep_vectors, kept_on_arrival, known_vectors, questions_cached
 from fathoms.pipeline.ingest_times import IngestTimes
 from fathoms.retrieve.indexes import load_index, store_index
 from fathoms.retrieve.lance_multi_vectors import LanceMultiVectors
@@ -116,11 +116,10 @@ class PageIndexer:
     def _embedded(self, texts: Sequence[str]) -> list[Vectors]:
         """Embed questions that the cache does not hold."""
         how, started = EmbeddingCalls(self.calling), time.perf_counter()
-        made = questions_cached(self.handling.embed, texts, self.cache, how)
-        if how.replies:
-            self.times.took(QUESTIONS, time.perf_counter() - started, how.inputs)
-            self.times.called(QUESTIONS, how)
-        return made
+        try:
+            return questions_cached(self.handling.embed, texts, self.cache, how)
+        finally:  # what was paid for counts, whatever failed then
+            self.times.asked(QUESTIONS, time.perf_counter() - started, how)
 
     def _picture(self, document: Document, page: int) -> Path | None:
         """Return the picture of a page for the model that answers."""
@@ -307,14 +306,18 @@ class PageIndexer:
                 self.failures[position] = error
         there = {key: picture for key, picture in pictures.items() if picture is not None}
         how = EmbeddingCalls(self.calling)
-        vectors = embed_pages(self.handling.embed, list(there.values()), how) if there else []
-        self.times.made(STAGE, len(there))
-        self.times.called(STAGE, how)
-        made = dict(zip(there, vectors, strict=True))
+        made: dict[str, Vectors] = {}
+        try:
+            with kept_on_arrival(how, self.cache, "page-vectors", list(there)) as keep:
+                if there:
+                    made = keep(embed_pages(self.handling.embed, list(there.values()), how))
+        finally:  # what was paid for counts, whatever failed then
+            self.times.made(STAGE, len(made) or how.inputs)
+            self.times.called(STAGE, how)
         none = np.empty((0, 1), dtype=np.float32)  # a page that PDFium cannot render
-        made |= {key: none for key, picture in pictures.items() if picture is None}
-        keep_vectors(self.cache, "page-vectors", made)
-        return made
+        without = {key: none for key, picture in pictures.items() if picture is None}
+        keep_vectors(self.cache, "page-vectors", without)
+        return made | without
 
     def holds_all(self) -> bool:
         """Whether the cache holds the vectors of all pages, so that no page must be rendered or embedded."""

@@ -6,6 +6,7 @@ Its vectors are worked out by hand: a picture of 30 x 40 pixels is (30, 40), so 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ from fathoms.models.embed import process as embedding
 from fathoms.models.embed.served.base import ServedPageModel
 from fathoms.models.embed.served.pictures import picture_to_send
 from fathoms.models.embed.served.spent import EmbeddingCalls
+from fathoms.models.page_vectors import questions_cached
+from fathoms.runs.cache import Cache
 from tests.support.embedding_server import KEY, Embeddings, Fails, embeddings
 
 QUICK = ExecutionSettings(max_attempts=3, first_wait=0.01)
@@ -174,6 +177,31 @@ def test_a_request_that_fails_ends_the_others(made: Any, server: Embeddings, tmp
     with pytest.raises(ModelError, match="answers 400: bad picture"):
         made("vllm").embed_pages(pictures, EmbeddingCalls(QUICK))
     assert len(server.bodies) <= 3
+
+
+def test_what_was_paid_for_is_kept_when_a_later_request_fails(
+    made: Any, server: Embeddings, tmp_path: Path
+) -> None:
+    """Of ten questions that are sent one by one, the last is refused; the next call asks for it alone. A
+    reply with vectors of another length is not kept."""
+    embedder, cache = made("jina", batch_size=1, max_concurrency=1), Cache(tmp_path / "cache")
+    texts = [f"question {number}" for number in range(9)] + [" "]
+    how = EmbeddingCalls(QUICK)
+    server.steps = [*[None] * 9, Fails(400, "bad question")]
+    with pytest.raises(ModelError, match="answers 400: bad question"):
+        questions_cached(embedder, texts, cache, how)
+    assert (how.replies, how.tokens) == (9, 90)
+    questions = questions_cached(embedder, texts, cache, EmbeddingCalls(QUICK))
+    assert len(server.bodies) == 11, "ten, and the one that was refused"
+    assert [row.tolist() for row in questions[8:]] == [
+        [[pytest.approx(2 / 104**0.5), pytest.approx(10 / 104**0.5)]],
+        [[0, 0]],
+    ]
+    server.steps = [None, lambda answer: {**answer, "data": [{"index": 0, "embedding": [1, 2, 3]}]}]
+    for sent in (13, 14):
+        with pytest.raises(ModelError, match="vectors have 2 and 3 numbers") if sent == 13 else nullcontext():
+            questions_cached(embedder, ["x", "y"], cache, EmbeddingCalls(QUICK))
+        assert len(server.bodies) == sent
 
 
 def test_a_reply_that_does_not_match_is_refused(made: Any, server: Embeddings) -> None:

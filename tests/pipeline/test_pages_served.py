@@ -96,6 +96,17 @@ def test_embedding_is_estimated_by_nobody_and_counts_against_the_budget(place: P
         assert "no price is known for voyage-multimodal-3.5" in refused.stderr
 
 
+def test_pages_that_were_embedded_before_a_failure_are_not_sent_again(place: Project) -> None:
+    with embeddings() as server:
+        place.write("seen.yaml", CONFIG.format(address=server.address))
+        one_by_one = ["run", "seen.yaml", "--set", "retrieve.embed.batch_size=1"]
+        server.steps = [None, None, Fails(400, "bad picture")]
+        failed = place.fathoms(*one_by_one, "--set", "retrieve.embed.max_concurrency=1")
+        assert "answers 400: bad picture" in failed.stderr
+        assert place.fathoms(*one_by_one).returncode == 0
+        assert len(server.sizes) == 3, "every page once"
+
+
 def test_a_server_that_fails_ends_the_run_before_a_question(place: Project) -> None:
     with embeddings() as server:
         place.write("seen.yaml", CONFIG.format(address=server.address))

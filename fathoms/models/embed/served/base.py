@@ -153,8 +153,18 @@ class ServedPageModel(FromServer):
         sent = [text if text.strip() else _ANY for text in texts]
         size = self.most_of(Batch(texts=(_ANY,)))
         batches = (Batch(texts=tuple(sent[at : at + size])) for at in range(0, len(sent), size))
-        made = self._embedded(batches, how or EmbeddingCalls())
-        return [row if text.strip() else 0 * row[:1] for row, text in zip(made, texts, strict=True)]
+        how = how or EmbeddingCalls()
+        keep = how.keep
+
+        def blanked(first: int, made: Sequence[Vectors]) -> list[Vectors]:
+            part = texts[first : first + len(made)]
+            return [row if text.strip() else 0 * row[:1] for row, text in zip(made, part, strict=True)]
+
+        how.keep = lambda first, made: keep(first, blanked(first, made))
+        try:
+            return blanked(0, self._embedded(batches, how))
+        finally:
+            how.keep = keep
 
     def _batches(self, pictures: Iterator[Picture]) -> Iterator[Batch]:
         """Put pictures together as far as the limits of a request allow. They are read only when their batch
@@ -185,26 +195,34 @@ class ServedPageModel(FromServer):
     def _embedded(self, batches: Iterator[Batch], how: EmbeddingCalls) -> list[Vectors]:
         """Send batches, `max_concurrency` at a time, and return the vectors of all inputs in order."""
         made = run_in_background(self._sent(batches, how))
-        found = [vectors for part in made for vectors in part]
-        widths = sorted({vectors.shape[1] for vectors in found})
-        expected = [self.dimension] if self.dimension and found else widths[:1]
-        if widths != expected:
+        return [vectors for part in made for vectors in part]
+
+    def _check_widths(self, found: Sequence[Vectors], before: set[int]) -> None:
+        """Raise ModelError for vectors that are not as long as `dimension` asks for, or not all as long as
+        those of earlier replies, whose lengths are in `before`; adds theirs."""
+        before |= {vectors.shape[1] for vectors in found}
+        if len(before) > 1 or before - {self.dimension or max(before)}:
             raise ModelError(
-                f"{self.base_url}: the vectors have {' and '.join(map(str, widths))} numbers"
+                f"{self.base_url}: the vectors have {' and '.join(map(str, sorted(before)))} numbers"
                 + (f", and dimension: {self.dimension} was asked for" if self.dimension else "")
             )
-        return found
 
     async def _sent(self, batches: Iterator[Batch], how: EmbeddingCalls) -> list[list[Vectors]]:
-        """Send batches; the first that fails ends all others."""
+        """Send batches, and keep the vectors of each as soon as they are there; the first that fails ends all
+        others."""
         calls = _provider_calls(f"{self.kind} {self.base_url}", os.getpid())
         calls.configure(how.settings)
         places = asyncio.Semaphore(self.max_concurrency)
         tasks: list[asyncio.Task[list[Vectors]]] = []
+        widths: set[int] = set()
+        first = 0
 
-        async def ask(batch: Batch) -> list[Vectors]:
+        async def ask(batch: Batch, first: int) -> list[Vectors]:
             try:
-                return await self._asked(batch, calls, how)
+                made = await self._asked(batch, calls, how)
+                self._check_widths(made, widths)
+                how.keep(first, made)
+                return made
             finally:
                 places.release()
 
@@ -212,7 +230,8 @@ class ServedPageModel(FromServer):
             async with asyncio.TaskGroup() as group:
                 for batch in batches:
                     await places.acquire()
-                    tasks.append(group.create_task(ask(batch)))
+                    tasks.append(group.create_task(ask(batch, first)))
+                    first += batch.number
         except BaseExceptionGroup as failed:
             raise failed.exceptions[0] from None
         return [task.result() for task in tasks]

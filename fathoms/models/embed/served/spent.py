@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from fathoms.models.calling.provider_calls import ExecutionSettings
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vectors = NDArray[np.float32]
 
 _MILLION = 1_000_000
 
@@ -31,13 +39,18 @@ class EmbeddingPrice(BaseModel):
 class EmbeddingCalls:
     """How a server is called (`settings`), and what its replies took: their number (`replies`), that of the
     pictures or texts in them (`inputs`), the tokens that the server reported, and their cost in US dollars;
-    `None` if that of any reply is unknown."""
+    `None` if that of any reply is unknown.
+
+    `keep` is called with the vectors of every reply as soon as it has arrived, and with the position of the
+    first of them among all inputs, so that what was paid for is not lost when a later request fails.
+    """
 
     settings: ExecutionSettings = field(default_factory=ExecutionSettings)
     replies: int = 0
     inputs: int = 0
     tokens: int | None = 0
     cost: float | None = 0.0
+    keep: Callable[[int, Sequence[Vectors]], None] = lambda first, vectors: None
 
     def extend(self, other: EmbeddingCalls) -> None:
         """Add what other replies took."""
