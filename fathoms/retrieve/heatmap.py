@@ -45,11 +45,13 @@ def heatmaps_of(
     """Return a heatmap of each page that was found for each text of a question, whose vectors are `queries`.
 
     A page is the position of its document and its number. The heatmap is made of the vectors as they are
-    stored. It is `None` for a page with more than 4096 patches and for a text without words. Raises
-    ConfigError if the patches of this model form no grid, and DocumentError if a page must be rendered again
-    and cannot be.
+    stored. It is `None` for a page with more than 4096 patches, for a page without vectors, and for a text
+    without words. Raises ConfigError if the patches of this model form no grid, and DocumentError if a page
+    must be rendered again and cannot be.
     """
-    wanted = list(dict.fromkeys(place for row in found for place in row))
+    # a page that PDFium cannot render has no vectors, but another retriever can find it by its text
+    embedded = set(pages.places)
+    wanted = list(dict.fromkeys(place for row in found for place in row if place in embedded))
     if not wanted or pages.locate is None or not isinstance(pages.store, MultiVectors):
         return [[None] * len(row) for row in found]
     located = pages.locate([(documents[position], page) for position, page in wanted], texts)
@@ -61,7 +63,10 @@ def heatmaps_of(
     patches = dict(zip(wanted, located.patches, strict=True))
     rows = {place: at for at, place in enumerate(pages.places) if place in patches}
     return [
-        [_of_page(pages.store, rows[place], patches[place], query, words) for place in row]
+        [
+            _of_page(pages.store, rows[place], patches[place], query, words) if place in rows else None
+            for place in row
+        ]
         for row, query, words in zip(found, queries, located.words, strict=True)
     ]
 

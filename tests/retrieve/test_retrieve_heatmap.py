@@ -53,3 +53,6 @@ def test_only_patches_and_words_are_compared(tmp_path: Path) -> None:
     assert made == Heatmap(columns=2, rows=1, values=(100, 0))
     with pytest.raises(ConfigError, match="its vectors form no grid over the page"):
         heatmaps_of(pages, [document], ["how"], [query], [[(0, 2)]])
+    [[made, none]] = heatmaps_of(pages, [document], ["how"], [query], [[(0, 1), (0, 3)]])
+    assert (made is None, none) == (False, None), "page 3 could not be rendered, and was found by its text"
+    assert heatmaps_of(pages, [document], ["how"], [query], [[(0, 3)]]) == [[None]]
