@@ -27,12 +27,12 @@ from fathoms.metrics.score_records import Scoring
 from fathoms.models import Generator
 from fathoms.models.caller import Caller, provider_of
 from fathoms.models.calling.provider_calls import ExecutionSettings
-from fathoms.models.embed.process import embed, embed_questions
-from fathoms.models.embed.served.spent import EmbeddingCalls
+from fathoms.models.embed.process import embed
 from fathoms.pipeline.answering import PackedQuestion
 from fathoms.pipeline.external import Connected, External
 from fathoms.pipeline.matrix import Cell, at_cell, axes_of, cells_in, read_axes, titled
 from fathoms.pipeline.pipeline import Pipeline, Progress, Stages, silent
+from fathoms.pipeline.questions_anew import QuestionsAnew
 from fathoms.pipeline.searching import Depth, Searching, depth_for
 from fathoms.retrieve import Describe
 from fathoms.runs.cache import Cache
@@ -268,8 +268,7 @@ class SearchExperiment(Stages, Measured):
         built = self.build(documents, cache, workers, progress)
         pages, handling = built.index.pages, self.retrieve.pages
         if pages is not None and handling is not None:
-            how = EmbeddingCalls(self.execution)
-            pages = replace(pages, embed=partial(embed_questions, handling.embed, how=how))
+            pages = replace(pages, embed=QuestionsAnew(handling.embed, self.execution, built.times))
         return Searching(
             ingest=self.ingest,
             retriever=self.retrieve,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
+from threading import Lock
 from typing import Any
 
 from fathoms.models.embed.served.spent import EmbeddingCalls
@@ -20,6 +22,7 @@ class IngestTimes:
         self._seconds: dict[str, float] = {}
         self._made: dict[str, int] = {}
         self._called: dict[str, EmbeddingCalls] = {}
+        self._lock = Lock()
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -47,9 +50,15 @@ class IngestTimes:
     def asked(self, name: str, seconds: float, took: EmbeddingCalls) -> None:
         """Add the seconds, the items and the replies of a server that was asked for a stage; nothing if it
         gave no reply."""
-        if took.replies:
-            self.took(name, seconds, took.inputs)
-            self.called(name, took)
+        with self._lock:  # questions may be embedded in several threads
+            if took.replies:
+                self.took(name, seconds, took.inputs)
+                self.called(name, took)
+
+    def calls(self, name: str) -> EmbeddingCalls:
+        """What the replies of a server took for a stage so far."""
+        with self._lock:
+            return replace(self._called.get(name, EmbeddingCalls()))
 
     def report(self) -> dict[str, dict[str, Any]]:
         """Return `seconds` and `made` of each stage, as the manifest stores them, and `calls`, `tokens` and
@@ -62,3 +71,11 @@ class IngestTimes:
             }
             for name, seconds in self._seconds.items()
         }
+
+
+def joined_times(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """Add what a stage took in two commands, as `report` returns it; tokens and cost are unknown where one of
+    them is."""
+    keys = [*one, *(key for key in other if key not in one)]
+    pairs = {key: (one.get(key, 0), other.get(key, 0)) for key in keys}
+    return {key: None if None in pair else sum(pair) for key, pair in pairs.items()}

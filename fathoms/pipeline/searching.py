@@ -169,6 +169,12 @@ class Searching:
                 await asyncio.to_thread(self._search_block, block)
         return self._found[question.id]
 
+    def ahead(self, question: Question) -> int:
+        """How many questions are searched for at once when this one is asked; 0 if it was searched for."""
+        if question.id in self._found:
+            return 0
+        return min(BLOCK, max(1, sum(other.id not in self._found for other in self._questions)))
+
     def _search_block(self, block: Sequence[Question]) -> None:
         """Search for some questions, and keep their hits and the seconds that each took."""
         started = clock()

@@ -16,10 +16,12 @@ from fathoms.models.caller import Caller
 from fathoms.models.calling.stop import Stop, Stopped
 from fathoms.pipeline.answering import Ingested, PackedQuestion
 from fathoms.pipeline.experiment import AnyExperiment, Prepared
+from fathoms.pipeline.ingest_times import joined_times
+from fathoms.pipeline.page_index import QUESTIONS
 from fathoms.runner.budget import Budget
 from fathoms.runner.commit import Recorder
 from fathoms.runner.reopen import Turn
-from fathoms.runner.reservations import Reservations
+from fathoms.runner.reservations import Reservations, times_of
 from fathoms.runs.events import happened, tell, within
 from fathoms.runs.journal import JOURNAL
 from fathoms.runs.store import Run
@@ -191,11 +193,21 @@ class ActiveRun:
             spent = sums(self.store.read(entries.values(), light=True) if entries else ())
         return {"answers": counts[0], "errors": counts[1], "seconds": round(seconds, 3), **spent}
 
+    def _add_embedding(self, manifest: dict[str, Any]) -> None:
+        """Note what a server took for embedding questions, which a search does while they are asked; what
+        earlier sessions of a resumed run took is in the manifest."""
+        now = times_of(self.prepared).report().get(QUESTIONS)
+        ingest = manifest["data"].get("ingest")
+        if now is not None and ingest is not None:
+            before = {} if self._is_new else ingest["times"].get(QUESTIONS, {})
+            ingest["times"][QUESTIONS] = joined_times(before, now)
+
     def close(self, ended: Ended | None) -> Outcome:
         """Write the totals to the manifest, adding those of earlier sessions of a resumed run."""
         left = self.done < len(self.missing)
         over = left and ended is None and self.budget.exhausted
         manifest = self.store.manifest()
+        self._add_embedding(manifest)
         seconds = self.seconds + (manifest.get("totals") or {}).get("seconds", 0.0)
         if self.versions:  # those of earlier sessions are in the manifest
             served = manifest.get("served") or {}

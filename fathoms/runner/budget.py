@@ -8,7 +8,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from fathoms.errors import UsageError
 from fathoms.models.calling.stop import Stop
+
+_OPTIONS = {"tokens": "--max-tokens-total", "cost": "--max-cost"}
 
 
 @dataclass(frozen=True)
@@ -64,10 +67,21 @@ class Budget:
         return None
 
     def add_embedding(self, times: Mapping[str, Mapping[str, Any]]) -> None:
-        """Add what servers took for embedding pages and questions before any is asked, which `times` of the
-        report of a corpus state."""
-        for took in times.values():
-            self.spent += Amount(took.get("tokens") or 0, took.get("cost") or 0)
+        """Add what servers took for embedding pages and questions, which `times` of the report of a corpus
+        state.
+
+        Raises UsageError where a limit cannot be enforced, because a server reports no tokens.
+        """
+        for stage, took in times.items():
+            if not took.get("calls"):
+                continue
+            for key, limit in (("tokens", self.max_tokens), ("cost", self.max_cost)):
+                if limit is not None and took[key] is None:
+                    raise UsageError(
+                        f"{stage}: the limit of {key} cannot be enforced, because the server that embeds does"
+                        f" not report its tokens: run without {_OPTIONS[key]}"
+                    )
+            self.spent += Amount(took["tokens"] or 0, took["cost"] or 0)
 
     def settle(self, reserved: Amount, spent: Amount) -> None:
         """Release the reservation of a question that has ended, and add what it took."""

@@ -159,7 +159,10 @@ def _obstacle(
     """Why prompts cannot be packed beforehand; `None` where they can."""
     if isinstance(experiment, ExternalExperiment):
         return "the pipeline makes its own prompts"
+    pages = experiment.retrieve.pages
     if isinstance(experiment, SearchExperiment) and not experiment.called:
+        if pages is not None and isinstance(pages.embed, ServedPageModel):
+            return _embedding(pages.embed)
         return None  # there is nothing to estimate
     absent = [stage for stage in ("ingest", "chunk", "embed", "retrieve") if stage in missing]
     if absent:
@@ -171,12 +174,16 @@ def _obstacle(
         return f"embed: {described(experiment.embed)} would have to be called"
     if isinstance(experiment.ingest, Docling) and not experiment.is_parsed(corpus.documents, cache):
         return "the documents are not parsed yet: run 'fathoms ingest' first, which may take long"
-    pages = experiment.retrieve.pages
     if pages is not None and isinstance(pages.embed, ServedPageModel):
-        return f"retrieve.embed: {described(pages.embed)} would have to be called"
+        return _embedding(pages.embed)
     if not experiment.has_embedded_pages(corpus.documents, cache):
         return "the page images are not embedded yet: run 'fathoms ingest' first, which may take long"
     return None
+
+
+def _embedding(embed: ServedPageModel) -> str:
+    """Say that a server that embeds pages and questions keeps a run from being estimated."""
+    return f"pages and questions: {described(embed)} would have to be called to embed them"
 
 
 def _searching(

@@ -13,6 +13,9 @@ from fathoms.models.calling.stop import Stop
 from fathoms.models.embed.served.base import ServedPageModel
 from fathoms.pipeline.answering import Ingested, PackedQuestion
 from fathoms.pipeline.experiment import AnyExperiment, ExternalExperiment, Prepared
+from fathoms.pipeline.ingest_times import IngestTimes
+from fathoms.pipeline.page_index import QUESTIONS
+from fathoms.pipeline.searching import Searching
 from fathoms.runner.budget import Amount, Budget
 from fathoms.runner.estimate import Estimates, estimate
 from fathoms.runs.usage import billed, tokens_of, total
@@ -58,6 +61,8 @@ class Reservations:
         self._answered = False
         self._learnt: dict[Purpose, _Learnt] = {}
         self._most = Amount()
+        self._times = times_of(prepared)
+        self._counted = self._times.calls(QUESTIONS)
 
     async def take(self, question: Question, stop: Stop | None = None) -> Reservation | None:
         """Reserve what a question needs, waiting for room; `None` if the budget is spent. Raises Stopped."""
@@ -68,7 +73,7 @@ class Reservations:
             packed = PackedQuestion(self._prepared, question, self._hits.get(question.id, ()))
             with suppress(ModelError):  # where it lasts, it fails the question when this is asked
                 estimated = await asyncio.to_thread(estimate, packed)
-        amount = await self._budget.take(lambda: self._need(estimated), stop)
+        amount = await self._budget.take(lambda: self._whole_need(question, estimated), stop)
         if amount is None:
             return None
         self._in_flight += 1
@@ -84,6 +89,7 @@ class Reservations:
         self._in_flight -= 1
         spent = Amount() if record is None else reservation.amount
         try:
+            self._add_embedding()
             if record is not None:
                 spent = self._spent(record, reservation)
                 if record.answer is not None and not record.answer.cached:
@@ -94,6 +100,24 @@ class Reservations:
                     self._answered, self._most = True, _larger(self._most, spent)
         finally:  # release the reservation even if this raises
             self._budget.settle(reservation.amount, spent)
+
+    def _whole_need(self, question: Question, estimated: Estimates | None) -> Amount | None:
+        """What a question needs, and what a server takes for embedding the questions that are searched for
+        together with it, by the mean of those before."""
+        need, before = self._need(estimated), self._counted
+        if need is None or not before.inputs or not isinstance(self._prepared, Searching):
+            return need
+        part = self._prepared.ahead(question) / before.inputs
+        return need + Amount((before.tokens or 0) * part, (before.cost or 0) * part)
+
+    def _add_embedding(self) -> None:
+        """Count what a server took for embedding questions since this was last called."""
+        now, before = self._times.calls(QUESTIONS), self._counted
+        self._counted = now
+        tokens = None if now.tokens is None else now.tokens - (before.tokens or 0)
+        cost = None if now.cost is None else now.cost - (before.cost or 0)
+        calls = now.replies - before.replies
+        self._budget.add_embedding({QUESTIONS: {"calls": calls, "tokens": tokens, "cost": cost}})
 
     def _need(self, estimated: Estimates | None) -> Amount | None:
         """What a question needs, as far as known; `None` where it has to wait for a first answer."""
@@ -154,6 +178,12 @@ class Reservations:
             learnt.reply = max(learnt.reply, math.ceil(reply / estimated.requests))
 
 
+def times_of(prepared: Prepared) -> IngestTimes:
+    """The times of the stages of a corpus, which grow while questions are embedded; none of an external
+    pipeline."""
+    return prepared.times if isinstance(prepared, Ingested | Searching) else IngestTimes()
+
+
 def _larger(one: Amount, other: Amount) -> Amount:
     """The larger tokens and the larger cost of two amounts."""
     return Amount(max(one.tokens, other.tokens), max(one.cost, other.cost))
@@ -173,8 +203,8 @@ def require_price(experiment: AnyExperiment, budget: Budget) -> None:
     if pages is not None and isinstance(pages.embed, ServedPageModel) and pages.embed.price is None:
         raise UsageError(
             f"{experiment.name}: no price is known for {pages.embed.model}, and the cost limit cannot be"
-            " enforced without one: set retrieve.embed.price: {image: 0.5, text: 0.1} (US dollars for a"
-            " million tokens)"
+            " enforced without one: set price: {image: 0.5, text: 0.1} (US dollars for a million tokens) under"
+            " the `embed:` of the retriever `visual`"
         )
     keys = {
         "answer": "generate",

@@ -5,13 +5,14 @@ from __future__ import annotations
 import html
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from reportlab.pdfgen.canvas import Canvas
 
 from fathoms.runs.store import Run
 from tests.support.embedding_server import KEY, Fails, embeddings
-from tests.support.project import Project, write_project
+from tests.support.project import QUESTIONS, Project, write_project
 
 CONFIG = """\
 name: seen
@@ -25,6 +26,7 @@ prompt: {{template: page-images}}
 generate: {{kind: scripted, replies: {{tall: It is 41.5 m tall.}}, price: {{input: 0, output: 0}}}}
 execution: {{max_attempts: 2, first_wait: 0.01}}
 """
+SEARCH = ("run", "--retrieval-only", "seen.yaml")
 
 
 def draw(path: Path, *sizes: tuple[int, int]) -> None:
@@ -82,9 +84,7 @@ def test_embedding_is_estimated_by_nobody_and_counts_against_the_budget(place: P
     with embeddings() as server:
         config = place.write("seen.yaml", CONFIG.format(address=server.address))
         dry = place.fathoms("run", "seen.yaml", "--dry-run")
-        assert "retrieve.embed: voyage voyage-multimodal-3.5 would have to be called" in dry.stdout, (
-            dry.stderr
-        )
+        assert "voyage voyage-multimodal-3.5 would have to be called" in dry.stdout, dry.stderr
         assert not server.bodies
         done = place.fathoms("run", "seen.yaml", "--max-tokens-total", "3040")
         assert "0 of 4" in done.stdout + done.stderr, done.stdout + done.stderr
@@ -94,6 +94,77 @@ def test_embedding_is_estimated_by_nobody_and_counts_against_the_budget(place: P
         refused = place.fathoms("run", "seen.yaml", "--max-cost", "1")
         assert refused.returncode == 2
         assert "no price is known for voyage-multimodal-3.5" in refused.stderr
+
+
+def searched(place: Project, address: str) -> None:
+    """Write a configuration whose questions have gold pages, and cost 1 cent each and pages nothing."""
+    rows = [
+        {"question": item["question"], "category": category, "evidence": [{"document": file, "page": 1}]}
+        for category, items in QUESTIONS.items()
+        for item in items
+        for file in item["files"]
+    ]
+    place.write("questions.jsonl", "\n".join(map(json.dumps, rows)))
+    config = CONFIG.format(address=address).replace("questions.json", "questions.jsonl")
+    place.write("seen.yaml", config.replace("{image: 2, text: 1}", "{image: 0, text: 1000}"))
+
+
+def times_of(run: Path) -> dict[str, Any]:
+    """What embedding the questions of a run took."""
+    times = json.loads((run / "manifest.json").read_text())["data"]["ingest"]["times"]
+    return dict(times["embed questions"])
+
+
+def test_a_search_alone_states_what_its_questions_took(place: Project) -> None:
+    """The first question, which is not measured, and then all four, two by two."""
+    with embeddings() as server:
+        searched(place, server.address)
+        dry = place.fathoms(*SEARCH, "--dry-run")
+        assert "voyage voyage-multimodal-3.5 would have to be called" in dry.stdout, dry.stderr
+        assert not server.bodies
+        done = place.fathoms(*SEARCH, "--max-cost", "0.05")
+        assert done.returncode == 0, done.stderr
+        (run,) = place.runs()
+        took = times_of(run)
+        assert (took["made"], took["calls"], took["tokens"]) == (5, 3, 50)
+        assert took["cost"] == pytest.approx(0.05)
+        journal = run / "journal.jsonl"
+        journal.write_bytes(b"".join(journal.read_bytes().splitlines(keepends=True)[:2]))
+        assert place.fathoms("run", "--resume").returncode == 0
+        assert times_of(run)["tokens"] == 50 + 10 + 20, "the first one again, and the two that are left"
+
+
+def test_a_search_alone_keeps_to_the_budget(place: Project) -> None:
+    """One cent is spent before any question is asked, and all four need four more."""
+    with embeddings() as server:
+        searched(place, server.address)
+        done = place.fathoms(*SEARCH, "--max-cost", "0.049")
+        assert "stopped by its budget: 0 of 4" in done.stdout + done.stderr
+        assert [body["input_type"] for body in server.bodies].count("query") == 1
+        (run,) = place.runs()
+        assert times_of(run)["tokens"] == 10
+
+
+def test_a_limit_that_cannot_be_enforced_is_refused(place: Project) -> None:
+    """The server tells no tokens, so what was spent is not known."""
+
+    def untold(answer: dict[str, Any]) -> dict[str, Any]:
+        return {key: value for key, value in answer.items() if key != "usage"}
+
+    with embeddings() as server:
+        searched(place, server.address)
+        for limit, name in (("--max-cost", "cost"), ("--max-tokens-total", "tokens")):
+            server.steps = [untold] * 9
+            done = place.fathoms("run", "seen.yaml", "--refresh", limit, "100000")
+            assert done.returncode == 2
+            assert f"embed pages: the limit of {name} cannot be enforced" in done.stderr
+            assert not place.runs()
+        server.steps = []
+        assert place.fathoms("ingest", "seen.yaml", "--refresh").returncode == 0
+        server.steps = [None, *[untold] * 9]
+        done = place.fathoms(*SEARCH, "--max-cost", "100000")
+        assert done.returncode == 2
+        assert "embed questions: the limit of cost cannot be enforced" in done.stderr
 
 
 def test_pages_that_were_embedded_before_a_failure_are_not_sent_again(place: Project) -> None:

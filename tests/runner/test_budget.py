@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fathoms.errors import UsageError
 from fathoms.runner.budget import Amount, Budget
 from fathoms.runs.usage import billed, sums
 from fathoms.types import Failure, Part, Prompt, Question, Record, Reply, Usage
@@ -53,6 +54,17 @@ def test_the_budget_waits_for_questions_in_flight() -> None:
         return said
 
     assert asyncio.run(go()) == ["waits", "none", "none"]
+
+
+def test_embeddings_without_a_cost_are_refused_where_it_is_limited() -> None:
+    """An unknown cost is not 0; what came from the cache has none."""
+    unknown = {"embed pages": {"seconds": 1.0, "made": 3, "calls": 2, "tokens": 30, "cost": None}}
+    for budget in (Budget(), Budget(max_tokens=40)):
+        budget.add_embedding(unknown)
+        assert budget.spent == Amount(30, 0)
+    Budget(max_cost=1).add_embedding({"embed pages": {"seconds": 1.0, "made": 0}})
+    with pytest.raises(UsageError, match="embed pages: the limit of cost cannot be enforced"):
+        Budget(max_cost=1).add_embedding(unknown)
 
 
 def test_without_a_limit_all_fits() -> None:
