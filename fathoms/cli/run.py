@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -183,7 +183,7 @@ def run(
         reuse_replies,
     )
     _require_possible(configs, resume=resume, changed=any(changed) or repeats > 1, trust=trust)
-    cells = list(_cells(matrix or (), compared, retrieval_only=retrieval_only))
+    cells = functools.partial(_cells, matrix or (), compared, retrieval_only=retrieval_only)
     options = RunOptions(out, workers, repeats, max_cost, max_tokens_total, reuse_replies)
     if dry_run:
         jobs = _jobs(configs or (), settings or (), cells, model, concurrency, retrieval_only)
@@ -253,13 +253,13 @@ def _reporting_failure(configs: Sequence[Path], junit: Path | None) -> Iterator[
 def _jobs(
     configs: Sequence[Path],
     settings: Sequence[str],
-    cells: Sequence[Mapping[str, Any]],
+    cells: Callable[[Container[str]], Iterable[Mapping[str, Any]]],
     model: str | None,
     concurrency: int | None,
     retrieval_only: bool,
 ) -> list[Job]:
-    """One job per config, cell of its own matrix, and combination of matrix values and settings. A matrix
-    value whose key is an axis of the config chooses among its cells."""
+    """One job per config, cell of its own matrix, and combination of matrix values and settings, which
+    `cells` yields for the axes of a config. A matrix value whose key is an axis chooses among its cells."""
     from fathoms.pipeline.experiment import KEYS
     from fathoms.pipeline.matrix import cells_in, read_axes
 
@@ -267,7 +267,7 @@ def _jobs(
     jobs = []
     for config in configs:
         axes = read_axes(config, KEYS)
-        for cell in cells:
+        for cell in cells(axes):
             chosen = {key: value for key, value in cell.items() if key in axes}
             others = {key: value for key, value in cell.items() if key not in axes}
             for named in cells_in(axes, chosen):
@@ -285,7 +285,7 @@ def _job(
 ) -> Job:
     """Load the job of one config and combination: the names of the config's own matrix, and the values of
     the command line. Both are appended to its name."""
-    from fathoms.pipeline.matrix import titled
+    from fathoms.pipeline.matrix import CONFIG, titled
     from fathoms.pipeline.settings import CELL, SETTINGS, graded
     from fathoms.report.text import describe
     from fathoms.runner.runner import Job
@@ -302,35 +302,40 @@ def _job(
         for key, value in keys.items()
     ] + [cell[CELL] for _ in compared]
     name = " ".join([titled(experiment.name, named), *values])
-    cell = {"config": experiment.name, **named, **cell}
+    cell = {CONFIG: experiment.name, **named, **cell}
     return Job(experiment.model_copy(update={"name": name}), corpus, config.parent, cell)
 
 
-def _cells(matrix: Sequence[str], compared: str | None, *, retrieval_only: bool) -> Iterator[dict[str, Any]]:
-    """Yield every combination of matrix values and settings; raises UsageError."""
+def _cells(
+    matrix: Sequence[str], compared: str | None, axes: Container[str] = (), *, retrieval_only: bool
+) -> Iterator[dict[str, Any]]:
+    """Yield every combination of matrix values and settings for a config that has these axes in its own
+    matrix; raises UsageError."""
     from fathoms.pipeline.settings import CELL, named_settings
 
     if compared is not None and retrieval_only:
         raise UsageError("--settings compares answers, and --retrieval-only asks for none: use one of them")
     names = named_settings(compared.split(",")) if compared is not None else (None,)
-    for cell in combinations(matrix):
+    for cell in combinations(matrix, axes):
         for name in names:
             yield cell if name is None else {**cell, CELL: name}
 
 
-def combinations(matrix: Sequence[str]) -> Iterator[dict[str, Any]]:
+def combinations(matrix: Sequence[str], names: Container[str] = ()) -> Iterator[dict[str, Any]]:
     """Yield every combination of matrix values, as a dict from config key to value.
 
     `a=1,2` and `b=x,y` give four combinations; an empty matrix gives a single, empty one. Values are parsed
-    as YAML, so `[1, 2]` is one value. Raises UsageError for an argument that is not KEY=V1,V2.
+    as YAML, so `[1, 2]` is one value; those of the keys in `names` are names and stay text, as in `3,yes`.
+    Raises UsageError for an argument that is not KEY=V1,V2.
     """
     import yaml
 
     axes = []
     for axis in matrix:
         key, _, values = axis.partition("=")
+        found: list[Any]
         try:
-            found = yaml.safe_load(f"[{values}]")
+            found = _names(values) if key in names else yaml.safe_load(f"[{values}]")
         except yaml.YAMLError as error:
             raise UsageError(f"--matrix {axis}: expected KEY=V1,V2") from error
         if not key or not found:
@@ -338,6 +343,11 @@ def combinations(matrix: Sequence[str]) -> Iterator[dict[str, Any]]:
         axes.append([(key, value) for value in found])
     for cell in itertools.product(*axes):
         yield dict(cell)
+
+
+def _names(values: str) -> list[str]:
+    """Split names at commas; empty ones are left out."""
+    return [name.strip() for name in values.split(",") if name.strip()]
 
 
 def _run(jobs: Sequence[Job], selection: Selection, cache: Cache, options: RunOptions) -> list[Outcome]:

@@ -6,8 +6,8 @@
         picture: {chunk: {kind: page, image_dpi: 100}, prompt.template: page-images}
 
 A change replaces the value of a key as `--set` does, so a key can have dots; where two axes change the same
-key, the one that is written later wins. An axis may not have the name of
-a key, because `--matrix KEY=V1,V2` names either.
+key, the one that is written later wins. An axis may not have the name of a key, because `--matrix KEY=V1,V2`
+names either, nor that of a key by which the runs of a sweep are told apart.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ from fathoms.errors import UsageError
 
 MATRIX = "matrix"
 """The key of the matrix in a configuration."""
+CONFIG = "config"
+SETTING = "setting"
+"""The keys under which a run of a sweep names its configuration and its setting, beside the axes."""
 
 Axes = dict[str, dict[str, dict[str, Any]]]
 """The changes of a matrix: by axis, by name, by the key that is changed."""
@@ -44,7 +47,7 @@ def axes_of(source: Source, keys: Iterable[str]) -> Axes:
         at: Key = (MATRIX, axis)
         if not isinstance(names, dict) or not names:
             raise source.complain(at, f"{MATRIX}.{axis}: {shape}")
-        if axis in keys or axis == MATRIX or not axis.replace("-", "_").isidentifier():
+        if axis in {*keys, MATRIX, CONFIG, SETTING} or not axis.replace("-", "_").isidentifier():
             raise source.complain(at, f"{MATRIX}: an axis cannot be called '{axis}': take another word")
         found[axis] = {}
         for name, changes in names.items():

@@ -14,6 +14,7 @@ from fathoms.config import suggest
 from fathoms.errors import UsageError
 from fathoms.metrics.correctness_judged import CorrectnessJudged
 from fathoms.pipeline.experiment import AnyExperiment, Experiment
+from fathoms.pipeline.matrix import SETTING
 
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "closed-book": {"retrieve": {"kind": "none"}, "prompt": {"template": "closed-book"}},
@@ -24,7 +25,7 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
 """What each setting replaces in the configuration of a pipeline."""
 
 
-CELL = "setting"
+CELL = SETTING
 """The key under which a run of a sweep names its setting."""
 
 

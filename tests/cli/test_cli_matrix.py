@@ -24,6 +24,13 @@ def test_every_combination_once() -> None:
     ]
 
 
+def test_names_of_cells_are_text() -> None:
+    made = combinations(["depth=3, yes,1.0,null", "k=3"], {"depth": {}})
+    assert list(made) == [{"depth": name, "k": 3} for name in ("3", "yes", "1.0", "null")]
+    with pytest.raises(UsageError, match="expected KEY=V1,V2"):
+        list(combinations(["depth= ,"], {"depth"}))
+
+
 @pytest.mark.parametrize("axis", ["a", "a=", "=1,2", "a=[1,2"])
 def test_a_malformed_axis_is_refused(axis: str) -> None:
     with pytest.raises(UsageError, match="expected KEY=V1,V2"):
@@ -105,3 +112,14 @@ def test_the_matrix_of_a_config_is_a_run_a_cell(
     assert main(["doctor", "tiny.yaml", "--json"]) == 0
     checked = [entry["config"] for entry in json.loads(capsys.readouterr().out)["configs"]]
     assert checked == ["tiny.yaml one", "tiny.yaml two"]
+
+
+def test_a_cell_named_by_a_number_is_chosen(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(project.path)
+    axes = "matrix: {depth: {'3': {retrieve.top_k: 3}, 'off': {}}}\n"
+    project.write("tiny.yaml", project.config.read_text() + axes)
+    for name in ("3", "off"):
+        assert main(["run", "tiny.yaml", "--dry-run", "--matrix", f"depth={name}"]) == 0
+        assert f"tiny {name}" in capsys.readouterr().out

@@ -70,6 +70,8 @@ def test_names_can_be_chosen(tmp_path: Path) -> None:
         ("matrix: {reading: {}}", "4:10", "expected axes with names"),
         ("matrix: {reading: {a: 3}}", "4:20", "expected axes with names"),
         ("matrix: {retrieve: {a: {}}}", "4:10", "an axis cannot be called 'retrieve'"),
+        ("matrix: {config: {a: {}}}", "4:10", "an axis cannot be called 'config'"),
+        ("matrix: {setting: {a: {}}}", "4:10", "an axis cannot be called 'setting'"),
         ("matrix: {a.b: {a: {}}}", "4:10", "an axis cannot be called 'a.b'"),
         ("matrix: {reading: {a: {name.x: 3}}}", "4:24", "'name' has no keys of its own"),
         ("matrix: {reading: {a: {retrieve: {kind: bm25, topk: 3}}}}", "4:47", "unknown key 'topk'"),
