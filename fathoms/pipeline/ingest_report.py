@@ -10,7 +10,10 @@ from fathoms.pipeline.ingest_times import IngestTimes
 from fathoms.pipeline.remembered import CorpusFacts
 from fathoms.retrieve import Index, Retriever
 
-_NO_CUT_OUTS = "the parser found no place of a figure or table in it, so 'retrieve.units' finds none there"
+_NO_CUT_OUTS = (
+    "the parser found no place of a figure or table in it, so 'units' of the retriever 'visual' finds none"
+    " there"
+)
 
 
 def ingest_report(

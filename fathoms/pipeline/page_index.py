@@ -223,7 +223,7 @@ class PageIndexer:
         made = [cut_outs(document) for document in self.documents]
         if pages and not any(made) and not any(map(has_boxes, self.documents)):
             raise ConfigError(
-                f"retrieve.units: '{units}' needs to know where figures and tables are on a page, and ingest"
+                f"visual: units: '{units}' needs to know where figures and tables are on a page, and ingest"
                 f" kind '{self.parser.kind}' found the place of nothing in these documents: use ingest:"
                 " {kind: docling}, or units: pages"
             )

@@ -157,7 +157,7 @@ class Stages(Component):
         handling = self.retrieve.pages
         if handling is not None and handling.units != "pages" and not self.ingest.gives_boxes:
             raise ConfigError(
-                f"retrieve.units: '{handling.units}' needs to know where figures and tables are on a page,"
+                f"visual: units: '{handling.units}' needs to know where figures and tables are on a page,"
                 f" which ingest kind '{self.ingest.kind}' does not say: use ingest: {{kind: docling}}, or"
                 " units: pages"
             )

@@ -203,8 +203,8 @@ def require_price(experiment: AnyExperiment, budget: Budget) -> None:
     if pages is not None and isinstance(pages.embed, ServedPageModel) and pages.embed.price is None:
         raise UsageError(
             f"{experiment.name}: no price is known for {pages.embed.model}, and the cost limit cannot be"
-            " enforced without one: set price: {image: 0.5, text: 0.1} (US dollars for a million tokens) under"
-            " the `embed:` of the retriever `visual`"
+            " enforced without one: set price: {image: 0.5, text: 0.1} (US dollars for a million tokens)"
+            " under the `embed:` of the retriever `visual`"
         )
     keys = {
         "answer": "generate",

@@ -94,6 +94,7 @@ def test_embedding_is_estimated_by_nobody_and_counts_against_the_budget(place: P
         refused = place.fathoms("run", "seen.yaml", "--max-cost", "1")
         assert refused.returncode == 2
         assert "no price is known for voyage-multimodal-3.5" in refused.stderr
+        assert "under the `embed:` of the retriever `visual`" in refused.stderr
 
 
 def searched(place: Project, address: str) -> None:
