@@ -113,7 +113,7 @@ def config_checks(
         }
     is_service = isinstance(experiment, ExternalExperiment) and experiment.pipeline.kind == "http"
     if is_service and reached and not offline:
-        yield _checked("trial", lambda: _trial(experiment, config, settings))
+        yield _checked("trial", lambda: _trial(experiment, config, settings, cell))
 
 
 def _checked(name: str, check: Callable[[], str]) -> dict[str, Any]:
@@ -179,11 +179,14 @@ def _documents(experiment: AnyExperiment, documents: Mapping[str, Path]) -> Iter
             yield from (f"{name}: {warning}" for warning in document.warnings if warning != NO_PAGES)
 
 
-def _trial(experiment: AnyExperiment, config: Path, settings: Sequence[str]) -> str:
+def _trial(
+    experiment: AnyExperiment, config: Path, settings: Sequence[str], cell: Mapping[str, str] | None
+) -> str:
     """Send one question to the service, and describe what was found in the reply."""
     from fathoms import corpora
 
-    return "\n".join(trial(config, settings, experiment, corpora.load(experiment.data, config.parent)))
+    corpus = corpora.load(experiment.data, config.parent)
+    return "\n".join(trial(config, settings, experiment, corpus, cell))
 
 
 def _stage(experiment: AnyExperiment, stage: str, check: Callable[[], None]) -> str:

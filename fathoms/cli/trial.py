@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fathoms.pipeline.external.base import Told
     from fathoms.pipeline.external.names import DocumentNames
     from fathoms.pipeline.external.reading import Unmatched
+    from fathoms.pipeline.matrix import Cell
     from fathoms.types import Question
 
 Offline = Annotated[
@@ -29,18 +30,24 @@ _PLACES = 8
 
 
 def trial(
-    config: Path, settings: Sequence[str] | None, experiment: AnyExperiment, corpus: Corpus
+    config: Path,
+    settings: Sequence[str] | None,
+    experiment: AnyExperiment,
+    corpus: Corpus,
+    cell: Cell | None = None,
 ) -> list[str]:
-    """Send the first question to the service of a configuration; returns what its mapping found, as lines.
+    """Send the first question to the service of a configuration, read at a cell of its matrix; returns what
+    its mapping found, as lines.
 
     Returns nothing for a pipeline that is no service. Raises ConfigError for paths that match nothing in the
     reply, each with its place in the configuration, ServerError where no service answers, and ModelError for
     a reply without a usable answer.
     """
     from fathoms.config import override, read_yaml
-    from fathoms.pipeline.experiment import ExternalExperiment
+    from fathoms.pipeline.experiment import KEYS, ExternalExperiment
     from fathoms.pipeline.external import Http
     from fathoms.pipeline.external.names import DocumentNames
+    from fathoms.pipeline.matrix import at_cell, axes_of
 
     if not isinstance(experiment, ExternalExperiment) or not isinstance(experiment.pipeline, Http):
         return []
@@ -60,7 +67,8 @@ def trial(
     except TimeoutError:
         raise ServerError(f"{service.name}: no answer to the trial question within {limit:g} s") from None
     if unmatched:
-        source = override(read_yaml(config), settings or ())
+        source = read_yaml(config)
+        source = override(at_cell(source, axes_of(source, KEYS), cell or {}), settings or ())
         raise ConfigError("\n".join(f"{source.at(('pipeline', *one.key))}: {one}" for one in unmatched))
     if isinstance(told, ModelError):
         raise told

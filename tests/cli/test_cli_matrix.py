@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+import yaml
 
 from fathoms.cli import main
 from fathoms.cli.run import combinations
@@ -123,3 +124,27 @@ def test_a_cell_named_by_a_number_is_chosen(
     for name in ("3", "off"):
         assert main(["run", "tiny.yaml", "--dry-run", "--matrix", f"depth={name}"]) == 0
         assert f"tiny {name}" in capsys.readouterr().out
+
+
+def test_validate_shows_each_cell_of_a_config_that_is_complete_in_its_cells_only(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(project.path)
+    text = (
+        "data: {questions: questions.json, documents: pdfs}\nretrieve: {kind: bm25}\n"
+        "matrix: {by: {a: {generate: {kind: scripted}}, b: {generate: {kind: scripted, model: large}}}}\n"
+    )
+    project.write("tiny.yaml", text)
+    assert main(["validate", "tiny.yaml"]) == 0
+    shown = capsys.readouterr().out
+    made = list(yaml.safe_load_all(shown))
+    assert [(one["name"], one["generate"]["model"]) for one in made] == [
+        ("tiny a", "scripted"),
+        ("tiny b", "large"),
+    ]
+    assert shown.count("# 4 questions") == 2
+    assert main(["validate", "tiny.yaml", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == made
+    project.write("tiny.yaml", text.replace("large}", "large, modle: x}"))
+    assert main(["validate", "tiny.yaml"]) == 2
+    assert "unknown key 'modle'" in capsys.readouterr().err

@@ -118,6 +118,22 @@ def test_a_path_that_matches_nothing_is_an_error_with_its_place(
         assert "fails  trial    mine.yaml:10:5: response.answer: $.data.text" in capsys.readouterr().out
 
 
+def test_each_cell_of_a_matrix_is_tried_and_its_mistake_has_the_place_in_it(
+    here: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cells = "matrix:\n  by:\n    a: {}\n    b: {pipeline.response: {answer: $.data.text}}\n"
+    with service(replies(REPLY)) as made:
+        config(made, MAPPING + cells)
+        assert main(["validate", "mine.yaml"]) == 2
+        printed = capsys.readouterr()
+        assert main(["doctor", "mine.yaml"]) == 1
+    mistake = "mine.yaml:17:29: response.answer: $.data.text matched nothing in the reply"
+    assert mistake in printed.err
+    assert printed.out.count("# answer: It is 41.5 m tall.") == 1
+    assert mistake in capsys.readouterr().out
+    assert len(made.requests) == 4
+
+
 def test_validate_says_that_no_service_is_there(here: Project, capsys: pytest.CaptureFixture[str]) -> None:
     config(Service("http://127.0.0.1:9"))
     assert main(["validate", "mine.yaml"]) == 2
