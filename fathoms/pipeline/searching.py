@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fathoms.errors import DocumentError
+from fathoms.errors import DocumentError, ModelError
 from fathoms.ingest import PdfParser
 from fathoms.metrics.metric import Metric
 from fathoms.metrics.retrieval.coverage import pages_of
@@ -26,6 +26,10 @@ BLOCK = 16
 for, so that little is lost when the run is killed."""
 LEAST = 10
 """The least number of different pages that a search goes to."""
+_REFUSED = 400
+"""The HTTP status of a request that the server does not accept as it is."""
+_WARMING = 3
+"""So many questions may be refused before a search counts as one that cannot be made at all."""
 _AHEAD = 4
 """A search asks for so many times the chunks that are needed at least: several may be of the same page."""
 
@@ -68,9 +72,9 @@ def depth_for(metrics: Iterable[Metric]) -> Depth:
 class Searching:
     """A corpus that is ready to be searched, as the runner uses it (`Prepared`).
 
-    Questions are searched for in blocks when they are asked for. The time of a search is that of its block,
-    divided by its questions; questions are embedded anew, and the first search of a process, which loads
-    models and may build the index, is not counted.
+    Questions are searched for in blocks when they are asked for, and one by one where a block fails. The time
+    of a search is that of its block, divided by its questions; questions are embedded anew, and the first
+    search of a process, which loads models and may build the index, is not counted.
     """
 
     ingest: PdfParser
@@ -84,6 +88,7 @@ class Searching:
     times: IngestTimes
     _questions: list[Question] = field(default_factory=list)
     _found: dict[str, tuple[tuple[Hit, ...], float]] = field(default_factory=dict)
+    _failed: dict[str, Exception] = field(default_factory=dict)
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     _is_warm: bool = False
 
@@ -92,11 +97,21 @@ class Searching:
         return ingest_report(self.facts, self.failures, self.index, self.retriever, self.times)
 
     def warm_up(self) -> None:
-        """Search once, so that models are loaded and the index is made."""
+        """Search once, so that models are loaded and the index is made. Raises what would fail every
+        question; one that a server refuses (400) is passed over for the next, because it fails alone."""
         searches = self.retriever.needs in ("chunks", "vectors") or self.retriever.pages is not None
         if not self._is_warm and searches:
-            self.retriever.search(self.index, self._questions[:1])
+            self._search_first(self._questions[:_WARMING])
         self._is_warm = True
+
+    def _search_first(self, questions: Sequence[Question]) -> None:
+        """Search for the first of these questions that a server does not refuse; raises its last error."""
+        try:
+            self.retriever.search(self.index, questions[:1])
+        except ModelError as error:
+            if error.status != _REFUSED or len(questions) == 1:
+                raise
+            self._search_first(questions[1:])
 
     @property
     def stated(self) -> Sequence[DocumentFacts]:
@@ -161,25 +176,51 @@ class Searching:
         return record.model_copy(update={**found, "calls": tuple(calls), "rounds": tuple(rounds)})
 
     async def _hits(self, question: Question) -> tuple[tuple[Hit, ...], float]:
-        """The hits of a question and the seconds that they took; searches for its block first if needed."""
+        """The hits of a question and the seconds that they took; searches for its block first if needed.
+        Raises the error of this question, which the others of the block do not share."""
         async with self._lock:
-            if question.id not in self._found:
-                others = (other for other in self._questions if other.id not in self._found)
+            if not self._is_done(question):
+                others = (other for other in self._questions if not self._is_done(other))
                 block = [question, *(other for other in others if other.id != question.id)][:BLOCK]
-                await asyncio.to_thread(self._search_block, block)
+                await asyncio.to_thread(self._search_each, block)
+        if question.id in self._failed:
+            raise self._failed[question.id]
         return self._found[question.id]
+
+    def _is_done(self, question: Question) -> bool:
+        """Whether a question was searched for, be it in vain."""
+        return question.id in self._found or question.id in self._failed
+
+    def _search_each(self, block: Sequence[Question]) -> None:
+        """Search for a block of questions; if that fails, for one after another, and keep the error of each
+        that fails."""
+        started = clock()
+        try:
+            self._search_block(block)
+            return
+        except Exception as error:  # any error of a client fails only the questions that cause it
+            if len(block) == 1:
+                self._failed[block[0].id] = error
+                return
+        lost = (clock() - started) / len(block)
+        for each in block:
+            try:
+                self._search_block([each], lost)
+            except Exception as error:
+                self._failed[each.id] = error
 
     def ahead(self, question: Question) -> int:
         """How many questions are searched for at once when this one is asked; 0 if it was searched for."""
-        if question.id in self._found:
+        if self._is_done(question):
             return 0
-        return min(BLOCK, max(1, sum(other.id not in self._found for other in self._questions)))
+        return min(BLOCK, max(1, sum(not self._is_done(other) for other in self._questions)))
 
-    def _search_block(self, block: Sequence[Question]) -> None:
-        """Search for some questions, and keep their hits and the seconds that each took."""
+    def _search_block(self, block: Sequence[Question], lost: float = 0) -> None:
+        """Search for some questions, and keep their hits and the seconds that each took, with those that were
+        lost before."""
         started = clock()
         rows = self.search(block)
-        seconds = (clock() - started) / max(1, len(block))
+        seconds = lost + (clock() - started) / max(1, len(block))
         self._found |= {each.id: (row, seconds) for each, row in zip(block, rows, strict=True)}
 
     async def _refined(

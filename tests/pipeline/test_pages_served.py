@@ -146,6 +146,28 @@ def test_a_search_alone_keeps_to_the_budget(place: Project) -> None:
         assert times_of(run)["tokens"] == 10
 
 
+def test_a_question_that_the_server_refuses_fails_alone(place: Project) -> None:
+    """All others of its block are found, and their vectors are paid for once."""
+    with embeddings() as server:
+        searched(place, server.address)
+        server.refuses = "Which colour is the Varn door?"
+        options = ("--set", "retrieve.embed.batch_size=1", "--set", "retrieve.embed.max_concurrency=1")
+        done = place.fathoms(*SEARCH, *options, "--repeats", "2")
+        assert done.returncode == 1, "2 of 8 are more failures than are allowed"
+        (run,) = place.runs()
+        errors = {record.question.id: record.error for record in Run(run).records() if record.error}
+        assert list(errors) == ["text-only-02"]
+        assert "answers 400: refused" in str(errors["text-only-02"])
+        assert times_of(run)["tokens"] == 10 * (1 + 4 - 1)
+        queries = [body["inputs"][0]["content"][0].get("text") for body in server.bodies]
+        assert queries.count(server.refuses) == 2, "in the block and alone"
+        server.refuses = "How tall is the Varn tower?"
+        place.fathoms(*SEARCH)
+        last = max(place.runs())
+        failed = [record.question.id for record in Run(last).records() if record.error]
+        assert failed == ["text-only-01"], "although it comes first"
+
+
 def test_a_limit_that_cannot_be_enforced_is_refused(place: Project) -> None:
     """The server tells no tokens, so what was spent is not known."""
 

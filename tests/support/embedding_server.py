@@ -188,6 +188,8 @@ class Embeddings:
     sizes: list[tuple[int, int]] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     key: str | None = KEY
+    refuses: str | None = None
+    """A text that it refuses with 400 whenever it is among the inputs."""
     lock: Lock = field(default_factory=Lock)
 
 
@@ -252,6 +254,8 @@ def _replied(
             given = body.given()
         except (ValidationError, ValueError) as error:
             return 422 if api == "jina" else 400, {}, _refusal(api, 400, " ".join(str(error).split()))
+        if server.refuses in given:
+            return 400, {}, _refusal(api, 400, "refused")
         server.given.append(given)
         vectors = [_vector(server, each) for each in given]
     texts = sum(not each.startswith("data:") for each in given)
