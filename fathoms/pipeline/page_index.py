@@ -23,6 +23,7 @@ from fathoms.models.calling.provider_calls import ExecutionSettings
 from fathoms.models.embed.multi_vector import MultiVectorEmbedder
 from fathoms.models.embed.pages import page_keys
 from fathoms.models.embed.process import embed_pages
+from fathoms.models.embed.served.base import ServedPageModel
 from fathoms.models.embed.served.spent import EmbeddingCalls
 from fathoms.models.page_patches import Located, located_cached
 from fathoms.models.page_vectors import keep_vectors, kept_on_arrival, known_vectors, questions_cached
@@ -99,6 +100,8 @@ class PageIndexer:
     def index(self) -> PageSearch:
         """Return the pages, ready to be searched. Raises DocumentError, ModelError and StoreError."""
         embed = self.handling.embed
+        if isinstance(embed, ServedPageModel):
+            embed.begin_anew()
         units, store, means = self._stored()
         return PageSearch(
             names=[document.id for document in self.facts],

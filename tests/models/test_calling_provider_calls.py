@@ -220,6 +220,27 @@ def test_questions_that_break_the_connection_hold_the_others_up_for_little() -> 
     assert said[0][1] == said[1][1] <= 6 + 6 + 4
 
 
+def test_a_call_that_its_caller_cancels_is_no_outage() -> None:
+    """During an outage the second of two calls would wait for the first, and take 20 s."""
+
+    async def main() -> float:
+        calls = ProviderCalls()
+
+        async def slow() -> str:
+            await asyncio.sleep(10)
+            return "answer"
+
+        ended = asyncio.create_task(calls.make(slow))
+        await asyncio.sleep(0)
+        ended.cancel()
+        with suppress(asyncio.CancelledError):
+            await ended
+        await asyncio.gather(calls.make(slow), calls.make(slow))
+        return asyncio.get_running_loop().time()
+
+    assert jump(main) == 10
+
+
 def test_an_answer_ends_the_wait_of_the_probe() -> None:
     async def main() -> float:
         calls = ProviderCalls(ExecutionSettings(max_attempts=1, first_wait=50))

@@ -10,6 +10,9 @@ from typing import Any
 import pytest
 from reportlab.pdfgen.canvas import Canvas
 
+from fathoms.errors import NoAnswerError
+from fathoms.pipeline.experiment import load_experiment
+from fathoms.runs.cache import Cache
 from fathoms.runs.store import Run
 from tests.support.embedding_server import KEY, Fails, embeddings
 from tests.support.project import QUESTIONS, Project, write_project
@@ -166,6 +169,21 @@ def test_a_question_that_the_server_refuses_fails_alone(place: Project) -> None:
         last = max(place.runs())
         failed = [record.question.id for record in Run(last).records() if record.error]
         assert failed == ["text-only-01"], "although it comes first"
+
+
+def test_an_outage_ends_with_the_command(place: Project) -> None:
+    """A server that had been given up is asked again by the next command of the same process."""
+    with embeddings() as server:
+        place.write("seen.yaml", CONFIG.format(address=server.address))
+    settings = ("execution.max_attempts=1", "execution.give_up_after=0.001")
+    own, cache = load_experiment(place.path / "seen.yaml", settings), Cache(place.path / "cache")
+    documents = {path.name: path for path in (place.path / "pdfs").iterdir()}
+    for _ in range(2):
+        with pytest.raises(NoAnswerError):
+            own.prepare(documents, cache)
+    with embeddings(int(server.address.rpartition(":")[2])) as again:
+        own.prepare(documents, cache)
+        assert len(again.sizes) == 3
 
 
 def test_a_limit_that_cannot_be_enforced_is_refused(place: Project) -> None:

@@ -264,8 +264,8 @@ def _replied(
 
 
 @contextmanager
-def embeddings() -> Iterator[Embeddings]:
-    """A running server."""
+def embeddings(port: int = 0) -> Iterator[Embeddings]:
+    """A running server, at any free port unless one is named."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -291,7 +291,7 @@ def embeddings() -> Iterator[Embeddings]:
         def log_message(self, format: str, *args: object) -> None:
             """Say nothing."""
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as listener:
+    with ThreadingHTTPServer(("127.0.0.1", port), Handler) as listener:
         listener.daemon_threads = True
         server = Embeddings(f"http://127.0.0.1:{listener.server_port}")
         Thread(target=listener.serve_forever, args=(0.01,), daemon=True).start()

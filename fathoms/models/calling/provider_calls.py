@@ -71,6 +71,11 @@ class ProviderCalls:
         self._requests.limit = settings.requests_per_minute or math.inf
         self._tokens.limit = settings.tokens_per_minute or math.inf
 
+    def begin_anew(self) -> None:
+        """Forget an outage, as a new command does: the provider may answer again by now. The rate limits
+        hold on."""
+        self._outage.answered()
+
     async def make(
         self, call: Callable[[], Awaitable[T]], tokens: int = 0, deadline: asyncio.Timeout | None = None
     ) -> T:
@@ -89,8 +94,9 @@ class ProviderCalls:
                     probes = await self._turn(tokens)
             try:
                 reply = await call()
-            except (NoAnswerError, asyncio.CancelledError):
-                self._outage.unanswered(self.settings.first_wait, self.settings.longest_wait)
+            except (NoAnswerError, asyncio.CancelledError) as error:
+                if _is_silence(error, deadline):
+                    self._outage.unanswered(self.settings.first_wait, self.settings.longest_wait)
                 raise
             except ModelError as error:
                 if error.status is not None:
@@ -110,8 +116,9 @@ class ProviderCalls:
                 # tenacity is used only after a failure, as it costs as much CPU time as the rest of a call
                 except Exception as error:
                     return await self._retry(attempt, error)
-        except (NoAnswerError, asyncio.CancelledError):  # the time-out of the question cancels the call
-            self._outage.begin()
+        except (NoAnswerError, asyncio.CancelledError) as error:
+            if _is_silence(error, deadline):
+                self._outage.begin()
             raise
 
     async def _retry(self, attempt: Callable[[], Awaitable[T]], error: Exception) -> T:
@@ -186,6 +193,12 @@ class ProviderCalls:
             return error.retry_after
         doubled = self.settings.first_wait * 2.0 ** (state.attempt_number - 1)
         return float(min(self.settings.longest_wait, doubled * (1 + random.random())))
+
+
+def _is_silence(error: BaseException, deadline: asyncio.Timeout | None) -> bool:
+    """Return whether a call ended for lack of an answer: by its own error, or because the time limit of the
+    question cancelled it. If the caller cancels it, that says nothing about the provider."""
+    return isinstance(error, NoAnswerError) or (deadline is not None and deadline.expired())
 
 
 def _log_retry(state: RetryCallState) -> None:

@@ -137,6 +137,19 @@ class ServedPageModel(FromServer):
         """Check the same as `check_presence`."""
         self.check_presence()
 
+    def begin_anew(self) -> None:
+        """Forget that the server gave no answer to an earlier command of this process, so that it is asked
+        again. To be called once a command."""
+
+        async def forget() -> None:
+            self._calls().begin_anew()
+
+        run_in_background(forget())
+
+    def _calls(self) -> ProviderCalls:
+        """The control of the calls to the server, which all embedders at its address share."""
+        return _provider_calls(f"{self.kind} {self.base_url}", os.getpid())
+
     def embed_pages(self, pictures: Sequence[Path], how: EmbeddingCalls | None = None) -> list[Vectors]:
         """Return the vectors of each picture, float32 of shape (vectors, width), in the given order. `how`
         says how the server is called, and is told what the calls took.
@@ -210,7 +223,7 @@ class ServedPageModel(FromServer):
     async def _sent(self, batches: Iterator[Batch], how: EmbeddingCalls) -> list[list[Vectors]]:
         """Send batches, and keep the vectors of each as soon as they are there; the first that fails ends all
         others."""
-        calls = _provider_calls(f"{self.kind} {self.base_url}", os.getpid())
+        calls = self._calls()
         calls.configure(how.settings)
         places = asyncio.Semaphore(self.max_concurrency)
         tasks: list[asyncio.Task[list[Vectors]]] = []
