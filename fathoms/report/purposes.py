@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fathoms.report.amounts import dollars
+from fathoms.report.stage_times import called_text
 from fathoms.report.text import plain
 from fathoms.runs.reading import ScoredRun
 
@@ -23,3 +24,11 @@ def purpose_lines(run: ScoredRun) -> Iterator[str]:
             counted = f"{took.prompt_tokens:,} + {took.completion_tokens:,} tokens"
         cost = "cost not known" if took.cost is None else dollars(took.cost)
         yield plain(f"of these, {purpose}: {calls}, {counted}, {cost}")
+
+
+def embedding_lines(run: ScoredRun) -> Iterator[str]:
+    """Yield one line for each stage in which a server embedded, whose cost is not in that of the questions:
+    `besides, embed questions: 3 calls, 50 tokens, $0.05`."""
+    for stage, took in run.ingest.times.items():
+        if took.calls:
+            yield plain(f"besides, {stage}: {called_text(took.calls, took.tokens, took.cost)}")

@@ -33,7 +33,7 @@ from fathoms.report.leaderboard import (
 from fathoms.report.metrics_table import RETRIEVAL, RETRIEVAL_HEADS, MetricTable, metric_table
 from fathoms.report.modalities import is_in_table, modality_table
 from fathoms.report.outcomes import OUTCOMES, RATES, outcomes, rate_text
-from fathoms.report.purposes import purpose_lines
+from fathoms.report.purposes import embedding_lines, purpose_lines
 from fathoms.report.review.agreement import agreement, agreement_tables, remarks
 from fathoms.report.search_table import search_table
 from fathoms.report.settings_table import settings_table
@@ -74,6 +74,7 @@ def summary_panel(
     parts += [
         counts_line(run),
         *map(note, purpose_lines(run)),
+        *map(note, embedding_lines(run)),
         *cut_by_server(run),
         *left_out(run),
         *failures(run, profile),
