@@ -45,9 +45,9 @@ PYTHON = (
 )
 
 
-def http(address: str, more: str = "") -> str:
-    head = f"{HEAD}execution: {{max_attempts: 1}}\n"
-    return head + f"pipeline:\n  kind: http\n  url: {address}/ask\n  timeout: 1\n  max_concurrency: 1\n{more}"
+def http(address: str, more: str = "", timeout: int = 1) -> str:
+    head = f"{HEAD}execution: {{max_attempts: 1}}\npipeline:\n  kind: http\n  url: {address}/ask\n"
+    return head + f"  timeout: {timeout}\n  max_concurrency: 1\n{more}"
 
 
 def views(project: Project) -> dict[str, dict[str, Any]]:
@@ -148,7 +148,8 @@ def test_a_service_whose_process_is_killed(project: Project) -> None:
     process = subprocess.Popen([sys.executable, "-c", SERVICE], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     with process:
-        project.write("mine.yaml", http(f"http://127.0.0.1:{process.stdout.readline().strip()}"))
+        address = f"http://127.0.0.1:{process.stdout.readline().strip()}"
+        project.write("mine.yaml", http(address, timeout=20))  # a busy machine may take longer than a second
         done = project.fathoms("run", "mine.yaml")
         assert process.wait(10) == -9
     assert done.returncode == 1
