@@ -142,6 +142,7 @@ def random_rows(count: int) -> tuple[list[Any], list[Any]]:
     return questions, rows
 
 
+@pytest.mark.slow
 def test_a_random_run_has_the_figures_of_ir_measures(found: Project) -> None:
     """The files are read by ir_measures itself. Chunks on two pages give both the score of one hit, so ranks
     stand for scores."""

@@ -45,6 +45,7 @@ def by_hand(folder: Path, system: str, person: int) -> tuple[float, float, float
     return tuple(map(fmean, zip(*found, strict=True)))  # type: ignore[return-value]
 
 
+@pytest.mark.slow
 def test_figures_come_from_the_judgements_of_people_and_no_judge_is_asked(
     mirage: Path, tmp_path: Path
 ) -> None:

@@ -135,6 +135,7 @@ def test_the_page_says_what_the_record_holds() -> None:
     assert PAGE.read_text() == page(read_paths(LIST), read_verified(FILE)), "run python -m tests.real"
 
 
+@pytest.mark.slow
 def test_doctor_marks_what_never_ran(project: Project) -> None:
     judge = "judge: {kind: llm, model: {kind: openai, model: gpt-4o}}\nmetrics: [faithfulness, bertscore]\n"
     project.write("judged.yaml", project.config.read_text() + judge)
