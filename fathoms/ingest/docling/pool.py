@@ -28,9 +28,9 @@ def silent(done: int, total: int) -> None:
 
 
 class DoclingPool:
-    """A pool of `workers` processes that each convert one document at a time; safe for any number of threads.
+    """A pool of processes that each convert one document at a time; safe for several threads.
 
-    A thread whose turn it is starts a new process if none is idle.
+    A thread that finds no idle process starts a new one.
     """
 
     def __init__(
@@ -40,7 +40,6 @@ class DoclingPool:
         workers: int,
         hash_of: Callable[[Path], str] = sha256_file,
     ) -> None:
-        self._turns = threading.Semaphore(workers)
         self._parser = parser
         self._hash_of = hash_of
         self._children = children
@@ -76,19 +75,18 @@ class DoclingPool:
 
     def _convert(self, path: Path, first: int, last: int, seconds: float, on_page: OnPage) -> Converted:
         """Convert the pages from `first` to `last` of a file in an idle or a new process."""
-        with self._turns:
-            process = self._take() or self._start()
-            try:
-                return process.convert(path, first, last, seconds, on_page)
-            except BreakdownError:
-                raise
-            except BaseException:
-                # after an interruption, the next request would take the messages about this file for its own
-                process.child.end()
-                raise
-            finally:
-                if process.child.alive:
-                    self._idle.append(process)
+        process = self._take() or self._start()
+        try:
+            return process.convert(path, first, last, seconds, on_page)
+        except BreakdownError:
+            raise
+        except BaseException:
+            # after an interruption, the next request would take the messages about this file for its own
+            process.child.end()
+            raise
+        finally:
+            if process.child.alive:
+                self._idle.append(process)
 
     def _take(self) -> DoclingProcess | None:
         """Take an idle process from the pool, without any that have died since; `None` if there is none."""

@@ -21,7 +21,7 @@ OnPage = Callable[[int, int], None]
 
 
 class ParserPool(Protocol):
-    """The child processes that parse the files of one call; safe for any number of threads."""
+    """The child processes that parse the files of one call; safe for as many threads as it has workers."""
 
     def read(self, path: Path, on_page: OnPage | None = None) -> Document:
         """Parse one file; raises DocumentError with the reason."""

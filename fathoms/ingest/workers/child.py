@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from threading import Semaphore
 
 from fathoms.ingest.parsers.base import OnPage, PdfParser
 from fathoms.ingest.parsers.raw import RawDocument, to_document
@@ -18,22 +17,15 @@ WORKER = str(Path(__file__).with_name("worker.py"))
 
 
 class ChildPool:
-    """Reads files in `workers` child processes, as many in each as the parser says (`files_per_child`).
+    """Reads files in child processes, as many in each as the parser says (`files_per_child`).
 
-    Any number of threads may read. While the processes read files, the other threads hash those before and
-    make their documents, so that no process waits for that. A process in which a file failed is replaced. The
-    failure may come from what an earlier file left behind, so the file is then read once more, by a process
-    that has read no other.
+    A process in which a file failed is replaced. The failure may come from what an earlier file left behind,
+    so the file is then read once more, by a process that has read no other.
     """
 
     def __init__(
-        self,
-        parser: PdfParser,
-        children: Children,
-        workers: int,
-        hash_of: Callable[[Path], str] = sha256_file,
+        self, parser: PdfParser, children: Children, hash_of: Callable[[Path], str] = sha256_file
     ) -> None:
-        self._turns = Semaphore(workers)
         self._parser = parser
         self._hash_of = hash_of
         self._children = children
@@ -42,11 +34,10 @@ class ChildPool:
     def read(self, path: Path, on_page: OnPage | None = None) -> Document:
         """Read one file; raises DocumentError. `on_page` is not called: these parsers are quick."""
         self._parser.check_file(path)
-        with self._turns:
-            child, files = self._waiting() or (self._new(), 0)
-            raw = self._read(child, path, files)
-            if files and raw.get("error", ("timeout",))[0] != "timeout":
-                raw = self._read(self._new(), path)
+        child, files = self._waiting() or (self._new(), 0)
+        raw = self._read(child, path, files)
+        if files and raw.get("error", ("timeout",))[0] != "timeout":
+            raw = self._read(self._new(), path)
         sha256 = None if "error" in raw else self._hash_of(path)
         return to_document(path, raw, self._parser.max_pages, sha256)
 

@@ -47,7 +47,7 @@ def parse_all(
     pages: dict[int, tuple[int, int]] = {}
     with (
         closing(pool_of(parser, children, workers, hash_of)) as pool,
-        ThreadPoolExecutor(2 * workers) as threads,  # half of them wait, or make documents meanwhile
+        ThreadPoolExecutor(max_workers=workers) as threads,
     ):
         try:
             for index, path in enumerate(paths):

@@ -26,7 +26,7 @@ def pool_of(
     if not parser.gives_transcripts:
         return pool
     limits = parser.model_dump(include={"timeout", "memory_mb", "max_pages"})
-    return Recordings(pool, ChildPool(RecordingParser(**limits), children, workers, hash_of))
+    return Recordings(pool, ChildPool(RecordingParser(**limits), children, hash_of))
 
 
 def _pool_of(
@@ -37,11 +37,11 @@ def _pool_of(
         from fathoms.ingest.docling.pool import DoclingPool
 
         return DoclingPool(parser, children, workers, hash_of)
-    pool = ChildPool(parser, children, workers, hash_of)
+    pool = ChildPool(parser, children, hash_of)
     if not isinstance(parser, Pdfium):
         return pool
     other = PyMuPDF(timeout=parser.timeout, memory_mb=parser.memory_mb, max_pages=parser.max_pages)
-    return SecondOpinion(pool, ChildPool(other, children, workers, hash_of))
+    return SecondOpinion(pool, ChildPool(other, children, hash_of))
 
 
 def parse_in_child(parser: PdfParser, path: Path) -> Document:
