@@ -6,24 +6,25 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
 from fathoms.errors import ConfigError
-from fathoms.retrieve.base import Index, Needs, Retriever, hits
+from fathoms.retrieve.base import Index, Retriever, hits
 from fathoms.retrieve.bm25 import BM25
 from fathoms.retrieve.dense import Dense
 from fathoms.retrieve.hybrid import Hybrid
 from fathoms.retrieve.oracle import Oracle
 from fathoms.retrieve.rerank import Rerank
+from fathoms.retrieve.wrapping import Wrapping
 from fathoms.safety.option_limits import MOST_CHUNKS
 from fathoms.types import Hit, Place, Question
 
 Degraded = Annotated[Dense | BM25 | Hybrid | Rerank | Oracle, Field(discriminator="kind")]
 
 
-class Degrade(Retriever):
+class Degrade(Wrapping):
     """Removes gold pages from the hits of another retriever until the mean recall is the stated one.
 
     The recall of a question is the share of its gold pages that its hits touch; the mean is over all
@@ -55,22 +56,9 @@ class Degrade(Retriever):
         return retriever
 
     @property
-    def needs(self) -> Needs:
-        """The input that the inner retriever needs."""
-        return self.retriever.needs
-
-    @property
     def searches_all(self) -> bool:
         """Always: the mean is over all questions of the data set."""
         return True
-
-    def identity(self) -> dict[str, Any]:
-        """Extend the identity by that of the inner retriever."""
-        return {**super().identity(), "retriever": self.retriever.identity()}
-
-    def check(self) -> None:
-        """Check the inner retriever; raises its errors."""
-        self.retriever.check()
 
     def search(self, index: Index, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
         """Return the degraded hits of all questions, and note the recall before and after in the index.

@@ -16,13 +16,13 @@ from fathoms.models import Generator
 from fathoms.models.caller import Caller
 from fathoms.models.chat.room import room_for_prompt
 from fathoms.models.describing import Describer
-from fathoms.retrieve.base import Index, Needs, Retriever
+from fathoms.retrieve.base import Index
 from fathoms.retrieve.bm25 import BM25
 from fathoms.retrieve.dense import Dense
 from fathoms.retrieve.hybrid import Hybrid
 from fathoms.retrieve.oracle import Oracle
-from fathoms.retrieve.page_search import PageHandling
 from fathoms.retrieve.visual import Visual
+from fathoms.retrieve.wrapping import Wrapping
 from fathoms.types import Call, Chunk, Hit, Prompt, Purpose, Question, Round
 
 Described = Annotated[Dense | BM25 | Visual | Hybrid | Oracle, Field(discriminator="kind")]
@@ -33,7 +33,7 @@ all of its text and every number, write tables row by row, and say of each figur
 values that can be read from it. Write nothing that is not in the picture."""
 
 
-class Describe(Retriever):
+class Describe(Wrapping):
     """Replaces the pictures of retrieved pages, or of figures and tables, by descriptions of them in words.
 
     The pages are found by the retriever `first`. Their pictures come from `chunk: {kind: page}` with
@@ -45,6 +45,7 @@ class Describe(Retriever):
     """
 
     neutral: ClassVar[frozenset[str]] = frozenset({"first", "generate"})
+    wraps: ClassVar[str] = "first"
 
     kind: Literal["describe"] = "describe"
     first: Described = Field(default=Dense(), validate_default=True)
@@ -57,24 +58,13 @@ class Describe(Retriever):
     """What the model is asked with each picture."""
 
     @property
-    def needs(self) -> Needs:
-        """The input that the first retriever needs."""
-        return self.first.needs
-
-    @property
-    def pages(self) -> PageHandling | None:
-        """How the first retriever embeds pages, if it searches by their pictures."""
-        return self.first.pages
-
-    @property
     def top_k(self) -> int | None:
         """The most pages per question."""
         return self.first.top_k
 
     def identity(self) -> dict[str, Any]:
         """Extend the identity by those of the first retriever and of the model."""
-        own = {"first": self.first.identity(), "generate": self.generate.identity()}
-        return {**super().identity(), **own}
+        return {**super().identity(), "generate": self.generate.identity()}
 
     def served(self) -> dict[str, Any]:
         """Return what the server of the model reports about the model it runs."""
@@ -82,22 +72,10 @@ class Describe(Retriever):
 
     def check(self) -> None:
         """Check the first retriever, and that the model is reachable and sees; raises their errors."""
-        self.first.check()
+        super().check()
         room_for_prompt(self.generate, "retrieve.generate")
         self.generate.check()
         self.generate.check_images()
-
-    def index_bytes(self, index: Index) -> int | None:
-        """Return the bytes of the index of the first retriever."""
-        return self.first.index_bytes(index)
-
-    def assess(self, index: Index, questions: Sequence[Question]) -> None:
-        """Note what the first retriever loses, if it is approximate."""
-        self.first.assess(index, questions)
-
-    def search(self, index: Index, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
-        """Return the pages of the first retriever, with their pictures."""
-        return self.first.search(index, questions)
 
     @property
     def called(self) -> dict[Purpose, Generator]:

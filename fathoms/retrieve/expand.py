@@ -22,11 +22,12 @@ from fathoms.errors import ModelError
 from fathoms.models import Generator
 from fathoms.models.caller import Caller
 from fathoms.models.chat.room import room_for_prompt
-from fathoms.retrieve.base import Index, Needs, Retriever, as_candidates, fill
+from fathoms.retrieve.base import Index, as_candidates, fill
 from fathoms.retrieve.bm25 import BM25
 from fathoms.retrieve.dense import Dense
 from fathoms.retrieve.fusion import fused
 from fathoms.retrieve.hybrid import Hybrid
+from fathoms.retrieve.wrapping import Wrapping
 from fathoms.runs.events import happened
 from fathoms.safety.option_limits import MOST_CHUNKS
 from fathoms.safety.transport import await_in_thread
@@ -41,7 +42,7 @@ takes time that grows with the square of its length."""
 _JSON = json.JSONDecoder()
 
 
-class Expand(Retriever):
+class Expand(Wrapping):
     """Searches for several texts that a language model makes of the question, and fuses the rankings by
     reciprocal rank fusion, each with the same weight.
 
@@ -85,17 +86,11 @@ class Expand(Retriever):
             raise ValueError("must contain {question}")
         return prompt
 
-    @property
-    def needs(self) -> Needs:
-        """The input that the inner retriever needs."""
-        return self.retriever.needs
-
     def identity(self) -> dict[str, Any]:
         """Extend the identity by those of the inner retriever and of the model, and by the prompt."""
         template = prompts()[self.mode] if self.prompt is None else Template(version=0, text=self.prompt)
         return {
             **super().identity(),
-            "retriever": self.retriever.identity(),
             "generate": self.generate.identity(),
             "prompt": template.model_dump(),
         }
@@ -107,13 +102,9 @@ class Expand(Retriever):
     def check(self) -> None:
         """Check the inner retriever and the model; raises their errors, and ConfigError if `max_tokens`
         leaves no room for a prompt."""
-        self.retriever.check()
+        super().check()
         room_for_prompt(self.generate, "retrieve.generate")
         self.generate.check()
-
-    def search(self, index: Index, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
-        """Return the hits of the inner retriever for the questions as they are."""
-        return self.retriever.search(index, questions)
 
     @property
     def called(self) -> dict[Purpose, Generator]:

@@ -10,12 +10,12 @@ from pydantic import Field, field_validator
 
 from fathoms.models import CrossEncoder, Generator
 from fathoms.models.caller import Caller
-from fathoms.retrieve.base import Index, Needs, TextQuery, as_candidates, hits
+from fathoms.retrieve.base import Index, TextQuery, as_candidates, hits
 from fathoms.retrieve.bm25 import BM25
 from fathoms.retrieve.dense import Dense
 from fathoms.retrieve.hybrid import Hybrid
 from fathoms.retrieve.llm_reranker import LLMReranker
-from fathoms.retrieve.page_search import PageHandling
+from fathoms.retrieve.wrapping import Wrapping
 from fathoms.safety.option_limits import MOST_CHUNKS
 from fathoms.types import Call, Hit, Prompt, Purpose, Question, Round
 
@@ -23,15 +23,17 @@ First = Annotated[Dense | BM25 | Hybrid, Field(discriminator="kind")]
 Reranker = Annotated[CrossEncoder | LLMReranker, Field(discriminator="kind")]
 
 
-class Rerank(TextQuery):
+class Rerank(Wrapping, TextQuery):
     """Sorts the candidates of the retriever `first` by the scores of the reranker `by`.
 
     `query` is the text that the reranker reads as the question; `first` searches with its own `query`.
-    Candidates with equal scores keep the order of `first`. A cross-encoder sorts the candidates of all
-    questions in one batch, and a language model those of one question at a time, before it is answered.
+    Candidates with equal scores keep the order of `first`. Pages that `first` finds by their images are
+    reranked by their text. A cross-encoder sorts the candidates of all questions in one batch, and a language
+    model those of one question at a time, before it is answered.
     """
 
     neutral: ClassVar[frozenset[str]] = frozenset({"first", "by"})
+    wraps: ClassVar[str] = "first"
 
     kind: Literal["rerank"] = "rerank"
     first: First = Field(default=Dense(), validate_default=True)
@@ -46,20 +48,9 @@ class Rerank(TextQuery):
     def _give_candidates(cls, first: First) -> First:
         return as_candidates(first)
 
-    @property
-    def needs(self) -> Needs:
-        """The input that the first retriever needs."""
-        return self.first.needs
-
-    @property
-    def pages(self) -> PageHandling | None:
-        """How the first retriever embeds and shows pages, if it searches by their images. They are reranked
-        by their text."""
-        return self.first.pages
-
     def identity(self) -> dict[str, Any]:
         """Extend the identity by the identities of the first retriever and of the reranker."""
-        return {**super().identity(), "first": self.first.identity(), "by": self.by.identity()}
+        return {**super().identity(), "by": self.by.identity()}
 
     def served(self) -> dict[str, Any]:
         """Return what the server of the reranking language model reports about the model it runs."""
@@ -67,16 +58,8 @@ class Rerank(TextQuery):
 
     def check(self) -> None:
         """Check the first retriever and the reranker; raises their errors."""
-        self.first.check()
+        super().check()
         self.by.check()
-
-    def index_bytes(self, index: Index) -> int | None:
-        """Return the bytes of the index of the first retriever."""
-        return self.first.index_bytes(index)
-
-    def assess(self, index: Index, questions: Sequence[Question]) -> None:
-        """Note what the first retriever loses, if it is approximate."""
-        self.first.assess(index, questions)
 
     def search(self, index: Index, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
         """Return the `top_k` candidates with the highest scores for each question, or all candidates where a

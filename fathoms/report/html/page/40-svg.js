@@ -82,6 +82,13 @@ function spot(nth, x, y, title = null) {
   return shape;
 }
 
+/** The interval of a point of the nth chosen run: a line at `x` between its bounds, if both are known. */
+function whisker(nth, x, y, { low, high }) {
+  if (!known(low) || !known(high)) return null;
+  const ends = { x1: round(x), x2: round(x), y1: round(y(low)), y2: round(y(high)) };
+  return s('line', { ...ends, class: `whisker line${nth}` });
+}
+
 /** The same shape for legends and tables, where the name is next to it. */
 function swatch(nth) {
   return s(

@@ -89,17 +89,7 @@ function paretoChart(points, front, axis, room) {
     `${axis.label} against overall correctness, with the Pareto front`,
     paretoAxes({ x, y, left, end: room - right, low }, steps, tall, axis),
     s('path', { d: frontPath(front, x, y, room - right), class: 'front' }),
-    points.map((point) =>
-      known(point.low) && known(point.high)
-        ? s('line', {
-            x1: round(x(point.x)),
-            x2: round(x(point.x)),
-            y1: round(y(point.low)),
-            y2: round(y(point.high)),
-            class: `whisker line${point.nth}`,
-          })
-        : null,
-    ),
+    points.map((point) => whisker(point.nth, x(point.x), y, point)),
     points.map((point) =>
       spot(
         point.nth,

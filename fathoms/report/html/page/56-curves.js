@@ -34,17 +34,7 @@ function curveChart(kind, keys, level, room) {
     const points = curveOf(run, kind).filter((point) => known(point.value));
     const path = points.map((point, index) => `${index ? 'L' : 'M'}${round(x(point[at]))} ${round(y(point.value))}`);
     return [
-      points.map((point) =>
-        known(point.low) && known(point.high)
-          ? s('line', {
-              x1: round(x(point[at]) + nth - 3),
-              x2: round(x(point[at]) + nth - 3),
-              y1: round(y(point.low)),
-              y2: round(y(point.high)),
-              class: `whisker line${nth}`,
-            })
-          : null,
-      ),
+      points.map((point) => whisker(nth, x(point[at]) + nth - 3, y, point)),
       s('path', { d: path.join(''), class: `line${nth}`, 'stroke-dasharray': DASHES[nth] }),
       points.map((point) =>
         spot(

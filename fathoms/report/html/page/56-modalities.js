@@ -93,17 +93,7 @@ function modalityLine(key, name, x, y) {
   const points = hitsOf(run, name);
   const path = points.map(({ k, mean }, index) => `${index ? 'L' : 'M'}${round(x(k))} ${round(y(mean))}`);
   return [
-    points.map((point) =>
-      known(point.low) && known(point.high)
-        ? s('line', {
-            x1: round(x(point.k)),
-            x2: round(x(point.k)),
-            y1: round(y(point.low)),
-            y2: round(y(point.high)),
-            class: `whisker line${nth}`,
-          })
-        : null,
-    ),
+    points.map((point) => whisker(nth, x(point.k), y, point)),
     s('path', { d: path.join(''), class: `line${nth}`, 'stroke-dasharray': DASHES[nth] }),
     points.map((point) =>
       spot(

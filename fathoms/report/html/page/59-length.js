@@ -27,15 +27,7 @@ function lengthChart(name, keys, room) {
           y2: round(y(group.value)),
           class: `whisker line${nth}`,
         }),
-        known(group.low) && known(group.high)
-          ? s('line', {
-              x1: round(middle(group) + nth),
-              x2: round(middle(group) + nth),
-              y1: round(y(group.low)),
-              y2: round(y(group.high)),
-              class: `whisker line${nth}`,
-            })
-          : null,
+        whisker(nth, middle(group) + nth, y, group),
         spot(
           nth,
           middle(group),
