@@ -24,9 +24,9 @@ from fathoms.types import Claim, Document, Failure, Judgement, Record, Score, Ve
 Direction = Literal["higher", "lower"]
 Need = Literal["answer", "gold", "reference", "hits", "prompt", "evidence", "nuggets", "citations"]
 """A part of a record that a metric reads."""
-Pooling = Literal["categories", "questions", "counts", "f1"]
+Pooling = Literal["categories", "questions", "counts", "f1", "mean-of-ratios"]
 """How the scores of a run become one figure: the unweighted mean of the category means, the mean over all
-questions, a ratio of counts that are added up over all records, or the F1 of two such ratios."""
+questions, a ratio of counts that are added up over all records, or the F1 or the mean of two such ratios."""
 
 _PRESENT: dict[Need, tuple[Callable[[Record], bool], str]] = {
     "answer": (lambda record: record.answer is not None, "an answer"),
@@ -168,8 +168,8 @@ class Metric(Component):
         return None
 
     def f1_counts(self, score: Score) -> F1Counts | None:
-        """Return what a score adds to the precision and recall of the run if `pooling` is `f1`; `None` if it
-        does not count."""
+        """Return what a score adds to the precision and recall of the run if `pooling` is `f1`, or to the two
+        ratios if it is `mean-of-ratios`; `None` if it does not count."""
         return None
 
     def apart(self, score: Score) -> Mapping[str, float]:

@@ -2,7 +2,8 @@
 
 Repeats are averaged within their question. By default questions are averaged within their category, and the
 overall figure is the unweighted mean of the categories. A metric may instead be averaged over all questions,
-or be a ratio of counts that are added up over all answers, or the F1 of two such ratios (`Metric.pooling`).
+or be a ratio of counts that are added up over all answers, or the F1 or the mean of two such ratios
+(`Metric.pooling`).
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fathoms.metrics.columns import Codes, Values
+    from fathoms.stats.f1_interval import Mean
 
 Figure = dict[str, Any]
 Ends = tuple[float, float] | None
@@ -47,9 +49,10 @@ class Pool:
     def __init__(self, metric: Metric, asked: Asked | None = None) -> None:
         self.metric = metric
         self._adds_counts = metric.pooling == "counts"
-        self._adds_f1_counts = metric.pooling == "f1"
+        self._adds_f1_counts = metric.pooling in ("f1", "mean-of-ratios")
         self._is_judged = isinstance(metric, JudgedMetric)
         self._columns = metric.cells
+        self._has_parts = type(metric).apart is not Metric.apart or type(metric).counted is not Metric.counted
         self._asked = Asked() if asked is None else asked
         self._numbers = array("i")
         self._values = array("d")
@@ -85,7 +88,7 @@ class Pool:
                 self._cells[question.category, *(str(why[key]) for key in self._columns)] += 1
             if lacking := why.get("lacks"):
                 self._lacking[str(lacking)] += 1
-        if parts and (self.metric.group or self._is_judged):
+        if parts and self._has_parts:
             self._counted.update(self.metric.counted(score))
             for name, value in self.metric.apart(score).items():
                 self._part(name).add(question, Score(metric=name, value=value))
@@ -176,8 +179,8 @@ class Pool:
 
     def _pooled(self, pooling: Pooling) -> dict[str, Any]:
         """Return the figures over all questions and by category."""
-        if pooling == "f1":
-            return self._pooled_f1()
+        if pooling in ("f1", "mean-of-ratios"):
+            return self._pooled_f1("harmonic" if pooling == "f1" else "arithmetic")
         if pooling != "counts":
             return pooled(self.column(), pooling, self.metric.measured_in)
         counts = averaged(self._asked, self._numbers, self._tops)
@@ -189,13 +192,13 @@ class Pool:
         }
         return {"overall": overall, "micro": overall, "categories": categories}
 
-    def _pooled_f1(self) -> dict[str, Any]:
-        """Return the F1 of pooled precision and recall over all questions and by category."""
+    def _pooled_f1(self, how: Mean) -> dict[str, Any]:
+        """Return the mean of pooled precision and recall over all questions and by category."""
         import numpy as np
 
         rows = self._f1.by_question(len(self._asked))[np.unique(self._numbers)]
-        overall = f1_figure(rows)
-        categories = {name: f1_figure(rows[places]) for name, places in self.column().places().items()}
+        overall = f1_figure(rows, how)
+        categories = {name: f1_figure(rows[places], how) for name, places in self.column().places().items()}
         return {"overall": overall, "micro": overall, "categories": categories}
 
     def _ratios(self) -> _Ratios:

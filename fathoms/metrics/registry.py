@@ -28,6 +28,7 @@ from fathoms.metrics.faithfulness import Faithfulness
 from fathoms.metrics.length_support import is_support
 from fathoms.metrics.metric import JudgedMetric, Metric
 from fathoms.metrics.python_metric import PythonMetric
+from fathoms.metrics.quotes.metrics import MMDOCRAG
 from fathoms.metrics.reference.bertscore import BertScore
 from fathoms.metrics.reference.bleu import Bleu, SacreBleu
 from fathoms.metrics.reference.rouge import Rouge1, Rouge2, RougeL
@@ -89,6 +90,7 @@ METRICS: tuple[type[Metric], ...] = (
     ExtrinsicHallucination,
     AnswerLength,
     *mirage.METRICS,
+    *MMDOCRAG,
     *RETRIEVAL_METRICS,
     RecallByRound,
     CallsByRound,
@@ -130,6 +132,7 @@ SETS: dict[str, tuple[str, ...]] = {
     "alce-released": tuple(f"{kind}{RELEASED}" for kind in _kinds(ALCE)),
     "argue": _kinds(ARGUE),
     "ragas": _kinds(RAGAS),
+    "mmdocrag": (*_kinds(MMDOCRAG), "bleu", "rouge-l"),
     "text": ("exact-match", "token-f1", "bleu", "rouge-1", "rouge-2", "rouge-l"),
 }
 """Sets of metrics by name. `fathoms` is computed for every run, and `retrieval` where it applies."""

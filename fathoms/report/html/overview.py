@@ -146,7 +146,7 @@ def further_of(figures: MetricFigures) -> Json:
     return {
         "unit": figures.unit,
         "range": range_of(figures.unit),
-        "by_question": figures.pooling not in ("counts", "f1"),
+        "by_question": figures.pooling not in ("counts", "f1", "mean-of-ratios"),
         "direction": figures.direction,
         "judge": figures.judge,
         "people": figures.people.sentence if figures.people and figures.judge else None,

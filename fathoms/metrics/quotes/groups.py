@@ -1,0 +1,55 @@
+"""The groups by which quote selection is analysed: by place, modality, kind of question and number of gold
+quotes. Their figures are parts of metrics, named by `GROUPS`.
+
+The kind of a question and the modalities of its evidence are those of the question's `metadata`, under the
+keys of MMDocRAG (`question_type`, `evidence_modality_type`).
+"""
+
+from __future__ import annotations
+
+from fathoms.metrics.quotes.selection import Selection
+from fathoms.types import Question
+
+PLACE, GOLD_IN, MODALITY, TYPE, GOLD_QUOTES = (
+    *("place ", "gold in ", "modality of evidence ", "question type "),
+    "gold quotes ",
+)
+GROUPS = (PLACE, GOLD_IN, MODALITY, TYPE, GOLD_QUOTES)
+"""The beginnings of the names of the parts: the place of a gold quote among the candidates of its modality,
+whether the gold are texts, pictures or both, a modality of the evidence as the data set names it, the kind of
+the question, and the number of gold quotes."""
+MANY = 6
+"""Questions with so many gold quotes or more are one group."""
+
+Parts = dict[str, float | None]
+
+
+def is_group(part: str) -> bool:
+    """Whether a part of a score is that of a group."""
+    return part.startswith(GROUPS)
+
+
+def places_of(selection: Selection) -> Parts:
+    """Return for each place of a gold quote whether the quote was cited (1) or not (0)."""
+    return {
+        f"{PLACE}{selection.places[item]}": float(item in selection.cited)
+        for item in sorted(selection.gold, key=lambda item: selection.places.get(item, 0))
+        if item in selection.places
+    }
+
+
+def values_by_group(question: Question, selection: Selection, value: float) -> Parts:
+    """Return the value of a question for each group that it belongs to."""
+    gold = {modality for modality, _ in selection.gold}
+    where = " and ".join({"text": "texts", "image": "pictures"}[one] for one in sorted(gold, reverse=True))
+    count = len(selection.gold)
+    names = [f"{GOLD_IN}{where}", f"{GOLD_QUOTES}{count if count < MANY else f'{MANY} or more'}"]
+    names += [f"{MODALITY}{one}" for one in _listed(question, "evidence_modality_type")]
+    names += [f"{TYPE}{one}" for one in _listed(question, "question_type")]
+    return dict.fromkeys(names, value)
+
+
+def _listed(question: Question, key: str) -> list[str]:
+    """Return the values of a key of the metadata, which joins several by commas."""
+    found = question.metadata.get(key)
+    return [] if found is None else [one.strip() for one in str(found).split(",") if one.strip()]

@@ -1,0 +1,152 @@
+"""Which quotes an answer cites and which it should, by the definitions of MMDocRAG (Dong et al. 2025).
+
+A text quote is cited as `[n]`, a picture as `(imageN)`, usually as `![what it shows](imageN)`. Each counts
+once, however often it is cited, and one that does not exist is a wrong one.
+
+- **Candidate quotes** (`quotes` in the question file): the gold are those with `gold: true`. Where the run
+  shows the candidates as hits, `n` is the rank of a text and `N` counts the pictures; answers that were
+  imported without hits name quotes by the numbers in their ids, such as `text3` and `image2`.
+- **Real retrieval**: the gold are the gold pages of the question; those of evidence whose modality is `text`
+  are texts, and those of any other modality (tables, figures) are pictures. A cited hit stands for the gold
+  pages that it covers, those of its own modality if there are any. A hit that covers none is wrong.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from fathoms.types import Hit, Question, Record
+
+Modality = Literal["text", "image"]
+MODALITIES: tuple[Modality, Modality] = ("image", "text")
+Item = tuple[Modality, str]
+"""A cited or gold item: its modality, and the id of a quote, a gold page, or a number that names nothing."""
+
+_TEXT = re.compile(r"\[(\d+)\]")
+_IMAGE = re.compile(r"\(image(\d+)\)")
+_NUMBERED = re.compile(r"(?:text|image)0*(\d+)")
+_CLOSED = "</think>"
+_TIMED = re.compile(r"\b(?:thought|reasoned|thinking)\b[^\n]{0,40} seconds\n\n", re.IGNORECASE)
+
+
+def answer_part(text: str) -> str:
+    """Return an answer without the thoughts before it: what follows a closing `</think>`, or else a line such
+    as "Thought for 12 seconds".
+
+    Of several closing tags with an empty line after them, the answer stands between the first two, as in the
+    released evaluation; otherwise it follows the last one. Thoughts that were cut off have no end, so nothing
+    is dropped.
+    """
+    if f"{_CLOSED}\n\n" in text:
+        return text.split(f"{_CLOSED}\n\n")[1]
+    if _CLOSED in text:
+        return text.rpartition(_CLOSED)[2]
+    timed = _TIMED.search(text)
+    return text[timed.end() :] if timed else text
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The items that an answer cites, those that are gold, and the place of each gold quote among the
+    candidates of its modality, from 1, as far as it is known."""
+
+    cited: frozenset[Item]
+    gold: frozenset[Item]
+    places: Mapping[Item, int]
+
+    def of(self, modality: Modality) -> Selection:
+        """Return the part of the items with one modality."""
+        cited, gold = (
+            frozenset(one for one in items if one[0] == modality) for items in (self.cited, self.gold)
+        )
+        return Selection(cited, gold, self.places)
+
+    @property
+    def right(self) -> int:
+        """How many of the cited items are gold."""
+        return len(self.cited & self.gold)
+
+    @property
+    def f1(self) -> float | None:
+        """Twice the right items by the number of cited and of gold ones; `None` if there are neither."""
+        size = len(self.cited) + len(self.gold)
+        return 2 * self.right / size if size else None
+
+
+def selected(record: Record) -> Selection:
+    """Return what the answer of a record cites, nothing for a failed call, and what is gold."""
+    question, hits = record.question, record.hits or ()
+    text = "" if record.answer is None else answer_part(record.answer.text)
+    # Python refuses to read numbers of more than 4,300 digits
+    texts, images = (sorted({int(n[:999]) for n in found.findall(text)}) for found in (_TEXT, _IMAGE))
+    ids = _quote_ids(question, hits)
+    if ids is None:
+        gold = frozenset(_gold_pages(question))
+        return Selection(frozenset(_of_hits(texts, images, hits, gold)), gold, {})
+    gold = frozenset((quote.modality, quote.id) for quote in question.quotes if quote.gold)
+    numbered: list[tuple[Modality, int]] = [*(("text", n) for n in texts), *(("image", n) for n in images)]
+    cited = frozenset((one[0], ids.get(one) or _unknown(*one)) for one in numbered)
+    places = {(one[0], id): one[1] for one, id in ids.items() if (one[0], id) in gold}
+    return Selection(cited, gold, places)
+
+
+def _gold_pages(question: Question) -> Iterator[Item]:
+    """Yield the gold pages of a question by the modality of their evidence."""
+    for one in question.gold_evidence:
+        if one.page is not None:
+            yield "text" if one.modality in ("text", None) else "image", _page(one.document, one.page)
+
+
+def _quote_ids(question: Question, hits: Sequence[Hit]) -> dict[tuple[Modality, int], str] | None:
+    """Return the ids of the candidate quotes by the numbers under which an answer cites them; `None` where
+    the question has none, or the hits are none of them."""
+    if not question.quotes:
+        return None
+    if not hits:
+        return {
+            (quote.modality, int(found[1])): quote.id
+            for quote in question.quotes
+            if (found := _NUMBERED.fullmatch(quote.id))
+        }
+    known = {quote.id for quote in question.quotes}
+    before = f"{question.id}#"
+    shown = [(hit, hit.chunk.id.removeprefix(before)) for hit in sorted(hits, key=lambda hit: hit.rank)]
+    if not all(id in known for _, id in shown):
+        return None
+    pictures = [id for hit, id in shown if hit.chunk.modality == "image"]
+    return {
+        **{("text", hit.rank): id for hit, id in shown if hit.chunk.modality == "text"},
+        **{("image", number): id for number, id in enumerate(pictures, start=1)},
+    }
+
+
+def _of_hits(
+    texts: Iterable[int], images: Iterable[int], hits: Sequence[Hit], gold: frozenset[Item]
+) -> Iterator[Item]:
+    """Yield what numbers in an answer to really retrieved hits stand for."""
+    ranked = {hit.rank: hit for hit in hits if hit.chunk.modality == "text"}
+    pictures = [hit for hit in sorted(hits, key=lambda hit: hit.rank) if hit.chunk.modality == "image"]
+    named: list[tuple[Modality, int, Hit | None]] = [
+        *(("text", n, ranked.get(n)) for n in texts),
+        *(("image", n, pictures[n - 1] if 1 <= n <= len(pictures) else None) for n in images),
+    ]
+    for modality, number, hit in named:
+        if hit is None:
+            yield modality, _unknown(modality, number)
+            continue
+        pages = {_page(*place) for place in hit.chunk.places}
+        found = [item for item in gold if item[1] in pages]
+        own = [item for item in found if item[0] == modality]
+        yield from own or found or [(modality, hit.chunk.id)]
+
+
+def _page(document: str, page: int | None) -> str:
+    return f"{document}, page {page}"
+
+
+def _unknown(modality: Modality, number: int) -> str:
+    """Return the name of a number that names nothing, which no quote has."""
+    return f"{modality} {number}, which does not exist"
