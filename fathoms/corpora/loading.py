@@ -11,6 +11,7 @@ from fathoms.corpora.manifests import Manifest, ManifestFile, find_manifest
 from fathoms.corpora.pdfs import find_pdfs, leads_out, only_inside
 from fathoms.corpora.pulled import Pulled, read_record
 from fathoms.corpora.questions import QuestionFile, read_questions
+from fathoms.corpora.quote_pictures import with_pictures
 from fathoms.corpora.sources import FileSource, NamedSource
 from fathoms.errors import ChecksumError, DataError
 from fathoms.paths import sha256_file
@@ -54,11 +55,11 @@ def _load_files(source: FileSource, base: Path) -> Corpus:
     path = _at(source.questions, base)
     questions = read_questions(path)
     if source.documents is None:
-        return _corpus(path.stem, questions, {}, (), ())
+        return _corpus(path.stem, path, questions, {}, (), ())
     folder = _at(source.documents, base)
     documents, warnings = find_pdfs(folder)
     missing = _missing(source.missing, questions, documents, (), f"in {folder}")
-    return _corpus(path.stem, questions, documents, missing, warnings)
+    return _corpus(path.stem, path, questions, documents, missing, warnings)
 
 
 def _load_named(source: NamedSource, base: Path) -> Corpus:
@@ -82,7 +83,7 @@ def _load_named(source: NamedSource, base: Path) -> Corpus:
         if _is_pdf(entry) or not (source.documents or entry.file in here)
     ]
     missing = _missing(source.missing, questions, documents, named, where)
-    return _corpus(manifest.name, questions, documents, missing, warnings)
+    return _corpus(manifest.name, path, questions, documents, missing, warnings)
 
 
 def _named_questions(manifest: Manifest, source: NamedSource, base: Path) -> Path:
@@ -167,15 +168,17 @@ def _missing(
 
 def _corpus(
     name: str,
+    path: Path,
     questions: QuestionFile,
     documents: dict[str, Path],
     missing: tuple[str, ...],
     warnings: tuple[str, ...],
 ) -> Corpus:
-    """Build the corpus from its parts; `warnings` are those about documents."""
+    """Build the corpus from its parts: `path` is that of the question file, and `warnings` are those about
+    documents."""
     return Corpus(
         name=name,
-        questions=questions.questions,
+        questions=with_pictures(questions.questions, path),
         documents=documents,
         categories=questions.categories,
         questions_sha256=questions.sha256,

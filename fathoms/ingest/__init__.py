@@ -20,6 +20,7 @@ from fathoms.ingest.parsers.base import ElementKind, PdfParser
 from fathoms.ingest.parsers.pdfium import Pdfium
 from fathoms.ingest.parsers.pymupdf import PyMuPDF
 from fathoms.ingest.parsers.python import PythonParser
+from fathoms.ingest.picture_sizes import fitted_picture
 from fathoms.ingest.workers.made import page_images, pdf_part
 from fathoms.ingest.workers.parallel import parse_all
 from fathoms.ingest.workers.pool import parse_in_child
@@ -42,6 +43,7 @@ __all__ = [
     "SentenceChunker",
     "cut_out_images",
     "cut_outs",
+    "fitted_picture",
     "has_boxes",
     "page_images",
     "parse_all",

@@ -6,7 +6,6 @@ and models can be shown a figure in place of the whole page.
 
 from __future__ import annotations
 
-import io
 import math
 from collections import Counter
 from collections.abc import Mapping
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from fathoms.config import fingerprint
 from fathoms.ingest.parsers.base import PdfParser
+from fathoms.ingest.picture_sizes import png_within
 from fathoms.ingest.workers.made import PageRenderer, page_images, page_thumbnails
 from fathoms.paths import publish, sealed, temporary_folder
 from fathoms.runs.cache import tell_damage
@@ -28,8 +28,6 @@ SMALLEST = 18.0
 MARGIN = 6.0
 """Points around a box that are cut out with it, because layout models often cut off the outer letters."""
 _POINTS_PER_INCH = 72
-_ATTEMPTS = 8
-"""How often a picture is made smaller, at most, until its file is small enough."""
 
 
 def cut_outs(document: Document) -> list[CutOut]:
@@ -108,7 +106,7 @@ def _cut(
         scale = _scale(document, number, whole, dpi)
         for each in found:
             if each.page == number and (area := _pixels(each.bbox, scale, whole)) is not None:
-                data = _png_within(whole.crop(area), **bounds)
+                data = png_within(whole.crop(area), **bounds)
                 (folder / f"{each.name}.png").write_bytes(data)
 
 
@@ -132,30 +130,3 @@ def _pixels(bbox: Box, scale: float, page: Image) -> tuple[int, int, int, int] |
     x0, y0 = (max(0, math.floor((side - MARGIN) * scale)) for side in (left, top))
     x1, y1 = (math.ceil((side + MARGIN) * scale) for side in (right, bottom))
     return x0, y0, min(page.width, x1), min(page.height, y1)
-
-
-def _png_within(
-    picture: Image, *, max_pixels: int | None, max_side: int | None, max_bytes: int | None
-) -> bytes:
-    """Return a picture as a PNG file within the bounds; like a page, it is made smaller a few times at most
-    until it has few enough bytes."""
-    factor = 1.0
-    if max_pixels is not None:
-        factor = min(factor, math.sqrt(max_pixels / (picture.width * picture.height)))
-    if max_side is not None:
-        factor = min(factor, max_side / max(picture.size))
-    data = _png(picture, factor)
-    for _ in range(_ATTEMPTS if max_bytes else 0):
-        if max_bytes is None or len(data) <= max_bytes:
-            break
-        factor *= max(0.5, 0.95 * math.sqrt(max_bytes / len(data)))
-        data = _png(picture, factor)
-    return data
-
-
-def _png(picture: Image, factor: float) -> bytes:
-    """Return a picture as a PNG file, with both sides multiplied and rounded down."""
-    made = io.BytesIO()
-    width, height = (max(1, int(side * factor)) for side in picture.size)
-    (picture if factor == 1 else picture.resize((width, height))).save(made, "PNG")
-    return made.getvalue()

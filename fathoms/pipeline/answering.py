@@ -11,7 +11,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from fathoms.errors import DocumentError, StoreError
+from fathoms.errors import ConfigError, DocumentError, StoreError
 from fathoms.ingest import PdfParser, page_images, pdf_part
 from fathoms.models import ChatModel, FileLimits
 from fathoms.models.caller import Caller, for_repeat, to_failure
@@ -92,7 +92,8 @@ class Ingested:
         model helps to retrieve, these are the candidates from which `answer` starts. `among` are all
         questions of the data set, for a retriever that must search for all of them.
 
-        Raises ConfigError where the attached files of a question are more than the model accepts.
+        Raises ConfigError where the attached files or the pictures of a question are more than the model
+        accepts.
         """
         self.assess(among or questions)
         searched = among if among and self.retriever.searches_all else questions
@@ -100,7 +101,22 @@ class Ingested:
         of_all = {question.id: row for question, row in zip(searched, rows, strict=True)}
         found = {question.id: of_all[question.id] for question in questions}
         files = self.retriever.files
-        return found if files is None else self._attach(files, questions, found)
+        if files is not None:
+            return self._attach(files, questions, found)
+        if self.retriever.shows_pictures:
+            self._check_number_of_pictures(found)
+        return found
+
+    def _check_number_of_pictures(self, found: dict[str, tuple[Hit, ...]]) -> None:
+        """Raise ConfigError if a question has more pictures than the model takes in one request."""
+        most = file_limits(self.generate).images
+        for name, hits in found.items():
+            number = sum(hit.chunk.image is not None for hit in hits)
+            if most is not None and number > most:
+                raise ConfigError(
+                    f"retrieve: question {name} has {number} pictures, and the model takes {most} in one request:"
+                    " raise generate.max_images, or have the model read their descriptions"
+                )
 
     def _attach(
         self, files: FileHandling, questions: Sequence[Question], found: dict[str, tuple[Hit, ...]]

@@ -33,6 +33,7 @@ from fathoms.ingest import (
     Parser,
     Pdfium,
     SentenceChunker,
+    fitted_picture,
     page_images,
     parse_all,
 )
@@ -47,7 +48,7 @@ from fathoms.pipeline.ingest_times import IngestTimes
 from fathoms.pipeline.page_index import PageIndexer
 from fathoms.pipeline.prompt import PromptBuilder
 from fathoms.pipeline.remembered import CorpusFacts, Parts, Stored, stored
-from fathoms.retrieve import AnyRetriever, Dense, Index
+from fathoms.retrieve import AnyRetriever, Dense, Index, Quotes
 from fathoms.retrieve.indexes import load_index, store_index
 from fathoms.retrieve.page_search import PageHandling, PageSearch
 from fathoms.runs.cache import Cache, text_of
@@ -228,6 +229,7 @@ class Stages(Component):
             pages=pages,
             full=cache.full,
             kept=ReplyCache(cache),
+            fitted=partial(fitted_picture, folder=cache.folder / "images", **self._image_bounds),
         )
         return Built(parsed, failures, made, hashes, times, facts)
 
@@ -562,8 +564,10 @@ class Pipeline(Stages):
 
     @property
     def _shows_pages(self) -> bool:
-        """Whether the model is shown the pages that retrieval by page images finds."""
-        return self.retrieve.pages is not None and self.retrieve.pages.shown
+        """Whether the model is shown the pages that retrieval by page images finds, or other pictures that
+        come with the hits."""
+        pages = self.retrieve.pages
+        return self.retrieve.shows_pictures or (pages is not None and pages.shown)
 
     @property
     def _sees(self) -> tuple[ChatModel, int | None]:
@@ -584,7 +588,7 @@ class Pipeline(Stages):
         self.generate.check()
         files = self.retrieve.files
         # search by page images makes its own hits, with no picture of `chunk: {kind: page}` in them
-        by_pages = self.retrieve.pages is not None
+        by_pages = self.retrieve.pages is not None or self.retrieve.shows_pictures
         shown = self._shows_pages if by_pages else self._image_dpi is not None
         model, number = self._sees
         most = file_limits(model).images
@@ -601,6 +605,11 @@ class Pipeline(Stages):
             raise ConfigError(
                 f"generate: kind '{self.generate.kind}' takes no PDFs: set retrieve.form to 'images' for a"
                 " vision model, or retrieve: {kind: whole-document} for the text"
+            )
+        if isinstance(self.retrieve, Quotes) and self.prompt == PromptBuilder():
+            raise ConfigError(
+                "prompt: the template 'default' does not show the numbers by which quotes are cited: set prompt:"
+                " {template: quotes}"
             )
         if files and self.prompt.template == "default" and self.prompt.user is None:
             raise ConfigError(

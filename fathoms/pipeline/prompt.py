@@ -38,6 +38,7 @@ _PLACES = {
     "system": set[str](),
     "user": {"context", "question", "files"},
     "chunk": {"rank", "document", "page", "pages", "header", "text"},
+    "picture": {"number", "rank", "document", "page", "pages", "header", "text"},
     "merge": {"answers", "question"},
 }
 
@@ -55,6 +56,7 @@ class Template(BaseModel):
     system: str = ""
     user: str
     chunk: str = "{text}"
+    picture: str = ""
     separator: str = "\n\n"
     answer_mark: str = ""
     pictures: Pictures = "first"
@@ -86,6 +88,10 @@ class PromptBuilder(Component):
     """Text per retrieved chunk, with the placeholders `{rank}` (from 1, best first), `{document}`, `{page}`
     (the first page of the chunk), `{pages}` (all of its pages), `{header}` and `{text}`; null takes the
     template's. An answer can cite a chunk as `[1]` where the prompt shows its `{rank}`."""
+    picture: str | None = None
+    """Text per retrieved figure, table or other picture, with `{number}`, which counts the retrieved pictures
+    from 1, besides the placeholders of `chunk`. An answer can cite it as `(image1)` where the prompt shows its
+    `{number}`. The empty text uses `chunk` for pictures, too; null takes the template's."""
     separator: str | None = None
     """Text between two chunks; null takes the template's."""
     answer_mark: str | None = None
@@ -128,7 +134,7 @@ class PromptBuilder(Component):
         """The texts rather than the template's name, so that renaming a template changes nothing."""
         texts = self.texts().model_dump()
         # prompts without these have the identity that they had before there were such options
-        for name, before in (("answer_mark", ""), ("pictures", "first"), ("order", "rank")):
+        for name, before in (("picture", ""), ("answer_mark", ""), ("pictures", "first"), ("order", "rank")):
             if texts[name] == before:
                 del texts[name]
         return {"texts": texts, "revision": self.revision}
@@ -144,17 +150,21 @@ class PromptBuilder(Component):
         if "{context}" not in texts.user and not any(hit.chunk.file or hit.chunk.image for hit in hits):
             hits = ()  # the template shows no context, so nothing can be cut either
         pieces = []
+        pictures = 0
         for hit in hits:
             chunk = hit.chunk
+            pictures += chunk.modality == "image"
             values = {
                 "rank": str(hit.rank),
+                "number": str(pictures),
                 "document": chunk.document,
                 "page": str(chunk.pages[0]) if chunk.pages else "",
                 "pages": ", ".join(map(str, chunk.pages)),
                 "header": chunk.header,
                 "text": chunk.text,
             }
-            pieces.append(_fill(texts.chunk, values))
+            is_picture = chunk.modality == "image" and texts.picture
+            pieces.append(_fill(texts.picture if is_picture else texts.chunk, values))
         return Draft(texts, question, hits, pieces)
 
     def answer_in(self, reply: Reply) -> Reply:

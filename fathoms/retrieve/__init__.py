@@ -21,6 +21,7 @@ from fathoms.retrieve.expand import Expand
 from fathoms.retrieve.files import Files
 from fathoms.retrieve.hybrid import Hybrid
 from fathoms.retrieve.oracle import Oracle
+from fathoms.retrieve.quotes import Quotes
 from fathoms.retrieve.rerank import Rerank
 from fathoms.retrieve.visual import Visual
 from fathoms.retrieve.whole_document import WholeDocument
@@ -37,6 +38,7 @@ AnyRetriever = Annotated[
     | WholeDocument
     | Files
     | Oracle
+    | Quotes
     | ClosedBook,
     Field(discriminator="kind"),
 ]
@@ -54,6 +56,7 @@ __all__ = [
     "Hybrid",
     "Index",
     "Oracle",
+    "Quotes",
     "Rerank",
     "Retriever",
     "Visual",

@@ -56,6 +56,8 @@ class Index:
     """The replies that are made once and used by every run, such as descriptions of pictures."""
     notes: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
     """What retrievers note of a search for the manifest of the run, by a name."""
+    fitted: Callable[[Path], Path] = field(default=lambda path: path, compare=False, repr=False)
+    """Makes a picture that the model is shown small enough for it, and returns the path of the file to send."""
     lock: Lock = field(default_factory=Lock, compare=False, repr=False)
     """Held by a search that runs in a thread."""
 
@@ -103,6 +105,11 @@ class Retriever(Component):
     def pages(self) -> PageHandling | None:
         """How pages are embedded and shown as images; `None` if the retriever does not search by them."""
         return None
+
+    @property
+    def shows_pictures(self) -> bool:
+        """Whether its hits have pictures of their own, which the model that answers is shown."""
+        return False
 
     @property
     def searches_all(self) -> bool:

@@ -44,6 +44,7 @@ INERT = frozenset(
             "whole-document",
             "files",
             "oracle",
+            "quotes",
             "none",
             "numpy",
             "mapped",

@@ -1,0 +1,86 @@
+"""Pictures made smaller until they fit the limits of a model."""
+
+from __future__ import annotations
+
+import io
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fathoms.config import fingerprint
+from fathoms.errors import DataError
+from fathoms.paths import publish, sealed, sha256_file, temporary_folder
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+_ATTEMPTS = 8
+"""How often a picture is made smaller, at most, until its file is small enough."""
+
+
+def fitted_picture(
+    path: Path,
+    folder: Path,
+    *,
+    max_pixels: int | None = None,
+    max_side: int | None = None,
+    max_bytes: int | None = None,
+) -> Path:
+    """Return a picture that has no more pixels, no longer side in pixels and no more bytes than given: the
+    file itself, or else a smaller PNG, which is kept below `folder` by the hash of the file and the bounds.
+
+    Raises DataError for a file that is no picture.
+    """
+    bounds = {"max_pixels": max_pixels, "max_side": max_side, "max_bytes": max_bytes}
+    if not any(bounds.values()):
+        return path
+    from PIL import Image
+
+    try:
+        with Image.open(path) as picture:  # reads only the head of the file
+            if _fits(picture, path.stat().st_size, **bounds):
+                return path
+            own = folder / fingerprint("fitted picture", sha256_file(path), bounds)
+            if sealed(own) != "sound":
+                data = png_within(picture.convert("RGB"), **bounds)
+                with temporary_folder(folder) as unfinished:
+                    (unfinished / "picture.png").write_bytes(data)
+                    publish(unfinished, own)
+    except (OSError, SyntaxError, Image.DecompressionBombError) as error:
+        raise DataError(f"{path} is not a picture that can be read: {error}") from error
+    return own / "picture.png"
+
+
+def _fits(
+    picture: Image, size: int, *, max_pixels: int | None, max_side: int | None, max_bytes: int | None
+) -> bool:
+    """Whether a picture in a file of `size` bytes is within the bounds."""
+    found = ((picture.width * picture.height, max_pixels), (max(picture.size), max_side), (size, max_bytes))
+    return all(bound is None or amount <= bound for amount, bound in found)
+
+
+def png_within(
+    picture: Image, *, max_pixels: int | None, max_side: int | None, max_bytes: int | None
+) -> bytes:
+    """Return a picture as a PNG file within the bounds; like a page, it is made smaller a few times at most
+    until it has few enough bytes."""
+    factor = 1.0
+    if max_pixels is not None:
+        factor = min(factor, math.sqrt(max_pixels / (picture.width * picture.height)))
+    if max_side is not None:
+        factor = min(factor, max_side / max(picture.size))
+    data = _png(picture, factor)
+    for _ in range(_ATTEMPTS if max_bytes else 0):
+        if max_bytes is None or len(data) <= max_bytes:
+            break
+        factor *= max(0.5, 0.95 * math.sqrt(max_bytes / len(data)))
+        data = _png(picture, factor)
+    return data
+
+
+def _png(picture: Image, factor: float) -> bytes:
+    """Return a picture as a PNG file, with both sides multiplied and rounded down."""
+    made = io.BytesIO()
+    width, height = (max(1, int(side * factor)) for side in picture.size)
+    (picture if factor == 1 else picture.resize((width, height))).save(made, "PNG")
+    return made.getvalue()
