@@ -15,6 +15,26 @@ _FLOAT_GAP = 9.0
 _GREY = HexColor(0x555555)
 
 
+Place = tuple[int, tuple[float, float, float, float]]
+"""The number of a page from 1, and (x0, y0, x1, y1) in points from its top left corner."""
+
+
+def noting(flowable: Flowable, name: str) -> Flowable:
+    """The same flowable; when it is drawn, its place is noted in the document under this name."""
+    draw_on = flowable.drawOn
+
+    def noted(canvas: Any, x: float, y: float, **more: Any) -> None:
+        paper = canvas._doctemplate
+        x0, y0 = canvas.absolutePosition(x, y)
+        width, height = flowable.wrap(paper.look.width, paper.look.height)
+        top = paper.look.page[1] - y0
+        paper.places[name] = (canvas.getPageNumber(), (x0, top - height, x0 + width, top))
+        draw_on(canvas, x, y, **more)
+
+    vars(flowable).update(drawOn=noted, noted_as=name)  # a Drawing refuses to be given attributes
+    return flowable
+
+
 class Footnote(Flowable):
     """Takes no room in the text; reserves room at the foot of the column in which it falls."""
 
@@ -135,6 +155,7 @@ class Paper(BaseDocTemplate):
         self.look = look
         self.waiting: list[str] = []
         self.waiting_floats: list[Float] = []
+        self.places: dict[str, Place] = {}
         names = ["first", *(f"wide-{number}" for number in range(1, len(tops)))]
         self.addPageTemplates([self._template(name, top) for name, top in zip(names, tops, strict=True)])
         self.addPageTemplates([self._template("plain", Top([], look)), PageTemplate("bare", [_whole(look)])])

@@ -19,7 +19,7 @@ from reportlab.platypus import (
 
 from .figures import FIGURES
 from .looks import LOOKS, Look
-from .pages import NOTE_GAP, Float, Footnote, Paper, Prose, Top
+from .pages import NOTE_GAP, Float, Footnote, Paper, Place, Prose, Top, noting
 from .scans import SCANS
 from .source import Block, Source
 from .tables import caption, table
@@ -27,8 +27,8 @@ from .tables import caption, table
 _LONG = 20
 
 
-def write(source: Source, path: Path) -> None:
-    """Typeset ``source`` into ``path``."""
+def write(source: Source, path: Path) -> dict[str, Place]:
+    """Typeset ``source`` into ``path``; returns the places of figures, tables and scans by their names."""
     look = LOOKS[source.meta["look"]]
     tops = [Top(list(_title(source.meta, look)), look, 16)]
     story: list[Flowable] = []
@@ -46,6 +46,7 @@ def write(source: Source, path: Path) -> None:
     paper.build(story)
     if paper.waiting or paper.waiting_floats:
         raise ValueError(f"{source.name}: never set: {paper.waiting} {paper.waiting_floats}")
+    return paper.places
 
 
 def _title(meta: dict[str, str], look: Look) -> Iterator[Flowable]:
@@ -106,7 +107,7 @@ def _flow(block: Block, look: Look, before: str) -> Iterator[Flowable]:
     elif block.kind == "box":
         yield KeepTogether([_box(block, look)])
     elif block.kind == "scan":
-        yield from (NextPageTemplate("bare"), PageBreak(), SCANS[block.arguments[0]](look.page))
+        yield from (NextPageTemplate("bare"), PageBreak(), noting(SCANS[block.arguments[0]](look.page), *block.arguments))
     elif block.kind in ("clause", "step"):
         number, text = block.text.split(" ", 1)
         yield Prose(text, look.style(block.kind), bulletText=number)
@@ -129,7 +130,7 @@ def _note(block: Block, look: Look) -> Paragraph:
 def _floated(block: Block, look: Look, width: float) -> list[Flowable]:
     if block.kind == "table":
         return table(block, look, width)
-    return [FIGURES[block.arguments[0]](width), Spacer(1, 4), caption(block.text, look)]
+    return [noting(FIGURES[block.arguments[0]](width), block.arguments[0]), Spacer(1, 4), caption(block.text, look)]
 
 
 def _box(block: Block, look: Look) -> Flowable:

@@ -10,6 +10,7 @@ from reportlab.lib.styles import ParagraphStyle
 from reportlab.platypus import Flowable, Paragraph, Spacer, Table
 
 from .looks import Look
+from .pages import noting
 from .source import Block
 
 _ALIGN = {"l": TA_LEFT, "r": TA_RIGHT, "c": TA_CENTER}
@@ -24,6 +25,8 @@ class _LongTable(Table):
     def split(self, width: float, height: float) -> list[Flowable]:
         """The parts of the table, with ``again`` before the second one."""
         parts = super().split(width, height)
+        if parts[1:] and hasattr(self, "noted_as"):
+            noting(parts[0], self.noted_as)
         for part in parts[1:]:
             part.again = self.again
         return [*parts[:1], *(self.again if parts[1:] else ()), *parts[1:]]
@@ -49,9 +52,14 @@ def table(block: Block, look: Look, width: float) -> list[Flowable]:
     return [
         caption(title, look),
         Spacer(1, 4),
-        grid,
+        noting(grid, _name(title)),
         *([Paragraph(note[5:].strip(), look.style("note"))] if note else []),
     ]
+
+
+def _name(title: str) -> str:
+    """The name of a table by the label of its title, such as ``table 2``."""
+    return " ".join(title.split(".")[0].split()).casefold()
 
 
 def caption(text: str, look: Look) -> Paragraph:

@@ -1,0 +1,132 @@
+"""Candidate quotes for one's own questions: the gold quotes of each among others that are most like it.
+
+As in MMDocRAG (Dong et al. 2025), a question gets a fixed number of candidates, of which a few are gold, and
+the rest are hard to tell from them: what retrieval ranks highest for the question and is not gold.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from fathoms.types import Evidence, Hit, Question, Quote
+
+Modality = Literal["text", "image"]
+_TEXT = "text"
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How many texts and pictures a question gets. MMDocRAG has 10 and 5, or 12 and 8."""
+
+    texts: int = 12
+    pictures: int = 8
+
+
+def with_candidates(question: Question, similar: Sequence[Quote], sizes: Sizes, seed: int = 0) -> Question:
+    """Return a question with its gold quotes and the first of the others in `similar`, which are the quotes
+    most like it, best first. Their places are drawn by the seed and the id of the question, and their ids say
+    the places: `text1`, `text2`, ..., `image1`, ...
+
+    Gold quotes are never left out, even if there are more than `sizes` says; there are fewer quotes where
+    `similar` has too few.
+    """
+    made: list[Quote] = []
+    modalities: tuple[tuple[Modality, int], ...] = (("text", sizes.texts), ("image", sizes.pictures))
+    for modality, wanted in modalities:
+        gold = [quote for quote in question.quotes if quote.gold and quote.modality == modality]
+        known = set(map(_content, gold))
+        others = [
+            quote.model_copy(update={"gold": False})
+            for quote in {_content(quote): quote for quote in reversed(similar)}.values()
+            if quote.modality == modality and _content(quote) not in known
+        ][::-1]
+        chosen = [*gold, *others[: max(0, wanted - len(gold))]]
+        random.Random(f"{seed} {question.id} {modality}").shuffle(chosen)  # noqa: S311 - no secret
+        made += [
+            quote.model_copy(update={"id": f"{modality}{place}"}) for place, quote in enumerate(chosen, 1)
+        ]
+    return question.model_copy(update={"quotes": tuple(made)})
+
+
+def _content(quote: Quote) -> tuple[object, ...]:
+    """What makes two quotes the same."""
+    if quote.image is not None:
+        return "image", quote.image
+    return quote.modality, quote.document, quote.page, " ".join((quote.text or quote.description).split())
+
+
+@dataclass(frozen=True)
+class FromSearch:
+    """What a search found for a question, as quotes: those on its gold pages that are taken for gold, and all
+    others, best first. `guessed` counts gold pages of which the quote most like the question was taken,
+    because the evidence says no more than the page. `without` are the gold pages of which nothing was found.
+    """
+
+    gold: tuple[Quote, ...]
+    others: tuple[Quote, ...]
+    guessed: int = 0
+    without: tuple[Evidence, ...] = ()
+
+
+def from_search(question: Question, hits: Sequence[Hit]) -> FromSearch:
+    """Divide the hits of a question into gold and others.
+
+    Gold is what holds the words that evidence quotes, what touches its box, or else the first hit on its page
+    of its modality (`text`, or any other for a picture). Nothing else on a gold page becomes a distractor,
+    because it may hold the answer, too.
+    """
+    quotes = [(_quote(hit), hit) for hit in hits]
+    gold: dict[int, None] = {}
+    guessed, without = 0, []
+    for evidence in question.gold_evidence:
+        on_page = [at for at, (_, hit) in enumerate(quotes) if (evidence.document, evidence.page) in hit.chunk.places]
+        exact = [at for at in on_page if _holds(quotes[at][1], evidence)]
+        first = exact or _first(on_page, [quote for quote, _ in quotes], evidence)
+        guessed += bool(first and not exact)
+        if not first:
+            without.append(evidence)
+        gold.update(dict.fromkeys(first))
+    pages = question.gold_pages
+    others = tuple(quote for quote, hit in quotes if pages.isdisjoint(hit.chunk.places))
+    chosen = tuple(quotes[at][0].model_copy(update={"gold": True}) for at in gold)
+    return FromSearch(chosen, others, guessed, tuple(without))
+
+
+def _quote(hit: Hit) -> Quote:
+    """Return a hit as a quote; its id is that of the chunk."""
+    chunk = hit.chunk
+    is_picture = chunk.modality == "image"
+    return Quote(
+        id=chunk.id,
+        modality="image" if is_picture else "text",
+        text=chunk.text,
+        description=chunk.text if is_picture else "",
+        image=chunk.image,
+        document=chunk.document,
+        page=chunk.pages[0] if chunk.pages else None,
+    )
+
+
+def _holds(hit: Hit, evidence: Evidence) -> bool:
+    """Whether a hit on the page of the evidence has the words that it quotes, or touches its box."""
+    if evidence.quote:
+        return " ".join(evidence.quote.split()).casefold() in " ".join(hit.chunk.text.split()).casefold()
+    if evidence.bbox is None:
+        return False
+    x0, y0, x1, y1 = evidence.bbox
+    return any(
+        box.page == evidence.page
+        and min(x1, box.bbox[2]) > max(x0, box.bbox[0])
+        and min(y1, box.bbox[3]) > max(y0, box.bbox[1])
+        for box in hit.chunk.boxes
+    )
+
+
+def _first(on_page: Sequence[int], quotes: Sequence[Quote], evidence: Evidence) -> list[int]:
+    """Return the first quote of the modality of the evidence among those on its page, or else of any."""
+    wanted = None if evidence.modality is None else ("text" if evidence.modality == _TEXT else "image")
+    of_kind = [at for at in on_page if wanted is None or quotes[at].modality == wanted]
+    return (of_kind or list(on_page))[:1]
