@@ -1,7 +1,9 @@
-"""Writes the quote questions of the sample corpus: ``python data/sample-quotes/make.py [--out DIR] [--check]``.
+"""Writes the quote questions of the sample corpus: ``python data/sample-quotes/make.py [--out DIR]
+[--check]``.
 
-Texts are the paragraphs of the corpus, pictures its figures and tables, cut out of the pages where they stand. The
-gold quotes are written down in ``gold.yaml``, and the others are those that BM25 finds most like the question.
+Texts are the paragraphs of the corpus, pictures its figures and tables, cut out of the pages where they
+stand. The gold quotes are written down in ``gold.yaml``, and the others are those that BM25 finds most like
+the question.
 """
 
 import argparse
@@ -131,7 +133,8 @@ def _cells(block: Block) -> tuple[str, str]:
 
 
 def _most_alike(questions: Sequence[Question], quotes: Sequence[Quote]) -> list[list[Quote]]:
-    """For each question the quotes most like it by BM25, best first, and then those that share no word with it."""
+    """For each question the quotes most like it by BM25, best first, and then those that share no word with
+    it."""
     chunks = [
         Chunk(id=str(at), document=quote.document or "", pages=(), text=quote.description or quote.text)
         for at, quote in enumerate(quotes)
@@ -147,7 +150,10 @@ def _question(
     question: Question, gold: dict[str, Any], quotes: Sequence[Quote], similar: Sequence[Quote]
 ) -> Question:
     """The question with its candidates."""
-    texts = [_one(quotes, lambda q, w=words: w in q.text and q.modality == "text") for words in gold.get("texts", ())]
+    texts = [
+        _one(quotes, lambda q, w=words: w in q.text and q.modality == "text")
+        for words in gold.get("texts", ())
+    ]
     pictures = [_one(quotes, lambda q, n=name: q.id == n) for name in gold.get("pictures", ())]
     chosen = [quote.model_copy(update={"gold": True}) for quote in (*texts, *pictures)]
     bare = question.model_copy(update={"quotes": tuple(chosen), "evidence": (), "files": ()})
@@ -157,7 +163,9 @@ def _question(
 def _one(quotes: Sequence[Quote], wanted: Any) -> Quote:
     found = list(filter(wanted, quotes))
     if len(found) != 1:
-        raise ValueError(f"expected one quote: {[(quote.id, quote.image, quote.text[:60]) for quote in found]}")
+        raise ValueError(
+            f"expected one quote: {[(quote.id, quote.image, quote.text[:60]) for quote in found]}"
+        )
     return found[0]
 
 
@@ -189,8 +197,8 @@ def _is(quote: Quote, named: str, key: str) -> bool:
 
 
 def differing(out: Path) -> list[str]:
-    """Names of the files in ``out`` that are not what would be written now. Pictures may differ by a shade, because
-    another release of the renderer draws edges a little differently."""
+    """Names of the files in ``out`` that are not what would be written now. Pictures may differ by a shade,
+    because another release of the renderer draws edges a little differently."""
     with tempfile.TemporaryDirectory() as fresh:
         build(Path(fresh))
         paths = sorted(path.relative_to(fresh) for path in Path(fresh).rglob("*.*"))
@@ -213,7 +221,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Write the set, or with ``--check`` compare it with what is on disk."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=HERE, help="folder of the set (default: this one)")
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a file on disk differs")
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; exit 1 if a file on disk differs"
+    )
     options = parser.parse_args(arguments)
     if options.check:
         stale = differing(options.out)

@@ -44,7 +44,7 @@ def with_candidates(question: Question, similar: Sequence[Quote], sizes: Sizes, 
             if quote.modality == modality and _content(quote) not in known
         ][::-1]
         chosen = [*gold, *others[: max(0, wanted - len(gold))]]
-        random.Random(f"{seed} {question.id} {modality}").shuffle(chosen)  # noqa: S311 - no secret
+        random.Random(f"{seed} {question.id} {modality}").shuffle(chosen)
         made += [
             quote.model_copy(update={"id": f"{modality}{place}"}) for place, quote in enumerate(chosen, 1)
         ]
@@ -82,7 +82,9 @@ def from_search(question: Question, hits: Sequence[Hit]) -> FromSearch:
     gold: dict[int, None] = {}
     guessed, without = 0, []
     for evidence in question.gold_evidence:
-        on_page = [at for at, (_, hit) in enumerate(quotes) if (evidence.document, evidence.page) in hit.chunk.places]
+        on_page = [
+            at for at, (_, hit) in enumerate(quotes) if (evidence.document, evidence.page) in hit.chunk.places
+        ]
         exact = [at for at in on_page if _holds(quotes[at][1], evidence)]
         first = exact or _first(on_page, [quote for quote, _ in quotes], evidence)
         guessed += bool(first and not exact)

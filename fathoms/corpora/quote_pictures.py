@@ -31,7 +31,8 @@ def _placed(question: Question, folder: Path) -> Question:
             at = folder / quote.image
             if leads_out(at, folder):
                 raise DataError(
-                    f"question {question.id}: the picture of the quote '{quote.id}' is a link to a place outside"
+                    f"question {question.id}: the picture of the quote '{quote.id}' is a link to a place"
+                    f" outside"
                     f" of {folder}: copy the file into the folder of the question file"
                 )
             quote = quote.model_copy(update={"image": at})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,29 +19,22 @@ _ATTEMPTS = 8
 """How often a picture is made smaller, at most, until its file is small enough."""
 
 
-def fitted_picture(
-    path: Path,
-    folder: Path,
-    *,
-    max_pixels: int | None = None,
-    max_side: int | None = None,
-    max_bytes: int | None = None,
-) -> Path:
-    """Return a picture that has no more pixels, no longer side in pixels and no more bytes than given: the
-    file itself, or else a smaller PNG, which is kept below `folder` by the hash of the file and the bounds.
+def fitted_picture(path: Path, folder: Path, bounds: Mapping[str, int]) -> Path:
+    """Return a picture within the bounds, which are any of `max_pixels`, `max_side` (the longer side in
+    pixels) and `max_bytes`: the file itself, or else a smaller PNG, which is kept below `folder` by the hash
+    of the file and the bounds.
 
     Raises DataError for a file that is no picture.
     """
-    bounds = {"max_pixels": max_pixels, "max_side": max_side, "max_bytes": max_bytes}
-    if not any(bounds.values()):
+    if not bounds:
         return path
     from PIL import Image
 
     try:
         with Image.open(path) as picture:  # reads only the head of the file
-            if _fits(picture, path.stat().st_size, **bounds):
+            if _fits(picture, path.stat().st_size, bounds):
                 return path
-            own = folder / fingerprint("fitted picture", sha256_file(path), bounds)
+            own = folder / fingerprint("fitted picture", sha256_file(path), dict(bounds))
             if sealed(own) != "sound":
                 data = png_within(picture.convert("RGB"), **bounds)
                 with temporary_folder(folder) as unfinished:
@@ -51,16 +45,19 @@ def fitted_picture(
     return own / "picture.png"
 
 
-def _fits(
-    picture: Image, size: int, *, max_pixels: int | None, max_side: int | None, max_bytes: int | None
-) -> bool:
+def _fits(picture: Image, size: int, bounds: Mapping[str, int]) -> bool:
     """Whether a picture in a file of `size` bytes is within the bounds."""
-    found = ((picture.width * picture.height, max_pixels), (max(picture.size), max_side), (size, max_bytes))
-    return all(bound is None or amount <= bound for amount, bound in found)
+    pixels = picture.width * picture.height
+    found = {"max_pixels": pixels, "max_side": max(picture.size), "max_bytes": size}
+    return all(found[name] <= bound for name, bound in bounds.items())
 
 
 def png_within(
-    picture: Image, *, max_pixels: int | None, max_side: int | None, max_bytes: int | None
+    picture: Image,
+    *,
+    max_pixels: int | None = None,
+    max_side: int | None = None,
+    max_bytes: int | None = None,
 ) -> bytes:
     """Return a picture as a PNG file within the bounds; like a page, it is made smaller a few times at most
     until it has few enough bytes."""

@@ -19,6 +19,13 @@ _CUT_OFF = ("length", "max_tokens", "MAX_TOKENS")
 """The words of the vendors for a reply that ended at its limit of tokens."""
 
 
+DESCRIBE = """\
+Describe this picture, which is a page of a document or a part of one, for a reader who cannot see it. Copy
+all of its text and every number, write tables row by row, and say of each figure what it shows, with the
+values that can be read from it. Write nothing that is not in the picture."""
+"""The default of what a model is asked with a picture."""
+
+
 class _Descriptions(ReplyCache):
     """The replies that describe a picture; one that fails to is neither kept nor used."""
 
@@ -44,6 +51,13 @@ class Describer:
     model: ChatModel
     prompt: str
     kept: ReplyCache | None = None
+
+    def is_kept(self, picture: Path) -> bool:
+        """Whether the description of a picture is in the cache."""
+        if self.kept is None:
+            return False
+        key = self.kept.key(self.model, self.prompt_for(picture), 0)
+        return _Descriptions(self.kept.cache).get(key) is not None
 
     def prompt_for(self, picture: Path) -> Prompt:
         """Return the prompt that asks for the description of a picture."""

@@ -114,7 +114,8 @@ class Ingested:
             number = sum(hit.chunk.image is not None for hit in hits)
             if most is not None and number > most:
                 raise ConfigError(
-                    f"retrieve: question {name} has {number} pictures, and the model takes {most} in one request:"
+                    f"retrieve: question {name} has {number} pictures, and the model takes {most} in one"
+                    f" request:"
                     " raise generate.max_images, or have the model read their descriptions"
                 )
 

@@ -196,6 +196,8 @@ class Experiment(Pipeline, Measured):
         stages: dict[str, Component] = {"generate": self.generate, "retrieve": self.retrieve}
         if self.retrieve.needs == "vectors":
             stages["embed"] = self.embed
+        if self.pictures is not None:
+            stages["pictures"] = self.pictures
         return {stage: found for stage, component in stages.items() if (found := component.served())}
 
 
@@ -253,6 +255,8 @@ class SearchExperiment(Stages, Measured):
         stages: dict[str, Component] = {"retrieve": self.retrieve}
         if self.retrieve.needs == "vectors":
             stages["embed"] = self.embed
+        if self.pictures is not None:
+            stages["pictures"] = self.pictures
         return {stage: found for stage, component in stages.items() if (found := component.served())}
 
     def prepare(

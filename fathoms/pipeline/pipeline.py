@@ -46,6 +46,7 @@ from fathoms.pipeline.answering import Ingested, file_limits
 from fathoms.pipeline.attachments import image_bounds
 from fathoms.pipeline.ingest_times import IngestTimes
 from fathoms.pipeline.page_index import PageIndexer
+from fathoms.pipeline.picture_chunks import PictureChunker, PictureChunks
 from fathoms.pipeline.prompt import PromptBuilder
 from fathoms.pipeline.remembered import CorpusFacts, Parts, Stored, stored
 from fathoms.retrieve import AnyRetriever, Dense, Index, Quotes
@@ -53,7 +54,7 @@ from fathoms.retrieve.indexes import load_index, store_index
 from fathoms.retrieve.page_search import PageHandling, PageSearch
 from fathoms.runs.cache import Cache, text_of
 from fathoms.runs.documents import facts_of
-from fathoms.types import Chunk, Document, DocumentFacts
+from fathoms.types import Chunk, Document, DocumentFacts, Prompt
 
 if TYPE_CHECKING:
     import numpy as np
@@ -110,6 +111,9 @@ class Stages(Component):
     """The parser that turns a PDF into pages of text."""
     chunk: Chunker = SentenceChunker()
     """The chunker that splits pages into chunks."""
+    pictures: PictureChunks | None = None
+    """How figures and tables become chunks of their own, which stand among those of text; none do if not
+    given."""
     embed: Embedder = OnnxEmbedder()
     """The embedding model for chunks and questions. Used only by retrievers that need vectors."""
     retrieve: AnyRetriever = Dense()
@@ -148,6 +152,8 @@ class Stages(Component):
             found["ingest"] = self.ingest.require
         if needs in ("chunks", "vectors"):
             found["chunk"] = self._check_chunk
+        if self.pictures is not None:
+            found["pictures"] = partial(self._check_pictures, self.pictures)
         if needs == "vectors":
             found["embed"] = partial(embedding.check, self.embed)
         return {**found, "retrieve": self._check_retrieve}
@@ -162,6 +168,20 @@ class Stages(Component):
                 f" which ingest kind '{self.ingest.kind}' does not say: use ingest: {{kind: docling}}, or"
                 " units: pages"
             )
+
+    def _check_pictures(self, pictures: PictureChunks) -> None:
+        """Check that pictures can be cut out, are searched, and that the model that describes them sees."""
+        if self.retrieve.needs not in ("chunks", "vectors"):
+            raise ConfigError(
+                f"pictures: retrieve kind '{self.retrieve.kind}' does not search chunks: leave out 'pictures'"
+            )
+        if not self.ingest.gives_boxes:
+            raise ConfigError(
+                f"pictures: ingest kind '{self.ingest.kind}' does not say where figures and tables are on"
+                f" a page:"
+                " use ingest: {kind: docling}"
+            )
+        pictures.check()
 
     def _check_chunk(self) -> None:
         """Check the chunker, and that it can read what the parser produces."""
@@ -181,6 +201,8 @@ class Stages(Component):
         if needs == "vectors":
             stages.insert(0, ("embed", self.embed))
         if needs in ("chunks", "vectors"):
+            if self.pictures is not None:
+                stages.insert(0, ("pictures", self.pictures))
             stages.insert(0, ("chunk", self.chunk))
         if needs != "nothing":
             stages.insert(0, ("parse", self.ingest))
@@ -229,7 +251,7 @@ class Stages(Component):
             pages=pages,
             full=cache.full,
             kept=ReplyCache(cache),
-            fitted=partial(fitted_picture, folder=cache.folder / "images", **self._image_bounds),
+            fitted=partial(fitted_picture, folder=cache.folder / "images", bounds=self._image_bounds),
         )
         return Built(parsed, failures, made, hashes, times, facts)
 
@@ -251,13 +273,23 @@ class Stages(Component):
         if self.retrieve.needs != "documents":
             with times.stage("chunk"):
                 made = self._chunk(parsed, cache, progress, times)
+        if self.pictures is not None and made:
+            more = self._chunks_of_pictures(self.pictures, cache, progress, times).chunks(parsed, failures)
+            both = [
+                (document, texts) for document, texts in zip(parsed, made, strict=True) if document.id in more
+            ]
+            parsed = [document for document, _ in both]
+            made = [[*texts, *more[document.id]] for document, texts in both]
         if not failures:  # the next run is to find the facts of this corpus; this is no time of parsing
             known = self._remembered(documents, hashes, cache, IngestTimes())
             if known is not None:
                 return known
         chunks = list(chain(*made))
         if images is not None:
-            chunks = [c.model_copy(update={"image": images[c.document].get(c.pages[0])}) for c in chunks]
+            chunks = [
+                c if c.image else c.model_copy(update={"image": images[c.document].get(c.pages[0])})
+                for c in chunks
+            ]
         return _Corpus(tuple(parsed), tuple(failures), chunks, self._facts(parsed, made))
 
     def _pages(
@@ -284,6 +316,21 @@ class Stages(Component):
         smaller = _Corpus(documents, failures, list(chain(*made)), self._facts(documents, made))
         return smaller, replace(pages, names=[document.id for document in documents], places=places)
 
+    def _chunks_of_pictures(
+        self, settings: PictureChunks, cache: Cache, progress: Progress, times: IngestTimes
+    ) -> PictureChunker:
+        """What makes chunks of figures and tables."""
+        bounds = self._image_bounds if settings.show == "images" else {}
+        return PictureChunker(settings, self.ingest, cache, bounds, self._calling, times, progress)
+
+    def undescribed(self, documents: Mapping[str, Path], cache: Cache) -> list[Prompt]:
+        """The prompts for descriptions of figures and tables that a model would be asked for, of the
+        documents that were parsed before."""
+        if self.pictures is None:
+            return []
+        parsed = list(self.parsed_before(documents, cache).values())
+        return self._chunks_of_pictures(self.pictures, cache, silent, IngestTimes()).undescribed(parsed)
+
     def _indexer(
         self,
         handling: PageHandling,
@@ -294,7 +341,7 @@ class Stages(Component):
         times: IngestTimes,
     ) -> PageIndexer:
         """What embeds the pictures of the pages of these documents."""
-        bounds = self._image_bounds if self._shows_pages else None
+        bounds = self._image_bounds if self._shows_pages and handling.shown else None
         parts = (handling, documents, facts, self.ingest, cache, progress, times, bounds)
         return PageIndexer(*parts, calling=self._calling)
 
@@ -365,7 +412,7 @@ class Stages(Component):
         than these bytes is needed: the parser's own output, or page images."""
         if not documents or documents.keys() != hashes.keys():
             return None
-        if self.chunk.reads is not None or self._image_dpi is not None:
+        if self.chunk.reads is not None or self._image_dpi is not None or self.pictures is not None:
             return None
         parser = self.ingest.identity()
         keys = {name: fingerprint(parser, hashes[name]) for name in documents}
@@ -567,7 +614,8 @@ class Pipeline(Stages):
         """Whether the model is shown the pages that retrieval by page images finds, or other pictures that
         come with the hits."""
         pages = self.retrieve.pages
-        return self.retrieve.shows_pictures or (pages is not None and pages.shown)
+        cut_out = self.pictures is not None and self.pictures.show == "images"
+        return self.retrieve.shows_pictures or cut_out or (pages is not None and pages.shown)
 
     @property
     def _sees(self) -> tuple[ChatModel, int | None]:
@@ -588,7 +636,7 @@ class Pipeline(Stages):
         self.generate.check()
         files = self.retrieve.files
         # search by page images makes its own hits, with no picture of `chunk: {kind: page}` in them
-        by_pages = self.retrieve.pages is not None or self.retrieve.shows_pictures
+        by_pages = self.retrieve.pages is not None or self._shows_pages
         shown = self._shows_pages if by_pages else self._image_dpi is not None
         model, number = self._sees
         most = file_limits(model).images
@@ -608,7 +656,8 @@ class Pipeline(Stages):
             )
         if isinstance(self.retrieve, Quotes) and self.prompt == PromptBuilder():
             raise ConfigError(
-                "prompt: the template 'default' does not show the numbers by which quotes are cited: set prompt:"
+                "prompt: the template 'default' does not show the numbers by which quotes are cited: set"
+                " prompt:"
                 " {template: quotes}"
             )
         if files and self.prompt.template == "default" and self.prompt.user is None:

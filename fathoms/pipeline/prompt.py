@@ -90,8 +90,8 @@ class PromptBuilder(Component):
     template's. An answer can cite a chunk as `[1]` where the prompt shows its `{rank}`."""
     picture: str | None = None
     """Text per retrieved figure, table or other picture, with `{number}`, which counts the retrieved pictures
-    from 1, besides the placeholders of `chunk`. An answer can cite it as `(image1)` where the prompt shows its
-    `{number}`. The empty text uses `chunk` for pictures, too; null takes the template's."""
+    from 1, besides the placeholders of `chunk`. An answer can cite it as `(image1)` where the prompt shows
+    its `{number}`. The empty text uses `chunk` for pictures, too; null takes the template's."""
     separator: str | None = None
     """Text between two chunks; null takes the template's."""
     answer_mark: str | None = None

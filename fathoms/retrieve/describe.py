@@ -15,7 +15,7 @@ from pydantic import Field
 from fathoms.models import Generator
 from fathoms.models.caller import Caller
 from fathoms.models.chat.room import room_for_prompt
-from fathoms.models.describing import Describer
+from fathoms.models.describing import DESCRIBE, Describer
 from fathoms.retrieve.base import Index
 from fathoms.retrieve.bm25 import BM25
 from fathoms.retrieve.dense import Dense
@@ -26,11 +26,6 @@ from fathoms.retrieve.wrapping import Wrapping
 from fathoms.types import Call, Chunk, Hit, Prompt, Purpose, Question, Round
 
 Described = Annotated[Dense | BM25 | Visual | Hybrid | Oracle, Field(discriminator="kind")]
-
-_PROMPT = """\
-Describe this picture, which is a page of a document or a part of one, for a reader who cannot see it. Copy
-all of its text and every number, write tables row by row, and say of each figure what it shows, with the
-values that can be read from it. Write nothing that is not in the picture."""
 
 
 class Describe(Wrapping):
@@ -54,7 +49,7 @@ class Describe(Wrapping):
     """The model that sees the pages and describes them."""
     keep_text: bool = False
     """Whether the text of the page as parsed stands before its description."""
-    prompt: str = Field(default=_PROMPT, min_length=1)
+    prompt: str = Field(default=DESCRIBE, min_length=1)
     """What the model is asked with each picture."""
 
     @property

@@ -1,4 +1,5 @@
-"""Candidate quotes in the place of retrieval: every question comes with texts and pictures, some of them gold.
+"""Candidate quotes in the place of retrieval: every question comes with texts and pictures, some of them
+gold.
 
 The task of MMDocRAG (Dong et al. 2025): the model chooses among 15 or 20 candidates, and weaves the quotes
 that it uses into its answer.
@@ -84,10 +85,13 @@ class Quotes(Retriever):
             key = "description" if self.mode == "description" else "text"
             names = _listed([f"{quote.id} of question {question.id}" for question, quote in lacking])
             raise ConfigError(
-                f"retrieve: mode: '{self.mode}' shows the '{key}' of a picture, and {len(lacking)} pictures have"
+                f"retrieve: mode: '{self.mode}' shows the '{key}' of a picture, and {len(lacking)}"
+                f" pictures have"
                 f" none ({names}): add it to the question file, or use another mode"
             )
-        names = _listed([f"{quote.image or quote.id} of question {question.id}" for question, quote in lacking])
+        names = _listed(
+            [f"{quote.image or quote.id} of question {question.id}" for question, quote in lacking]
+        )
         raise DataError(
             f"{len(lacking)} pictures of quotes are missing ({names}): put them there, or use"
             " retrieve.mode: description or ocr, which need no pictures"
@@ -104,7 +108,7 @@ class Quotes(Retriever):
         texts = [quote for quote in question.quotes if quote.modality == "text"]
         pictures = [quote for quote in question.quotes if quote.modality == "image"]
         if self.seed is not None:
-            places = random.Random(f"{self.seed} {question.id}")  # noqa: S311 - no secret depends on it
+            places = random.Random(f"{self.seed} {question.id}")
             places.shuffle(texts)
             places.shuffle(pictures)
         return hits([(self._chunk(index, question, quote), 1.0) for quote in (*texts, *pictures)])

@@ -157,16 +157,24 @@ def refining(
     """Estimate the calls of a language model that helps to retrieve for a question, if there are any."""
     found: Estimates = {}
     for purpose, model in retriever.called.items():
-        room = math.inf if model.context_window is None else model.context_window - (model.max_tokens or 0)
-        calls = Estimate()
-        for prompt in retriever.refining_prompts(question, candidates):
-            if purpose == "describe" and not made.needs(model, prompt):
-                continue
-            size = int(min(_count(model, prompt.messages), room))  # longer passages are cut
-            shown = () if _counts_here(model) else pictures_in(prompt.messages)
-            calls += _request(model, size, shown, DESCRIPTION if purpose == "describe" else REPLY)
-        if calls.requests:
-            found[purpose] = calls
+        prompts = [
+            prompt
+            for prompt in retriever.refining_prompts(question, candidates)
+            if purpose != "describe" or made.needs(model, prompt)
+        ]
+        if prompts:
+            found[purpose] = calling(model, prompts, DESCRIPTION if purpose == "describe" else REPLY)
+    return found
+
+
+def calling(model: ChatModel, prompts: Sequence[Prompt], assumed: int) -> Estimate:
+    """Estimate calls of a model whose replies have the assumed number of tokens."""
+    room = math.inf if model.context_window is None else model.context_window - (model.max_tokens or 0)
+    found = Estimate()
+    for prompt in prompts:
+        size = int(min(_count(model, prompt.messages), room))  # longer passages are cut
+        shown = () if _counts_here(model) else pictures_in(prompt.messages)
+        found += _request(model, size, shown, assumed)
     return found
 
 

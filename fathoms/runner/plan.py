@@ -5,13 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from fathoms.corpora import Corpus
 from fathoms.errors import FathomsError
 from fathoms.ingest import Docling
 from fathoms.metrics.metric import JudgedMetric
-from fathoms.models import ChatModel, Embedded, LexicalEmbedder, OnnxEmbedder, SentenceTransformersEmbedder
+from fathoms.models import (
+    ChatModel,
+    Embedded,
+    Generator,
+    LexicalEmbedder,
+    OnnxEmbedder,
+    SentenceTransformersEmbedder,
+)
 from fathoms.models.caller import provider_of
 from fathoms.models.embed.served.base import ServedPageModel
 from fathoms.pipeline.answering import PackedQuestion
@@ -19,10 +26,12 @@ from fathoms.pipeline.attachments import attached
 from fathoms.pipeline.experiment import AnyExperiment, Experiment, ExternalExperiment, SearchExperiment
 from fathoms.pipeline.pipeline import Progress, silent
 from fathoms.runner.estimate import (
+    DESCRIPTION,
     Estimate,
     Estimates,
     MadeOnce,
     added,
+    calling,
     estimate,
     judging,
     refining,
@@ -31,6 +40,7 @@ from fathoms.runner.estimate import (
 from fathoms.runs.cache import Cache
 from fathoms.types import Purpose, Question
 
+E = TypeVar("E", Experiment, SearchExperiment)
 _IN_PROCESS = (OnnxEmbedder, LexicalEmbedder, SentenceTransformersEmbedder)
 
 
@@ -91,16 +101,20 @@ def plan(
     if unknown is None and not isinstance(experiment, ExternalExperiment):
         try:
             if isinstance(experiment, Experiment):
-                found, attached = _estimated(experiment, corpus, asked, cache, workers, progress)
+                found, attached = _estimated(_by_ocr(experiment), corpus, asked, cache, workers, progress)
                 found = repeated(found, repeats)
                 found |= _judging(experiment, found, len(asked) * repeats)
             else:
-                found = repeated(_searching(experiment, corpus, asked, cache, workers, progress), repeats)
+                searched = _searching(_by_ocr(experiment), corpus, asked, cache, workers, progress)
+                found = repeated(searched, repeats)
+            found = added([found, _describing(experiment, corpus, cache)])
             requests = sum(part.requests for part in found.values())
         except FathomsError as error:
             unknown = missing["retrieve"] = str(error)
             requests = None
     providers = {purpose: provider_of(model) for purpose, model in experiment.called.items()}
+    if (describing := _describes_pictures(experiment)) is not None:
+        providers["describe"] = provider_of(describing)
     if judges := _judges(experiment):
         providers["judge"] = provider_of(judges[-1])
     return Plan(
@@ -117,6 +131,27 @@ def plan(
         unknown=unknown,
         retrieval_only=isinstance(experiment, SearchExperiment),
     )
+
+
+def _describes_pictures(experiment: AnyExperiment) -> Generator | None:
+    """The model that describes figures and tables before anything is asked, if there is one."""
+    if isinstance(experiment, ExternalExperiment) or experiment.pictures is None:
+        return None
+    return experiment.pictures.generate
+
+
+def _by_ocr(experiment: E) -> E:
+    """The experiment with the words of OCR in the place of descriptions, for which nobody is asked."""
+    if experiment.pictures is None:
+        return experiment
+    return experiment.model_copy(update={"pictures": experiment.pictures.by_ocr()})
+
+
+def _describing(experiment: Experiment | SearchExperiment, corpus: Corpus, cache: Cache) -> Estimates:
+    """Estimate the descriptions of figures and tables that are not kept yet."""
+    model = _describes_pictures(experiment)
+    prompts = [] if model is None else experiment.undescribed(corpus.documents, cache)
+    return {"describe": calling(model, prompts, DESCRIPTION)} if model is not None and prompts else {}
 
 
 def _judges(experiment: AnyExperiment) -> list[ChatModel]:

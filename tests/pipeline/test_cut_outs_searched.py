@@ -73,17 +73,22 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Embeddings]:
         yield running
 
 
-@pytest.fixture
-def place(tmp_path: Path, server: Embeddings, monkeypatch: pytest.MonkeyPatch) -> Project:
+def drawn(folder: Path) -> Project:
     """A project of two documents of one page of 300 x 400 points, of which one has a figure and a table."""
-    (tmp_path / "pdfs").mkdir()
+    (folder / "pdfs").mkdir()
     for name in ("varn.pdf", "bare.pdf"):
-        canvas = Canvas(str(tmp_path / "pdfs" / name), pagesize=(300, 400), invariant=True)
+        canvas = Canvas(str(folder / "pdfs" / name), pagesize=(300, 400), invariant=True)
         canvas.drawString(20, 380, name)
         canvas.save()
-    made = Project(tmp_path)
+    made = Project(folder)
     made.write("layout.py", PARSER)
     made.write("questions.json", json.dumps(QUESTIONS))
+    return made
+
+
+@pytest.fixture
+def place(tmp_path: Path, server: Embeddings, monkeypatch: pytest.MonkeyPatch) -> Project:
+    made = drawn(tmp_path)
     for units in ("pages", "figures", "both"):
         made.write(f"{units}.yaml", CONFIG.format(address=server.address, units=units))
     monkeypatch.chdir(tmp_path)

@@ -107,7 +107,11 @@ def _flow(block: Block, look: Look, before: str) -> Iterator[Flowable]:
     elif block.kind == "box":
         yield KeepTogether([_box(block, look)])
     elif block.kind == "scan":
-        yield from (NextPageTemplate("bare"), PageBreak(), noting(SCANS[block.arguments[0]](look.page), *block.arguments))
+        yield from (
+            NextPageTemplate("bare"),
+            PageBreak(),
+            noting(SCANS[block.arguments[0]](look.page), *block.arguments),
+        )
     elif block.kind in ("clause", "step"):
         number, text = block.text.split(" ", 1)
         yield Prose(text, look.style(block.kind), bulletText=number)
@@ -130,7 +134,11 @@ def _note(block: Block, look: Look) -> Paragraph:
 def _floated(block: Block, look: Look, width: float) -> list[Flowable]:
     if block.kind == "table":
         return table(block, look, width)
-    return [noting(FIGURES[block.arguments[0]](width), block.arguments[0]), Spacer(1, 4), caption(block.text, look)]
+    return [
+        noting(FIGURES[block.arguments[0]](width), block.arguments[0]),
+        Spacer(1, 4),
+        caption(block.text, look),
+    ]
 
 
 def _box(block: Block, look: Look) -> Flowable:
