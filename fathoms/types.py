@@ -863,6 +863,7 @@ Rubric = Literal[
     "nugget",
     "unanswerable",
     "citing",
+    "quality",
 ]
 """What a judge is asked for; `fathoms.judges.rubrics` says what claim, premise and context are for each.
 
@@ -874,6 +875,7 @@ Rubric = Literal[
 - `nugget`, `unanswerable`: whether a text answers a question as one of the accepted answers does, and whether
   it says that the question cannot be answered.
 - `citing`: whether a sentence without a citation needs one, or only repeats an earlier sentence.
+- `quality`: five grades from 0 to 5 of an answer that weaves text, citations and pictures together.
 """
 
 
@@ -899,7 +901,8 @@ class Verdict(StoredValue):
     The label is `supported` or `unsupported`, or with three labels `entailment`, `neutral` or
     `contradiction`, a grade from `0` to `10`, a kind of answer (`statement`, `abstention`, `hedged` or
     `refusal`, with the sentence that decided as `why`), `committal` or `noncommittal` for a text with the
-    `questions` that it answers, `needed`, `none` or `repeated` for a sentence without a citation, or
+    `questions` that it answers, `needed`, `none` or `repeated` for a sentence without a citation,
+    `graded` for an answer with five `grades`, by the keys of the judge's reply (`runs.grades`), or
     `unparsed` where the judge's reply could not be read. `relevant` are the numbers, from 1, of the relevant
     sentences of a source, of whose sentences the judge was `shown` so many. `p` is
     the judge's probability that the premise supports the claim, `None` where unknown. `votes` counts the
@@ -916,6 +919,7 @@ class Verdict(StoredValue):
     relevant: tuple[int, ...] | None = None
     shown: int | None = None
     questions: tuple[str, ...] | None = None
+    grades: dict[str, float] | None = None
     votes: dict[str, int] | None = None
     usage: Usage | None = None
     cost: float | None = None

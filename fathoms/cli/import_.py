@@ -203,6 +203,33 @@ def mirage(
     return _finish(list(read_mirage(folder)), "mirage", out, NO_DOCUMENTS, partial=partial)
 
 
+@app.command("mmdocrag")
+def mmdocrag(
+    responses: Annotated[
+        Path, typer.Argument(help="A file of answers as MMDocRAG released it.", show_default=False)
+    ],
+    gold: Annotated[
+        Path, typer.Option("--gold", help="The file of the data set, or one with q_id and gold_quotes.")
+    ],
+    judge: Annotated[
+        Path | None, typer.Option("--judge", help="The file with a judge's grades of these answers.")
+    ] = None,
+    out: Out = RUNS,
+    name: Name = None,
+    model: Model = None,
+    partial: Partial = False,
+) -> int:
+    """Import the answers of a model that MMDocRAG released, and score which quotes they cite.
+
+    The grades of a judge are kept as verdicts, so that the metrics of the sets `mmdocrag-quality` and
+    `mmdocrag-quality-released` ask no judge.
+    """
+    from fathoms.importers import NO_DOCUMENTS, read_mmdocrag
+
+    read = [read_mmdocrag(responses, gold, judge)]
+    return _finish(read, gold.stem, out, NO_DOCUMENTS, name=name, model=model, partial=partial)
+
+
 @app.command("promptfoo")
 def promptfoo(
     file: Annotated[

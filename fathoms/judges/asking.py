@@ -27,6 +27,7 @@ from fathoms.judges.rubrics import VERSION
 from fathoms.models.caller import Caller
 from fathoms.models.calling.stop import Stop, Stopped
 from fathoms.models.protocols import ChatModel
+from fathoms.runs.grades import median_grades
 from fathoms.runs.people import picture_hash
 from fathoms.runs.usage import summed, total
 from fathoms.types import Claim, Failure, Judgement, Rubric, Spent, Verdict
@@ -379,7 +380,7 @@ def verdict_key(identity: str, judgement: Judgement, repeat: int) -> str:
 
 def decided(votes: Sequence[Verdict]) -> Verdict:
     """Return the verdict of the majority of some votes; of equal numbers, the first one counts. Of grades, it
-    is the median, the lower one of two.
+    is the median, the lower one of two, also of each of five grades.
 
     Votes that could not be read do not count, unless none could be read. `p` is the mean of those known.
     """
@@ -392,10 +393,12 @@ def decided(votes: Sequence[Verdict]) -> Verdict:
         label = str(median_low(int(vote.label) for vote in read))
     first = next(vote for vote in read if vote.label == label)
     known = [vote.p for vote in votes if vote.p is not None]
+    grades = [vote.grades for vote in read if vote.grades]
     usages = [vote.usage for vote in votes if vote.usage is not None]
     return first.model_copy(
         update={
             "votes": dict(counts),
+            "grades": median_grades(grades) if grades else None,
             "usage": summed(usages) if len(usages) == len(votes) else None,
             "p": fmean(known) if known else None,
             "cost": total([vote.cost for vote in votes]),

@@ -14,7 +14,7 @@ from fathoms.judges.base import NOT_KEPT, Judge
 from fathoms.judges.claims import kept_claims_key
 from fathoms.judges.journal import open_journal
 from fathoms.models.caller import Caller
-from fathoms.types import Claim, Failure, Judgement, Verdict
+from fathoms.types import Claim, Failure, Judgement, Rubric, Verdict
 
 
 class KeptJudge(Judge):
@@ -34,6 +34,11 @@ class KeptJudge(Judge):
     def sees_images(self) -> bool:
         """Whoever gave the verdicts may have seen pictures."""
         return True
+
+    @property
+    def rubrics(self) -> frozenset[Rubric]:
+        """Whether claims are supported, and grades of answers."""
+        return frozenset({"support", "quality"})
 
     @property
     def keeps_claims(self) -> bool:

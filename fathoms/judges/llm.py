@@ -14,7 +14,14 @@ from fathoms.judges.base import LABELS, UNPARSED, Judge, Labels
 from fathoms.judges.excerpts import Excerpts
 from fathoms.judges.prompts import filled, places, shipped
 from fathoms.judges.replies import read_choice, read_json, read_list
-from fathoms.judges.rubrics import ABSTENTION_FORM, PROMPTS, QUESTIONS_FORM, RELEVANT_FORM, WORDS
+from fathoms.judges.rubrics import (
+    ABSTENTION_FORM,
+    GRADES_FORM,
+    PROMPTS,
+    QUESTIONS_FORM,
+    RELEVANT_FORM,
+    WORDS,
+)
 from fathoms.judges.several import labels_form, listed_claims, most_tokens
 from fathoms.models import Generator
 from fathoms.models.caller import Caller, to_failure
@@ -27,7 +34,11 @@ _WORDS: dict[Labels, dict[str, str]] = {
     "binary": {"yes": "supported", "no": "unsupported"},
     "three-way": {label: label for label in LABELS["three-way"]},
 }
-_LISTS: dict[str, Form] = {"relevant-sentences": RELEVANT_FORM, "questions": QUESTIONS_FORM}
+_LISTS: dict[str, Form] = {
+    "relevant-sentences": RELEVANT_FORM,
+    "questions": QUESTIONS_FORM,
+    "quality": GRADES_FORM,
+}
 _FORMS: dict[str, Form] = {
     **{str(name): Form(choices=tuple(words), probabilities=True) for name, words in (_WORDS | WORDS).items()},
     "abstention": ABSTENTION_FORM,

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fathoms.models.sentences import sentences
+from fathoms.runs.grades import QUALITY, grade, written_grades
 from fathoms.types import Judgement
 
 
@@ -44,12 +45,21 @@ def read_json(reply: str) -> Any:
 
 
 def read_list(reply: str, asked: Judgement, premise: str) -> dict[str, Any] | None:
-    """Read a reply on relevant sentences or on questions as fields of a verdict; `None` if it cannot be read.
-    `premise` is what the judge was shown of the source."""
+    """Read a reply on relevant sentences, on questions or with grades as fields of a verdict; `None` if it
+    cannot be read. `premise` is what the judge was shown of the source."""
     data = read_json(reply)
+    if asked.rubric == "quality":
+        return read_grades(data)
     if asked.rubric == "questions":
         return _questions(data, asked.wanted)
     return _relevant(data, len(sentences(premise)), reply)
+
+
+def read_grades(data: Any) -> dict[str, Any] | None:
+    """Read the five grades of an answer, as far as they were given; `None` if there is none of them."""
+    grades = written_grades(data)
+    known = any(grade(grades, name) is not None for name in QUALITY)
+    return {"label": "graded", "grades": grades} if known else None
 
 
 def _relevant(data: Any, shown: int, reply: str) -> dict[str, Any] | None:

@@ -9,10 +9,12 @@
 | `nugget` | the accepted answers, one a line | the answer | the question of the nugget |
 | `unanswerable` | the question of the nugget | the answer | |
 | `citing` | the sentence | the sentences before it | |
+| `quality` | the answer | the gold answer | the question |
 """
 
 from __future__ import annotations
 
+from fathoms.runs.grades import BEST, QUALITY
 from fathoms.types import Form, Rubric
 
 VERSION = 1
@@ -115,6 +117,27 @@ Earlier sentences of the report:
 Sentence: {claim}
 
 Answer with one word: repeated, cite or none.""",
+    "quality": """\
+You grade an answer that weaves text, citations such as [2], and pictures such as ![what it shows](image3)
+together, by comparing it with the gold answer. Give five grades, each by itself, in whole numbers from 0 to
+5. 5: nothing is to be improved. 4: small imperfections. 3: acceptable, with small gaps or inconsistencies.
+2: partly good, with clear gaps or errors. 1: bad, with serious errors or much missing. 0: useless.
+- Fluency: is the language correct and coherent, and does the answer read well?
+- Citation Quality: do citations stand where a statement needs support, and nowhere else?
+- Text-Image Coherence: judged by their captions, do pictures and text complement each other?
+- Reasoning Logic: are the steps of the reasoning clear, and does each follow from those before?
+- Factuality: does the answer agree with the gold answer, without wrong or misleading statements?
+
+Question: {context}
+
+Gold answer:
+{premise}
+
+Answer to grade:
+{claim}
+
+Reply with JSON alone: {"Fluency": N, "Citation Quality": N, "Text-Image Coherence": N, "Reasoning Logic": N,
+"Factuality": N}""",
 }
 """Prompt templates by rubric, for language models."""
 GRADES = tuple(map(str, range(11)))
@@ -163,3 +186,12 @@ QUESTIONS_FORM = Form(
     }
 )
 """The form of the reply with the questions that a text answers."""
+GRADES_FORM = Form(
+    json_schema={
+        "type": "object",
+        "properties": {key: {"type": "integer", "minimum": 0, "maximum": BEST} for key in QUALITY.values()},
+        "required": list(QUALITY.values()),
+        "additionalProperties": False,
+    }
+)
+"""The form of the reply with five grades of an answer."""

@@ -12,6 +12,7 @@ from fathoms.judges.base import LABELS, UNPARSED, Judge, Labels
 from fathoms.judges.rubrics import PROMPTS
 from fathoms.models.caller import Caller
 from fathoms.models.sentences import sentences
+from fathoms.runs.grades import BEST, QUALITY
 from fathoms.safety.option_limits import LONGEST_WAIT, MOST_AT_ONCE
 from fathoms.types import Failure, Judgement, Rubric, Verdict
 
@@ -24,7 +25,8 @@ class ScriptedJudge(Judge):
     answer occur in it, and never says that a question cannot be answered. An answer to be labelled as an
     abstention or not is a statement. A sentence of a source is relevant if `labels_by` says so. A text
     answers the question that is its own first sentence. A sentence without a citation needs one, unless it
-    occurs before.
+    occurs before. An answer that has all words of the gold answer has the grade 5 in everything, any other 0;
+    the label can be five grades, such as `5 4 3 4 5`.
     """
 
     neutral: ClassVar[frozenset[str]] = Judge.neutral | {"latency", "concurrency"}
@@ -63,7 +65,7 @@ class ScriptedJudge(Judge):
         if label == "failed":
             return Failure(kind="ModelError", message="scripted failure of the judge")
         more: dict[str, Any] = {}
-        if asked.rubric in ("relevant-sentences", "questions") and label != UNPARSED:
+        if asked.rubric in ("relevant-sentences", "questions", "quality") and label != UNPARSED:
             more = self._listed(asked)
             label = more.pop("label")
         if label is None and asked.rubric in _KINDS:
@@ -90,7 +92,11 @@ class ScriptedJudge(Judge):
         return next((label for key, label in self.labels_by.items() if key in text), None)
 
     def _listed(self, asked: Judgement) -> dict[str, Any]:
-        """Return the scripted fields of a verdict on relevant sentences or on questions."""
+        """Return the scripted fields of a verdict on relevant sentences, on questions or with grades."""
+        if asked.rubric == "quality":
+            best = str(BEST * _all_in(asked.premise, asked.claim))
+            given = map(float, (self._label(asked.claim) or " ".join([best] * len(QUALITY))).split())
+            return {"label": "graded", "grades": dict(zip(QUALITY.values(), given, strict=False))}
         split = sentences(asked.premise or asked.claim)
         if asked.rubric == "questions":
             label = self._label(asked.claim) or "committal"

@@ -29,6 +29,7 @@ from fathoms.metrics.length_support import is_support
 from fathoms.metrics.metric import JudgedMetric, Metric
 from fathoms.metrics.python_metric import PythonMetric
 from fathoms.metrics.quotes.metrics import MMDOCRAG
+from fathoms.metrics.quotes.quality import QUALITY_METRICS
 from fathoms.metrics.reference.bertscore import BertScore
 from fathoms.metrics.reference.bleu import Bleu, SacreBleu
 from fathoms.metrics.reference.rouge import Rouge1, Rouge2, RougeL
@@ -91,6 +92,7 @@ METRICS: tuple[type[Metric], ...] = (
     AnswerLength,
     *mirage.METRICS,
     *MMDOCRAG,
+    *QUALITY_METRICS,
     *RETRIEVAL_METRICS,
     RecallByRound,
     CallsByRound,
@@ -133,6 +135,8 @@ SETS: dict[str, tuple[str, ...]] = {
     "argue": _kinds(ARGUE),
     "ragas": _kinds(RAGAS),
     "mmdocrag": (*_kinds(MMDOCRAG), "bleu", "rouge-l"),
+    "mmdocrag-quality": _kinds(QUALITY_METRICS),
+    "mmdocrag-quality-released": tuple(f"{kind}{RELEASED}" for kind in _kinds(QUALITY_METRICS)),
     "text": ("exact-match", "token-f1", "bleu", "rouge-1", "rouge-2", "rouge-l"),
 }
 """Sets of metrics by name. `fathoms` is computed for every run, and `retrieval` where it applies."""

@@ -29,6 +29,9 @@ ELSEWHERE = {
         "test_reproducing.py, with a scripted model"
     ),
     "fathoms reproduce mirage/table-9 --results mirage/": "test_reproducing_mirage.py",
+    "fathoms import mmdocrag gpt-4.1_response.jsonl --gold gold.jsonl --judge gpt-4.1_llm-judge.jsonl": (
+        "test_importers_mmdocrag.py"
+    ),
     "fathoms run configs/reading.yaml": "test_cli_reading.py, with a server that sees in place of the vendor",
     "fathoms run configs/visual.yaml": "test_cli_visual.py, with a small model of random weights",
     "fathoms doctor mine.yaml": "test_page_index.py, with a small model of random weights",

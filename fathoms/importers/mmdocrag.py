@@ -1,0 +1,213 @@
+"""Imports the answers of a model that MMDocRAG released (Dong et al. 2025), with the grades of its judge.
+
+    {"q_id": 0, "model": "gpt-4.1", "in_tok": 2947, "out_tok": 132, "response": "... ![...](image4) ... [9]."}
+    {"q_id": 0, "model": "gpt-4o-2024-08-06_vlm", "response": {"Fluency": 5, "Citation Quality": 4, ...}}
+
+| released | becomes |
+|---|---|
+| the gold: rows of the data set, or `q_id` and `gold_quotes` alone | questions with their quotes |
+| `response`; the thoughts before it | the answer; its reasoning |
+| `error`, where there is no response | a failed call |
+| `in_tok`, `out_tok`, `model` | tokens of the prompt and of the answer, the model |
+| the grades of a judge | released scores, and verdicts for the set `mmdocrag-quality` |
+
+Rows that cannot be used are left out and counted. A reply of a judge that cannot be read is a verdict without
+grades: it is counted, and 0 only in `mmdocrag-quality-released`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from fathoms.corpora import read_questions
+from fathoms.errors import DataError, QuestionsError
+from fathoms.importers.imported import SHOWN, Imported
+from fathoms.importers.json_lines import json_lines
+from fathoms.importers.rows import Row, imported_rows
+from fathoms.judges.kept import KeptJudge, KeptVerdicts
+from fathoms.judges.replies import read_grades, read_json
+from fathoms.metrics.quotes.metrics import MMDOCRAG
+from fathoms.metrics.quotes.quality import graded_answer
+from fathoms.metrics.quotes.selection import answer_part
+from fathoms.pipeline.external.answer import Parts
+from fathoms.runs.grades import QUALITY, grade
+from fathoms.types import Judgement, Question, Quote, Record, Usage, Verdict
+
+_QUOTES = tuple(str(metric.model_fields["kind"].default) for metric in MMDOCRAG)
+_JUDGED = ("mmdocrag-quality", "mmdocrag-quality-released")
+_TEXTS = ("bleu", "rouge-l")
+
+
+@dataclass(frozen=True)
+class Graded:
+    """The grades of a judge's file by question, under the keys that the judge wrote; `None` where its reply
+    cannot be read. `judge` is the model."""
+
+    judge: str
+    grades: Mapping[str, dict[str, float] | None]
+    warnings: tuple[str, ...] = ()
+
+
+def read_mmdocrag(path: Path, gold: Path, judge: Path | None = None) -> Imported:
+    """Read a file of answers, the gold of the data set, and the grades of a judge if there are any.
+
+    Raises DataError for a file without usable rows.
+    """
+    questions = read_gold(gold)
+    graded = None if judge is None else read_judge(judge)
+    values, complaints = json_lines(path, nan_as_null=True)
+    rows: list[Row] = []
+    models: dict[str, None] = {}
+    for number, value in values:
+        row = _row(number, value, graded)
+        if row is None:
+            complaints.append(f"{path}:{number}: left out: expected 'q_id' and a text as 'response'")
+        else:
+            rows.append(row)
+            models.setdefault(row.parts.model or "")
+    found = imported_rows(
+        path,
+        rows,
+        questions,
+        warnings=_shortened(complaints),
+        left_out=len(complaints),
+        model=next(iter(models), None),
+    )
+    failed = sum(record.error is not None for record in found.records)
+    more = [f"{path}: {failed} answers are failed calls, which cite nothing"] if failed else []
+    has_text = any(question.reference for question in questions)
+    metrics = (*_QUOTES, *(_TEXTS if has_text else ()), *(_JUDGED if graded else ()))
+    kept = None if graded is None else _kept(found.records, graded)
+    warnings = (*found.warnings, *more, *(graded.warnings if graded else ()))
+    return replace(found, kept=kept, metrics=metrics, warnings=warnings)
+
+
+def read_gold(path: Path) -> tuple[Question, ...]:
+    """Return the questions of the data set, or of a file with `q_id` and `gold_quotes` alone.
+
+    Raises DataError for a file that is neither.
+    """
+    values, complaints = json_lines(path)
+    rows = [value for _, value in values]
+    if rows and isinstance(rows[0], dict) and "text_quotes" in rows[0]:
+        return read_questions(path).questions
+    questions = [_bare_question(value, f"{path}:{number}", complaints) for number, value in values]
+    if complaints:
+        raise QuestionsError(complaints)
+    if not questions:
+        raise DataError(f"{path}: contains no gold quotes")
+    return tuple(question for question in questions if question is not None)
+
+
+def _bare_question(value: Any, place: str, complaints: list[str]) -> Question | None:
+    """Return the question of a row that has little more than its gold quotes."""
+    id = _id(value)
+    quotes = value.get("gold_quotes") if isinstance(value, dict) else None
+    if id is None or not isinstance(quotes, list) or not all(isinstance(one, str) for one in quotes):
+        complaints.append(f"{place}: expected 'q_id' and a list of 'gold_quotes', such as image1 and text3")
+        return None
+    short = value.get("answer_short_joined", value.get("answer_short"))
+    return Question(
+        id=id,
+        text=f"Question {id} of MMDocRAG, whose text is not in the file",
+        category="MMDocRAG",
+        short_answer=str(short) if short not in (None, "", []) else None,
+        quotes=tuple(
+            Quote(id=one, modality="image" if one.startswith("image") else "text", gold=True)
+            for one in dict.fromkeys(quotes)
+        ),
+    )
+
+
+def read_judge(path: Path) -> Graded:
+    """Read the grades of a judge; replies that cannot be read are counted in the warnings."""
+    values, complaints = json_lines(path, nan_as_null=True)
+    grades: dict[str, dict[str, float] | None] = {}
+    judges: dict[str, None] = {}
+    for number, value in values:
+        id = _id(value)
+        if id is None or id in grades:
+            what = "expected 'q_id'" if id is None else f"a second reply on {id}"
+            complaints.append(f"{path}:{number}: left out: {what}")
+            continue
+        reply = value.get("response")
+        read = read_grades(read_json(reply) if isinstance(reply, str) else reply)
+        grades[id] = None if read is None else read["grades"]
+        judges.setdefault(str(value.get("model") or "a judge"))
+    if not grades:
+        raise DataError("\n".join([f"{path}: contains no grades", *complaints[:SHOWN]]))
+    warnings = _shortened(complaints)
+    if lost := [id for id, found in grades.items() if found is None]:
+        warnings.append(
+            f"{path}: {len(lost)} replies have no grades that can be read: {', '.join(lost[:SHOWN])}"
+        )
+    return Graded(next(iter(judges)), grades, tuple(warnings))
+
+
+def _row(number: int, value: Any, graded: Graded | None) -> Row | None:
+    """Return a row of the file of answers; `None` if it cannot be used."""
+    id = _id(value)
+    text = value.get("response") if isinstance(value, dict) else None
+    if id is None or not isinstance(text, str | None):
+        return None
+    text = text or ""
+    answer = answer_part(text)
+    error = None if text.strip() or not value.get("error") else str(value["error"])
+    usage = Usage(prompt_tokens=_count(value.get("in_tok")), completion_tokens=_count(value.get("out_tok")))
+    thoughts = text.removesuffix(answer) if len(answer) < len(text) else ""
+    return Row(
+        number,
+        id,
+        answer=answer if error is None else None,
+        error=error,
+        parts=Parts(
+            usage=usage,
+            reasoning=thoughts.strip().removeprefix("<think>").removesuffix("</think>").strip(),
+            model=str(value["model"]) if value.get("model") else None,
+        ),
+        released=_released(id, graded),
+    )
+
+
+def _released(id: str, graded: Graded | None) -> dict[str, float | None]:
+    """Return the grades of a question by their names, without any if the judge has no row for it."""
+    if graded is None or id not in graded.grades:
+        return {}
+    return {name: grade(graded.grades[id], name) for name in QUALITY}
+
+
+def _kept(records: Iterable[Record], graded: Graded) -> KeptVerdicts:
+    """Return the grades as verdicts on the answers."""
+    verdicts: dict[Judgement, Verdict] = {}
+    for record in records:
+        if record.question.id not in graded.grades:
+            continue
+        asked, grades = graded_answer(record), graded.grades[record.question.id]
+        verdicts[asked] = Verdict(
+            claim=asked.claim,
+            premise=asked.premise,
+            label="unparsed" if grades is None else "graded",
+            why="the reply in the file cannot be read" if grades is None else None,
+            grades=grades,
+        )
+    return KeptVerdicts(KeptJudge(by=graded.judge), {}, verdicts)
+
+
+def _id(value: Any) -> str | None:
+    """Return the number of the question of a row as text; `None` if there is none."""
+    found = value.get("q_id") if isinstance(value, dict) else None
+    return str(found) if isinstance(found, int | str) and not isinstance(found, bool) else None
+
+
+def _count(value: Any) -> int | None:
+    """Return a number of tokens; `None` if it is none."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def _shortened(complaints: list[str]) -> list[str]:
+    """Return the first of many messages, and how many more there are."""
+    more = len(complaints) - SHOWN
+    return [*complaints[:SHOWN], *([f"and {more} more rows of this kind"] if more > 0 else [])]
