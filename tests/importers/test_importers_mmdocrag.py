@@ -68,7 +68,11 @@ def test_what_a_file_has_wrong_is_counted(tmp_path: Path) -> None:
         '{"q_id": 3, "response": "cut off',
     ]
     found = imported(tmp_path, rows)
-    assert [record.error and record.error.message for record in found.records] == [None, "Error code: 400", None]
+    assert [record.error and record.error.message for record in found.records] == [
+        None,
+        "Error code: 400",
+        None,
+    ]
     assert found.left_out == 2
     text = "\n".join(found.warnings)
     assert "response.jsonl:5: left out: expected 'q_id' and a text as 'response'" in text
@@ -132,7 +136,26 @@ def test_the_released_answers_of_gpt_4_1(shared: Path, tmp_path: Path) -> None:
     assert time.perf_counter() - started < 60
     (shown,) = project.json("report", "latest")
     metrics = {name: one["overall"]["value"] for name, one in shown["metrics"].items()}
-    seven = ("image-precision", "image-recall", "image-f1", "text-precision", "text-recall", "text-f1", "overall-f1")
-    assert [round(100 * metrics[f"mmdocrag.{name}"], 1) for name in seven] == [77.8, 80.9, 79.3, 42.2, 59.4, 49.4, 68.3]
-    assert (round(metrics["mmdocrag.answer-quality"], 2), round(metrics["mmdocrag.answer-quality-released"], 2)) == (4.08, 4.07)
+    seven = (
+        "image-precision",
+        "image-recall",
+        "image-f1",
+        "text-precision",
+        "text-recall",
+        "text-f1",
+        "overall-f1",
+    )
+    assert [round(100 * metrics[f"mmdocrag.{name}"], 1) for name in seven] == [
+        77.8,
+        80.9,
+        79.3,
+        42.2,
+        59.4,
+        49.4,
+        68.3,
+    ]
+    assert (
+        round(metrics["mmdocrag.answer-quality"], 2),
+        round(metrics["mmdocrag.answer-quality-released"], 2),
+    ) == (4.08, 4.07)
     assert shown["judging"]["asked"] == 0
