@@ -66,7 +66,8 @@ Compared = Annotated[
         "--settings",
         metavar="S1,S2",
         help="Make one run per setting of the pipeline: closed-book (no context), oracle (the gold pages),"
-        " oracle-extract (extracting from them before answering), rag (as it is). Print one table.",
+        " oracle-extract (extracting from them before answering), rag (as it is); or gold, gold+distractors,"
+        " distractors (the gold chunks, with or without the most similar others). Print one table.",
     ),
 ]
 Resume = Annotated[
@@ -286,7 +287,7 @@ def _job(
     """Load the job of one config and combination: the names of the config's own matrix, and the values of
     the command line. Both are appended to its name."""
     from fathoms.pipeline.matrix import CONFIG, titled
-    from fathoms.pipeline.settings import CELL, SETTINGS, graded
+    from fathoms.pipeline.settings import CELL, SETTINGS, in_setting
     from fathoms.report.text import describe
     from fathoms.runner.runner import Job
 
@@ -296,7 +297,7 @@ def _job(
     own = [f"{key}={json.dumps(value)}" for key, value in {**keys, **replaced}.items()]
     experiment, corpus = load_one(config, [*settings, *own])
     if compared:
-        experiment = graded(experiment)
+        experiment = in_setting(experiment, cell[CELL])
     values = [
         f"{key.rpartition('.')[2]}={describe(value) if isinstance(value, dict) else value}"
         for key, value in keys.items()

@@ -2,7 +2,8 @@
 
 They show what the model knows by itself and what it could do with perfect retrieval; between them lies what
 retrieval wins. The three are those of Double-Bench (Shen et al. 2025), whose oracle has the model extract
-first (`oracle-extract`).
+first (`oracle-extract`). Three more are those of MRAG-Suite (Ji 2025): gold alone, gold among distractors
+(the most similar chunks that hold no gold), and distractors alone.
 """
 
 from __future__ import annotations
@@ -10,40 +11,70 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from pydantic import ValidationError
+
 from fathoms.config import suggest
 from fathoms.errors import UsageError
 from fathoms.metrics.correctness_judged import CorrectnessJudged
 from fathoms.pipeline.experiment import AnyExperiment, Experiment
 from fathoms.pipeline.matrix import SETTING
+from fathoms.retrieve import AnyRetriever, Distractors
+from fathoms.retrieve.distractors import Mode
 
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "closed-book": {"retrieve": {"kind": "none"}, "prompt": {"template": "closed-book"}},
     "oracle": {"retrieve": {"kind": "oracle"}},
     "oracle-extract": {"retrieve": {"kind": "oracle"}, "prompt": {"template": "extract-then-answer"}},
     "rag": {},
+    "gold": {},
+    "gold+distractors": {},
+    "distractors": {},
 }
 """What each setting replaces in the configuration of a pipeline."""
+MODES: Mapping[str, Mode] = {
+    "gold": "gold-only",
+    "gold+distractors": "gold-plus-distractors",
+    "distractors": "distractors-only",
+}
+"""The settings that put the retriever of a pipeline into the retriever `distractors`, with its mode."""
 
 
 CELL = SETTING
 """The key under which a run of a sweep names its setting."""
 
 
-def graded(experiment: AnyExperiment) -> AnyExperiment:
-    """Return the experiment with the metric that grades answers, if it has a judge to ask and no such metric.
+def in_setting(experiment: AnyExperiment, setting: str) -> AnyExperiment:
+    """Return the experiment in a setting whose replacements are in place already. It gets the metric that
+    grades answers if it has a judge to ask and no such metric.
 
     Without a judge, the table of settings goes by phrase recall. Raises UsageError for an external pipeline,
-    which has no stages to replace.
+    which has no stages to replace, and for a retriever that cannot choose distractors.
     """
     if not isinstance(experiment, Experiment):
         raise UsageError(
             f"--settings replaces the retrieval of a pipeline, and '{experiment.name}' is an external one:"
             " compare it with the settings closed-book and oracle of a configuration with stages"
         )
+    changed: dict[str, Any] = {}
+    if (mode := MODES.get(setting)) is not None:
+        changed["retrieve"] = _with_mode(experiment.retrieve, mode)
     known = any(isinstance(metric, CorrectnessJudged) for metric in experiment.metrics)
-    if experiment.judge is None or known:
-        return experiment
-    return experiment.model_copy(update={"metrics": (*experiment.metrics, CorrectnessJudged())})
+    if experiment.judge is not None and not known:
+        changed["metrics"] = (*experiment.metrics, CorrectnessJudged())
+    return experiment.model_copy(update=changed)
+
+
+def _with_mode(retriever: AnyRetriever, mode: Mode) -> Distractors:
+    """Return the retriever within `distractors`; the options of one that is configured so are kept."""
+    if isinstance(retriever, Distractors):
+        return retriever.model_copy(update={"mode": mode})
+    try:
+        return Distractors.model_validate({"mode": mode, "retriever": retriever})
+    except ValidationError:
+        raise UsageError(
+            "--settings with distractors need a retriever that ranks all chunks without a language model,"
+            f" and '{retriever.kind}' does not: use --set with one, such as --set 'retrieve={{kind: bm25}}'"
+        ) from None
 
 
 def named_settings(names: Iterable[str]) -> tuple[str, ...]:

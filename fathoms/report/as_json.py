@@ -8,7 +8,7 @@ from typing import Any
 
 from fathoms.report.leaderboard import ranks_of
 from fathoms.report.review.agreement import agreement, agreement_json
-from fathoms.report.settings_table import settings_table
+from fathoms.report.sections import sections_json
 from fathoms.report.shrunk import shrunk_categories
 from fathoms.report.stage_times import ingest_json, stage_times
 from fathoms.runs.reading import MetricFigure, MetricFigures, ScoredRun
@@ -31,9 +31,9 @@ def report_json(
     """Return one object per run, with unrounded numbers and `None` where a metric does not apply.
 
     `rank` is the interval of ranks by Overall correctness among these runs, such as `[1, 4]`, and `None`
-    where it is not known. `settings` is the table of the settings of one pipeline, if the runs are such
-    settings, and the same in every object. `seconds` has the seconds of a question by stage, and in `times`
-    how many times the fastest of these runs it takes. With `shrink`, `shrunk` has the means of
+    where it is not known. Tables of runs that belong together, such as `settings` for the settings of one
+    pipeline, are the same in every object (`sections.py`). `seconds` has the seconds of a question by stage,
+    and in `times` how many times the fastest of these runs it takes. With `shrink`, `shrunk` has the means of
     `shrunk_categories`. `agreement` covers all the runs together, and is the same in every object; it is
     `None` without reviews.
 
@@ -43,13 +43,13 @@ def report_json(
     reviewed = agreement_json(agreement(runs, scores))
     ranks, _ = ranks_of(runs, scores)
     _, times = stage_times(runs)
-    settings = settings_table(runs)
+    together = sections_json(runs)
     return [
         run_json(run, scores)
         | {"rank": rank, "agreement": reviewed}
         | {"seconds": {stage: figure_json(one.figure) | {"times": one.times} for stage, one in took.items()}}
         | {"ingest_seconds": ingest_json(run)}
-        | ({"settings": settings.as_json()} if settings else {})
+        | together
         | ({"shrunk": {k: asdict(v) for k, v in shrunk_categories(run, scores).items()}} if shrink else {})
         for run, rank, took in zip(runs, ranks, times, strict=True)
     ]

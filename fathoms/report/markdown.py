@@ -28,7 +28,7 @@ from fathoms.report.purposes import purpose_lines
 from fathoms.report.radar import TITLES
 from fathoms.report.review.agreement import agreement, agreement_tables, remarks
 from fathoms.report.search_table import search_table
-from fathoms.report.settings_table import settings_table
+from fathoms.report.sections import sections
 from fathoms.report.text import describe, plain, shorten
 from fathoms.report.worst import Miss, first_messages, worst_questions
 from fathoms.retrieve.noted import noted
@@ -59,13 +59,13 @@ def report_markdown(
     answered = [run for run in runs if not run.retrieval_only]
     answers = leaderboard(answered, scores)
     title = runs[0].name if len(runs) == 1 else f"{len(runs)} runs"
-    sections = (
+    parts = (
         [f"# fathoms report: {escape(title)}"],
         what_was_run(runs, scored),
         document_section(runs, scored),
         score_sections(answered, answers) if answered else (),
         shrunk_section(answered, scores) if shrink and answered else (),
-        settings_section(runs),
+        sections_of_runs(runs),
         search_section(runs),
         modality_section(runs),
         metric_section(runs, scores, metrics),
@@ -81,7 +81,7 @@ def report_markdown(
         cost_section(runs, scored),
         file_section(runs, out, plots and bool(answered), page),
     )
-    return "\n".join("\n".join(section) + "\n" for section in map(list, sections) if section)
+    return "\n".join("\n".join(section) + "\n" for section in map(list, parts) if section)
 
 
 def escape(text: object) -> str:
@@ -131,16 +131,14 @@ def what_was_run(runs: Sequence[ScoredRun], scored: Leaderboard) -> Iterator[str
     yield from footnotes(scored)
 
 
-def settings_section(runs: Sequence[ScoredRun]) -> Iterator[str]:
-    """Show one pipeline in several settings; empty if the runs are not such settings."""
-    found = settings_table(runs)
-    if found is None:
-        return
-    yield "## Settings\n"
-    headers = [name.capitalize() for name in found.HEADER]
-    yield from table(headers, [[escape(cell) for cell in row.cells()] for row in found.rows], 4)
-    for text in found.notes:
-        yield f"\n{escape(text)}."
+def sections_of_runs(runs: Sequence[ScoredRun]) -> Iterator[str]:
+    """Show the tables that runs of one sweep have together."""
+    for number, section in enumerate(sections(runs)):
+        yield f"{chr(10) * (number > 0)}## {section.title}\n"
+        headers = [name[:1].upper() + name[1:] for name in section.header]
+        rows = [[escape(cell) for cell in row] for row in section.rows]
+        yield from table(headers, rows, section.numbers)
+        yield from (f"\n{escape(text)}." for text in section.notes)
 
 
 def search_section(runs: Sequence[ScoredRun]) -> Iterator[str]:

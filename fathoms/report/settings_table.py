@@ -1,10 +1,9 @@
-"""The table of one pipeline in several settings (`fathoms run --settings`), after Double-Bench (Shen et al.
-2025): how many answers are correct, partly correct and incorrect, and how much of the way from closed-book to
-oracle retrieval wins.
+"""The table of one pipeline in several settings (`fathoms run --settings`): how many answers are correct,
+partly correct and incorrect (`graded.py`).
 
-By a judge's grade from 0 to 10, 7 or more is correct and 3 or less is incorrect. Where the runs have no
-grade, phrase recall decides: 1 is correct and 0 is incorrect. A failed call is incorrect. Unanswerable
-questions and answers without a verdict are in no row.
+After Double-Bench (Shen et al. 2025), it says how much of the way from closed-book to oracle retrieval wins,
+and after MRAG-Suite (Ji 2025), what distractors cost and how often the model abstains where it gets nothing
+else.
 """
 
 from __future__ import annotations
@@ -13,18 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fathoms.metrics.columns import column_of
-from fathoms.metrics.correctness_judged import CORRECT, WRONG
-from fathoms.metrics.pooling import pooled
-from fathoms.metrics.retrieval.gold import gold_of
 from fathoms.pipeline.settings import CELL
+from fathoms.report.graded import KINDS, Graded, by_which, graded_questions, mean_figure
 from fathoms.report.leaderboard import bracket, figure
+from fathoms.report.paired import paired, signed
+from fathoms.report.section import Section
 from fathoms.runs.reading import ScoredRun
-from fathoms.runs.views import ScoredQuestion, ScoredRepeat, scored_question
 
-KINDS = ("correct", "partial", "incorrect")
-JUDGED = "correctness-judged"
-_KEYS = {"language": "language", "doc_type": "document type"}
 _RESAMPLES = 2_000
 
 
@@ -51,20 +45,40 @@ class SettingsRow:
 
 @dataclass(frozen=True)
 class SettingsTable:
-    """The rows of the runs of one sweep, all questions first, and the `notes` below them. `won` is the share
-    of the distance from closed-book to oracle that retrieval wins, with its interval; `None` where it is not
-    known."""
+    """The rows of the runs of one sweep, all questions first, and the `notes` below them.
+
+    `won` is the share of the distance from closed-book to oracle that retrieval wins, with its interval.
+    `gap` is the paired difference of the shares of correct answers, gold among distractors minus gold alone
+    (the GPD - GO gap of MRAG-Suite), with its interval and p value. `abstained` is the share of answers that
+    abstain where there are distractors alone, although the documents hold the answer. Each is `None` where it
+    is not known.
+    """
 
     rows: tuple[SettingsRow, ...]
     notes: tuple[str, ...]
     won: Mapping[str, float | None] | None
+    gap: Mapping[str, Any] | None = None
+    abstained: Mapping[str, Any] | None = None
 
     HEADER = ("questions", "setting", *KINDS, "n")
 
     def as_json(self) -> dict[str, Any]:
         """Return the table as JSON values."""
         rows = [{"group": row.group, "setting": row.setting, **row.figures} for row in self.rows]
-        return {"rows": rows, "won_by_retrieval": self.won, "notes": list(self.notes)}
+        found = {"rows": rows, "won_by_retrieval": self.won, "gap": self.gap}
+        return found | {"abstained_under_distractors": self.abstained, "notes": list(self.notes)}
+
+
+def settings_section(runs: Sequence[ScoredRun]) -> Section | None:
+    """Return the table of runs that differ in their setting as a section of a report; `None` if they do
+    not."""
+    found = settings_table(runs)
+    if found is None:
+        return None
+    rows = [row.cells() for row in found.rows]
+    return Section(
+        "settings", "Settings", found.HEADER, rows, found.notes, found.as_json(), numbers=len(KINDS) + 1
+    )
 
 
 def settings_table(runs: Sequence[ScoredRun]) -> SettingsTable | None:
@@ -72,8 +86,8 @@ def settings_table(runs: Sequence[ScoredRun]) -> SettingsTable | None:
     named = {str(run.manifest.sweep.cell[CELL]): run for run in runs if CELL in run.manifest.sweep.cell}
     if len(named) < 2 or len(named) < len(runs) or len({run.manifest.sweep.id for run in runs}) > 1:
         return None
-    judged = all(JUDGED in run.summary.metrics for run in runs)
-    graded = {setting: list(_graded(run, judged=judged)) for setting, run in named.items()}
+    judged, by = by_which(runs)
+    graded = {setting: list(graded_questions(run, judged=judged)) for setting, run in named.items()}
     groups = dict.fromkeys(group for rows in graded.values() for one in rows for group in one.groups)
     order = sorted(groups, key=lambda group: (group[0], group[1]))
     rows = [
@@ -82,82 +96,18 @@ def settings_table(runs: Sequence[ScoredRun]) -> SettingsTable | None:
         for setting, found in graded.items()
         if (row := _row(group[1], setting, [one for one in found if group in one.groups])) is not None
     ]
-    by = f"by the judge's grade ({CORRECT} or more, {WRONG} or less)" if judged else "by phrase recall (1, 0)"
-    notes = [f"correct and incorrect {by}; [low, high]: 95 % intervals for other questions; n: questions"]
+    notes = [f"{by}; [low, high]: 95 % intervals for other questions; n: questions"]
     won, sentence = _won(graded)
-    return SettingsTable(tuple(rows), (*notes, *filter(None, [sentence])), won)
+    gap, abstained = _gap(graded), _abstained(graded.get("distractors", ()))
+    notes += [*filter(None, [sentence]), *_of_distractors(gap, abstained)]
+    return SettingsTable(tuple(rows), tuple(notes), won, gap, abstained)
 
 
-Group = tuple[int, str]
-"""A group of questions: its place among the kinds of groups, and its name."""
-
-
-@dataclass(frozen=True)
-class _Graded:
-    """A question with the mean grades of its answers: the share that is correct, partly correct and
-    incorrect."""
-
-    id: str
-    documents: frozenset[str]
-    groups: frozenset[Group]
-    shares: Mapping[str, float]
-
-
-def _graded(run: ScoredRun, *, judged: bool) -> Iterator[_Graded]:
-    """Yield the questions of a run that have a graded answer."""
-    profile = run.profile(None)
-    for view in run.views():
-        question = scored_question(view)
-        found = [_kind(repeat, profile, judged=judged) for repeat in question.repeats]
-        known = [kind for kind in found if kind is not None]
-        if known and question.question.answerable:
-            shares = {kind: known.count(kind) / len(known) for kind in KINDS}
-            asked = question.question
-            yield _Graded(asked.id, asked.gold_documents, frozenset(_groups(question)), shares)
-
-
-def _kind(repeat: ScoredRepeat, profile: str, *, judged: bool) -> str | None:
-    """Return whether an answer is correct, partly correct or incorrect; `None` if it is not graded."""
-    if repeat.error is not None:
-        return "incorrect"
-    if judged:
-        score = repeat.metrics.get(JUDGED)
-        if score is None or score.value is None:
-            return None
-        return (
-            "correct" if score.value == 1 else "partial" if (score.parts or {}).get("partly") else "incorrect"
-        )
-    recall = repeat.scores[profile].correctness if profile in repeat.scores else None
-    if recall is None:
-        return None
-    return "correct" if recall == 1 else "incorrect" if recall == 0 else "partial"
-
-
-def _groups(view: ScoredQuestion) -> Iterator[Group]:
-    """Yield the groups of a question: all, its hops, and its language, type of document and modalities."""
-    question = view.question
-    yield 0, "all"
-    hops = max(len(gold_of(question).hops), question.hops or 1, len(question.steps))
-    yield 1, "single hop" if hops == 1 else "multi hop"
-    for place, (key, name) in enumerate(_KEYS.items(), start=2):
-        if (value := question.metadata.get(key)) is not None:
-            yield place, f"{name} {value}"
-    modalities = {item.modality for item in question.evidence if item.modality}
-    if not modalities and (value := question.metadata.get("modality")) is not None:
-        modalities = {str(value)}
-    for modality in modalities:
-        yield 9, f"modality {modality}"
-
-
-def _row(group: str, setting: str, graded: Sequence[_Graded]) -> SettingsRow | None:
+def _row(group: str, setting: str, graded: Sequence[Graded]) -> SettingsRow | None:
     """Return the row of the questions of one group; `None` if there are none."""
-    if not graded:
-        return None
-    figures = {}
-    for kind in KINDS:
-        scores = [("", one.documents, [one.shares[kind]]) for one in graded]
-        figures[kind] = pooled(column_of(scores), "questions", "share")["overall"]
-    return SettingsRow(group, setting, figures)
+    figures = {kind: mean_figure([(one, one.shares[kind]) for one in graded]) for kind in KINDS}
+    known = {kind: found for kind, found in figures.items() if found is not None}
+    return SettingsRow(group, setting, known) if known else None
 
 
 def _bounds(found: Mapping[str, Any]) -> tuple[float, float] | None:
@@ -166,7 +116,36 @@ def _bounds(found: Mapping[str, Any]) -> tuple[float, float] | None:
     return None if low is None or high is None else (low, high)
 
 
-def _won(graded: Mapping[str, Sequence[_Graded]]) -> tuple[dict[str, float | None] | None, str | None]:
+def _gap(graded: Mapping[str, Sequence[Graded]]) -> dict[str, Any] | None:
+    """Return what distractors beside the gold change in the share of correct answers."""
+    if not {"gold", "gold+distractors"} <= graded.keys():
+        return None
+    first, second = (
+        {one.id: one.shares["correct"] for one in graded[name]} for name in ("gold", "gold+distractors")
+    )
+    return paired(first, second)
+
+
+def _abstained(graded: Sequence[Graded]) -> Mapping[str, Any] | None:
+    """Return the share of answers that abstain, over the questions with a labelled answer."""
+    return mean_figure([(one, one.abstained) for one in graded if one.abstained is not None])
+
+
+def _of_distractors(gap: Mapping[str, Any] | None, abstained: Mapping[str, Any] | None) -> Iterator[str]:
+    """Yield sentences on what distractors change."""
+    if gap is not None:
+        yield (
+            f"GPD - GO gap: {signed(gap)}: correct answers with gold and distractors minus those with gold"
+            f" alone, paired over {gap['n']} questions"
+        )
+    if abstained is not None:
+        yield (
+            f"abstained with distractors alone: {figure(abstained['value'])}{bracket(_bounds(abstained))} of"
+            f" {abstained['n']} questions; to answer is the mistake there"
+        )
+
+
+def _won(graded: Mapping[str, Sequence[Graded]]) -> tuple[dict[str, float | None] | None, str | None]:
     """Return the share of the distance from closed-book to oracle that retrieval wins, over the questions
     that all three settings answered, with a percentile bootstrap interval over these questions, and a
     sentence on it."""

@@ -36,7 +36,7 @@ from fathoms.report.outcomes import OUTCOMES, RATES, outcomes, rate_text
 from fathoms.report.purposes import embedding_lines, purpose_lines
 from fathoms.report.review.agreement import agreement, agreement_tables, remarks
 from fathoms.report.search_table import search_table
-from fathoms.report.settings_table import settings_table
+from fathoms.report.sections import sections
 from fathoms.report.shrunk import HEADS, NOTE, TOO_FEW, shrunk_tables
 from fathoms.report.stage_times import NOTE as TIMES
 from fathoms.report.stage_times import ingest_lines, stage_rows
@@ -211,7 +211,7 @@ def leaderboard_panel(
     only searched have no line, but their metrics are shown.
     """
     further = [
-        *settings_panel(runs),
+        *section_panels(runs),
         *search_panel(runs, width),
         *modality_panel(runs, width),
         *metrics_panel(runs, scores, metrics),
@@ -224,15 +224,14 @@ def leaderboard_panel(
     return [*(board(answered, scores, width) if answered else ()), *searches(runs, scores), *further]
 
 
-def settings_panel(runs: Sequence[ScoredRun]) -> list[RenderableType]:
-    """Show one pipeline in several settings; empty if the runs are not such settings."""
-    found = settings_table(runs)
-    if found is None:
-        return []
-    table = plain_table(*found.HEADER)
-    for row in found.rows:
-        table.add_row(*map(plain, row.cells()))
-    return [with_blank_lines(table), *map(note, found.notes)]
+def section_panels(runs: Sequence[ScoredRun]) -> Iterator[RenderableType]:
+    """Show the tables that runs of one sweep have together."""
+    for section in sections(runs):
+        table = plain_table(*section.header)
+        for row in section.rows:
+            table.add_row(*map(plain, row))
+        yield with_blank_lines(table)
+        yield from map(note, section.notes)
 
 
 def search_panel(runs: Sequence[ScoredRun], width: int = WIDTH) -> list[RenderableType]:

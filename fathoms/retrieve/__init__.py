@@ -17,6 +17,7 @@ from fathoms.retrieve.closed_book import ClosedBook
 from fathoms.retrieve.degrade import Degrade
 from fathoms.retrieve.dense import Dense
 from fathoms.retrieve.describe import Describe
+from fathoms.retrieve.distractors import Distractors
 from fathoms.retrieve.expand import Expand
 from fathoms.retrieve.files import Files
 from fathoms.retrieve.hybrid import Hybrid
@@ -35,6 +36,7 @@ AnyRetriever = Annotated[
     | Expand
     | Describe
     | Degrade
+    | Distractors
     | WholeDocument
     | Files
     | Oracle
@@ -50,6 +52,7 @@ __all__ = [
     "Degrade",
     "Dense",
     "Describe",
+    "Distractors",
     "Expand",
     "FileHandling",
     "Files",

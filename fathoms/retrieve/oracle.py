@@ -15,7 +15,7 @@ from pydantic import Field
 from fathoms.errors import ConfigError
 from fathoms.retrieve.base import Index, Needs, Retriever, hits
 from fathoms.safety.option_limits import MOST_CHUNKS
-from fathoms.types import Chunk, Document, Evidence, Hit, Question
+from fathoms.types import Chunk, Document, Evidence, Hit, Place, Question
 
 
 class Oracle(Retriever):
@@ -41,15 +41,28 @@ class Oracle(Retriever):
         Evidence in a document that was not ingested is skipped. Raises ConfigError if an answerable question
         has no evidence with a page or a quote, or if a quote is not found in its document.
         """
-        unplaced = [q.id for q in questions if q.answerable and not any(map(_says_where, q.evidence))]
-        if unplaced:
-            named = ", ".join(unplaced[:5]) + (", ..." if len(unplaced) > 5 else "")
-            raise ConfigError(
-                f"retrieve: kind 'oracle' needs gold pages, and {len(unplaced)} answerable questions have"
-                f" none ({named}): give them 'evidence' with a page or a quote"
-            )
-        documents = {document.id: document for document in index.documents}
-        return [_gold(question, documents, index.chunks, self.top_k) for question in questions]
+        return [
+            hits([(chunk, 1.0) for chunk in _touching(index.chunks, places)][: self.top_k])
+            for places in gold_places(index, questions)
+        ]
+
+
+def gold_places(index: Index, questions: Sequence[Question]) -> list[list[Place]]:
+    """Return the gold pages of each question in the order of its evidence, as far as their documents were
+    ingested; none for an unanswerable question.
+
+    Raises ConfigError if an answerable question has no evidence with a page or a quote, or if a quote is not
+    found in its document.
+    """
+    unplaced = [q.id for q in questions if q.answerable and not any(map(_says_where, q.evidence))]
+    if unplaced:
+        named = ", ".join(unplaced[:5]) + (", ..." if len(unplaced) > 5 else "")
+        raise ConfigError(
+            f"retrieve: gold chunks need gold pages (kind 'oracle' or 'distractors'), and {len(unplaced)}"
+            f" answerable questions have none ({named}): give them 'evidence' with a page or a quote"
+        )
+    documents = {document.id: document for document in index.documents}
+    return [_gold(question, documents) for question in questions]
 
 
 def _says_where(evidence: Evidence) -> bool:
@@ -57,40 +70,46 @@ def _says_where(evidence: Evidence) -> bool:
     return evidence.page is not None or evidence.quote is not None
 
 
-def _gold(
-    question: Question, documents: Mapping[str, Document], chunks: Sequence[Chunk], top_k: int | None
-) -> tuple[Hit, ...]:
-    """Return the hits of one question."""
-    found: dict[str, Chunk] = {}
+def _gold(question: Question, documents: Mapping[str, Document]) -> list[Place]:
+    """Return the gold pages of one question."""
+    found: dict[Place, None] = {}
     for evidence in question.evidence if question.answerable else ():
         document = documents.get(evidence.document)
         if document is None or not _says_where(evidence):
             continue
-        pages = _pages(document, evidence)
-        if not pages:
+        places = places_of(document, evidence)
+        if not places:
             raise ConfigError(
                 f"question {question.id}: the quote of its evidence is not in {document.id} as parsed: give"
                 " the page instead"
             )
+        found.update(dict.fromkeys(sorted(places)))
+    return list(found)
+
+
+def _touching(chunks: Sequence[Chunk], places: Sequence[Place]) -> list[Chunk]:
+    """Return the chunks that touch pages, in the order of the pages and then of the chunks."""
+    found: dict[str, Chunk] = {}
+    for place in places:
         for chunk in chunks:
-            if chunk.document == document.id and not pages.isdisjoint(chunk.pages):
+            if chunk.document == place[0] and place[1] in chunk.pages:
                 found.setdefault(chunk.id, chunk)
-    return hits([(chunk, 1.0) for chunk in found.values()][:top_k])
+    return list(found.values())
 
 
-def _pages(document: Document, evidence: Evidence) -> set[int]:
-    """Return the page of the evidence, or the pages that contain its quote. If no single page contains the
-    quote, pairs of consecutive pages are searched."""
+def places_of(document: Document, evidence: Evidence) -> set[Place]:
+    """Return the page of the evidence, or the pages of the document that contain its quote. If no single page
+    contains the quote, pairs of consecutive pages are searched."""
     if evidence.page is not None:
-        return {evidence.page}
+        return {(document.id, evidence.page)}
     quote = _letters(evidence.quote or "")
     if not quote:
         return set()
     texts = {page.number: _letters(page.text) for page in document.pages}
-    alone = {number for number, text in texts.items() if quote in text}
-    return alone or {
+    pages = {number for number, text in texts.items() if quote in text} or {
         number for pair in pairwise(texts) if quote in texts[pair[0]] + texts[pair[1]] for number in pair
     }
+    return {(document.id, number) for number in pages}
 
 
 def _letters(text: str) -> str:

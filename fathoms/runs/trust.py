@@ -41,6 +41,7 @@ INERT = frozenset(
             "expand",
             "describe",
             "degrade",
+            "distractors",
             "whole-document",
             "files",
             "oracle",

@@ -7,7 +7,7 @@ is opened. Index and details are compressed chunks inside the same file.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from fathoms.config import VERSION
@@ -19,6 +19,7 @@ from fathoms.report.html.questions import Questions
 from fathoms.report.html.reading import IndexedRun, index_run
 from fathoms.report.html.texts import clean
 from fathoms.report.leaderboard import leaderboard, run_labels
+from fathoms.report.sections import sections
 from fathoms.runs.reading import ScoredRun
 
 DETAILS = 24_000_000
@@ -121,6 +122,7 @@ def _overview(
         data = list(dict.fromkeys(run["data"] for run in overviews if run["data"]))
         title = f"{len(overviews)} runs" + (f" on {data[0]}" if len(data) == 1 else "")
     made = {
+        "sections": [asdict(section) for section in sections(runs)],
         "title": f"fathoms: {title}",
         "version": f"fathoms {VERSION}",
         "categories": list(scored.categories)[:MOST_CATEGORIES],

@@ -275,6 +275,7 @@ function overviewView(room) {
     furtherSection(),
     claimsSection(),
     lengthAgainstSupport(room),
+    sweepSections(room),
     curves(room),
     modalities(room),
     radars(room),

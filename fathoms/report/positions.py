@@ -1,0 +1,149 @@
+"""How answers follow the place of the gold among distractors, and the number of distractors.
+
+The runs are those of one sweep over `retrieve.position` and `retrieve.distractors` of the retriever
+`distractors`. `position-gap` is the mean of the correct answers at the best place of the gold minus that at
+the worst one, paired by question. A best and a worst place always differ by chance, so both are chosen on one
+half of the questions, by a hash of their ids, and compared on the other half, in both directions. Without an
+effect, the gap is 0 on average.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fathoms.report.graded import Graded, by_which, graded_questions, mean_figure
+from fathoms.report.leaderboard import bracket, figure
+from fathoms.report.paired import chosen_on_other_half, signed
+from fathoms.report.section import Chart, Section
+from fathoms.runs.reading import ScoredRun
+
+PLACES = ("first", "middle", "last")
+_SWEPT = ("position", "distractors")
+
+Cells = Mapping[tuple[str, int], Sequence[Graded]]
+"""The questions of a run by the place of the gold and the number of distractors."""
+
+
+def positions_section(runs: Sequence[ScoredRun]) -> Section | None:
+    """Return the table and the curves of runs that differ only in the place of the gold and in the number of
+    distractors; `None` if they do not."""
+    settings = [_setting(run) for run in runs]
+    if len(runs) < 2 or None in settings or len(set(map(str, settings))) < len(runs):
+        return None
+    if len({run.manifest.sweep.id for run in runs}) > 1 or len(set(map(_rest, runs))) > 1:
+        return None
+    judged, by = by_which(runs)
+    cells: dict[tuple[str, int], list[Graded]] = {}
+    for run, setting in zip(runs, settings, strict=True):
+        if setting is not None:
+            cells[setting] = list(graded_questions(run, judged=judged))
+    return _section(dict(sorted(cells.items(), key=lambda item: (item[0][1], _order(item[0][0])))), by)
+
+
+def _setting(run: ScoredRun) -> tuple[str, int] | None:
+    """Return the place of the gold and the number of distractors of a run; `None` if it has no such."""
+    retrieve = run.manifest.config.get("retrieve") or {}
+    if retrieve.get("kind") != "distractors" or retrieve.get("mode") != "gold-plus-distractors":
+        return None
+    return str(retrieve.get("position")), int(retrieve.get("distractors") or 0)
+
+
+def _rest(run: ScoredRun) -> str:
+    """Return everything of the configuration of a run that is not swept."""
+    config = {key: value for key, value in run.manifest.config.items() if key != "name"}
+    retrieve = {key: value for key, value in (config.get("retrieve") or {}).items() if key not in _SWEPT}
+    return json.dumps({**config, "retrieve": retrieve}, sort_keys=True, default=str)
+
+
+def _order(place: str) -> int:
+    """Return the order of a place: first, middle and last, then others."""
+    return PLACES.index(place) if place in PLACES else len(PLACES)
+
+
+def _section(cells: Cells, by: str) -> Section:
+    """Return the section of the runs."""
+    figures = {cell: _figures(graded) for cell, graded in cells.items()}
+    rows = [
+        [place, str(number), *(_text(found[name]) for name in ("correct", "abstained")), str(found["n"])]
+        for (place, number), found in figures.items()
+    ]
+    gaps = {
+        number: gap
+        for number in sorted({number for _, number in cells if number > 0})
+        if (gap := _gap({place: graded for (place, at), graded in cells.items() if at == number}))
+    }
+    notes = [
+        f"{by}; gold: where it stands among the distractors; n: questions",
+        *map(_sentence, gaps.items()),
+    ]
+    values = [
+        {"position": place, "distractors": number, **found} for (place, number), found in figures.items()
+    ]
+    return Section(
+        "positions",
+        "Position of the gold, and number of distractors",
+        ("gold", "distractors", "correct", "abstained", "n"),
+        rows,
+        notes,
+        {"rows": values, "position-gap": {str(number): gap for number, gap in gaps.items()}},
+        numbers=4,
+        chart=_chart(figures),
+    )
+
+
+def _figures(graded: Sequence[Graded]) -> dict[str, Any]:
+    """Return the shares of answers that are correct and that abstain, and the number of questions."""
+    abstained = [(one, one.abstained) for one in graded if one.abstained is not None]
+    return {
+        "correct": mean_figure([(one, one.shares["correct"]) for one in graded]),
+        "abstained": mean_figure(abstained),
+        "n": len(graded),
+    }
+
+
+def _text(found: Mapping[str, Any] | None) -> str:
+    """Format a figure with its interval."""
+    if found is None:
+        return "n/a"
+    low, high = found.get("low"), found.get("high")
+    return figure(found["value"]) + bracket(None if low is None or high is None else (low, high))
+
+
+def _gap(by_place: Mapping[str, Sequence[Graded]]) -> dict[str, Any] | None:
+    """Return the position gap of the runs with one number of distractors; `None` with fewer than two places.
+    The shuffled order is no place: it is a mean of places."""
+    correct = {
+        place: {one.id: one.shares["correct"] for one in by_place[place]}
+        for place in PLACES
+        if place in by_place
+    }
+    return chosen_on_other_half(correct) if len(correct) > 1 else None
+
+
+def _sentence(item: tuple[int, Mapping[str, Any]]) -> str:
+    """Say what the place changes."""
+    number, gap = item
+    pairs = " and ".join(f"{best} against {worst}" for best, worst in gap["chosen"])
+    return (
+        f"position-gap with {number} distractors: {signed(gap)}: correct answers at the best place minus"
+        f" those at the worst ({pairs}), chosen on one half of {gap['n']} questions and compared on the other"
+    )
+
+
+def _chart(figures: Mapping[tuple[str, int], Mapping[str, Any]]) -> Chart | None:
+    """Return one line for each place over the numbers of distractors, or one line over the places if there is
+    a single number."""
+    numbers = sorted({number for _, number in figures})
+    places = list(dict.fromkeys(place for place, _ in figures))
+    if len(numbers) == 1:
+        points = {place: figures[place, numbers[0]]["correct"] for place in places}
+        return Chart("Place of the gold", places, {f"{numbers[0]} distractors": points})
+    lines = {
+        f"gold {place}": {
+            str(number): figures[place, number]["correct"] for number in numbers if (place, number) in figures
+        }
+        for place in places
+    }
+    return Chart("Distractors beside the gold", list(map(str, numbers)), lines)

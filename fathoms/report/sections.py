@@ -1,0 +1,30 @@
+"""Tables of several runs that belong together, such as those of one sweep, as every report shows them.
+
+To add a table, write a function that returns a `Section` for some runs, or `None` if they are not its kind of
+runs, and add it to `_TABLES`. The terminal, Markdown, JSON and the page iterate over `sections`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from fathoms.report.positions import positions_section
+from fathoms.report.section import Section
+from fathoms.report.settings_table import settings_section
+from fathoms.runs.reading import ScoredRun
+
+_TABLES: tuple[Callable[[Sequence[ScoredRun]], Section | None], ...] = (
+    settings_section,
+    positions_section,
+)
+
+
+def sections(runs: Sequence[ScoredRun]) -> list[Section]:
+    """Return the tables that these runs have together."""
+    return [found for table in _TABLES if (found := table(runs)) is not None]
+
+
+def sections_json(runs: Sequence[ScoredRun]) -> dict[str, Any]:
+    """Return the figures of the tables by their keys, as JSON values."""
+    return {section.key: dict(section.figures) for section in sections(runs)}
