@@ -7,14 +7,22 @@ the rest are hard to tell from them: what retrieval ranks highest for the questi
 from __future__ import annotations
 
 import random
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
+from fathoms.config import fingerprint
+from fathoms.errors import StoreError, UsageError
+from fathoms.pipeline.searching import Searching
 from fathoms.types import Evidence, Hit, Question, Quote
 
 Modality = Literal["text", "image"]
 _TEXT = "text"
+_DEEP = 50
+"""For each candidate that is wanted, so many chunks are searched for: those on gold pages are left out, and
+there must be enough texts among the pictures."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +31,17 @@ class Sizes:
 
     texts: int = 12
     pictures: int = 8
+
+    @staticmethod
+    def of(total: int, pictures: int | None = None) -> Sizes:
+        """Divide a number of candidates as MMDocRAG does: a third of 15, and two fifths of 20 and of any
+        other number are pictures, unless their number is given. Raises UsageError for more pictures than
+        candidates."""
+        if pictures is None:
+            pictures = total // 3 if total == 15 else total * 2 // 5
+        if pictures > total:
+            raise UsageError(f"{pictures} pictures are more than the {total} candidates: lower --pictures")
+        return Sizes(total - pictures, pictures)
 
 
 def with_candidates(question: Question, similar: Sequence[Quote], sizes: Sizes, seed: int = 0) -> Question:
@@ -61,8 +80,9 @@ def _content(quote: Quote) -> tuple[object, ...]:
 @dataclass(frozen=True)
 class FromSearch:
     """What a search found for a question, as quotes: those on its gold pages that are taken for gold, and all
-    others, best first. `guessed` counts gold pages of which the quote most like the question was taken,
-    because the evidence says no more than the page. `without` are the gold pages of which nothing was found.
+    others, best first, without what else is on gold pages. `guessed` counts gold pages of which the quote
+    most like the question was taken, because the evidence says no more than the page. `without` are the gold
+    pages of which nothing was found.
     """
 
     gold: tuple[Quote, ...]
@@ -132,3 +152,68 @@ def _first(on_page: Sequence[int], quotes: Sequence[Quote], evidence: Evidence) 
     wanted = None if evidence.modality is None else ("text" if evidence.modality == _TEXT else "image")
     of_kind = [at for at in on_page if wanted is None or quotes[at].modality == wanted]
     return (of_kind or list(on_page))[:1]
+
+
+@dataclass(frozen=True)
+class Made:
+    """A question with its candidates. `guessed` counts gold pages of which the quote most like the question
+    counts as gold, and `without` those of which nothing was found."""
+
+    question: Question
+    guessed: int = 0
+    without: int = 0
+
+
+def candidates(ready: Searching, questions: Sequence[Question], sizes: Sizes, seed: int = 0) -> list[Made]:
+    """Return questions with candidate quotes: the chunks that the retriever ranks highest for each.
+
+    A question that has gold quotes keeps them; for others they are found by the evidence (`from_search`).
+    Where the corpus has no chunks of pictures, all candidates are texts. Raises UsageError for a retriever
+    that calls a language model.
+    """
+    retriever = ready.retriever
+    if retriever.called:
+        raise UsageError(
+            "candidates are found by a retriever that searches by itself, and this one calls a language model"
+            " for every question: name another, such as dense, bm25, hybrid or visual"
+        )
+    total = sizes.texts + sizes.pictures
+    deep = retriever.model_copy(update={"top_k": total * _DEEP})
+    rows = deep.search(ready.index, questions)
+    if not any(hit.chunk.modality == "image" for row in rows for hit in row):
+        sizes = Sizes(total, 0)
+    return [_made(question, row, sizes, seed) for question, row in zip(questions, rows, strict=True)]
+
+
+def _made(question: Question, hits: Sequence[Hit], sizes: Sizes, seed: int) -> Made:
+    """Return one question with its candidates."""
+    if any(quote.gold for quote in question.quotes):
+        return Made(with_candidates(question, [_quote(hit) for hit in hits], sizes, seed))
+    found = from_search(question, hits)
+    own = question.model_copy(update={"quotes": found.gold})
+    return Made(with_candidates(own, found.others, sizes, seed), found.guessed, len(found.without))
+
+
+def with_copied_pictures(questions: Sequence[Question], path: Path) -> list[Question]:
+    """Copy the pictures of quotes into a folder beside a question file, `NAME-pictures`, and return the
+    questions with paths relative to the file. Raises StoreError if that is not possible."""
+    folder = path.with_name(f"{path.stem}-pictures")
+    copied: dict[Path, Path] = {}
+
+    def placed(quote: Quote) -> Quote:
+        if quote.image is None:
+            return quote
+        if quote.image not in copied:
+            name = f"{fingerprint(quote.document, quote.page, quote.id, str(quote.image))[:16]}"
+            copied[quote.image] = Path(folder.name, f"{name}{quote.image.suffix}")
+            folder.mkdir(exist_ok=True)
+            shutil.copyfile(quote.image, path.parent / copied[quote.image])
+        return quote.model_copy(update={"image": copied[quote.image]})
+
+    try:
+        return [
+            question.model_copy(update={"quotes": tuple(map(placed, question.quotes))})
+            for question in questions
+        ]
+    except OSError as error:
+        raise StoreError(f"the pictures cannot be copied into {folder}: {error}") from error

@@ -15,6 +15,7 @@ import typer
 
 from fathoms.cli import completion, console, progress
 from fathoms.cli.cache import opened
+from fathoms.cli.candidates import candidates
 from fathoms.cli.options import RUNS, Json, Out
 from fathoms.errors import DataError, ExitCode, UsageError
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 app = typer.Typer(
     help="Write, check and convert question files.", no_args_is_help=True, rich_markup_mode=None
 )
+
+app.command("candidates")(candidates)
 
 Name = Annotated[
     str,

@@ -18,7 +18,7 @@ from fathoms.pipeline.experiment import Experiment, load_experiment
 from fathoms.runs.cache import Cache
 from fathoms.runs.store import Run
 from fathoms.types import Hit, ImagePart, Question
-from tests.pipeline.test_cut_outs_searched import PARSER, drawn
+from tests.pipeline.test_cut_outs_searched import drawn
 from tests.support.project import Project
 from tests.support.seer import Seer, seeing
 
@@ -96,7 +96,7 @@ def test_a_picture_that_cannot_be_described_ends_the_run_and_the_others_are_kept
     place: Project, seer: Seer
 ) -> None:
     seer.fails = [400]
-    with pytest.raises(ModelError, match="figure1 on page 1 of varn.pdf could not be described"):
+    with pytest.raises(ModelError, match=r"figure1 on page 1 of varn\.pdf could not be described"):
         hits(place, DESCRIBED.format(address=seer.address))
     assert len(seer.seen) == 1
     (found,) = hits(place, DESCRIBED.format(address=seer.address))
