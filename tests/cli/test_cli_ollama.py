@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -13,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.ollama_server import OllamaServer
-from tests.support.project import Project
+from tests.support.project import Project, write_one_page
 
 pytestmark = pytest.mark.slow  # processes, models and sockets of their own
 
@@ -50,14 +49,11 @@ def summary(project: Project) -> dict[str, dict[str, int]]:
 
 
 def test_the_shipped_config_end_to_end_on_a_sample_document(own: Project) -> None:
-    # one document, short replies, and an embedder that reads the beginning of each chunk only, to save time
-    sample = ROOT / "data" / "sample"
-    (item, *_) = json.loads((sample / "questions.json").read_text())["Text-Only"]
-    own.write("one.json", json.dumps({"Text-Only": [item]}))
-    (own.path / "one").mkdir()
-    shutil.copy(sample / item["files"][0], own.path / "one")
-    data = f"data={{questions: {own.path}/one.json, documents: {own.path}/one}}"
-    settings = (data, "generate.max_tokens=16", "embed.n_ctx=128", WORDS)
+    # one page, short chunks and replies, and an embedder that reads only the beginning of each chunk
+    write_one_page(own.path / "one", ROOT)
+    data = f"data={{questions: {own.path}/one/questions.json, documents: {own.path}/one/pdfs}}"
+    short = ("generate.max_tokens=16", "chunk.size=128", "chunk.overlap=16", "embed.n_ctx=64")
+    settings = (data, *short, WORDS)
     arguments = [word for setting in settings for word in ("--set", setting)]
     done = own.fathoms("run", CONFIG, *arguments, "--limit", "1", timeout=1800)
     assert done.returncode == 0, done.stderr
@@ -96,14 +92,14 @@ def test_a_server_that_is_not_there(paper: Project, monkeypatch: pytest.MonkeyPa
 
 def test_cut_prompts_are_seen_everywhere(paper: Project) -> None:
     """The template alone takes about 170 tokens."""
-    done = paper.fathoms(*command("generate.n_ctx=96"))
+    done = paper.fathoms(*command("generate.n_ctx=96"), "--limit", "2")
     assert done.returncode == 0, done.stderr
-    assert "4 prompts were cut by the server: raise generate.n_ctx" in done.stdout
-    assert summary(paper)["counts"]["cut_by_server"] == 4
+    assert "2 prompts were cut by the server: raise generate.n_ctx" in done.stdout
+    assert summary(paper)["counts"]["cut_by_server"] == 2
     view = paper.json("show", "latest", "--question", "text-only-01")
     assert view["repeats"][0]["answer"]["prompt_cut"] is True
     assert "cut by the server" in paper.fathoms("show", "latest", "--question", "text-only-01").stdout
-    again = paper.fathoms(*command("generate.n_ctx=1024"), "--out", "whole")
+    again = paper.fathoms(*command("generate.n_ctx=1024"), "--limit", "1", "--out", "whole")
     assert "cut by the server" not in again.stdout
     (whole,) = (paper.path / "whole").glob("*/summary.json")
     assert json.loads(whole.read_text())["counts"]["cut_by_server"] == 0

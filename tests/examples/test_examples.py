@@ -1,4 +1,5 @@
-"""The example services as processes, with a real model: the same pipeline measured both ways."""
+"""The example services as processes, with a server that answers by a script: the same pipeline measured both
+ways. The examples' own model server is asked once."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -18,12 +20,14 @@ from typing import Any
 import pytest
 
 from fathoms.models.weights.weights import is_installed
+from tests.support.fault_server.server import ScriptedServer
 from tests.support.forked import run_forked
 
 pytestmark = pytest.mark.slow
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 SAMPLE = EXAMPLES.parent / "data" / "sample"
+SEED, OTHER = "The Hollin Seed Cooperative supplied it.", "Nobody can say."
 ASKED = 2
 
 
@@ -42,12 +46,28 @@ def running(*command: str, **environment: str) -> Iterator[subprocess.Popen[str]
 
 @pytest.fixture(scope="module")
 def model() -> Iterator[str]:
-    """The address of the example's model server."""
+    """The address of a server that knows one of the answers."""
+    with ScriptedServer(answers={"seed": SEED}, default=OTHER).running() as server:
+        yield f"{server.address}/v1"
+
+
+def test_the_model_server_answers_with_what_the_services_read() -> None:
     if not is_installed("smollm2-135m") or find_spec("xllamacpp") is None:
         pytest.skip("no weights: run 'fathoms models pull smollm2-135m'")
+    messages = [{"role": "user", "content": "Tell me a long story."}]
+    body = {"model": "smollm2-135m", "messages": messages, "max_tokens": 4}
     with running(str(EXAMPLES / "llm_server.py"), "0") as server:
         assert server.stdout is not None
-        yield server.stdout.readline().strip()
+        address = server.stdout.readline().strip()
+        asked = urllib.request.Request(
+            f"{address}/chat/completions", json.dumps(body).encode(), {"Content-Type": "application/json"}
+        )
+        with urllib.request.urlopen(asked, timeout=300) as answer:
+            told = json.loads(answer.read())
+    (choice,) = told["choices"]
+    assert choice["message"]["content"]
+    assert choice["finish_reason"] == "length"
+    assert told["usage"]["completion_tokens"] == 4
 
 
 def free_port() -> int:
@@ -106,10 +126,9 @@ def test_both_ways_give_the_same(tmp_path: Path, model: str, name: str, package:
     in_python = measured(tmp_path, folder / "python.yaml", **own)
 
     assert over_http["profiles"] == in_python["profiles"]
-    assert len(over_http["questions"]) == ASKED
+    assert sorted(told["answer"]["text"] for told in over_http["questions"].values()) == [OTHER, SEED]
     for asked, told in over_http["questions"].items():
         same = in_python["questions"][asked]
-        assert told["answer"]["text"]
         assert (told["answer"]["text"], told["scores"]) == (same["answer"]["text"], same["scores"])
         assert (told["hits"], told["citations"]) == (same["hits"], same["citations"])
         assert len(told["hits"]) == 3

@@ -27,7 +27,7 @@ from tests.support.faulty import Outcome
 
 pytestmark = pytest.mark.slow
 
-QUESTIONS = 60
+QUESTIONS = 30
 TEXTS = [f"What is <{number}>?" for number in range(QUESTIONS)]
 
 
@@ -57,12 +57,12 @@ def failed(outcomes: list[Outcome]) -> list[tuple[str, str]]:
 
 
 def test_a_storm_of_500_ends_and_nothing_is_lost(tmp_path: Path, provider: str) -> None:
-    """The first forty calls fail; everybody has attempts left when it is over."""
-    with ScriptedServer(["status=500@1-40"], default=faulty.said(provider)).running() as server:
+    """The first twenty calls fail; everybody has attempts left when it is over."""
+    with ScriptedServer(["status=500@1-20"], default=faulty.said(provider)).running() as server:
         _, outcomes = asked(tmp_path, provider, server, TEXTS, at_once=8, max_attempts=8, first_wait=0.05)
     assert failed(outcomes) == []
     assert len(outcomes) == QUESTIONS
-    assert sum(outcome.attempts for outcome in outcomes) == server.requests == QUESTIONS + 40
+    assert sum(outcome.attempts for outcome in outcomes) == server.requests == QUESTIONS + 20
 
 
 def test_a_storm_that_does_not_end_is_finite(tmp_path: Path, provider: str) -> None:
@@ -90,7 +90,7 @@ def test_the_wait_that_a_server_asks_for_holds_for_all(tmp_path: Path, provider:
 
 
 def test_a_server_that_restarts_in_the_middle(tmp_path: Path, provider: str) -> None:
-    rules = ["restart=0.6@20", "restart=0.6@45"]
+    rules = ["restart=0.6@8", "restart=0.6@20"]
     with ScriptedServer(rules, default=faulty.said(provider), latency=0.01).running() as server:
         _, outcomes = asked(tmp_path, provider, server, TEXTS, at_once=4, max_attempts=8, first_wait=0.2)
     assert failed(outcomes) == []
@@ -141,7 +141,7 @@ def test_a_server_that_is_gone_is_given_up(tmp_path: Path, provider: str) -> Non
         _, outcomes = asked(tmp_path, provider, server, TEXTS, max_attempts=2, give_up_after=1.5)
     assert len(outcomes) == QUESTIONS
     assert failed(outcomes) == [(text, "NoAnswerError") for text in TEXTS[10:]]
-    assert [outcome.attempts for outcome in outcomes[-30:]] == [0] * 30
+    assert [outcome.attempts for outcome in outcomes[-15:]] == [0] * 15
 
 
 def test_a_server_that_is_dead_at_the_start(tmp_path: Path, provider: str) -> None:

@@ -31,6 +31,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 # what most commands import; nothing that starts threads (onnxruntime, torch), which do not survive a fork
 PRELOADED = (
+    "coverage",
     "fathoms.cli.results",
     "fathoms.cli.verbose",
     "fathoms.compare.against_baseline",
@@ -80,11 +81,12 @@ def run_forked(
     arguments: Sequence[str], folder: Path, environment: Mapping[str, str], timeout: float
 ) -> subprocess.CompletedProcess[str]:
     """Run `python -m fathoms ARGUMENTS` in a folder, like `subprocess.run` with its output captured."""
-    server = _server(is_measured(arguments))
+    server = _server()
     with tempfile.TemporaryDirectory(prefix="fathoms-command-") as place:
         out, err = Path(place, "out"), Path(place, "err")
         order = {"arguments": [*arguments], "folder": str(folder), "environment": {**environment}}
         order |= {"out": str(out), "err": str(err), "imported": str(Path(place, "imported"))}
+        order |= {"coverage": variables(is_measured(arguments))}
         child = int(_ask(server, json.dumps(order)))
         late = threading.Event()
         timer = threading.Timer(timeout, lambda: (late.set(), os.kill(child, signal.SIGKILL)))
@@ -99,12 +101,12 @@ def run_forked(
 
 
 @functools.cache
-def _server(measured: bool) -> subprocess.Popen[str]:
+def _server() -> subprocess.Popen[str]:
     """The process to fork from. It ends by itself when its input is closed, as this process ends."""
     return subprocess.Popen(
         [sys.executable, "-m", "tests.support.forked"],
         cwd=ROOT,
-        env={**os.environ, **variables(measured), "PYTHONWARNINGS": "error"},
+        env={**os.environ, "PYTHONWARNINGS": "error"},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -144,7 +146,7 @@ def _serve() -> None:
         else:
             _become(order)
             return
-    os.kill(os.getpid(), signal.SIGKILL)  # at once, so that it does not write coverage data after the tests
+    os._exit(0)
 
 
 def _import_too(imported: Path) -> None:
@@ -192,11 +194,23 @@ def _become(order: Mapping[str, Any]) -> None:
         os.close(opened)
     os.chdir(order["folder"])
     os.environ.clear()
+    if order["coverage"]:
+        _measure(order["coverage"])
     os.environ.update(order["environment"])
     sys.path[0] = order["folder"]
     sys.argv = ["fathoms", *order["arguments"]]
     found = {module for module in LATER if module in sys.modules}
     atexit.register(_tell_imported, Path(order["imported"]), found)
+
+
+def _measure(variables: Mapping[str, str]) -> None:
+    """Measure coverage from here on. Lines of modules that are imported already were counted in the process
+    of the tests, which has imported them too."""
+    import coverage
+
+    os.environ.update(variables)
+    coverage.process_startup()
+    os.environ.clear()  # processes of this one are not measured
 
 
 def _end(code: int) -> NoReturn:
