@@ -10,7 +10,7 @@ import typer
 from fathoms.cli import completion, console, progress
 from fathoms.cli.cache import opened
 from fathoms.cli.options import RUNS, Json, Out
-from fathoms.cli.reproducing import published_figures
+from fathoms.cli.reproducing import published_figures, quotes_figures
 from fathoms.cli.run import MaxCost
 from fathoms.errors import ExitCode, UsageError
 
@@ -77,7 +77,14 @@ def reproduce(
     For `vidore/TASK`, the figures in a result file of MTEB stand beside the retrieval of a run.
     """
     from fathoms.metrics.score_records import Scoring
-    from fathoms.reproduce import AgreementTable, compare, find_results, load_table, released_figures
+    from fathoms.reproduce import (
+        AgreementTable,
+        QuotesTable,
+        compare,
+        find_results,
+        load_table,
+        released_figures,
+    )
     from fathoms.reproduce.display import reproduced_json, reproduced_lines, reproduced_panel
 
     if name.startswith("vidore/"):
@@ -98,6 +105,10 @@ def reproduce(
                 f"{name} rests on released judgements, which no pipeline gives: leave out --live"
             )
         return _agreement(name, table, results, tuple(row or ()), as_json=as_json)
+    if isinstance(table, QuotesTable):
+        if live or results is None:
+            raise UsageError(f"{name} is compared with released answers (--results DIR): leave out --live")
+        return quotes_figures(name, table, results, tuple(row or ()), as_json=as_json)
     rows = table.select(tuple(row or ()))
     figures: dict[str, Figures] = {}
     if results is not None:

@@ -1,11 +1,15 @@
-"""The part of `fathoms reproduce` for ViDoRe: published figures of retrieval beside those of a run."""
+"""The parts of `fathoms reproduce` for ViDoRe and for MMDocRAG."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fathoms.cli import console
 from fathoms.errors import ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from fathoms.reproduce import QuotesTable
 
 
 def published_figures(
@@ -52,3 +56,27 @@ def published_figures(
         cell.difference is None or abs(cell.difference) > within for cell in cells
     )
     return ExitCode.FAILED if far else ExitCode.OK
+
+
+def quotes_figures(
+    name: str, table: QuotesTable, results: Path, chosen: tuple[str, ...], *, as_json: bool
+) -> int:
+    """Print a table of MMDocRAG beside the figures of the released answers in a folder."""
+    from fathoms.reproduce import compare
+    from fathoms.reproduce.display_quotes import quotes_json, quotes_lines, quotes_panel
+    from fathoms.reproduce.quotes import figures_of_runs, quotes_runs
+
+    rows = table.select(chosen)
+    runs = [run for run in quotes_runs(table, results) if not chosen or run.row in rows]
+    more = [run.row for run in runs if run.row not in rows]
+    comparison = compare(table, figures_of_runs(table, runs), [*rows, *more])
+    for run in runs:
+        for line in run.notes:
+            console.complain(line)
+    if as_json:
+        console.show_json(quotes_json(name, table, comparison, runs))
+    else:
+        console.show(*quotes_panel(table, comparison, runs))
+        for line in quotes_lines(comparison):
+            console.say(line)
+    return ExitCode.FAILED if comparison.cells("differs") else ExitCode.OK

@@ -17,7 +17,7 @@ grades: it is counted, and 0 only in `mmdocrag-quality-released`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ from fathoms.importers.rows import Row, imported_rows
 from fathoms.judges.kept import KeptJudge, KeptVerdicts
 from fathoms.judges.replies import read_grades, read_json
 from fathoms.metrics.quotes.metrics import MMDOCRAG
-from fathoms.metrics.quotes.quality import graded_answer
+from fathoms.metrics.quotes.quality import graded_answer, released_grade
 from fathoms.metrics.quotes.selection import answer_part
 from fathoms.pipeline.external.answer import Parts
 from fathoms.runs.grades import QUALITY, grade
@@ -51,12 +51,13 @@ class Graded:
     warnings: tuple[str, ...] = ()
 
 
-def read_mmdocrag(path: Path, gold: Path, judge: Path | None = None) -> Imported:
-    """Read a file of answers, the gold of the data set, and the grades of a judge if there are any.
+def read_mmdocrag(path: Path, gold: Path | Sequence[Question], judge: Path | None = None) -> Imported:
+    """Read a file of answers, the gold of the data set (a file, or its questions), and the grades of a judge
+    if there are any.
 
     Raises DataError for a file without usable rows.
     """
-    questions = read_gold(gold)
+    questions = read_gold(gold) if isinstance(gold, Path) else gold
     graded = None if judge is None else read_judge(judge)
     values, complaints = json_lines(path, nan_as_null=True)
     rows: list[Row] = []
@@ -176,7 +177,7 @@ def _released(id: str, graded: Graded | None) -> dict[str, float | None]:
     """Return the grades of a question by their names, without any if the judge has no row for it."""
     if graded is None or id not in graded.grades:
         return {}
-    return {name: grade(graded.grades[id], name) for name in QUALITY}
+    return {released_grade(name): grade(graded.grades[id], name) for name in QUALITY}
 
 
 def _kept(records: Iterable[Record], graded: Graded) -> KeptVerdicts:

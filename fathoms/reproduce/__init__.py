@@ -12,7 +12,7 @@ from fathoms.reproduce.beside import Cell, Comparison, RowCells, Status, compare
 from fathoms.reproduce.figures import Figures, figures_of
 from fathoms.reproduce.live import run_rows
 from fathoms.reproduce.released import find_results, released_figures
-from fathoms.reproduce.tables import AgreementTable, Table, TableRow, load_table, table_names
+from fathoms.reproduce.tables import AgreementTable, QuotesTable, Table, TableRow, load_table, table_names
 
 __all__ = [
     "Agreed",
@@ -20,6 +20,7 @@ __all__ = [
     "Cell",
     "Comparison",
     "Figures",
+    "QuotesTable",
     "RowCells",
     "Status",
     "Table",

@@ -78,9 +78,9 @@ def _cells(table: PrintedTable[Row], row: Row, figures: Figures | None) -> Itera
     for metric, printed in row.printed.items():
         ours = None if figures is None else figures.metrics.get(metric)
         for column, value in zip(table.columns, printed, strict=True):
-            text = None if ours is None or column not in ours else table.text(ours[column])
+            text = None if ours is None or column not in ours else table.text(ours[column], column)
             status, why = _status(table, (row.row, metric, column), value, text)
-            yield Cell(row.row, metric, column, table.printed_text(value), text, status, why)
+            yield Cell(row.row, metric, column, table.printed_text(value, column), text, status, why)
 
 
 def _status(
@@ -89,9 +89,9 @@ def _status(
     """Return the status of a cell, and the reason for a documented difference."""
     if ours is None or printed is None:
         return "not compared", None
-    if ours == table.printed_text(printed):
+    if ours == table.printed_text(printed, place[2]):
         return "same", None
     known = table.difference(*place)
-    if known is not None and ours == table.printed_text(known.ours):
+    if known is not None and ours == table.printed_text(known.ours, place[2]):
         return "documented", known.why
     return "differs", None

@@ -107,15 +107,15 @@ class PrintedTable(_Part, Generic[Row]):
                 )
         return self
 
-    def printed_text(self, value: float | None) -> str:
+    def printed_text(self, value: float | None, column: str = "") -> str:
         """Format a figure, given in the table's unit, with the table's number of digits; `None` is `n/a`.
 
         Rounding is Python's, which rounds the exact binary value, and ties to even.
         """
         return "n/a" if value is None else f"{value:.{self.digits}f}"
 
-    def text(self, share: float | None) -> str:
-        """Format a computed figure, a share in [0, 1], as the table would print it."""
+    def text(self, share: float | None, column: str = "") -> str:
+        """Format a computed figure, a share in [0, 1], as the table would print it in a column."""
         scale = 100 if self.unit == "percent" else 1
         return self.printed_text(None if share is None else share * scale)
 
@@ -212,6 +212,61 @@ class AgreementTable(PrintedTable[AgreementRow]):
         return row.of.with_(self.compare[metric]).with_(self.columns[column])
 
 
+class QuotesColumn(_Part):
+    """A column of a table of MMDocRAG: a metric, in percent with one digit, or a grade with two."""
+
+    metric: str
+    unit: Literal["percent", "grade"] = "percent"
+
+
+class QuotesRow(PrintedRow):
+    """One row: a model, by its name in the names of the released files, and what it was shown: pictures
+    (`multimodal`) or texts in their place (`pure-text`)."""
+
+    model: str
+    mode: str
+
+
+class QuotesTable(PrintedTable[QuotesRow]):
+    """A table of MMDocRAG, from the answers and the judge's grades that its authors released."""
+
+    results: Literal["mmdocrag"]
+    quotes: int = 20
+    """The number of candidate quotes of each question."""
+    columns: dict[str, QuotesColumn]
+    compare: dict[str, str]
+    rows: tuple[QuotesRow, ...] = Field(min_length=1)
+
+    def printed_text(self, value: float | None, column: str = "") -> str:
+        """Format a figure as the column prints it."""
+        if value is None or column not in self.columns:
+            return super().printed_text(value)
+        return f"{value:.{1 if self.columns[column].unit == 'percent' else 2}f}"
+
+    def text(self, share: float | None, column: str = "") -> str:
+        """Format a computed figure as the column would print it."""
+        scale = 100 if self.columns[column].unit == "percent" else 1
+        return self.printed_text(None if share is None else share * scale, column)
+
+    def row_of(self, model: str, mode: str) -> QuotesRow | None:
+        """Return the row of a model, given in letters and digits alone, and a mode."""
+        return next((row for row in self.rows if (_folded(row.model), row.mode) == (model, mode)), None)
+
+    def unprinted(self, model: str, mode: str) -> QuotesRow:
+        """Return a row for a run that the table does not have."""
+        return QuotesRow(
+            row=f"{model} ({mode})",
+            model=model,
+            mode=mode,
+            printed={"printed": (None,) * len(self.columns)},
+        )
+
+
+def _folded(name: str) -> str:
+    """Return the letters and digits of a name in lower case."""
+    return "".join(letter for letter in name.lower() if letter.isalnum())
+
+
 @cache
 def table_names() -> tuple[str, ...]:
     """Return the names of the tables that come with fathoms, in the form `PAPER/TABLE`."""
@@ -220,7 +275,7 @@ def table_names() -> tuple[str, ...]:
     )
 
 
-def load_table(name: str) -> Table | AgreementTable:
+def load_table(name: str) -> Table | AgreementTable | QuotesTable:
     """Load a table by the name of one that comes with fathoms, or by the path of a YAML file.
 
     Raises UsageError if there is no table of that name, and ConfigError for an invalid file.
@@ -231,6 +286,8 @@ def load_table(name: str) -> Table | AgreementTable:
     source = read_yaml(path)
     if source.data.get("results") == "mirage":
         return validate(AgreementTable, source)
+    if source.data.get("results") == "mmdocrag":
+        return validate(QuotesTable, source)
     table = validate(Table, source)
     if table.questions is None:
         return table

@@ -29,6 +29,7 @@ ELSEWHERE = {
         "test_reproducing.py, with a scripted model"
     ),
     "fathoms reproduce mirage/table-9 --results mirage/": "test_reproducing_mirage.py",
+    "fathoms reproduce mmdocrag/quotes20 --results mmdocrag/": "test_reproducing_mmdocrag.py",
     "fathoms import mmdocrag gpt-4.1_response.jsonl --gold gold.jsonl --judge gpt-4.1_llm-judge.jsonl": (
         "test_importers_mmdocrag.py"
     ),

@@ -94,7 +94,7 @@ def test_what_cannot_be_read_is_counted_and_never_0() -> None:
         ("<think>Hm [3].</think>\n\nTall.", {}, 1),
         (" ", {}, 0),
         (None, {}, 0),
-        (None, {"released": {"Fluency": 4}}, 1),
+        (None, {"released": {"mmdocrag.fluency": 4}}, 1),
     ],
 )
 def test_what_is_judged(answer: str | None, more: dict[str, object], asked: int) -> None:

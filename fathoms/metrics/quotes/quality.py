@@ -44,9 +44,10 @@ class QualityMetric(JudgedMetric):
         return f"{super().name}-released" if self.released else super().name
 
     def lacks(self, record: Record) -> str | None:
-        """Return what is missing: an answer or grades that came with a failed call, or a gold answer."""
-        lacking = None if record.error is not None and record.released else super().lacks(record)
-        return lacking or (None if self._applies(record) else "a gold answer to compare with")
+        """Return what is missing of an answer that came without grades: the answer, or a gold answer."""
+        if _came_graded(record):
+            return None
+        return super().lacks(record) or (None if self._applies(record) else "a gold answer to compare with")
 
     def _applies(self, record: Record) -> bool:
         """Return whether the question has a gold answer."""
@@ -57,7 +58,7 @@ class QualityMetric(JudgedMetric):
     ) -> Sequence[Judgement]:
         """Return the answer against the gold answer; nothing for an answer that has the grade 0 anyway."""
         asked = graded_answer(record)
-        return [asked] if asked.claim.strip() or record.released else ()
+        return [asked] if asked.claim.strip() or _came_graded(record) else ()
 
     def score(self, facts: Facts) -> Score:
         """Return the mean of the grades that were given; `None` without any."""
@@ -164,6 +165,16 @@ def graded_answer(record: Record) -> Judgement:
     return Judgement(
         claim=text, premise=_gold(record.question), context=record.question.text, rubric="quality"
     )
+
+
+def _came_graded(record: Record) -> bool:
+    """Return whether a record was imported with grades, which may be of a failed call."""
+    return any(released_grade(name) in record.released for name in QUALITY)
+
+
+def released_grade(name: str) -> str:
+    """Return the name under which records keep a grade that came with them."""
+    return f"mmdocrag.{name}"
 
 
 def _gold(question: Question) -> str:

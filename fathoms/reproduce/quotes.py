@@ -1,0 +1,181 @@
+"""Computes tables of MMDocRAG from the answers and the judge's grades that its authors released.
+
+A folder of results has the answers in `responses/`, the grades in `judge/`, and beside them a file with the
+gold quotes. The names are as released: `gpt-4.1_pure-text_quotes20_response.jsonl` and
+`gpt-4.1_pure-text_quotes20_llm-judge.jsonl`. The folders of the authors' repository (`response/`,
+`response/evaluation/`, `dataset/`) and its older names are found as well.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fathoms.errors import DataError, UsageError
+from fathoms.importers.imported import Imported, fold_letters
+from fathoms.importers.mmdocrag import read_gold, read_mmdocrag
+from fathoms.metrics.metric import Facts
+from fathoms.metrics.pooling import Pool
+from fathoms.metrics.registry import SETS, named
+from fathoms.metrics.score_records import RecordScore
+from fathoms.reproduce.figures import Figures
+from fathoms.reproduce.tables import QuotesRow, QuotesTable
+
+FAMILIES = ("mmdocrag-quality", "mmdocrag-quality-released")
+_NAME = re.compile(r"(?P<model>.+?)_(?P<ocr>ocr_)?(?P<mode>pure-text|multimodal)(?P<rest>[_.].*)")
+_INSTRUCT = re.compile(r"inst(?:ruct)?(?=(?:ft)?$)")
+"""What some names of models have before their end, and others leave out."""
+_ANSWERS, _GRADES = ("responses", "response"), ("judge", "response/evaluation", "responses/evaluation")
+_GOLD = ("gold*.jsonl", "evaluation_{quotes}.jsonl", "dataset/evaluation_{quotes}.jsonl")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What the name of a file says: the model, whether it saw the pictures (`multimodal`) or texts in their
+    place (`pure-text`, `pure-text-ocr`), and the number of candidate quotes (`None` if it does not say)."""
+
+    model: str
+    mode: str
+    quotes: int | None
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The model in letters and digits, and the mode; equal for files that belong together."""
+        return _INSTRUCT.sub("", fold_letters(self.model)), self.mode
+
+
+@dataclass(frozen=True)
+class QuotesRun:
+    """The figures of one file of answers: the row of the table, the value of each metric (`None` where it has
+    none), and how many answers and grades there were and could be read."""
+
+    setting: Setting
+    row: QuotesRow
+    answers: Path
+    judge: Path | None
+    values: Mapping[str, float | None]
+    counts: Mapping[str, int]
+    notes: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The model and the mode."""
+        return f"{self.setting.model}, {self.setting.mode}"
+
+
+def setting_of(path: Path) -> Setting:
+    """Read the model, the mode and the number of quotes from the name of a file."""
+    found = _NAME.fullmatch(path.name)
+    count = re.search(r"quotes_?(\d+)", path.name)
+    quotes = int(count[1]) if count else None
+    if found is None:
+        model = re.split(r"_(?:quotes|response|llm-judge|evaluation)", path.stem)[0]
+        return Setting(model, "unknown", quotes)
+    return Setting(found["model"], found["mode"] + ("-ocr" if found["ocr"] else ""), quotes)
+
+
+def quotes_runs(table: QuotesTable, folder: Path) -> list[QuotesRun]:
+    """Compute the figures of every file of answers in a folder.
+
+    A run that is not in the table gets a row without printed cells. Raises UsageError if the folder does not
+    exist, and DataError without gold quotes or answers, and for two files of one model and mode.
+    """
+    if not folder.is_dir():
+        raise UsageError(f"{folder}: the folder of results does not exist")
+    questions = read_gold(_gold(table, folder))
+    grades = _by_key(_files(folder, _GRADES), table)
+    answers = _by_key(_files(folder, _ANSWERS), table)
+    if not answers:
+        raise DataError(
+            f"{folder} contains no answers with {table.quotes} quotes: expected files such as"
+            f" responses/gpt-4.1_pure-text_quotes{table.quotes}_response.jsonl"
+        )
+    found = []
+    for key, path in answers.items():
+        setting, judge = setting_of(path), grades.get(key)
+        row = table.row_of(*key) or table.unprinted(setting.model, setting.mode)
+        imported = read_mmdocrag(path, questions, judge)
+        values, counts = measured(imported)
+        notes = (
+            imported.warnings if judge else (*imported.warnings, f"{path}: there is no file of grades for it")
+        )
+        found.append(QuotesRun(setting, row, path, judge, values, counts, notes))
+    places = {row.row: place for place, row in enumerate(table.rows)}
+    return sorted(found, key=lambda run: (places.get(run.row.row, len(places)), run.name))
+
+
+def measured(imported: Imported) -> tuple[dict[str, float | None], dict[str, int]]:
+    """Return the value of each metric for imported answers, and the counts of what they rest on."""
+    kept = imported.kept
+    names = [*SETS["mmdocrag"][:-2], *(name for family in FAMILIES if kept for name in SETS[family])]
+    metrics = named(names)
+    verdicts = kept.verdicts if kept else {}
+    values: dict[str, float | None] = {}
+    counts = {
+        "questions": len(imported.questions),
+        "answers": len(imported.records),
+        "failed": sum(record.error is not None for record in imported.records),
+        "rows_left_out": imported.left_out,
+        "grades": len(verdicts),
+        "unread_grades": sum(verdict.label == "unparsed" for verdict in verdicts.values()),
+    }
+    for metric in metrics:
+        pool = Pool(metric)
+        for record in imported.records:
+            pool.add(record.question, metric.of(Facts(record, RecordScore(), verdicts=verdicts)))
+        values[metric.name] = pool.figures()["overall"]["value"]
+    return values, counts
+
+
+def figures_of_runs(table: QuotesTable, runs: Sequence[QuotesRun]) -> dict[str, Figures]:
+    """Return the figures of the columns of the table, by row."""
+    return {
+        run.row.row: Figures(
+            metrics={
+                "printed": {
+                    column: value
+                    for column, one in table.columns.items()
+                    if (value := run.values.get(one.metric)) is not None
+                }
+            },
+            ours={},
+        )
+        for run in runs
+    }
+
+
+def _files(folder: Path, places: Sequence[str]) -> list[Path]:
+    """Return the JSONL files in the first of some folders that is there."""
+    for place in places:
+        if (folder / place).is_dir():
+            return sorted((folder / place).glob("*.jsonl"))
+    return []
+
+
+def _by_key(paths: Sequence[Path], table: QuotesTable) -> dict[tuple[str, str], Path]:
+    """Return files by model and mode, without those of another number of quotes."""
+    found: dict[tuple[str, str], Path] = {}
+    for path in paths:
+        setting = setting_of(path)
+        if setting.quotes not in (None, table.quotes):
+            continue
+        other = found.setdefault(setting.key, path)
+        if other != path:
+            raise DataError(f"two files are of one model and mode: {other} and {path}")
+    return found
+
+
+def _gold(table: QuotesTable, folder: Path) -> Path:
+    """Return the file with the gold quotes; raises DataError if there is none, or more than one."""
+    for pattern in _GOLD:
+        paths = sorted(folder.glob(pattern.format(quotes=table.quotes)))
+        if len(paths) > 1:
+            raise DataError(f"{folder} has several files of gold quotes: {', '.join(map(str, paths))}")
+        if paths:
+            return paths[0]
+    raise DataError(
+        f"{folder} contains no gold quotes: expected a file gold*.jsonl, or evaluation_{table.quotes}.jsonl"
+        " of the data set"
+    )

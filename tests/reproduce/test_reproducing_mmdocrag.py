@@ -1,0 +1,137 @@
+"""The table of MMDocRAG with 20 quotes, from released answers and from files with other names and faults."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fathoms.cli import main
+from fathoms.reproduce import QuotesTable, load_table
+from fathoms.reproduce.quotes import setting_of
+
+TABLE = "mmdocrag/quotes20"
+GOOD = {"Fluency": 4, "Citation Quality": 4, "Text-Image Coherence": 4, "Reasoning Logic": 4, "Factuality": 4}
+
+
+def write(path: Path, rows: Sequence[dict[str, Any]]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    write(tmp_path / "gold_quotes.jsonl", [{"q_id": n, "gold_quotes": ["image1", "text2"]} for n in range(2)])
+    answers = [{"q_id": n, "response": "<think>[9]</think>\n\n[2] ![a](image1)"} for n in range(2)]
+    write(tmp_path / "responses" / "Grok-3-Beta_pure-text_quotes20_response.jsonl", answers)
+    write(tmp_path / "responses" / "qwen3-4b_multimodal_response_quotes20.jsonl", answers[:1])
+    write(tmp_path / "responses" / "grok-3-beta_pure-text_quotes15_response.jsonl", answers)
+    grades = [{"q_id": 0, "response": GOOD}, {"q_id": 1, "response": {**GOOD, "Fluency": None}}]
+    write(tmp_path / "judge" / "grok-3-beta_pure-text_response_quotes20.jsonl_evaluation.jsonl", grades)
+    return tmp_path
+
+
+def reproduced(capsys: pytest.CaptureFixture[str], results: Path, *more: str) -> tuple[int, Any, str]:
+    code = main(["reproduce", TABLE, "--results", str(results), *more, "--json"])
+    shown = capsys.readouterr()
+    return code, json.loads(shown.out) if shown.out else None, shown.err
+
+
+def test_files_are_found_by_model_mode_and_number_of_quotes(
+    results: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, done, said = reproduced(capsys, results)
+    assert code == 1  # the figures are not those of the printed row
+    assert [(run["row"], run["mode"], run["judge"] is None) for run in done["runs"]] == [
+        ("Grok-3-beta", "pure-text", False),
+        ("qwen3-4b (multimodal)", "multimodal", True),
+    ]
+    first, other = done["runs"]
+    assert first["metrics"]["mmdocrag.overall-f1"] == other["metrics"]["mmdocrag.overall-f1"] == 1
+    assert first["metrics"]["mmdocrag.fluency"] == 4
+    assert first["metrics"]["mmdocrag.fluency-released"] == 2
+    assert first["counts"] == {
+        **{"questions": 2, "answers": 2, "failed": 0, "rows_left_out": 0},
+        **{"grades": 2, "unread_grades": 0},
+    }
+    assert (other["counts"]["answers"], "mmdocrag.fluency" in other["metrics"]) == (1, False)
+    assert "1 of 2 questions have no answer: 1" in said
+    assert "qwen3-4b_multimodal_response_quotes20.jsonl: there is no file of grades for it" in said
+    (last,) = (row for row in done["rows"] if row["row"] == "qwen3-4b (multimodal)")
+    cells = {cell["column"]: (cell["paper"], cell["ours"], cell["status"]) for cell in last["cells"]}
+    assert cells["quote F1"] == ("n/a", "100.0", "not compared")
+    assert cells["quality"] == ("n/a", None, "not compared")
+    assert [cell["column"] for cell in done["differs"]] == ["quote F1", "quality"]
+
+    assert main(["reproduce", TABLE, "--results", str(results), "--row", "Grok-3-beta"]) == 1
+    shown = capsys.readouterr().out
+    assert re.search(r"ours +100.0 100.0 100.0 +100.0 100.0 100.0 100.0! 2.00 4.00", shown)
+    assert "Grok-3-beta, printed, quote F1: printed 57.9, ours 100.0: DIFFERS" in shown
+    assert "1 of 1 rows compared; of their printed cells 0 the same, 2 differ" in shown
+
+
+def test_a_folder_that_lacks_something_says_what(
+    results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert reproduced(capsys, results, "--live")[0] == 2
+    (results / "responses" / "grok-3-beta_pure-text_response_quotes20.jsonl").write_text("{}")
+    code, _, said = reproduced(capsys, results)
+    assert (code, "two files are of one model and mode" in said) == (1, True)
+    (results / "gold_quotes.jsonl").unlink()
+    assert "contains no gold quotes: expected a file gold*.jsonl" in reproduced(capsys, results)[2]
+    write(tmp_path / "empty" / "gold.jsonl", [{"q_id": 0, "gold_quotes": []}])
+    assert "contains no answers with 20 quotes" in reproduced(capsys, tmp_path / "empty")[2]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("gpt-4.1_pure-text_quotes20_response.jsonl", ("gpt41", "pure-text", 20)),
+        ("gpt-4.1_pure-text_quotes20_llm-judge.jsonl", ("gpt41", "pure-text", 20)),
+        ("claude-3.5-sonnet_multimodal_response_quotes15.jsonl", ("claude35sonnet", "multimodal", 15)),
+        ("deepseek-v3_ocr_pure-text_response_quotes20.jsonl", ("deepseekv3", "pure-text-ocr", 20)),
+        ("Qwen2.5-72B-Instruct_pure-text_quotes20_response.jsonl", ("qwen2572b", "pure-text", 20)),
+        ("mine_response.jsonl", ("mine", "unknown", None)),
+    ],
+)
+def test_what_a_file_name_says(name: str, expected: tuple[str, str, int | None]) -> None:
+    found = setting_of(Path(name))
+    assert (*found.key, found.quotes) == expected
+
+
+@pytest.mark.slow
+def test_the_released_runs_give_the_published_cells(shared: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, done, said = reproduced(capsys, shared / "mmdocrag")
+    assert (code, done["compared"], done["reproduced"]) == (0, 3, True)
+    rows = {row["row"]: {cell["column"]: cell for cell in row["cells"]} for row in done["rows"]}
+    seven = ("image P", "image R", "image F1", "text P", "text R", "text F1", "quote F1")
+    ours = [rows["GPT-4.1"][column]["ours"] for column in seven]
+    assert ours == ["77.8", "80.9", "79.3", "42.2", "59.4", "49.4", "68.3"]
+    grades = [rows["GPT-4.1"][name]["ours"] for name in ("fluency", "citation", "coherence", "logic", "factuality")]
+    assert grades == ["4.56", "3.74", "4.15", "3.98", "3.92"]
+    assert [rows[name]["quote F1"]["ours"] for name in ("DeepSeek-V3", "Qwen2.5-72B-Inst")] == ["61.1", "59.1"]
+    assert [cell["ours"] for row in rows.values() for cell in row.values() if cell["column"] == "quality"][:3] == [
+        *("4.07", "3.75", "3.74")
+    ]
+    default = {run["row"]: run["metrics"] for run in done["runs"]}["GPT-4.1"]
+    names = ("fluency", "citation-quality", "text-image-coherence", "reasoning-logic", "factuality", "answer-quality")
+    assert [f"{default[f'mmdocrag.{name}']:.2f}" for name in names] == ["4.57", "3.75", "4.15", "3.98", "3.93", "4.08"]
+    assert "2 replies have no grades that can be read: 414, 440" in said
+
+
+def test_the_cells_are_those_of_the_summary(shared: Path) -> None:
+    """Every printed quote F1 and mean grade stands beside its model in the text."""
+    text = (shared.parent / "papers" / "mmdocrag-summary.txt").read_text()
+    table = load_table(TABLE)
+    assert isinstance(table, QuotesTable)
+    columns = list(table.columns)
+    for row in table.rows:
+        (cells,) = row.printed.values()
+        f1, quality = cells[columns.index("quote F1")], cells[columns.index("quality")]
+        name = re.sub(r" FT| \(MM\)|Qwen2.5-(?=7B)", "", row.row).replace("7B-Inst", "LLM")
+        lines = [line for line in text.splitlines() if name in line]
+        assert any(str(f1) in line and (quality is None or f"{quality:.2f}" in line) for line in lines), row.row
