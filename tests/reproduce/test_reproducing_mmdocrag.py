@@ -111,15 +111,34 @@ def test_the_released_runs_give_the_published_cells(shared: Path, capsys: pytest
     seven = ("image P", "image R", "image F1", "text P", "text R", "text F1", "quote F1")
     ours = [rows["GPT-4.1"][column]["ours"] for column in seven]
     assert ours == ["77.8", "80.9", "79.3", "42.2", "59.4", "49.4", "68.3"]
-    grades = [rows["GPT-4.1"][name]["ours"] for name in ("fluency", "citation", "coherence", "logic", "factuality")]
-    assert grades == ["4.56", "3.74", "4.15", "3.98", "3.92"]
-    assert [rows[name]["quote F1"]["ours"] for name in ("DeepSeek-V3", "Qwen2.5-72B-Inst")] == ["61.1", "59.1"]
-    assert [cell["ours"] for row in rows.values() for cell in row.values() if cell["column"] == "quality"][:3] == [
-        *("4.07", "3.75", "3.74")
+    grades = [
+        rows["GPT-4.1"][name]["ours"] for name in ("fluency", "citation", "coherence", "logic", "factuality")
     ]
+    assert grades == ["4.56", "3.74", "4.15", "3.98", "3.92"]
+    assert [rows[name]["quote F1"]["ours"] for name in ("DeepSeek-V3", "Qwen2.5-72B-Inst")] == [
+        "61.1",
+        "59.1",
+    ]
+    assert [cell["ours"] for row in rows.values() for cell in row.values() if cell["column"] == "quality"][
+        :3
+    ] == [*("4.07", "3.75", "3.74")]
     default = {run["row"]: run["metrics"] for run in done["runs"]}["GPT-4.1"]
-    names = ("fluency", "citation-quality", "text-image-coherence", "reasoning-logic", "factuality", "answer-quality")
-    assert [f"{default[f'mmdocrag.{name}']:.2f}" for name in names] == ["4.57", "3.75", "4.15", "3.98", "3.93", "4.08"]
+    names = (
+        "fluency",
+        "citation-quality",
+        "text-image-coherence",
+        "reasoning-logic",
+        "factuality",
+        "answer-quality",
+    )
+    assert [f"{default[f'mmdocrag.{name}']:.2f}" for name in names] == [
+        "4.57",
+        "3.75",
+        "4.15",
+        "3.98",
+        "3.93",
+        "4.08",
+    ]
     assert "2 replies have no grades that can be read: 414, 440" in said
 
 
@@ -134,4 +153,6 @@ def test_the_cells_are_those_of_the_summary(shared: Path) -> None:
         f1, quality = cells[columns.index("quote F1")], cells[columns.index("quality")]
         name = re.sub(r" FT| \(MM\)|Qwen2.5-(?=7B)", "", row.row).replace("7B-Inst", "LLM")
         lines = [line for line in text.splitlines() if name in line]
-        assert any(str(f1) in line and (quality is None or f"{quality:.2f}" in line) for line in lines), row.row
+        assert any(str(f1) in line and (quality is None or f"{quality:.2f}" in line) for line in lines), (
+            row.row
+        )
