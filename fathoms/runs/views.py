@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -23,6 +24,7 @@ from fathoms.types import (
     PageBox,
     Prompt,
     Question,
+    Quote,
     Record,
     Reply,
     StoredValue,
@@ -88,7 +90,9 @@ class ShownPart(StoredValue):
 
 
 class ShownHit(StoredValue):
-    """A retrieved chunk; `rank` and the numbers of the pages count from 1. `heatmap` is of its first page."""
+    """A retrieved chunk; `rank` and the numbers of the pages count from 1. `heatmap` is of its first page.
+    `image` is the picture of a figure or table by itself, and `gold` says of a candidate quote whether it is
+    gold; both are `None` for other chunks."""
 
     rank: int
     score: Number
@@ -99,6 +103,8 @@ class ShownHit(StoredValue):
     header: str = ""
     text: str
     heatmap: Heatmap | None = None
+    image: Path | None = None
+    gold: bool | None = None
 
 
 class ShownRound(StoredValue):
@@ -339,10 +345,12 @@ def view_of(
     left_out = [name for name in ("service", "rounds") if not whole[name]]
     for name in ("question", "released", *left_out):
         del whole[name]
-    whole["hits"] = record.hits and list(map(_shown_hit, record.hits))
+    quotes = {f"{record.question.id}#{quote.id}": quote for quote in record.question.quotes}
+    shown = partial(_shown_hit, quotes=quotes)
+    whole["hits"] = record.hits and list(map(shown, record.hits))
     if record.rounds:
         whole["rounds"] = [
-            {"query": one.query, "calls": one.calls, "hits": list(map(_shown_hit, one.hits))}
+            {"query": one.query, "calls": one.calls, "hits": list(map(shown, one.hits))}
             for one in record.rounds
         ]
     if record.prompt and any(record.prompt.context in one.text for one in record.prompt.messages):
@@ -355,9 +363,13 @@ def view_of(
     return {**first, "scores": scores, "metrics": metrics, **({"claims": claims} if claims else {}), **whole}
 
 
-def _shown_hit(hit: Hit) -> Json:
-    """One hit as a question file shows it."""
-    chunk = hit.chunk
+def _shown_hit(hit: Hit, quotes: Mapping[str, Quote]) -> Json:
+    """One hit as a question file shows it. `quotes` are the candidate quotes of the question by the ids of
+    their chunks."""
+    chunk, quote = hit.chunk, quotes.get(hit.chunk.id)
+    image = chunk.image if quote or chunk.boxes else None  # and not of a whole page
+    if quote is not None and image is None:  # the model read its description
+        image = quote.image
     return (
         {"rank": hit.rank, "score": hit.score, "document": chunk.document}
         | {"pages": list(chunk.pages), "modality": chunk.modality}
@@ -365,6 +377,8 @@ def _shown_hit(hit: Hit) -> Json:
         | ({"boxes": chunk.boxes} if chunk.boxes else {})
         | {"text": chunk.text}
         | ({"heatmap": hit.heatmap} if hit.heatmap else {})
+        | ({"image": image} if image else {})
+        | ({"gold": quote.gold} if quote else {})
     )
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from fathoms.config import VERSION
 from fathoms.report.html.assembling import assemble
 from fathoms.report.html.chunks import Budget, Chunk, Details, packed
+from fathoms.report.html.detail import NoPictures
 from fathoms.report.html.overview import judging_of, overview_run
 from fathoms.report.html.pictures import Pictures
 from fathoms.report.html.questions import Questions
@@ -79,7 +80,7 @@ def payload(
     for key, (run, label, profile) in enumerate(zip(runs, run_labels(runs), profiles, strict=True)):
         details = Details(key, budget)
         indexed = index_run(
-            run, profile, questions, details, pictures.of(run) if thumbnails else lambda *page: None
+            run, profile, questions, details, pictures.of(run) if thumbnails else NoPictures()
         )
         shown = overview_run(key, label, run, profile, indexed.sums)
         overviews.append(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from math import isfinite
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
 from fathoms.metrics.marks import marks
 from fathoms.metrics.phrase_recall import Hyphens, Match
@@ -29,9 +30,29 @@ from fathoms.runs.views import (
 from fathoms.types import Box, Citation, Document, Evidence, GoldPhrase, Question, Reply
 
 Json = dict[str, Any]
-Picture = Callable[[str, int | None, bool], str | None]
-"""A function of a document, a page number and whether the page is gold. It returns the key of the page's
-picture, or `None` if there can be no picture."""
+
+
+class Pictures(Protocol):
+    """Registers the pictures that the page shows of one run. Both methods return the key of a picture, `None`
+    if there can be none."""
+
+    def page(self, document: str, number: int | None, gold: bool) -> str | None:
+        """Register a page of a document; `gold` says whether it is a gold page."""
+
+    def file(self, path: Path, gold: bool) -> str | None:
+        """Register a picture in a file, such as a figure that was cut out of its page."""
+
+
+class NoPictures:
+    """Registers nothing."""
+
+    def page(self, document: str, number: int | None, gold: bool) -> str | None:
+        """Return `None`."""
+
+    def file(self, path: Path, gold: bool) -> str | None:
+        """Return `None`."""
+
+
 QUOTE, REFERENCE, REASON = 400, 2000, 600
 """The characters shown of a quote or phrase, of the reference answer, and of an explanation."""
 MOST_BOXES = 30
@@ -52,7 +73,7 @@ def detail(
     view: ScoredQuestion,
     profile: str,
     pool: Pool,
-    picture: Picture,
+    pictures: Pictures,
     documents: Mapping[str, Document],
 ) -> Json:
     """Return the question with all its repeats; its long texts are stored in `pool`. `documents` have the
@@ -72,12 +93,12 @@ def detail(
         "files": question.files,
         "evidence": [
             _place(item)
-            | {"thumbnail": picture(item.document, item.page, True)}
+            | {"thumbnail": pictures.page(item.document, item.page, True)}
             | ({"boxes": _boxes([item.bbox])} if item.bbox else {})
             for item in question.evidence
         ],
         "repeats": [
-            _repeat(repeat, question, phrases, profile, pool, picture, documents) for repeat in view.repeats
+            _repeat(repeat, question, phrases, profile, pool, pictures, documents) for repeat in view.repeats
         ],
     }
 
@@ -98,7 +119,7 @@ def _repeat(
     phrases: Sequence[GoldPhrase],
     profile: str,
     pool: Pool,
-    picture: Picture,
+    pictures: Pictures,
     documents: Mapping[str, Document],
 ) -> Json:
     """Return one answer or failure with its scores, retrieved texts and prompt."""
@@ -129,12 +150,12 @@ def _repeat(
         "claims": shown_claims(repeat, question, documents),
         "funnel": list(_funnel(scores)) or None,
         "left_out": scores.funnel.left_out if scores.funnel else None,
-        "hits": None if hits is None else [_hit(hit, question, pool, marker, picture) for hit in hits],
+        "hits": None if hits is None else [_hit(hit, question, pool, marker, pictures) for hit in hits],
         "rounds": [
             {
                 "query": pool.add(one.query),
                 "calls": one.calls,
-                "hits": [_hit(hit, question, pool, marker, picture) for hit in one.hits],
+                "hits": [_hit(hit, question, pool, marker, pictures) for hit in one.hits],
             }
             for one in repeat.rounds
         ],
@@ -179,9 +200,10 @@ def _funnel(scores: AnswerScores) -> Iterator[Json]:
             }
 
 
-def _hit(hit: ShownHit, question: Question, pool: Pool, marker: Marker, picture: Picture) -> Json:
+def _hit(hit: ShownHit, question: Question, pool: Pool, marker: Marker, pictures: Pictures) -> Json:
     """Return the data of one retrieved text: its rank, source, score and whether its page is gold."""
-    gold = is_gold(question, hit.document, hit.pages)
+    gold = is_gold(question, hit.document, hit.pages) if hit.gold is None else hit.gold
+    page = hit.pages[0] if hit.pages else None
     found = {
         "rank": hit.rank,
         "document": hit.document,
@@ -189,10 +211,13 @@ def _hit(hit: ShownHit, question: Question, pool: Pool, marker: Marker, picture:
         "score": hit.score,
         "text": pool.add(hit.text, marker) if hit.text else None,
         "gold": gold,
-        "thumbnail": picture(hit.document, hit.pages[0] if hit.pages else None, bool(gold)),
+        "thumbnail": pictures.page(hit.document, page, bool(gold)) if hit.gold is None else None,
     }
+    if hit.image is not None:
+        found["picture"] = pictures.file(hit.image, bool(gold))
+    if hit.gold is not None:
+        found["quote"] = True
     if found["thumbnail"] and hit.boxes:
-        page = hit.pages[0]
         found["boxes"] = _boxes(one.bbox for one in hit.boxes if one.page == page)
     if found["thumbnail"] and hit.heatmap:
         found["heatmap"] = hit.heatmap.model_dump(mode="json")

@@ -1,4 +1,4 @@
-"""Makes small pictures of the gold pages and the retrieved pages of questions.
+"""Makes small pictures of the gold pages, the retrieved pages and the picture quotes of questions.
 
 Pictures are rendered from the documents that a run names, and only if their SHA-256 is still the same: a
 picture of a changed file would be misleading.
@@ -7,15 +7,16 @@ picture of a changed file would be misleading.
 from __future__ import annotations
 
 import base64
+import io
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
+from fathoms.config import fingerprint
 from fathoms.errors import DocumentError, FathomsError
 from fathoms.paths import sha256_file
-from fathoms.report.html.detail import Picture
+from fathoms.report.html.detail import Pictures as OfRun
 from fathoms.runs.reading import ScoredRun
 from fathoms.runs.trust import is_signed
 from fathoms.safety.inputs import expanded
@@ -24,6 +25,8 @@ PAGES = 300
 BYTES = 4_000_000
 """The largest total size of all pictures in the file."""
 WIDTH = 220
+FIGURE = 420
+"""The longer side in pixels of a figure or table that was cut out, whose text is to be legible."""
 NAMED = 5
 """The largest number of documents that a warning names."""
 
@@ -50,26 +53,22 @@ class Pictures:
         self.sizes: dict[str, tuple[float, float]] = {}
         """The width and height of the drawn pages in points, by key."""
 
-    def of(self, run: ScoredRun) -> Picture:
-        """Return the function that registers the pages of a run and returns their keys."""
+    def of(self, run: ScoredRun) -> OfRun:
+        """Return what registers the pages and pictures of a run."""
         if not is_signed(run.manifest_json) and any(_named_folders(run)):
             self._elsewhere.setdefault(run.run)
-        return partial(self._key, documents=_Documents(run))
+        return _OfRun(self, _Documents(run), is_signed(run.manifest_json))
 
-    def _key(self, document: str, page: int | None, gold: bool, *, documents: _Documents) -> str | None:
-        """Return the key of a page; `None` if the page or the document is not known."""
-        if page is None:
-            return None
-        found = documents.find(document)
-        if found is None:
-            self._missing.setdefault(document)
-            return None
-        path, sha256 = found
-        key = f"{sha256[:16]}-{page}"
-        wanted = self._wanted.setdefault(key, Wanted(document, path, page))
+    def want(self, key: str, document: str, path: Path, number: int, gold: bool) -> str:
+        """Register a page, or with the number 0 a picture in a file of its own, and return the key."""
+        wanted = self._wanted.setdefault(key, Wanted(document, path, number))
         wanted.gold += gold
         wanted.uses += 1
         return key
+
+    def lacks(self, document: str) -> None:
+        """Note that a document was not found."""
+        self._missing.setdefault(document)
 
     def draw(self) -> dict[str, str]:
         """Return the pictures as data URLs by key.
@@ -91,9 +90,12 @@ class Pictures:
         return drawn
 
     def _of_document(self, path: Path, pages: dict[str, Wanted]) -> dict[str, str]:
-        """Render the pages of one file."""
+        """Render the pages of one file, or make a picture of its own smaller."""
         from fathoms.ingest.workers.made import page_thumbnails
 
+        if 0 in {page.number for page in pages.values()}:
+            made = _small(path)
+            return {} if made is None else dict.fromkeys(pages, made)
         try:
             found = page_thumbnails(path, {page.number for page in pages.values()}, WIDTH)
         except DocumentError:
@@ -121,6 +123,48 @@ class Pictures:
                 f"no pictures from the folders that {_some(self._elsewhere)} names: not known to be a run of"
                 " yours; add --trust if you trust its origin"
             )
+
+
+@dataclass(frozen=True)
+class _OfRun:
+    """Registers the pages and pictures of one run in `all`. Pictures in files of their own are read only of a
+    run that is known to be of this user (`trusted`), because the run names them by their paths."""
+
+    all: Pictures
+    documents: _Documents
+    trusted: bool
+
+    def page(self, document: str, number: int | None, gold: bool) -> str | None:
+        """Return the key of a page; `None` if the page or the document is not known."""
+        if number is None or not document:
+            return None
+        found = self.documents.find(document)
+        if found is None:
+            self.all.lacks(document)
+            return None
+        path, sha256 = found
+        return self.all.want(f"{sha256[:16]}-{number}", document, path, number, gold)
+
+    def file(self, path: Path, gold: bool) -> str | None:
+        """Return the key of a picture; `None` if there is no such file, or the run may be another user's."""
+        if not self.trusted or not path.is_file():
+            return None
+        return self.all.want(f"file-{fingerprint(str(path))[:16]}", path.name, path, 0, gold)
+
+
+def _small(path: Path) -> str | None:
+    """Return a small copy of a picture as a data URL; `None` if it cannot be read."""
+    from PIL import Image
+
+    try:
+        with Image.open(path) as whole:
+            small = whole.convert("RGB")
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError):
+        return None
+    small.thumbnail((FIGURE, FIGURE))
+    made = io.BytesIO()
+    small.save(made, "JPEG", quality=80)
+    return f"data:image/jpeg;base64,{base64.b64encode(made.getvalue()).decode('ascii')}"
 
 
 class _Documents:

@@ -10,7 +10,7 @@ from typing import Any
 
 from fathoms.report.html.chunks import Details
 from fathoms.report.html.claims import ClaimCounts, documents_of
-from fathoms.report.html.detail import Picture, detail
+from fathoms.report.html.detail import Pictures, detail
 from fathoms.report.html.outcome import lost_at, outcome
 from fathoms.report.html.questions import Questions
 from fathoms.report.html.texts import start
@@ -90,7 +90,7 @@ class IndexedRun:
 
 
 def index_run(
-    run: ScoredRun, profile: str, questions: Questions, details: Details, picture: Picture
+    run: ScoredRun, profile: str, questions: Questions, details: Details, pictures: Pictures
 ) -> IndexedRun:
     """Read all questions of a run once, and add their details to `details`."""
     rows: dict[int, tuple[Any, ...]] = {}
@@ -125,7 +125,7 @@ def index_run(
             )
         file = run.question_file(view.question.id)
         claims.add(place, view.repeats)
-        made = detail(view, profile, details.pool, picture, documents)
+        made = detail(view, profile, details.pool, pictures, documents)
         numbers[place] = details.add(name, {"id": name, **made, "file": file and f"questions/{file.name}"})
     details.close()
     return IndexedRun(rows, numbers, sums, further, tuple(differing[:DISAGREEMENTS]), claims)

@@ -62,12 +62,15 @@ function clip(text, limit) {
 /** Whether a text may be taller than its box, also on a narrow screen. */
 const isHigh = (text) => text.length > 600 || text.split('\n', 14).length > 12;
 
-/** A long text with its marks `[start, end, phrase]`; a button shows what is beyond 20,000 characters. */
-function passage(text, marks = [], note = null) {
+/**
+ * A long text with its marks `[start, end, phrase]`; a button shows what is beyond 20,000 characters. `within` may put
+ * further nodes among those of the text.
+ */
+function passage(text, marks = [], note = null, within = (nodes) => nodes) {
   // focusable if it may be taller than its box, so that it can be scrolled by keyboard
   const box = h('div.passage', { dir: 'auto', tabindex: isHigh(text) ? 0 : null });
   const first = clip(text, LONG);
-  box.append(...marked(first, marks).map(asNode));
+  box.append(...within(marked(first, marks)).map(asNode));
   if (first.length < text.length) {
     const more = h(
       'button.more',
@@ -75,7 +78,7 @@ function passage(text, marks = [], note = null) {
         type: 'button',
         onclick: () => {
           more.remove();
-          box.replaceChildren(...marked(text, marks).map(asNode));
+          box.replaceChildren(...within(marked(text, marks)).map(asNode));
         },
       },
       `Show all ${count(text.length)} characters`,

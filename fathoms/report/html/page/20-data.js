@@ -62,7 +62,7 @@ async function readDetail(index, run, at) {
 const readText = (texts, text) => (text.p === undefined ? (text.s ?? '') : (texts[text.p] ?? ''));
 
 /** A text of the details with its marks, and a note if the file holds only a part of it. */
-function passageOf(detail, text) {
+function passageOf(detail, text, within) {
   const whole = readText(detail.texts, text);
   const note = text.cut
     ? h(
@@ -75,7 +75,7 @@ function passageOf(detail, text) {
   const beyond = text.beyond
     ? h('p.small', {}, `${plural(text.beyond, 'more gold phrase')} in the part that is not here.`)
     : null;
-  return passage(whole, text.marks ?? [], [note, beyond]);
+  return passage(whole, text.marks ?? [], [note, beyond], within);
 }
 
 /** Look up a user-given name as an own property, so that `constructor` does not find an inherited one. */

@@ -109,6 +109,45 @@ function heatmapOf(hit) {
   );
 }
 
+const CITED_PICTURE = /\(image(\d+)\)/;
+
+/** Put each picture that an answer shows, such as `![a map](image2)`, into its text, once and where it is named. */
+function withPictures(detail, hits) {
+  const pictures = (hits ?? []).filter((hit) => hit.modality === 'image');
+  return (nodes) => {
+    const seen = new Set();
+    return nodes.flatMap((node) => {
+      if (typeof node !== 'string') return [node];
+      return node.split(/(\(image\d+\))/).flatMap((part) => {
+        const number = CITED_PICTURE.exec(part)?.[1];
+        const hit = pictures[Number(number) - 1];
+        if (!hit || seen.has(hit)) return [part];
+        seen.add(hit);
+        return [part, quoteFigure(detail, hit, number)];
+      });
+    });
+  };
+}
+
+/** A picture quote with its number, its place, and the words that the model read in its stead. */
+function quoteFigure(detail, hit, number) {
+  const words = hit.text ? clip(readText(detail.texts, hit.text), 300) : '';
+  return h(
+    'figure.quote',
+    {},
+    thumbnail(hit.picture ?? hit.thumbnail, `image${number}`, hit.gold, hit.picture ? [] : hit.boxes),
+    h(
+      'figcaption.small',
+      {},
+      `image${number}`,
+      hit.document ? [': ', said(hit.document, 120)] : null,
+      (hit.pages ?? []).length ? `, page ${hit.pages.join(', ')}` : null,
+      hit.gold ? h('span.tag', {}, hit.quote ? 'gold quote' : 'gold page') : null,
+      words ? h('span.words', { dir: 'auto' }, said(words, 300)) : null,
+    ),
+  );
+}
+
 /** Frames at the place of boxes on a page of this size; none if the size is not known. */
 function framed(boxes, size) {
   if (!size) return [];
@@ -236,11 +275,13 @@ function hitItem(detail, hit, key) {
     pages,
     known(hit.score) ? h('span.faint', {}, ` score ${Number(hit.score.toPrecision(3))}`) : null,
     hit.modality && hit.modality !== 'text' ? h('span.faint', {}, ' ', said(hit.modality, 20)) : null,
-    hit.gold ? h('span.tag', {}, 'gold page') : null,
+    hit.gold ? h('span.tag', {}, hit.quote ? 'gold quote' : 'gold page') : null,
   ];
   const phrases = new Set([hit.header, hit.text].flatMap((text) => text?.marks ?? []).map((mark) => mark[2]));
   const found = phrases.size ? h('span.tag.plainly', {}, plural(phrases.size, 'gold phrase')) : null;
-  const picture = thumbnail(hit.thumbnail, `page ${hit.pages} of ${hit.document}`, hit.gold, hit.boxes);
+  const picture = hit.picture
+    ? thumbnail(hit.picture, `picture ${hit.rank}`, hit.gold)
+    : thumbnail(hit.thumbnail, `page ${hit.pages} of ${hit.document}`, hit.gold, hit.boxes);
   // the header that the chunker added is part of the prompt, and the funnel counts it
   const whole = () => [
     hit.header ? h('div.header', {}, passageOf(detail, hit.header)) : null,
@@ -389,7 +430,7 @@ function answerBox(detail, repeat) {
   return [
     refusal,
     repeat.answer
-      ? h('div.said', {}, passageOf(detail, repeat.answer))
+      ? h('div.said', {}, passageOf(detail, repeat.answer, withPictures(detail, repeat.hits)))
       : h('p.note', {}, 'Only searched for: nobody was asked for an answer.'),
     citations.length ? [h('p.small', {}, 'Cited'), h('ul.small', {}, citations)] : null,
     repeat.prompt_cut ? h('p.note', {}, 'The server cut this prompt.') : null,
