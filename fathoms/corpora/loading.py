@@ -70,9 +70,13 @@ def _load_named(source: NamedSource, base: Path) -> Corpus:
     here = {name: manifest.folder / name for name in tables if (manifest.folder / name).is_file()}
     record = read_record(manifest.folder)
     # Questions and tables are verified before they are read: what they were changed to may not be readable.
-    read = {**({} if source.documents else here), manifest.questions.file: path}
+    name = path.name if path in here.values() else manifest.questions.file
+    read = {**({} if source.documents else here), name: path}
     verified = _verify(manifest, record, read)
     questions = read_questions(path)
+    if not source.documents and all(question.quotes for question in questions.questions):
+        # candidate quotes need no documents, and their pictures are none
+        return _corpus(manifest.name, path, questions, {}, (), verified)
     documents, warnings = _named_documents(manifest, source, base)
     warnings += verified + _verify(manifest, record, documents)
     where = f"in {_at(source.documents, base)}" if source.documents else f"({_how_to_get(manifest, True)})"
@@ -87,11 +91,12 @@ def _load_named(source: NamedSource, base: Path) -> Corpus:
 
 
 def _named_questions(manifest: Manifest, source: NamedSource, base: Path) -> Path:
-    """Return the path of the question file: the configured one, else the one of the manifest. Raises
-    DataError if the manifest's file is not on this machine."""
-    if source.questions:
+    """Return the path of the question file: one of the set by its name, another configured one, or else the
+    first of the set. Raises DataError if a file of the set is not on this machine."""
+    others = [Path(entry.file) for entry in manifest.tables]
+    if source.questions and source.questions not in others:
         return _at(source.questions, base)
-    path = manifest.folder / manifest.questions.file
+    path = manifest.folder / (source.questions or manifest.questions.file)
     if not path.is_file() or leads_out(path, manifest.folder.resolve()):
         raise DataError(f"the data set '{manifest.name}' is not on this machine: {_how_to_get(manifest)}")
     return path

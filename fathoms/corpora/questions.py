@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fathoms.config import Key, suggest
-from fathoms.corpora import double_bench, mmdocir, mmlongbench, vidore
+from fathoms.corpora import double_bench, mmdocir, mmdocrag, mmlongbench, vidore
 from fathoms.corpora.csv_table import answer_columns, csv_rows
 from fathoms.corpora.fathoms_json import json_rows
 from fathoms.corpora.jsonl import jsonl_rows
@@ -31,7 +31,7 @@ FORMATS: dict[str, Callable[[str, str], Iterator[Placed | DataError]]] = {
 }
 _TABLES = (".csv", ".tsv")
 PARQUET = ".parquet"
-RELEASED = (double_bench, mmdocir, mmlongbench)
+RELEASED = (double_bench, mmdocir, mmdocrag, mmlongbench)
 """The formats of released data sets; their rows are recognised by their keys."""
 
 
@@ -59,7 +59,7 @@ class QuestionFile:
 
 def read_questions(path: Path) -> QuestionFile:
     """Read a `.json`, `.jsonl`, `.ndjson`, `.csv` or `.tsv` question file; `rows` describes the keys of a
-    question. The files of Double-Bench, MMDocIR, MMLongBench-Doc and ViDoRe are read as they were released,
+    question. The files of Double-Bench, MMDocIR, MMDocRAG, MMLongBench-Doc and ViDoRe are read as they were released,
     also in parquet, and for ViDoRe the folder with its tables.
 
     Raises UsageError if the file does not exist. Raises DataError for an unknown extension, for a file

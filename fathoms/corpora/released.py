@@ -28,15 +28,21 @@ class Notes:
 
     def __init__(self) -> None:
         self._found: dict[str, list[str]] = {}
+        self._names: dict[str, list[str]] = {}
 
-    def add(self, what: str, place: str) -> None:
-        """Count one more of a kind, such as "rows left out, because ..."."""
+    def add(self, what: str, place: str, name: str | None = None) -> None:
+        """Count one more of a kind, such as "rows left out, because ..."; `name` is what is missing."""
         self._found.setdefault(what, []).append(place)
+        if name is not None and len(names := self._names.setdefault(what, [])) < _SHOWN:
+            names.append(name[:200])
 
     def warnings(self) -> tuple[str, ...]:
-        """Return each kind with how many there are and their first lines, at the place of the first."""
+        """Return each kind with how many there are and their first lines and names, at the place of the
+        first."""
         return tuple(
-            f"{places[0]}: {what}: {len(places)} ({_lines(places)})" for what, places in self._found.items()
+            f"{places[0]}: {what}: {len(places)} ({_lines(places)})"
+            + "".join(f": {', '.join(self._names[what])}" for _ in range(what in self._names))
+            for what, places in self._found.items()
         )
 
 

@@ -35,7 +35,8 @@ class NamedSource(BaseModel):
     name: str
     """The name of a data set that comes with fathoms, or the path of a manifest of yours (`.yaml`)."""
     questions: Path | None = None
-    """A question file to read instead of the one of the data set."""
+    """A question file to read instead of the first one of the data set: a path, or the name of another file
+    of the set, such as `dev_15.jsonl` of `mmdocrag`."""
     documents: Path | None = None
     """A folder of PDFs to use instead of the pulled ones."""
     missing: Literal["fail", "skip"] = "fail"
