@@ -1,7 +1,7 @@
 """The rows of MMDocRAG (Dong et al. 2025): a question with 15 or 20 candidate quotes, texts and pictures.
 
-Pages are taken to count from 0, as in MMDocIR of the same authors. Pictures lie in the folder of the file, under
-the path that a row gives. The `text` of a picture is what OCR read in it.
+Pages are taken to count from 0, as in MMDocIR of the same authors. Pictures lie in the folder of the file,
+under the path that a row gives. The `text` of a picture is what OCR read in it.
 """
 
 from __future__ import annotations
@@ -77,4 +77,6 @@ def _quote(one: dict[str, Any], modality: str) -> dict[str, Any] | None:
     if modality == "image":
         quote |= {"description": text_of(one, "img_description") or "", "image": text_of(one, "img_path")}
     is_empty = not any(quote.get(key) for key in ("text", "description", "image"))
-    return None if id is None or is_empty else {key: value for key, value in quote.items() if value is not None}
+    return (
+        None if id is None or is_empty else {key: value for key, value in quote.items() if value is not None}
+    )

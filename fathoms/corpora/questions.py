@@ -59,8 +59,8 @@ class QuestionFile:
 
 def read_questions(path: Path) -> QuestionFile:
     """Read a `.json`, `.jsonl`, `.ndjson`, `.csv` or `.tsv` question file; `rows` describes the keys of a
-    question. The files of Double-Bench, MMDocIR, MMDocRAG, MMLongBench-Doc and ViDoRe are read as they were released,
-    also in parquet, and for ViDoRe the folder with its tables.
+    question. The files of Double-Bench, MMDocIR, MMDocRAG, MMLongBench-Doc and ViDoRe are read as they were
+    released, also in parquet, and for ViDoRe the folder with its tables.
 
     Raises UsageError if the file does not exist. Raises DataError for an unknown extension, for a file
     without questions, and for invalid questions; that one lists all of them, each with `file:line`.

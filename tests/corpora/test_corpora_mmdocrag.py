@@ -90,7 +90,12 @@ def test_faults_are_counted_and_missing_pictures_named(tmp_path: Path) -> None:
         ROW,
         {**ROW, "q_id": 8, "gold_quotes": ["image9"], "answer_short": ["46", "27"]},
         {**ROW, "q_id": 9, "question": None},
-        {**ROW, "q_id": 10, "text_quotes": [{"quote_id": "text1", "text": " "}, "no quote"], "gold_quotes": []},
+        {
+            **ROW,
+            "q_id": 10,
+            "text_quotes": [{"quote_id": "text1", "text": " "}, "no quote"],
+            "gold_quotes": [],
+        },
         {**ROW, "q_id": 11, "img_quotes": [{**image, "img_path": "../../secret.jpg"}]},
     )
     file = read_questions(path)
@@ -102,20 +107,30 @@ def test_faults_are_counted_and_missing_pictures_named(tmp_path: Path) -> None:
     assert f"{missing}: {names}, ../../secret.jpg" in found
     assert "questions with gold quotes that are no candidates: 1 (line 2)" in found
     assert "rows left out, because 'question' is not a text, or there are no quotes: 1 (line 3)" in found
-    assert "quotes left out, because they have no 'quote_id', or neither text nor picture: 2 (line 4)" in found
+    assert (
+        "quotes left out, because they have no 'quote_id', or neither text nor picture: 2 (line 4)" in found
+    )
     assert "questions without gold quotes: 1 (line 4)" in found
     assert any("has to be a path inside the folder of the question file" in text for text in found)
 
 
-def test_the_set_has_four_files_and_needs_no_documents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_set_has_four_files_and_needs_no_documents(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("FATHOMS_CACHE_DIR", str(tmp_path))
-    with pytest.raises(DataError, match="'mmdocrag' is not on this machine: run 'fathoms data pull mmdocrag'"):
+    with pytest.raises(
+        DataError, match="'mmdocrag' is not on this machine: run 'fathoms data pull mmdocrag'"
+    ):
         load("mmdocrag")
     folder = tmp_path / "data" / "mmdocrag"
     write(folder, ROW)
     write(folder, {**ROW, "q_id": 0}, name="dev_15.jsonl")
     corpus = load("mmdocrag")
-    assert ([question.id for question in corpus.questions], corpus.documents, corpus.missing) == (["7"], {}, ())
+    assert ([question.id for question in corpus.questions], corpus.documents, corpus.missing) == (
+        ["7"],
+        {},
+        (),
+    )
     other = load(NamedSource(name="mmdocrag", questions=Path("dev_15.jsonl")))
     assert [question.id for question in other.questions] == ["0"]
     with pytest.raises(DataError, match="is not on this machine"):
