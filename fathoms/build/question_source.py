@@ -36,12 +36,12 @@ def find_source(
     valid.
     """
     if pdfs:
-        found = QuestionSource(Path(name), gather_pdfs(pdfs)[0], Pdfium(), _profile(headline(None)))
+        found = QuestionSource(Path(name), gather_pdfs(pdfs)[0], Pdfium(), profile_named(headline(None)))
     elif Path(name).suffix.lower() in (".yaml", ".yml"):
         found = _of_config(Path(name))
     elif name in known_sets():
         path, documents = located(NamedSource(name=name))
-        found = QuestionSource(path, documents, Pdfium(), _profile(headline(name)))
+        found = QuestionSource(path, documents, Pdfium(), profile_named(headline(name)))
     else:
         raise UsageError(
             f"{name}: add its PDFs, or folders of them; only a config (.yaml) needs none, and the data sets"
@@ -51,7 +51,7 @@ def find_source(
         found.path,
         found.documents,
         found.parser if parser is None else find_parser(parser),
-        found.profile if profile is None else _profile(profile),
+        found.profile if profile is None else profile_named(profile),
     )
 
 
@@ -71,11 +71,11 @@ def _of_config(path: Path) -> QuestionSource:
     parser = experiment.ingest if isinstance(experiment, Experiment) else Pdfium()
     name = experiment.data.name if isinstance(experiment.data, NamedSource) else None
     return QuestionSource(
-        questions, documents, parser, _profile(experiment.scoring.profile or headline(name))
+        questions, documents, parser, profile_named(experiment.scoring.profile or headline(name))
     )
 
 
-def _profile(name: str) -> Profile:
+def profile_named(name: str) -> Profile:
     """Return the profile with this name; raises UsageError if there is none."""
     known = {profile.name: profile for profile in PROFILES}
     if name not in known:

@@ -16,6 +16,7 @@ import typer
 from fathoms.cli import completion, console, progress
 from fathoms.cli.cache import opened
 from fathoms.cli.candidates import candidates
+from fathoms.cli.filter import filter_questions
 from fathoms.cli.options import RUNS, Json, Out
 from fathoms.errors import DataError, ExitCode, UsageError
 
@@ -30,6 +31,7 @@ app = typer.Typer(
 )
 
 app.command("candidates")(candidates)
+app.command("filter")(filter_questions)
 
 Name = Annotated[
     str,

@@ -35,6 +35,10 @@ ELSEWHERE = {
     ),
     "fathoms run configs/reading.yaml": "test_cli_reading.py, with a server that sees in place of the vendor",
     "fathoms run configs/quotes.yaml": "test_cli_quotes.py, with one question",
+    "fathoms run closed.yaml --repeats 10": "test_filtering.py, with a scripted model",
+    "fathoms questions filter mine.json filtered.json --closed-book closed --baseline baseline": (
+        "test_filtering.py"
+    ),
     "fathoms questions candidates mine.yaml quotes.json -n 20": "test_candidates.py, with a smaller number",
     "fathoms run configs/visual.yaml": "test_cli_visual.py, with a small model of random weights",
     "fathoms doctor mine.yaml": "test_page_index.py, with a small model of random weights",

@@ -1,0 +1,201 @@
+"""The two filters of MRAG-Suite (Ji 2025, section 3.4): what a model knows without documents, and what is
+easiest.
+
+1. **Retrieval-independent**: a question whose answer stands in the question, or that a closed-book model
+solves
+   (right against the gold) with a confidence above a threshold. Confident and wrong stays.
+2. **Difficulty**: the rest is ranked by the hops that it needs, by whether it needs more than text, and by
+how
+   often a baseline answers it; the easiest share of each category is dropped.
+
+Both read runs that were made before, so nothing is asked for. The confidence is the one that an answer states
+(`Confidence: 0.95`, which the template `closed-book-confidence` asks for), and the agreement of the repeats:
+the share of them that is right. Each must be above the threshold where it is known.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import floor
+from statistics import fmean
+from typing import NamedTuple
+
+from fathoms.config import fingerprint
+from fathoms.errors import UsageError
+from fathoms.metrics.ingestion import is_yes_no
+from fathoms.metrics.phrase_recall import phrase_recall
+from fathoms.metrics.profiles import Profile
+from fathoms.runs.reading import ScoredRun
+from fathoms.runs.views import ScoredQuestion
+from fathoms.types import Question
+
+IN_QUESTION, SOLVED, EASY = (
+    "its answer stands in the question",
+    "solved without documents",
+    "among the easiest",
+)
+LEAST = 5
+"""So many repeats are needed to know how far answers agree, if none of them states its confidence."""
+_STATED = re.compile(r"confidence(?:\s+(?:is|of|level)){0,3}\W{0,5}(\d+(?:\.\d+)?)\s*(%?)", re.IGNORECASE)
+_TEXT = frozenset({"text", None})
+
+
+class Dropped(NamedTuple):
+    """A question that a filter drops, the filter, and what it saw."""
+
+    question: Question
+    reason: str
+    detail: str
+
+
+@dataclass(frozen=True)
+class Known:
+    """What a closed-book run says of a question: the share of the repeats whose answer is right, their
+    number, and the mean confidence that right answers state (`None` where none states one)."""
+
+    right: float
+    repeats: int
+    stated: float | None
+
+    def is_sure(self, confidence: float) -> bool:
+        """Whether the question is solved with more than this confidence."""
+        if self.right == 0 or (self.stated is not None and self.stated <= confidence):
+            return False
+        return self.right > confidence
+
+    def __str__(self) -> str:
+        stated = "" if self.stated is None else f", stating a confidence of {self.stated:.2f}"
+        return f"right in {self.right:.0%} of {self.repeats} answers{stated}"
+
+
+@dataclass(frozen=True)
+class Filtered:
+    """The questions that stay, and those that are dropped with their reasons, in the order of the set."""
+
+    kept: tuple[Question, ...]
+    dropped: tuple[Dropped, ...]
+
+
+def stated_confidence(answer: str) -> float | None:
+    """Return the confidence from 0 to 1 that an answer states last; `None` if it states none."""
+    found = [float(number) / (100 if percent else 1) for number, percent in _STATED.findall(answer)]
+    return found[-1] if found and 0 <= found[-1] <= 1 else None
+
+
+def known_without_documents(run: ScoredRun, profile: Profile) -> dict[str, Known]:
+    """Return what the questions of a closed-book run say, by their ids.
+
+    Raises UsageError for a run that showed documents, and for one that tells no confidence: its answers state
+    none, and there are fewer than five repeats of a question.
+    """
+    found: dict[str, Known] = {}
+    for view in run.questions():
+        if any(repeat.hits for repeat in view.repeats):
+            raise UsageError(
+                f"{run.run} retrieved texts for question {view.question.id}: a closed-book run has"
+                " retrieve: {kind: none}"
+            )
+        if (known := _known(view, profile)) is not None:
+            found[view.question.id] = known
+    if found and all(one.stated is None and one.repeats < LEAST for one in found.values()):
+        raise UsageError(
+            f"{run.run} does not tell how sure its answers are: run it with --repeats {LEAST} or more and a"
+            " temperature above 0, or with prompt: {template: closed-book-confidence}"
+        )
+    return found
+
+
+def _known(view: ScoredQuestion, profile: Profile) -> Known | None:
+    """Return what a closed-book run says of one question; `None` if no answer is scored."""
+    values = view.values("correctness", profile.name)
+    pairs = zip(values, view.repeats, strict=True)
+    scored = [(value, repeat) for value, repeat in pairs if value is not None]
+    if not scored:
+        return None
+    right = [repeat for value, repeat in scored if value == 1]
+    said = [repeat.answer.text if repeat.answer else "" for repeat in right]
+    stated = [one for one in map(stated_confidence, said) if one is not None]
+    return Known(len(right) / len(scored), len(scored), fmean(stated) if stated else None)
+
+
+def filtered(
+    questions: Sequence[Question],
+    profile: Profile,
+    *,
+    closed_book: Mapping[str, Known] | None = None,
+    confidence: float = 0.9,
+    baselines: Sequence[ScoredRun] = (),
+    easiest: float = 0.1,
+) -> Filtered:
+    """Apply both filters. `closed_book` is what `known_without_documents` returns; `baselines` are runs whose
+    correctness says how easy a question is. `easiest` is the share that is dropped of each category of what
+    the first filter leaves, rounded down. Unanswerable questions pass both."""
+    first = {
+        question.id: drop
+        for question in questions
+        if (drop := _without_retrieval(question, profile, closed_book or {}, confidence)) is not None
+    }
+    rest = [question for question in questions if question.answerable and question.id not in first]
+    second = {drop.question.id: drop for drop in _easiest(rest, baselines, profile, easiest)}
+    dropped = first | second
+    return Filtered(
+        tuple(question for question in questions if question.id not in dropped),
+        tuple(dropped[question.id] for question in questions if question.id in dropped),
+    )
+
+
+def _without_retrieval(
+    question: Question, profile: Profile, known: Mapping[str, Known], confidence: float
+) -> Dropped | None:
+    """Return why a question needs no documents; `None` if it may need them."""
+    if not question.answerable:
+        return None
+    variants = [variant for variant in question.answers if variant and not is_yes_no(variant)]
+    if phrase_recall(question.text, variants, profile.match, profile.hyphens).value == 1:
+        return Dropped(question, IN_QUESTION, "")
+    found = known.get(question.id)
+    if found is not None and found.is_sure(confidence):
+        return Dropped(question, SOLVED, str(found))
+    return None
+
+
+def _easiest(
+    questions: Sequence[Question], baselines: Sequence[ScoredRun], profile: Profile, share: float
+) -> Iterable[Dropped]:
+    """Yield the easiest questions of each category."""
+    solved = [run.correctness(profile.name) for run in baselines]
+    by_category: dict[str, list[Question]] = {}
+    for question in questions:
+        by_category.setdefault(question.category, []).append(question)
+    for several in by_category.values():
+        ranked = sorted(several, key=lambda one: _hardness(one, _success(one, solved)))
+        for question in ranked[: floor(share * len(ranked))]:
+            yield Dropped(question, EASY, _easiness(question, _success(question, solved)))
+
+
+def _success(question: Question, solved: Sequence[Mapping[str, object]]) -> float | None:
+    """Return the mean correctness of a question in the baselines; `None` where none has it."""
+    found = [row[question.id].mean for row in solved if question.id in row]  # type: ignore[attr-defined]
+    return fmean(found) if found else None
+
+
+def _hardness(question: Question, success: float | None) -> tuple[float, str]:
+    """Return the sum of three parts from 0 to 1, the lower the easier: hops beyond the first (1 of two hops
+    is half), evidence other than text, and failures of the baselines. A hash of the id breaks ties."""
+    hops = 1 - 1 / (question.hops or 1)
+    seen = float(_needs_more_than_text(question))
+    return hops + seen + (0.0 if success is None else 1 - success), fingerprint(question.id)
+
+
+def _needs_more_than_text(question: Question) -> bool:
+    """Whether any evidence is a table, a figure or anything else than text."""
+    return any(one.modality not in _TEXT for one in question.gold_evidence)
+
+
+def _easiness(question: Question, success: float | None) -> str:
+    """Say why a question counts as easy."""
+    kind = "more than text" if _needs_more_than_text(question) else "text alone"
+    right = "" if success is None else f", right in {success:.0%} of the baselines' answers"
+    return f"hops: {question.hops or 1}, {kind}{right}"
