@@ -25,6 +25,7 @@ from fathoms.report.metrics_table import RETRIEVAL, RETRIEVAL_HEADS, MetricTable
 from fathoms.report.modalities import is_in_table, modality_table
 from fathoms.report.outcomes import RATES, outcomes, rate_text
 from fathoms.report.purposes import purpose_lines
+from fathoms.report.quotes import is_group_part
 from fathoms.report.radar import TITLES
 from fathoms.report.review.agreement import agreement, agreement_tables, remarks
 from fathoms.report.search_table import search_table
@@ -216,7 +217,7 @@ def _metric_lines(title: str, found: MetricTable, *heads: str) -> Iterator[str]:
         cells = (line.text(one, interval=True) for one in figures)
         rows.append([escape(line.run), escape(line.head), *cells, str(line.figures.overall.n)])
         for what, part in line.figures.parts.items():
-            if is_in_table(line.metric, what):
+            if is_in_table(line.metric, what) or is_group_part(line.metric, what):
                 continue
             blank = [""] * len(found.categories)
             mean = line.text(part, interval=True)

@@ -10,11 +10,13 @@ from typing import Any
 @dataclass(frozen=True)
 class Chart:
     """Lines over places on an axis that are named and stand in order. `lines` maps the name of a line to its
-    points: a figure with `value`, `low`, `high` and `n` by the name of the place. Values are in [0, 1]."""
+    points: a figure with `value`, `low`, `high` and `n` by the name of the place. Values are in [0, 1], and
+    `what` says what they are."""
 
     axis: str
     ticks: Sequence[str]
     lines: Mapping[str, Mapping[str, Mapping[str, Any]]]
+    what: str = "Correct answers"
 
 
 @dataclass(frozen=True)

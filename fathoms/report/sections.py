@@ -1,4 +1,4 @@
-"""Tables of several runs that belong together, such as those of one sweep, as every report shows them.
+"""Tables of runs that belong together, such as those of one sweep, as every report shows them.
 
 To add a table, write a function that returns a `Section` for some runs, or `None` if they are not its kind of
 runs, and add it to `_TABLES`. The terminal, Markdown, JSON and the page iterate over `sections`.
@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from fathoms.report.positions import positions_section
+from fathoms.report.quotes import QUOTE_TABLES
 from fathoms.report.section import Section
 from fathoms.report.settings_table import settings_section
 from fathoms.runs.reading import ScoredRun
@@ -17,6 +18,7 @@ from fathoms.runs.reading import ScoredRun
 _TABLES: tuple[Callable[[Sequence[ScoredRun]], Section | None], ...] = (
     settings_section,
     positions_section,
+    *QUOTE_TABLES,
 )
 
 

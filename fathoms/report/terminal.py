@@ -34,6 +34,7 @@ from fathoms.report.metrics_table import RETRIEVAL, RETRIEVAL_HEADS, MetricTable
 from fathoms.report.modalities import is_in_table, modality_table
 from fathoms.report.outcomes import OUTCOMES, RATES, outcomes, rate_text
 from fathoms.report.purposes import embedding_lines, purpose_lines
+from fathoms.report.quotes import is_group_part
 from fathoms.report.review.agreement import agreement, agreement_tables, remarks
 from fathoms.report.search_table import search_table
 from fathoms.report.sections import sections
@@ -65,7 +66,8 @@ def summary_panel(
     """
     profile = run.profile(scores)
     parts: list[RenderableType] = [heading(run, profile), *run_table(run, scores)]
-    parts += [*search_panel([run]), *modality_panel([run]), *metrics_panel([run], scores)]
+    parts += [*section_panels([run]), *search_panel([run]), *modality_panel([run])]
+    parts += metrics_panel([run], scores)
     parts += funnel_panel(run, profile)
     parts += [*pages_panel(run, scores, brief=brief), *honesty_panel(run, scores, brief=brief)]
     parts += [] if brief else times_panel([run])
@@ -152,7 +154,7 @@ def _metric_lines(
         cells = (line.text(figures.overall, interval=True), line.text(figures.micro), str(figures.overall.n))
         table.add_row(*name, Text(line.head), *cells)
         for what, part in figures.parts.items():
-            if not is_in_table(line.metric, what):
+            if not (is_in_table(line.metric, what) or is_group_part(line.metric, what)):
                 table.add_row(*name, Text(f"  {what}"), "", line.text(part), str(part.n))
     return [with_blank_lines(table), *map(note, found.notes)]
 

@@ -489,6 +489,7 @@ class Counts(_Part):
     refused: int | None = None
     cut_by_server: int | None = None
     cached: int | None = None
+    reasoned: int | None = None
 
     @property
     def done(self) -> int:

@@ -547,6 +547,7 @@ def _counts(data: Mapping[str, Any], tally: Tally) -> dict[str, int]:
         "cut_prompts": counts["cut_prompts"],
         "cut_by_server": counts["cut_by_server"],
         "cached": counts["cached"],
+        "reasoned": counts["reasoned"],
     }
 
 

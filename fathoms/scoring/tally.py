@@ -79,6 +79,7 @@ class Tally:
             counts["cut_by_server"] += bool(answer.prompt_cut)
             counts["lacks_mark"] += answer.lacks_mark
             counts["cached"] += answer.cached
+            counts["reasoned"] += bool(answer.reasoning or answer.usage.reasoning_tokens)
             if "fathoms" in row and row["fathoms"].abstention is None:
                 counts["unlabelled"] += 1
             if record.service is not None:

@@ -1,7 +1,7 @@
 // Tables that the runs of one sweep have together, each with its chart, if it has one: all runs, chosen or not.
 
 /** Lines over named places on an axis; vertical lines are the intervals. */
-function sectionChart(title, { axis, ticks, lines: drawn }, room) {
+function sectionChart(title, { axis, ticks, lines: drawn, what }, room) {
   const [left, right, top, height] = [44, 16, 10, 260];
   const low = height - 44;
   const x = (at) => left + ((room - left - right) * (at + 0.5)) / ticks.length;
@@ -38,11 +38,11 @@ function sectionChart(title, { axis, ticks, lines: drawn }, room) {
   return chart(
     room,
     height,
-    `${title}: correct answers over ${axis}`,
+    `${title}: ${what} over ${axis}`,
     grid,
     ticks.map((tick, at) => s('text', { x: round(x(at)), y: low + 18, class: 'tick middle' }, fit(tick, width))),
     s('text', { x: room - right, y: low + 38, class: 'tick end' }, `${axis} →`),
-    s('text', { x: left, y: low + 38, class: 'tick start' }, '↑ Correct'),
+    s('text', { x: left, y: low + 38, class: 'tick start' }, `↑ ${what}`),
     paths,
   );
 }

@@ -1,0 +1,218 @@
+"""Tables of how well runs choose quotes: by the place of the gold quote, by groups of questions, and thinking
+against not thinking. The figures are parts of the metrics of MMDocRAG (`metrics/quotes/groups.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from fathoms.metrics.quotes.groups import GOLD_IN, GOLD_QUOTES, GROUPS, MODALITY, PLACE, TYPE
+from fathoms.report.leaderboard import bracket, figure
+from fathoms.report.search_table import row_labels
+from fathoms.report.section import Chart, Section
+from fathoms.runs.reading import MetricFigure, MetricFigures, ScoredRun
+
+F1, QUALITY, TOKENS = "mmdocrag.overall-f1", "mmdocrag.answer-quality", "completion-tokens"
+_RECALLS = {"pictures": "mmdocrag.image-recall", "texts": "mmdocrag.text-recall"}
+_TITLES = {
+    GOLD_IN: "what the gold is",
+    GOLD_QUOTES: "number of gold quotes",
+    MODALITY: "modality of the evidence",
+    TYPE: "kind of question",
+}
+_THINK = re.compile(r"[-_ (]+(?:no[-_ ]?|non[-_ ]?)?(?:thinking|think|tk)(?![a-z])\)?", re.IGNORECASE)
+
+
+def is_group_part(metric: str, part: str) -> bool:
+    """Whether the tables show this part of a metric, so that the list of metrics need not repeat it."""
+    return metric.startswith("mmdocrag.") and part.startswith(GROUPS)
+
+
+def places_section(runs: Sequence[ScoredRun]) -> Section | None:
+    """Return how often the gold quote in each place is cited; `None` if no run knows the places."""
+    found = {
+        (label, what): _parts(run, metric, PLACE)
+        for run, label in _labelled(runs)
+        for what, metric in _RECALLS.items()
+    }
+    found = {key: parts for key, parts in found.items() if parts}
+    if not found:
+        return None
+    places = _ordered(place for parts in found.values() for place in parts)
+    labels = list(dict.fromkeys(label for label, _ in found))
+    rows = [
+        [place, label, *(cell for what in _RECALLS for cell in _cells(found.get((label, what), {}).get(place)))]
+        for place in places
+        for label in labels
+    ]
+    lines = {
+        " of ".join([what, *([label] if len(labels) > 1 else [])]): _json(parts)
+        for (label, what), parts in found.items()
+    }
+    return Section(
+        "quote-places",
+        "Gold quotes by their place",
+        ("place", "run", "pictures", "n", "texts", "n"),
+        rows,
+        [
+            "the share of the gold quotes in a place among the candidates of their kind that are cited; a dip"
+            " between the ends means that quotes are lost in the middle; [low, high]: 95 % intervals; n: gold"
+            " quotes"
+        ],
+        {"lines": lines},
+        numbers=4,
+        chart=Chart("Place of the gold quote", places, lines, "Cited"),
+    )
+
+
+def group_section(kind: str, runs: Sequence[ScoredRun]) -> Section | None:
+    """Return quote F1 and answer quality by one kind of group; `None` if no run has such groups."""
+    f1 = {label: _parts(run, F1, kind) for run, label in _labelled(runs)}
+    quality = {label: _parts(run, QUALITY, kind) for run, label in _labelled(runs)}
+    f1 = {label: parts for label, parts in f1.items() if parts}
+    groups = _ordered(group for parts in f1.values() for group in parts)
+    if not groups:
+        return None
+    judged = any(quality.values())
+    rows = [
+        [
+            group,
+            label,
+            _text(parts[group]),
+            *([_text(quality[label].get(group))] if judged else []),
+            str(parts[group].n),
+        ]
+        for group in groups
+        for label, parts in f1.items()
+        if group in parts
+    ]
+    lines = {label: _json(parts) for label, parts in f1.items()}
+    return Section(
+        f"quotes-by-{kind.strip().replace(' ', '-')}",
+        f"Quotes by {_TITLES[kind]}",
+        (_TITLES[kind], "run", "quote F1", *(["quality"] if judged else []), "n"),
+        rows,
+        [
+            "quote F1: the mean over questions of the F1 of the cited quotes"
+            + ("; quality: the mean of the judge's grades, from 0 to 5" if judged else "")
+            + "; [low, high]: 95 % intervals; n: questions"
+        ],
+        {"f1": lines, "quality": {label: _json(parts) for label, parts in quality.items() if parts}},
+        numbers=3 if judged else 2,
+        chart=Chart(_TITLES[kind].capitalize(), groups, lines, "Quote F1"),
+    )
+
+
+def thinking_section(runs: Sequence[ScoredRun]) -> Section | None:
+    """Return what thinking changes, for models that answered both with it and without; `None` if there is no
+    such pair. A thinking run is one in which at least half of the answers have reasoning.
+
+    Runs belong together by the name of their model, without a mark such as `-thinking`; if there are only one
+    of each kind, these two do.
+    """
+    labelled = [(run, label) for run, label in _labelled(runs) if (run.summary.counts.answered or 0) > 0]
+    sides = {
+        thinks: [(run, label) for run, label in labelled if _thinks(run) is thinks] for thinks in (False, True)
+    }
+    pairs = [
+        (plain, thinking)
+        for plain in sides[False]
+        for thinking in sides[True]
+        if _model(plain[0]) == _model(thinking[0]) or len(labelled) == 2
+    ]
+    if not pairs:
+        return None
+    figures = [_compared(plain, thinking) for plain, thinking in pairs]
+    header = ("without thinking", "with thinking", "F1", "F1", "quality", "quality", "tokens", "tokens", "ratio")
+    rows = [
+        [
+            str(one["without"]),
+            str(one["with"]),
+            *(_bare(one[name][side]) for name in ("f1", "quality") for side in (0, 1)),
+            *(_count(one["tokens"][side]) for side in (0, 1)),
+            "n/a" if one["ratio"] is None else f"{one['ratio']:.1f}",
+        ]
+        for one in figures
+    ]
+    note = (
+        "F1 of quotes, mean grade of the judge and mean tokens of an answer, each without and with thinking;"
+        " ratio: tokens with thinking by those without"
+    )
+    return Section("thinking", "Thinking", header, rows, [note], {"pairs": figures}, numbers=7)
+
+
+def _compared(plain: tuple[ScoredRun, str], thinking: tuple[ScoredRun, str]) -> dict[str, Any]:
+    """Return the values of two runs, without and with thinking."""
+    both = [run.metrics() for run, _ in (plain, thinking)]
+    found = {
+        name: [_value(metrics.get(metric)) for metrics in both]
+        for name, metric in (("f1", F1), ("quality", QUALITY), ("tokens", TOKENS))
+    }
+    few, many = found["tokens"]
+    return {"without": plain[1], "with": thinking[1], **found, "ratio": many / few if few and many else None}
+
+
+def _thinks(run: ScoredRun) -> bool:
+    counts = run.summary.counts
+    return 2 * (counts.reasoned or 0) >= (counts.answered or 0)
+
+
+def _model(run: ScoredRun) -> str:
+    """Return the model of a run without a mark that says whether it thinks."""
+    return _THINK.sub("", run.model or run.name).casefold()
+
+
+def _labelled(runs: Sequence[ScoredRun]) -> Iterator[tuple[ScoredRun, str]]:
+    return zip(runs, row_labels(runs), strict=True)
+
+
+def _parts(run: ScoredRun, metric: str, kind: str) -> dict[str, MetricFigure]:
+    """Return the figures of the groups of one kind, without the kind in their names."""
+    known = run.metrics().get(metric)
+    return {
+        part.removeprefix(kind): found
+        for part, found in (known.parts.items() if known else ())
+        if part.startswith(kind)
+    }
+
+
+def _ordered(names: Iterator[str]) -> list[str]:
+    """Return different names in order, numbers by their value."""
+    numbered = {name: re.match(r"\d+", name) for name in names}
+    return sorted(numbered, key=lambda name: (int(m[0]) if (m := numbered[name]) else 0, name))
+
+
+def _cells(found: MetricFigure | None) -> tuple[str, str]:
+    return _text(found), "0" if found is None else str(found.n)
+
+
+def _text(found: MetricFigure | None) -> str:
+    """Format a figure with its interval."""
+    return "n/a" if found is None else figure(found.value) + bracket(found.bounds)
+
+
+def _json(parts: Mapping[str, MetricFigure]) -> dict[str, dict[str, Any]]:
+    keys = {"value", "low", "high", "n"}
+    return {name: found.model_dump(include=keys) for name, found in parts.items()}
+
+
+def _value(figures: MetricFigures | None) -> float | None:
+    return None if figures is None else figures.overall.value
+
+
+def _bare(value: float | None) -> str:
+    return "n/a" if value is None else f"{value:.2f}"
+
+
+def _count(value: float | None) -> str:
+    return "n/a" if value is None else f"{value:,.0f}"
+
+
+QUOTE_TABLES = (
+    places_section,
+    *(partial(group_section, kind) for kind in _TITLES),
+    thinking_section,
+)

@@ -1,0 +1,129 @@
+"""Tables of quotes by place and by group, and of thinking, of two runs counted by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fathoms.report.as_json import report_json
+from fathoms.report.markdown import report_markdown
+from fathoms.report.quotes import thinking_section
+from fathoms.report.sections import sections
+from fathoms.runs.reading import ScoredRun, load
+from fathoms.runs.store import Run
+from fathoms.scoring import score_run
+from fathoms.types import Question, Quote, Record, Reply, Usage
+from tests.support.report_browser import Watched, chromium, texts, watch, written
+
+GOLD = {"q1": ("text1",), "q2": ("text1", "image2"), "q3": ("text12", "image1")}
+KIND = {"q1": "Causal", "q2": "Causal", "q3": "<b>Other</b>"}
+CITES = {
+    "plain": {"q1": "[1]", "q2": "[1] [2]", "q3": "(image1)"},
+    "thinks": {"q1": "[1]", "q2": "[1] (image2)", "q3": "[12] (image1)"},
+}
+F1 = {"plain": {"q1": 1, "q2": 1 / 2, "q3": 2 / 3}, "thinks": {"q1": 1, "q2": 1, "q3": 1}}
+
+
+def record(name: str, answer: str, *, thinks: bool) -> Record:
+    quotes = tuple(Quote(id=id, modality="image" if id[0] == "i" else "text", gold=True) for id in GOLD[name])
+    question = Question(
+        id=name, text="?", category="A", quotes=quotes, metadata={"question_type": KIND[name]}
+    )
+    usage = Usage(completion_tokens=300 if thinks else 100)
+    reply = Reply(text=answer, reasoning="Hm." if thinks else "", usage=usage)
+    return Record(question=question, answer=reply)
+
+
+def scored(folder: Path, name: str, model: str) -> ScoredRun:
+    config = {"metrics": ["mmdocrag.image-recall", "mmdocrag.text-recall", "mmdocrag.overall-f1"]}
+    run = Run.create(folder, name, "0" * 16, {"model": model, "config": config, "data": {"name": "d"}})
+    run.append([record(id, answer, thinks=name == "thinks") for id, answer in CITES[name].items()])
+    score_run(run)
+    return load(run.path)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[ScoredRun]:
+    folder = tmp_path_factory.mktemp("runs")
+    return [scored(folder, "plain", "small-4b"), scored(folder, "thinks", "Small-4B-thinking")]
+
+
+def rows(runs: list[ScoredRun], key: str) -> list[list[str]]:
+    (found,) = (section for section in sections(runs) if section.key == key)
+    return [[cell.split(" [")[0] for cell in row] for row in found.rows]
+
+
+def test_the_places_of_gold_quotes(runs: list[ScoredRun]) -> None:
+    assert rows(runs, "quote-places") == [
+        ["1", "plain", "1.00", "1", "1.00", "2"],
+        ["1", "thinks", "1.00", "1", "1.00", "2"],
+        ["2", "plain", "0.00", "1", "n/a", "0"],
+        ["2", "thinks", "1.00", "1", "n/a", "0"],
+        ["12", "plain", "n/a", "0", "0.00", "1"],
+        ["12", "thinks", "n/a", "0", "1.00", "1"],
+    ]
+
+
+def test_the_groups_of_questions(runs: list[ScoredRun]) -> None:
+    plain = F1["plain"]
+    assert rows(runs[:1], "quotes-by-question-type") == [
+        ["<b>Other</b>", "plain", f"{plain['q3']:.2f}", "1"],
+        ["Causal", "plain", f"{(plain['q1'] + plain['q2']) / 2:.2f}", "2"],
+    ]
+    assert [row[0] for row in rows(runs[:1], "quotes-by-gold-quotes")] == ["1", "2"]
+    assert rows(runs[:1], "quotes-by-gold-in") == [
+        ["texts", "plain", "1.00", "1"],
+        ["texts and pictures", "plain", f"{(plain['q2'] + plain['q3']) / 2:.2f}", "2"],
+    ]
+    assert all(section.key != "quotes-by-modality-of-evidence" for section in sections(runs))
+
+
+def test_thinking_against_not_thinking(runs: list[ScoredRun], tmp_path: Path) -> None:
+    assert rows(runs, "thinking") == [["plain", "thinks", "0.72", "1.00", "n/a", "n/a", "100", "300", "3.0"]]
+    assert thinking_section(runs[:1]) is None
+    other = scored(tmp_path, "plain", "another-8b")
+    found = thinking_section([*runs, other])
+    assert found is not None
+    assert [row[1] for row in found.rows] == ["thinks"]
+    assert thinking_section([other, runs[1]]) is not None  # the only two runs
+    assert thinking_section([runs[0], other]) is None
+
+
+def test_reports_show_them_once(runs: list[ScoredRun], tmp_path: Path) -> None:
+    said = report_markdown(runs, tmp_path)
+    for title in ("Gold quotes by their place", "Quotes by kind of question", "Thinking"):
+        assert said.count(f"## {title}\n") == 1
+    assert "overall-f1, question type" not in said
+    assert "Other" in said
+    assert "<b>" not in said
+    first = report_json(runs)[0]
+    assert first["thinking"]["pairs"][0]["ratio"] == 3
+    assert first["quote-places"]["lines"]["texts of plain"]["1"]["n"] == 2
+    assert first["metrics"]["mmdocrag.overall-f1"]["parts"]["question type Causal"]["value"] == 0.75
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    yield from chromium()
+
+
+@pytest.fixture
+def watched(browser: Any) -> Iterator[Watched]:
+    yield from watch(browser)
+
+
+@pytest.mark.slow
+def test_the_page_draws_them(watched: Watched, runs: list[ScoredRun], tmp_path: Path) -> None:
+    page = watched.open(written(tmp_path / "report.html", runs))
+    titles = page.locator("#sweep-quotes-by-question-type svg.chart path > title").all_text_contents()
+    assert [title.split(" [")[0] for title in titles] == [
+        *("plain, <b>Other</b>: 0.67", "plain, Causal: 0.75"),
+        *("thinks, <b>Other</b>: 1.00", "thinks, Causal: 1.00"),
+    ]
+    labels = page.locator("#sweep-quotes-by-question-type svg.chart text").all_text_contents()
+    assert "↑ Quote F1" in labels
+    assert page.locator("#sweep-quote-places svg.chart path > title").count() == 2 * (2 + 2)
+    assert "3.0" in texts(page, "#sweep-thinking tbody tr")[0]
