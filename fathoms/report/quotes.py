@@ -5,7 +5,7 @@ against not thinking. The figures are parts of the metrics of MMDocRAG (`metrics
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -44,7 +44,11 @@ def places_section(runs: Sequence[ScoredRun]) -> Section | None:
     places = _ordered(place for parts in found.values() for place in parts)
     labels = list(dict.fromkeys(label for label, _ in found))
     rows = [
-        [place, label, *(cell for what in _RECALLS for cell in _cells(found.get((label, what), {}).get(place)))]
+        [
+            place,
+            label,
+            *(cell for what in _RECALLS for cell in _cells(found.get((label, what), {}).get(place))),
+        ]
         for place in places
         for label in labels
     ]
@@ -115,7 +119,8 @@ def thinking_section(runs: Sequence[ScoredRun]) -> Section | None:
     """
     labelled = [(run, label) for run, label in _labelled(runs) if (run.summary.counts.answered or 0) > 0]
     sides = {
-        thinks: [(run, label) for run, label in labelled if _thinks(run) is thinks] for thinks in (False, True)
+        thinks: [(run, label) for run, label in labelled if _thinks(run) is thinks]
+        for thinks in (False, True)
     }
     pairs = [
         (plain, thinking)
@@ -126,7 +131,17 @@ def thinking_section(runs: Sequence[ScoredRun]) -> Section | None:
     if not pairs:
         return None
     figures = [_compared(plain, thinking) for plain, thinking in pairs]
-    header = ("without thinking", "with thinking", "F1", "F1", "quality", "quality", "tokens", "tokens", "ratio")
+    header = (
+        "without thinking",
+        "with thinking",
+        "F1",
+        "F1",
+        "quality",
+        "quality",
+        "tokens",
+        "tokens",
+        "ratio",
+    )
     rows = [
         [
             str(one["without"]),
@@ -179,7 +194,7 @@ def _parts(run: ScoredRun, metric: str, kind: str) -> dict[str, MetricFigure]:
     }
 
 
-def _ordered(names: Iterator[str]) -> list[str]:
+def _ordered(names: Iterable[str]) -> list[str]:
     """Return different names in order, numbers by their value."""
     numbered = {name: re.match(r"\d+", name) for name in names}
     return sorted(numbered, key=lambda name: (int(m[0]) if (m := numbered[name]) else 0, name))
@@ -211,7 +226,7 @@ def _count(value: float | None) -> str:
     return "n/a" if value is None else f"{value:,.0f}"
 
 
-QUOTE_TABLES = (
+QUOTE_TABLES: tuple[Callable[[Sequence[ScoredRun]], Section | None], ...] = (
     places_section,
     *(partial(group_section, kind) for kind in _TITLES),
     thinking_section,
