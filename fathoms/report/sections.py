@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from fathoms.report.positions import positions_section
+from fathoms.report.prompts_table import prompts_section
 from fathoms.report.quotes import QUOTE_TABLES
 from fathoms.report.section import Section
 from fathoms.report.settings_table import settings_section
@@ -21,6 +22,7 @@ _TABLES: tuple[Callable[[Sequence[ScoredRun]], Section | None], ...] = (
     positions_section,
     *QUOTE_TABLES,
     variants_section,
+    prompts_section,
 )
 
 
