@@ -83,7 +83,8 @@ SECTIONS = {
     ],
 )
 def test_the_benchmark_runs(tmp_path: Path, sections: list[str], targets: int) -> None:
-    command = [sys.executable, str(RUNNER), "--work", str(tmp_path), "--quick", "--goals", "--only", *sections]
+    options = ["--work", str(tmp_path), "--quick", "--goals", "--only", *sections]
+    command = [sys.executable, str(RUNNER), *options]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     headings = [line.removeprefix("### ") for line in done.stdout.splitlines() if line.startswith("### ")]

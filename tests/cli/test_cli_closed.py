@@ -70,15 +70,14 @@ def command(config: str, *settings: str) -> list[str]:
     return ["run", shipped, *(word for pair in pairs for word in ("--set", pair))]
 
 
-def run(
-    project: Project, server: Vendors, config: str, *settings: str, only: Sequence[str] = ()
-) -> Path:
+def run(project: Project, server: Vendors, config: str, *settings: str, only: Sequence[str] = ()) -> Path:
     """The run of a shipped config on the sample corpus, or some questions of it, each of which is asked once,
     whatever comes back."""
     kind = CONFIGS[config][0]
     once = "execution.max_attempts=1"
     chosen = [word for name in only for word in ("--question", name)]
-    done = project.fathoms(*command(config, f"generate.base_url={server.base_url(kind)}", once, *settings), *chosen)
+    asked = command(config, f"generate.base_url={server.base_url(kind)}", once, *settings)
+    done = project.fathoms(*asked, *chosen)
     assert done.returncode in (0, 1), done.stderr
     assert KEY not in done.stdout + done.stderr
     return project.runs()[-1]
