@@ -61,22 +61,27 @@ class Component(BaseModel):
 
 
 _CANONICAL = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=str)
-_quoted = json.encoder.encode_basestring
+quoted = json.encoder.encode_basestring
+"""Returns a text as canonical JSON."""
 
 
 def fingerprint(*parts: Any) -> str:
     """Hash the parts as canonical JSON; returns the first 32 hex digits of the sha256."""
-    text = _CANONICAL.encode(parts)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return fingerprint_of(_CANONICAL.encode(parts))
+
+
+def fingerprint_of(parts: str) -> str:
+    """Return the `fingerprint` of what is canonical JSON already."""
+    return hashlib.sha256(parts.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def flat_fingerprint(*parts: str | int | None) -> str:
     """Return the `fingerprint` of texts, whole numbers and `None` in half of the time: a large run has a
     million of them."""
     text = ",".join(
-        [_quoted(part) if isinstance(part, str) else "null" if part is None else str(part) for part in parts]
+        [quoted(part) if isinstance(part, str) else "null" if part is None else str(part) for part in parts]
     )
-    return hashlib.sha256(f"[{text}]".encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return fingerprint_of(f"[{text}]")
 
 
 @cache

@@ -709,8 +709,7 @@ class Reply(StoredValue):
     `refusal` is the reason where the vendor, the model or a content filter refused; `text` is then what was
     generated before. `model` is the model that the server names. `cost` is in US dollars. `prompt_cut` says
     that the server read less than it was sent; `None` where that is unknown. `lacks_mark` says that the reply
-    does not have the marks that the prompt asks for before the answer; its text is then the whole reply.
-    Where the prompt asks for a short and a long answer, `short` is the former, and the text the latter.
+    does not have the mark that the prompt asks for before the answer; its text is then the whole reply.
     `choice_p` are the probabilities
     of the choices of the prompt's form, where the server reports them.
     """
@@ -727,7 +726,6 @@ class Reply(StoredValue):
     cached: bool = False
     prompt_cut: bool | None = None
     lacks_mark: bool = False
-    short: str | None = None
     choice_p: dict[str, float] | None = Field(default=None, exclude=True)
 
 
@@ -931,6 +929,17 @@ class Verdict(StoredValue):
     def supports(self) -> bool | None:
         """Whether the premise supports the claim; `None` for an unparsed reply."""
         return None if self.label == "unparsed" else self.label in ("supported", "entailment")
+
+    def on(self, claim: str, premise: str, context: str | None) -> Verdict:
+        """Return the same verdict on another claim. This is made by hand, because a run may hold a million,
+        and a copy or a validation takes twice as long."""
+        made = object.__new__(Verdict)
+        values = {**self.__dict__, "claim": claim, "premise": premise, "context": context}
+        object.__setattr__(made, "__dict__", values)
+        object.__setattr__(made, "__pydantic_fields_set__", self.__pydantic_fields_set__)
+        object.__setattr__(made, "__pydantic_extra__", None)
+        object.__setattr__(made, "__pydantic_private__", None)
+        return made
 
 
 class Spent(StoredValue):

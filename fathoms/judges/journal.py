@@ -13,11 +13,13 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 from pydantic_core import from_json
 
 from fathoms.config import fingerprint
 from fathoms.errors import StoreError
+from fathoms.runs.folder import is_intact
 from fathoms.runs.journal import Journal, journal_line
 from fathoms.types import Claim, Judgement, Spent, Verdict
 
@@ -25,8 +27,10 @@ NAME = "judge.jsonl"
 _KEY = b'{"key": "'
 _RESULT = b', "result": '
 """Stands nowhere else in a line: within a text, a quotation mark is escaped."""
-_SEAL = b'"crc": "'
-_SEAL_SIZE = len('"crc": "00000000"}\n')
+_ASKED = frozenset({"claim", "premise", "context"})
+"""What a verdict has from the judgement that was asked for."""
+_SEAL = b', "crc": "%08x"}\n'
+_SEAL_SIZE = len(_SEAL % 0)
 
 
 class VerdictJournal:
@@ -35,7 +39,7 @@ class VerdictJournal:
     def __init__(self, folder: Path) -> None:
         self._path = folder / NAME
         self._journal = Journal(self._path)
-        self._known: dict[str, dict[str, Any] | bytes] | None = None
+        self._known: dict[bytes, dict[str, Any] | bytes] | None = None
         self._damaged = 0
         self._waiting: list[tuple[bytes, asyncio.Future[None]]] = []
         self._writer: asyncio.Task[None] | None = None
@@ -43,6 +47,9 @@ class VerdictJournal:
 
     def verdict(self, key: str, asked: Judgement) -> Verdict | None:
         """Return a stored verdict, `None` if there is none."""
+        kept = self._read().get(key.encode())
+        if isinstance(kept, bytes) and (like := _verdict_of(kept)) is not None:
+            return like.on(asked.claim, asked.premise, asked.context or None)
         found = self._find(key)
         if found is None:
             return None
@@ -67,7 +74,7 @@ class VerdictJournal:
         return self._damaged
 
     def __contains__(self, key: str) -> bool:
-        return key in self._read()
+        return key.encode() in self._read()
 
     def __len__(self) -> int:
         return len(self._read())
@@ -76,12 +83,12 @@ class VerdictJournal:
         """Begin to store a result. It is on disk when the future is done, which fails with StoreError; a task
         that may be cancelled must shield it."""
         if isinstance(result, Verdict):
-            data = result.model_dump(mode="json", exclude_none=True, exclude={"claim", "premise", "context"})
+            data = result.model_dump(mode="json", exclude_none=True, exclude=set(_ASKED))
             shown = {"claim": result.claim, "premise": text_hash(result.premise)}
         else:
             data, shown = {"claims": [claim.model_dump(mode="json") for claim in result]}, {}
         line = journal_line({"key": key, **shown, "result": {**data, **more}})
-        self._read()[key] = {**data, **more}
+        self._read()[key.encode()] = {**data, **more}
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append((line, done))
         if self._writer is None or self._writer.done():
@@ -115,27 +122,37 @@ class VerdictJournal:
 
     def _find(self, key: str) -> dict[str, Any] | None:
         """Return the stored result of a key, parsed; `None` if there is none."""
-        found = self._read().get(key)
+        found = self._read().get(key.encode())
         return _result_of(found) if isinstance(found, bytes) else found
 
-    def _read(self) -> dict[str, dict[str, Any] | bytes]:
-        """The stored results by key. A line that a killed writer left unfinished is ignored; other damaged
-        lines are counted, because their verdicts are asked for again."""
+    def _read(self) -> dict[bytes, dict[str, Any] | bytes]:
+        """The stored results by key, both as they stand in the file. A line that a killed writer left
+        unfinished is ignored; other damaged lines are counted, because their verdicts are asked for again."""
         if self._known is None:
-            known: dict[str, dict[str, Any] | bytes] = {}
+            known: dict[bytes, dict[str, Any] | bytes] = {}
             self._known = known
-            for line in self._journal:
-                text = line.text
-                end = text.find(b'"', len(_KEY))
-                start = text.find(_RESULT, end)
-                # a line whose checksum fits is parsed when it is asked for: parsing a million takes 30 s
-                if start >= 0 and text.startswith(_SEAL, -_SEAL_SIZE) and text.startswith(_KEY):
-                    known[text[len(_KEY) : end].decode()] = text[start + len(_RESULT) : -_SEAL_SIZE - 2]
-                elif (result := _result(text)) is not None:
-                    known[str(from_json(text).get("key"))] = result
-                elif line.flaw is not None or not _is_half(text):
+            for text, _ in self._journal.unchecked():
+                if text is None:
                     self._damaged += 1
+                    continue
+                body = text[:-_SEAL_SIZE]
+                end = body.find(b'"', len(_KEY))
+                start = body.find(_RESULT, end)
+                # a line whose checksum fits is parsed when it is asked for: parsing a million takes 30 s
+                if start >= 0 and body.startswith(_KEY) and text[-_SEAL_SIZE:] == _SEAL % crc32(body):
+                    known[body[len(_KEY) : end]] = body[start + len(_RESULT) :]
+                else:
+                    self._add(text, known)
         return self._known
+
+    def _add(self, text: bytes, known: dict[bytes, dict[str, Any] | bytes]) -> None:
+        """Add a line that was not written as this journal writes lines, or count it as damaged."""
+        if not is_intact(text):
+            self._damaged += 1
+        elif (result := _result(text)) is not None:
+            known[str(from_json(text).get("key")).encode()] = result
+        elif not _is_half(text):
+            self._damaged += 1
 
 
 def damage_sentence(lines: int) -> str:
@@ -166,6 +183,16 @@ def _result_of(text: bytes) -> dict[str, Any] | None:
     except ValueError:
         return None
     return found if isinstance(found, dict) else None
+
+
+@lru_cache(maxsize=1024)
+def _verdict_of(text: bytes) -> Verdict | None:
+    """Return the verdict in a result, without its claim, premise and context, which lines leave out; `None`
+    for another result."""
+    found = _result_of(text)
+    if found is None or not _ASKED.isdisjoint(found):
+        return None
+    return Verdict.model_validate({"claim": "", "premise": "", "context": None, **found})
 
 
 def _result(line: bytes) -> dict[str, Any] | None:

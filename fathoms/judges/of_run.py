@@ -185,9 +185,10 @@ def _judgements(
     """Yield what metrics ask of the judge. Several metrics of a record share judgements, so each object is
     yielded once: comparing objects is faster than comparing their long texts later."""
     for record in records:
-        found = {
-            id(asked): asked for one in _fit(metrics, record) for asked in one.judgements(record, claims)
-        }
+        found: dict[int, Judgement] = {}
+        for one in _fit(metrics, record):
+            asked = one.judgements(record, claims)
+            found.update(zip(map(id, asked), asked, strict=True))
         yield from found.values()
 
 

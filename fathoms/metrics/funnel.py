@@ -83,11 +83,13 @@ class RunTexts:
         texts = [self._text(hit.chunk) for hit in record.hits]
         return None if None in texts else [text for text in texts if text is not None]
 
-    def known_stages(self, records: Iterable[Record]) -> frozenset[Stage]:
-        """Return the stages that are known for at least one question of a run.
+    def known_stages(self, records: Iterable[Record], *, with_prompts: bool = True) -> frozenset[Stage]:
+        """Return the stages that are known for at least one question of a run; `with_prompts` says
+        whether any record may hold a prompt.
 
-        Reading stops as soon as all stages have been seen.
+        Reading stops as soon as all stages have been seen that can be.
         """
+        possible = {stage for stage in STAGES[1:] if with_prompts or stage != "prompt"}
         known: set[Stage] = set()
         if self.parsed.documents or self.unread:
             known.add("documents")
@@ -98,7 +100,7 @@ class RunTexts:
                 known.add("prompt")
             if not record.only_searched:
                 known.add("answer")
-            if known.issuperset(STAGES[1:]):
+            if known.issuperset(possible):
                 break
         return frozenset(known)
 

@@ -197,12 +197,26 @@ def checked_line(line: bytes, kind: str, place: str, *, is_known: bool = False) 
 
 
 def write_file(root: Path, name: str, data: bytes) -> None:
-    """Write a file atomically; a link in its place is replaced, not followed. Raises StoreError."""
+    """Write a file atomically; a link in its place is replaced, not followed. A file that holds the same
+    already is left as it is: to replace one, some file systems wait for the disk. Raises StoreError."""
     path = root / name
     _refuse_long(path, data)
     with writing(path):
         _refuse_links(root, name)
-        write_atomic(path, data)
+        if not _holds(path, data):
+            write_atomic(path, data)
+
+
+def _holds(path: Path, data: bytes) -> bool:
+    """Whether a path is a regular file, and no link, with this content."""
+    try:
+        found = os.lstat(path)
+        if not stat.S_ISREG(found.st_mode) or found.st_size != len(data):
+            return False
+        with open(path, "rb", opener=opener) as file:
+            return file.read(len(data) + 1) == data
+    except OSError:
+        return False
 
 
 @contextmanager

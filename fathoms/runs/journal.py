@@ -110,24 +110,32 @@ class Journal:
         """Yield every line in order; none where there is no file yet. Raises StoreError where the file
         cannot be read. A last line without a line feed may be partial: its writer was killed, or is still
         writing."""
+        offset = 0
+        for number, (text, size) in enumerate(self.unchecked(), start=1):
+            if text is None:
+                yield Line(number, offset, b"", f"it is longer than {LARGEST_TEXT >> 20} MiB")
+            elif is_intact(text):
+                yield Line(number, offset, text)
+            else:
+                yield Line(number, offset, b"", "its checksum does not match")
+            offset += size
+
+    def unchecked(self) -> Iterator[tuple[bytes | None, int]]:
+        """Yield every line with its size, without comparing its checksum; `None` for one that is too long.
+        Raises StoreError where the file cannot be read."""
         try:
             file = open_file(self.path.parent, self.path.name)
         except FileNotFoundError:
             return
-        offset = 0
         with file:
-            for number, text in enumerate(iter(partial(file.readline, LARGEST_TEXT), b""), start=1):
+            for text in iter(partial(file.readline, LARGEST_TEXT), b""):
                 size = len(text)
-                if size == LARGEST_TEXT and not text.endswith(b"\n"):
-                    while (rest := file.readline(LARGEST_TEXT)) and not rest.endswith(b"\n"):
-                        size += len(rest)
+                if size < LARGEST_TEXT or text.endswith(b"\n"):
+                    yield text, size
+                    continue
+                while (rest := file.readline(LARGEST_TEXT)) and not rest.endswith(b"\n"):
                     size += len(rest)
-                    yield Line(number, offset, b"", f"it is longer than {LARGEST_TEXT >> 20} MiB")
-                elif is_intact(text):
-                    yield Line(number, offset, text)
-                else:
-                    yield Line(number, offset, b"", "its checksum does not match")
-                offset += size
+                yield None, size + len(rest)
 
 
 def journal_line(value: Mapping[str, Any]) -> bytes:

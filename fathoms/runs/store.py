@@ -103,7 +103,8 @@ and their judged claims."""
 
 class Entry(NamedTuple):
     """A usable line of the journal: its number from 1, its offset in bytes, whether it is a failure, whether
-    it has scores that were published with imported results, and whether its question was only searched for.
+    it has scores that were published with imported results, whether its question was only searched for, and
+    whether it may hold a prompt.
     """
 
     number: int
@@ -111,6 +112,7 @@ class Entry(NamedTuple):
     failed: bool
     released: bool = False
     searched: bool = False
+    prompted: bool = True
 
 
 class Flaw(NamedTuple):
@@ -319,7 +321,8 @@ class Run:
             key = head.question.id, head.repeat
             failed, searched = head.error is not None, head.answer is None and head.error is None
             released = not RELEASED_SCORES.isdisjoint(head.released)
-            found[key] = Entry(line.number, line.offset, failed, released, searched)
+            prompted = b'"prompt"' in line.text
+            found[key] = Entry(line.number, line.offset, failed, released, searched, prompted)
         return Contents(found, flaws)
 
     def entries(self) -> dict[tuple[str, int], Entry]:

@@ -68,9 +68,29 @@ class HeldVerdicts:
 
     def state(self) -> dict[str, Any]:
         """Return what was found for the questions last looked up as JSON values, for `Found.add`."""
-        journal = self._journal
-        verdicts = [(key, one.label, *_spent(one)) for key, one in journal.verdicts.items()]
-        return {"verdicts": verdicts, "lists": [(key, *_spent(one)) for key, one in journal.lists.items()]}
+        journal, kinds = self._journal, _Kinds()
+        numbers = [kinds.number(one) for one in journal.verdicts.values()]
+        lists = [(key, *_spent(one)) for key, one in journal.lists.items()]
+        return {"keys": list(journal.verdicts), "numbers": numbers, "kinds": kinds.found, "lists": lists}
+
+
+class _Kinds:
+    """Verdicts without claims and premises, of which most are equal: each kind once, as JSON values."""
+
+    def __init__(self) -> None:
+        self.found: list[tuple[str, float | None, float | None, dict[str, Any] | None]] = []
+        self._numbers: dict[tuple[str, float | None, float | None], int] = {}
+
+    def number(self, verdict: Verdict) -> int:
+        """Return the number of the kind of a verdict."""
+        same = (verdict.label, verdict.cost, verdict.seconds)
+        number = None if verdict.usage else self._numbers.get(same)
+        if number is None:
+            number = len(self.found)
+            self.found.append((verdict.label, *_spent(verdict)))
+            if not verdict.usage:
+                self._numbers[same] = number
+        return number
 
 
 def _spent(one: Verdict | Spent) -> tuple[float | None, float | None, dict[str, Any] | None]:
@@ -86,23 +106,17 @@ class Found:
     def __init__(self) -> None:
         self.verdicts: dict[str, Verdict] = {}
         self.lists: dict[str, Spent] = {}
-        self._equal: dict[tuple[str, float | None, float | None], Verdict] = {}
 
     def add(self, state: Mapping[str, Any]) -> None:
         """Add what another process has found."""
-        for key, label, cost, seconds, usage in state["verdicts"]:
-            if key not in self.verdicts:
-                self.verdicts[key] = self._verdict(label, cost, seconds, usage)
+        kinds = [
+            Verdict(claim="", premise="", label=label, cost=cost, seconds=seconds, usage=usage)
+            for label, cost, seconds, usage in state["kinds"]
+        ]
+        new = dict(zip(state["keys"], map(kinds.__getitem__, state["numbers"]), strict=True))
+        for key in new.keys() & self.verdicts.keys():
+            del new[key]
+        self.verdicts |= new
         for key, cost, seconds, usage in state["lists"]:
             if key not in self.lists:
                 self.lists[key] = Spent(cost=cost, seconds=seconds, usage=usage)
-
-    def _verdict(self, label: str, cost: float | None, seconds: float | None, usage: Any) -> Verdict:
-        """Return a verdict of what a summary needs; labels alone are often the same, and then one object."""
-        same = (label, cost, seconds)
-        if usage is None and same in self._equal:
-            return self._equal[same]
-        found = Verdict(claim="", premise="", label=label, cost=cost, seconds=seconds, usage=usage)
-        if usage is None:
-            self._equal[same] = found
-        return found

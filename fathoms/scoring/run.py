@@ -54,6 +54,7 @@ from fathoms.scoring.shares import (
     SHARE,
     SHARE_JUDGED,
     VERDICTS,
+    WORTH,
     WORTH_JUDGED,
     Share,
     can_be_shared,
@@ -64,6 +65,7 @@ from fathoms.scoring.shares import (
     score_in_shares,
     setup_of,
     shares_of,
+    working,
 )
 from fathoms.scoring.stage_times import stage_times
 from fathoms.scoring.tally import Tally
@@ -387,12 +389,14 @@ def _scored(
     on_done: Callable[[int, int], None],
 ) -> QuestionScorer:
     """Score all questions of a run and write their files."""
-    scorer, stages = _scorer(run, manifest, rules, metrics, shares, on_done)
-    if can_be_shared(rules, [metric.name for metric in metrics]):
-        score_in_shares(scorer, shares, setup_of(run, manifest, rules, stages))
-    else:
-        for share in shares:
-            scorer.score(*share)
+    shared = can_be_shared(rules, [metric.name for metric in metrics])
+    with working(processes(shares, WORTH) if shared else 0) as children:
+        scorer, stages = _scorer(run, manifest, rules, metrics, shares, on_done)
+        if children:
+            score_in_shares(scorer, shares, setup_of(run, manifest, rules, stages), children)
+        else:
+            for share in shares:
+                scorer.score(*share)
     return scorer
 
 
@@ -415,8 +419,9 @@ def _scored_as_held(
     if rules.labels or not has_plain_rules(rules) or not may_be_held(run, judge, metrics, answers):
         return None, None
     judge.check()
-    scorer, stages = _scorer(run, manifest, rules, metrics, shares, on_done)
-    found = score_held(scorer, shares, setup_of(run, manifest, rules, stages, judged=True), count)
+    with working(count) as children:
+        scorer, stages = _scorer(run, manifest, rules, metrics, shares, on_done)
+        found = score_held(scorer, shares, setup_of(run, manifest, rules, stages, judged=True), children)
     if found is None:
         return None, None
     spent = Spending(judging.max_cost, found=len(found.verdicts) + len(found.lists))
@@ -440,9 +445,8 @@ def _scorer(
             on_done(done, total)
 
     texts = run_texts(run, manifest)
-    stages = texts.known_stages(
-        run.read(entry for share in shares for entries in share.questions for entry in entries)
-    )
+    asked = [entry for share in shares for entries in share.questions for entry in entries]
+    stages = texts.known_stages(run.read(asked), with_prompts=any(entry.prompted for entry in asked))
     known = run.verdicts(VERDICTS)
     return QuestionScorer(run, rules, metrics, known, texts, stages, told), sorted(stages)
 
@@ -468,8 +472,8 @@ def summary_of(
     if unmarked := tally.counts["lacks_mark"]:
         answered = tally.counts["answered"]
         warnings.append(
-            f"{unmarked} of {answered} replies lack the marks that the prompt asks for before the answer;"
-            " they are scored whole"
+            f"{unmarked} of {answered} replies lack the mark that the prompt asks for before the answer; they"
+            " are scored whole"
         )
     service = service_figures(tally.counts["answered"], tally.told, manifest.get("config") or {})
     warnings = [*warnings, *(service["warnings"] if service else ())]

@@ -7,8 +7,8 @@ them, writes their files, and answers with what the summary needs.
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -83,37 +83,42 @@ def run_texts(run: Run, manifest: Mapping[str, Any]) -> RunTexts:
     return RunTexts(StoredDocuments(run, manifest), unread)
 
 
+@contextmanager
+def working(count: int) -> Iterator[list[Child]]:
+    """Start so many processes that score shares; none if `count` is below 2. They end with the block, and get
+    ready while this process does, too."""
+    children = [Child(__name__, stderr="discard") for _ in range(count if count > 1 else 0)]
+    try:
+        yield children
+    finally:
+        for child in children:
+            child.end()
+
+
 def score_in_shares(
-    scorer: QuestionScorer, shares: Sequence[Share], setup: Mapping[str, Any], worth: int = WORTH
+    scorer: QuestionScorer, shares: Sequence[Share], setup: Mapping[str, Any], children: Sequence[Child]
 ) -> None:
-    """Score shares as `QuestionScorer.score` does, by several processes where each gets `worth` answers or
-    more. `setup` is what `serve` needs first. The shares of a process that ends are scored here."""
-    count = processes(shares, worth)
-    if count < 2:
-        for share in shares:
-            scorer.score(*share)
-        return
-    with closing(_answers(shares, setup, count)) as answers:
-        for share, found in answers:
-            if found is None:
-                scorer.score(*share)  # raises here what may have ended the process
-            else:
-                _add(scorer, found)
+    """Score shares by several processes (`working`) as `QuestionScorer.score` does. `setup` is what `serve`
+    needs first. The shares of a process that ends are scored here."""
+    for share, found in _answers(shares, setup, children):
+        if found is None:
+            scorer.score(*share)  # raises here what may have ended the process
+        else:
+            _add(scorer, found)
 
 
 def score_held(
-    scorer: QuestionScorer, shares: Sequence[Share], setup: Mapping[str, Any], count: int
+    scorer: QuestionScorer, shares: Sequence[Share], setup: Mapping[str, Any], children: Sequence[Child]
 ) -> Found | None:
-    """Score shares by `count` processes from the verdicts that the journal of the run holds; returns these.
+    """Score shares by several processes from the verdicts that the journal of the run holds; returns these.
     `None`, and `scorer` is of no use any more, where verdicts are missing or a process has ended: then the
     run has to be judged first, which also raises what may have ended it."""
     held = Found()
-    with closing(_answers(shares, setup, count)) as answers:
-        for _, found in answers:
-            if not found:
-                return None
-            _add(scorer, found)
-            held.add(found["held"])
+    for _, found in _answers(shares, setup, children):
+        if not found:
+            return None
+        _add(scorer, found)
+        held.add(found["held"])
     return held
 
 
@@ -131,29 +136,25 @@ def _add(scorer: QuestionScorer, found: Mapping[str, Any]) -> None:
 
 
 def _answers(
-    shares: Sequence[Share], setup: Mapping[str, Any], count: int
-) -> Generator[tuple[Share, dict[str, Any] | None], None, None]:
-    """Yield each share with what one of `count` processes answered, `None` where the process had ended."""
+    shares: Sequence[Share], setup: Mapping[str, Any], children: Sequence[Child]
+) -> Iterator[tuple[Share, dict[str, Any] | None]]:
+    """Yield each share with what one of the processes answered, `None` where the process had ended."""
+    count = len(children)
     ahead = 2 * count  # so that no process waits while this one adds up
-    children = [Child(__name__, stderr="discard") for _ in range(count)]
-    try:
-        for number, child in enumerate(children):
-            child.send(setup)
-            for share in shares[number:ahead:count]:
-                child.send(share)
-        for number, share in enumerate(shares):
-            child = children[number % count]
-            try:
-                found = child.receive()[0]
-            except ChildEndedError:
-                yield share, None
-                continue
-            if number + ahead < len(shares):
-                child.send(shares[number + ahead])
-            yield share, found
-    finally:
-        for child in children:
-            child.end()
+    for number, child in enumerate(children):
+        child.send(setup)
+        for share in shares[number:ahead:count]:
+            child.send(share)
+    for number, share in enumerate(shares):
+        child = children[number % count]
+        try:
+            found = child.receive()[0]
+        except ChildEndedError:
+            yield share, None
+            continue
+        if number + ahead < len(shares):
+            child.send(shares[number + ahead])
+        yield share, found
 
 
 def shares_of(

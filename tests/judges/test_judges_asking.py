@@ -94,6 +94,14 @@ def test_the_faster_fingerprint_is_the_same(parts: list[str | int | None]) -> No
     assert flat_fingerprint(*parts) == fingerprint(*parts)
 
 
+@given(st.text(st.characters()), st.text(st.characters()), st.text(st.characters()))
+def test_a_verdict_is_found_by_what_was_asked(claim: str, premise: str, context: str) -> None:
+    asked = Judgement(claim, premise, context)
+    assert verdict_key("0f" * 16, asked, 2) == fingerprint(
+        "0f" * 16, claim, context, fingerprint(premise), None, 2
+    )
+
+
 def test_a_half_line_of_a_killed_writer_costs_one_verdict(tmp_path: Path) -> None:
     asked(ScriptedJudge(), tmp_path, GREEN, TALL)
     path = tmp_path / NAME

@@ -22,7 +22,15 @@ from fathoms.scoring import score_run
 from fathoms.scoring.held import Found
 from fathoms.scoring.measures import measuring, read_measures
 from fathoms.scoring.questions import QuestionScorer, Rules
-from fathoms.scoring.shares import Share, run_texts, score_held, score_in_shares, setup_of, shares_of
+from fathoms.scoring.shares import (
+    Share,
+    run_texts,
+    score_held,
+    score_in_shares,
+    setup_of,
+    shares_of,
+    working,
+)
 from fathoms.types import Failure, Question, Record, Reply, Usage
 
 
@@ -191,7 +199,7 @@ def test_a_refusal_is_neither_abstention_nor_hallucination(tmp_path: Path) -> No
 
 
 def shared(run: Run, setup: dict[str, object], told: list[int]) -> QuestionScorer:
-    """Score a run by as many processes as there are cores, in small shares, and note the progress."""
+    """Score a run by two processes, in small shares, and note the progress."""
     manifest, rules = run.manifest(), Rules(Scoring(), default_profiles("d", None), "fathoms")
     questions: dict[str, list[Entry]] = {}
     for (asked, _), entry in run.entries().items():
@@ -210,7 +218,8 @@ def shared(run: Run, setup: dict[str, object], told: list[int]) -> QuestionScore
         Share([entries], file_name(number) if number % 2 else None)
         for number, entries in enumerate(questions.values())
     ]
-    score_in_shares(scorer, shares, made, worth=3)
+    with working(2) as children:
+        score_in_shares(scorer, shares, made, children)
     return scorer
 
 
@@ -293,7 +302,8 @@ def test_processes_find_the_verdicts_that_a_run_holds(tmp_path: Path) -> None:
         scorer = QuestionScorer(
             run, rules, metrics, run.verdicts("abstention"), run_texts(run, manifest), STAGES
         )
-        return score_held(scorer, shares, setup, 2)
+        with working(2) as children:
+            return score_held(scorer, shares, setup, children)
 
     found, journal = held(setup), run.path / "verdicts" / "judge.jsonl"
     lines = journal.read_bytes().splitlines(keepends=True)

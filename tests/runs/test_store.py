@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from fathoms.errors import StoreError, UsageError
 from fathoms.runs.finding import find_run, list_runs
+from fathoms.runs.folder import write_file
 from fathoms.runs.schemas import schema
 from fathoms.runs.store import Run, verdict_text
 from fathoms.runs.views import scored_question
@@ -261,6 +262,20 @@ def test_find_run(tmp_path: Path) -> None:
     for bad in ("demo~2", "nothing", "demo~x", "latest~9"):
         with pytest.raises(UsageError):
             find_run(bad, tmp_path)
+
+
+def test_a_file_is_replaced_only_by_another_content(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    write_file(tmp_path, "notes.txt", b"one")
+    first = path.stat()
+    write_file(tmp_path, "notes.txt", b"one")
+    assert path.stat().st_ino == first.st_ino
+    write_file(tmp_path, "notes.txt", b"two")
+    assert (path.read_bytes(), path.stat().st_ino == first.st_ino) == (b"two", False)
+    path.rename(tmp_path / "elsewhere.txt")
+    path.symlink_to("elsewhere.txt")
+    write_file(tmp_path, "notes.txt", b"two")
+    assert not path.is_symlink(), "a link is replaced, whatever it leads to"
 
 
 def test_verdicts(tmp_path: Path) -> None:

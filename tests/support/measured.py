@@ -20,9 +20,9 @@ import pytest
 if TYPE_CHECKING:
     from coverage import Coverage
 
-CASES = 1
+CASES = 2
 """So many cases of a test are measured."""
-COMMANDS = 1
+COMMANDS = 2
 """So many commands of a kind are measured in a file of tests."""
 
 _variables: dict[str, str] = {}

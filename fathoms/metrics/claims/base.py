@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
+from itertools import chain
 from typing import ClassVar, Concatenate, ParamSpec, Self, TypeVar
 
 from pydantic import PrivateAttr
@@ -61,8 +62,7 @@ class ClaimMetric(JudgedMetric):
         """All judgements of the grids; none where a text was not split."""
         if any(text not in claims for text in self.texts(record)):
             return ()
-        grids = self.grids(record, claims)
-        return [judgement for grid in grids for row in grid.judgements for judgement in row]
+        return list(chain.from_iterable(grid.asked for grid in self.grids(record, claims)))
 
     @abstractmethod
     def grids(self, record: Record, claims: ClaimsOf) -> Sequence[Grid]:

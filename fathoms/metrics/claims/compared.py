@@ -29,6 +29,7 @@ def shown_claims(matrices: Sequence[Matrix], failures: Failures, lists: Sequence
     comparison. `lists` are what splitting the texts of the record into claims took.
     """
     found: dict[tuple[Side, str], dict[int, Matrix]] = {}
+    matrices = list({id(matrix): matrix for matrix in matrices}.values())  # several metrics read the same
     for matrix in matrices:
         if matrix.by:
             found.setdefault((matrix.of, matrix.by), {})[id(matrix)] = matrix

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import Literal
 
 from fathoms.metrics.claims.premises import Premise
@@ -36,7 +37,16 @@ class Grid:
     @cached_property
     def judgements(self) -> tuple[tuple[Judgement, ...], ...]:
         """What the judge is asked: for each claim, one judgement for each premise."""
-        return tuple(tuple([premise.judges(claim) for premise in self.premises]) for claim in self.claims)
+        premises = [(premise.text, premise.image) for premise in self.premises]
+        return tuple(
+            tuple([Judgement(claim.text, text, claim.context, image) for text, image in premises])
+            for claim in self.claims
+        )
+
+    @cached_property
+    def asked(self) -> tuple[Judgement, ...]:
+        """All judgements, claim by claim."""
+        return tuple(chain.from_iterable(self.judgements))
 
     def judged(self, verdicts: Mapping[Judgement, Verdict]) -> Matrix:
         """Return the matrix of the verdicts that are there."""
