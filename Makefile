@@ -29,9 +29,10 @@ test: $(VENV)/.test
 test-fast: $(VENV)/.test
 	$(BIN)/python $(TESTS) -m "not slow and not long"
 
-# Runs the long simulations and benchmarks.
+# Runs the long simulations and benchmarks, and the properties with twenty times the examples.
 slow: $(VENV)/.test
 	$(BIN)/python -m pytest -m long
+	$(BIN)/python -m pytest -m hypothesis --hypothesis-profile thorough
 
 # Measures the goals for speed and memory, prints a table of them, and fails where one is missed (15 to 25 minutes).
 bench: $(VENV)/.test

@@ -709,7 +709,8 @@ class Reply(StoredValue):
     `refusal` is the reason where the vendor, the model or a content filter refused; `text` is then what was
     generated before. `model` is the model that the server names. `cost` is in US dollars. `prompt_cut` says
     that the server read less than it was sent; `None` where that is unknown. `lacks_mark` says that the reply
-    does not have the mark that the prompt asks for before the answer; its text is then the whole reply.
+    does not have the marks that the prompt asks for before the answer; its text is then the whole reply.
+    Where the prompt asks for a short and a long answer, `short` is the former, and the text the latter.
     `choice_p` are the probabilities
     of the choices of the prompt's form, where the server reports them.
     """
@@ -726,6 +727,7 @@ class Reply(StoredValue):
     cached: bool = False
     prompt_cut: bool | None = None
     lacks_mark: bool = False
+    short: str | None = None
     choice_p: dict[str, float] | None = Field(default=None, exclude=True)
 
 

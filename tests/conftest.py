@@ -21,7 +21,8 @@ from tests.support.measured import measure_no_processes, measured
 from tests.support.ollama_server import NoServerError, OllamaServer, set_up
 from tests.support.project import Project, write_project
 
-settings.register_profile("fathoms", deadline=None)  # nothing here is a test of speed
+settings.register_profile("fathoms", deadline=None, max_examples=50)  # nothing here is a test of speed
+settings.register_profile("thorough", deadline=None, max_examples=1000)  # for `make slow`
 settings.load_profile("fathoms")
 # the environment's own commands (uv) come first, whether or not it is activated
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])

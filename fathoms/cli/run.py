@@ -70,6 +70,14 @@ Compared = Annotated[
         " distractors (the gold chunks, with or without the most similar others). Print one table.",
     ),
 ]
+Prompts = Annotated[
+    str | None,
+    typer.Option(
+        "--prompts",
+        metavar="SET",
+        help="Make one run per prompt of a set of the template `parts`: mrag-suite has 12. Print one table.",
+    ),
+]
 Resume = Annotated[
     bool,
     typer.Option(
@@ -143,6 +151,7 @@ def run(
     concurrency: Concurrency = None,
     matrix: Matrix = None,
     compared: Compared = None,
+    prompts: Prompts = None,
     out: Out = RUNS,
     workers: Workers = CORES,
     retrieval_only: RetrievalOnly = False,
@@ -180,14 +189,16 @@ def run(
         concurrency,
         matrix,
         compared,
+        prompts,
         dry_run,
         reuse_replies,
     )
     _require_possible(configs, resume=resume, changed=any(changed) or repeats > 1, trust=trust)
-    cells = functools.partial(_cells, matrix or (), compared, retrieval_only=retrieval_only)
+    axes, settings = _with_prompts(prompts, matrix or (), settings or ())
+    cells = functools.partial(_cells, axes, compared, retrieval_only=retrieval_only)
     options = RunOptions(out, workers, repeats, max_cost, max_tokens_total, reuse_replies)
     if dry_run:
-        jobs = _jobs(configs or (), settings or (), cells, model, concurrency, retrieval_only)
+        jobs = _jobs(configs or (), settings, cells, model, concurrency, retrieval_only)
         with opened(no_cache=no_cache, refresh=refresh) as cache:
             return print_plans(jobs, selection, cache, repeats, workers)
     nightly.prepare_junit(junit)
@@ -196,10 +207,10 @@ def run(
             if resume:
                 outcomes = [_resume(configs or [], cache, options, trust=trust)]
             else:
-                jobs = _jobs(configs or (), settings or (), cells, model, concurrency, retrieval_only)
+                jobs = _jobs(configs or (), settings, cells, model, concurrency, retrieval_only)
                 outcomes = _run(jobs, selection, cache, options)
         results, judged = ([], True) if no_score else _scored(outcomes, options.max_cost)
-        one_table = (retrieval_only or compared is not None) and len(results) > 1
+        one_table = (retrieval_only or compared or prompts) and len(results) > 1
         reports = write_reports(results, out, each=not one_table) if results else ([], ())
         verdicts = [_verdict(outcome, allowed, partial_is_ok=partial) for outcome in outcomes]
         lines, written = nightly.report_end(outcomes, verdicts, junit, by_question=junit_by == "question")
@@ -320,6 +331,18 @@ def _cells(
     for cell in combinations(matrix, axes):
         for name in names:
             yield cell if name is None else {**cell, CELL: name}
+
+
+def _with_prompts(
+    prompts: str | None, matrix: Sequence[str], settings: Sequence[str]
+) -> tuple[list[str], list[str]]:
+    """Return the matrix and the settings with those of a set of prompts; raises UsageError for an unknown
+    set."""
+    from fathoms.pipeline.prompt import PARTS, axes_of_set
+
+    if prompts is None:
+        return [*matrix], [*settings]
+    return [*matrix, *axes_of_set(prompts)], [f"prompt.template={PARTS}", *settings]
 
 
 def combinations(matrix: Sequence[str], names: Container[str] = ()) -> Iterator[dict[str, Any]]:

@@ -13,6 +13,8 @@
 | `reference_claims` | the single statements of the gold answer               | none            |
 | `nuggets`          | list of `{question, answers?, importance?, origin?}`;  | none            |
 |                    | without `answers`, the documents do not answer it      |                 |
+| `options`, `right` | the options of a multiple choice by name, and the name | none            |
+|                    | of the right one, which becomes the accepted answer    |                 |
 | `files`            | file name of a PDF, or a list of them; empty means all | all             |
 | `category`         | any name of up to 200 characters                       | `Uncategorised` |
 | `id`               | any name of up to 200 characters, unique in the file   | derived         |
@@ -44,6 +46,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_valida
 
 from fathoms.config import Key, Source, dotted, suggest, validate
 from fathoms.corpora.ids import question_ids
+from fathoms.corpora.options import open_ended
 from fathoms.errors import ConfigError, DataError, QuestionsError
 from fathoms.types import GOLD_FORMS, Evidence, GoldPhrase, Nugget, Question, Quote, Scalar, Step
 
@@ -338,6 +341,7 @@ def _checked(place: str, data: dict[str, Any], places: dict[Key, str]) -> tuple[
         surrogate = f"\\u{ord(error.object[error.start]):04x}"
         raise DataError(f"{place}: {surrogate} is an unpaired surrogate, not a character") from None
     data = {key: value for key, value in data.items() if not _ignored(key, value)}
+    data = open_ended(place, data)
     if "question" not in data and "text" in data:
         data["question"] = data.pop("text")
     source = Source(place, data, places)

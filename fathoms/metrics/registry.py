@@ -33,6 +33,7 @@ from fathoms.metrics.quotes.quality import QUALITY_METRICS
 from fathoms.metrics.reference.bertscore import BertScore
 from fathoms.metrics.reference.bleu import Bleu, SacreBleu
 from fathoms.metrics.reference.rouge import Rouge1, Rouge2, RougeL
+from fathoms.metrics.reference.short_long import SHORT_LONG
 from fathoms.metrics.reference.similarity import SemanticSimilarity
 from fathoms.metrics.reference.squad import ExactMatch, TokenF1
 from fathoms.metrics.retrieval.metrics import RETRIEVAL_METRICS
@@ -79,6 +80,7 @@ METRICS: tuple[type[Metric], ...] = (
     Rouge2,
     RougeL,
     SemanticSimilarity,
+    *SHORT_LONG,
     BertScore,
     Faithfulness,
     CorrectnessJudged,
@@ -137,6 +139,7 @@ SETS: dict[str, tuple[str, ...]] = {
     "mmdocrag": (*_kinds(MMDOCRAG), "bleu", "rouge-l"),
     "mmdocrag-quality": _kinds(QUALITY_METRICS),
     "mmdocrag-quality-released": tuple(f"{kind}{RELEASED}" for kind in _kinds(QUALITY_METRICS)),
+    "short-long": _kinds(SHORT_LONG),
     "text": ("exact-match", "token-f1", "bleu", "rouge-1", "rouge-2", "rouge-l"),
 }
 """Sets of metrics by name. `fathoms` is computed for every run, and `retrieval` where it applies."""

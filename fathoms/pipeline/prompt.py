@@ -13,11 +13,12 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from fathoms.config import Component, read_yaml, suggest
-from fathoms.errors import PromptTooLongError
+from fathoms.errors import PromptTooLongError, UsageError
 from fathoms.models.chat.room import most_that_fits
+from fathoms.pipeline.prompt_parts import Parts, composed
 from fathoms.types import (
     Chunk,
     Cut,
@@ -34,6 +35,8 @@ from fathoms.types import (
 
 CountTokens = Callable[[Sequence[Message]], int | None]
 _FIELD = re.compile(r"\{(\w+)\}")
+_EMPHASIS = " \t\r\n*_"
+"""White space, and the signs with which models make marks bold."""
 _PLACES = {
     "system": set[str](),
     "user": {"context", "question", "files"},
@@ -59,8 +62,10 @@ class Template(BaseModel):
     picture: str = ""
     separator: str = "\n\n"
     answer_mark: str = ""
+    short_mark: str = ""
     pictures: Pictures = "first"
     order: Order = "rank"
+    parts: Parts | None = None
     merge: str = (
         "The question was asked of each part of the documents by itself:\n\n{answers}\n\n"
         "Question: {question}\n"
@@ -75,11 +80,30 @@ def shipped() -> dict[str, Template]:
     return {path.stem: Template(**read_yaml(path).data) for path in sorted(folder.glob("*.yaml"))}
 
 
+PARTS = "parts"
+"""The shipped template with dimensions, for sweeps of prompts."""
+
+
+def axes_of_set(name: str) -> list[str]:
+    """Return the dimensions of a named set of prompts as `--matrix` takes them, `KEY=V1,V2` each; raises
+    UsageError for an unknown set."""
+    parts = shipped()[PARTS].parts
+    sets = parts.sets if parts else {}
+    if name not in sets:
+        raise UsageError(f"--prompts: there is no set '{name}'{suggest(name, sets)}")
+    return [f"prompt.choose.{dimension}={','.join(names)}" for dimension, names in sets[name].items()]
+
+
 class PromptBuilder(Component):
     """Builds prompts from a shipped template, any text of which can be replaced."""
 
     template: str = "default"
     """Name of a shipped template, such as `default`, `cited`, `closed-book` or `attached`."""
+    choose: dict[str, str] = Field(default_factory=dict)
+    """What to take of each dimension of the template `parts`, such as `{init: expert, style: ex3, reasoning:
+    verify, ids: shown}`; the first of its choices where none is named."""
+    examples: int = Field(default=0, ge=0, le=100)
+    """Number of worked examples in the prompt, which the template `parts` has (5)."""
     system: str | None = None
     """System message. The empty text sends none; null takes the template's."""
     user: str | None = None
@@ -98,6 +122,11 @@ class PromptBuilder(Component):
     """Text in the reply after which the answer stands, such as `Answer:`. What the model writes before its
     last occurrence is kept as reasoning and not scored; a reply without it is kept whole, and counted. The
     empty text takes every reply as it is; null takes the template's."""
+    short_mark: str | None = None
+    """Text in the reply after which a short answer stands, such as `Short answer:`, where the prompt asks for
+    a short answer and then, after `answer_mark`, for a long one. The long one is the answer, and metrics such
+    as `short-exact-match` read the short one. A reply that lacks one of the two is kept whole, and counted.
+    Null takes the template's."""
     pictures: Pictures | None = None
     """Where the images of retrieved pages stand: `first` puts all of them before the text of the message,
     `beside` each one after the text of its page, in place of `{context}`, which `user` can then have only
@@ -114,6 +143,11 @@ class PromptBuilder(Component):
     def _check(self) -> PromptBuilder:
         if self.template not in shipped():
             raise ValueError(f"no template '{self.template}'{suggest(self.template, shipped())}")
+        parts = shipped()[self.template].parts
+        if parts is None and (self.choose or self.examples):
+            raise ValueError(f"'choose' and 'examples' need template: parts; '{self.template}' has none")
+        if parts is not None and (complaint := parts.complaint(self.choose, self.examples)):
+            raise ValueError(complaint)
         for name, allowed in _PLACES.items():
             unknown = [field for field in _FIELD.findall(getattr(self, name) or "") if field not in allowed]
             if unknown:
@@ -123,6 +157,8 @@ class PromptBuilder(Component):
             if text is not None and f"{{{place}}}" not in text:
                 raise ValueError(f"'{name}' must contain {{{place}}}")
         texts = self.texts()
+        if texts.short_mark and not texts.answer_mark:
+            raise ValueError("'short_mark' needs an 'answer_mark', after which the long answer stands")
         if texts.pictures == "beside" and texts.user.count("{context}") > 1:
             raise ValueError(
                 "'user' can contain {context} only once with pictures: beside, because each picture is shown"
@@ -130,19 +166,30 @@ class PromptBuilder(Component):
             )
         return self
 
+    def __hash__(self) -> int:
+        return hash((self.template, self.user, self.examples, *self.choose.items()))  # a dict has no hash
+
     def identity(self) -> dict[str, Any]:
         """The texts rather than the template's name, so that renaming a template changes nothing."""
-        texts = self.texts().model_dump()
+        texts = self.texts().model_dump(exclude={"parts"})
         # prompts without these have the identity that they had before there were such options
-        for name, before in (("picture", ""), ("answer_mark", ""), ("pictures", "first"), ("order", "rank")):
+        later = {"picture": "", "answer_mark": "", "short_mark": "", "pictures": "first", "order": "rank"}
+        for name, before in later.items():
             if texts[name] == before:
                 del texts[name]
         return {"texts": texts, "revision": self.revision}
 
     def texts(self) -> Template:
-        """The template with the configured texts in place of its own."""
-        own = self.model_dump(exclude={"template"}, exclude_none=True)
-        return shipped()[self.template].model_copy(update=own)
+        """The template with the configured texts in place of its own, and what was chosen of its parts."""
+        own = self.model_dump(exclude={"template", "choose", "examples"}, exclude_none=True)
+        template = shipped()[self.template].model_copy(update=own)
+        if template.parts is None:
+            return template
+        texts = {name: getattr(template, name) for name in ("system", "user", "chunk")}
+        made = composed(template.parts, texts, self.choose, self.examples)
+        if self.answer_mark is not None:
+            made["answer_mark"] = self.answer_mark
+        return template.model_copy(update={**made, "parts": None})
 
     def draft(self, question: Question, hits: Sequence[Hit]) -> Draft:
         """Fill the chunk template for every hit; `Draft.fit` then makes the prompt."""
@@ -168,15 +215,22 @@ class PromptBuilder(Component):
         return Draft(texts, question, hits, pieces)
 
     def answer_in(self, reply: Reply) -> Reply:
-        """Return the reply with only the answer as its text, if the template has an `answer_mark`."""
-        mark = _texts_of(self).answer_mark
+        """Return the reply with only the answer as its text, if the template has an `answer_mark`; with a
+        `short_mark`, the short answer apart."""
+        texts = _texts_of(self)
+        mark, short_mark = texts.answer_mark, texts.short_mark
         if not mark:
             return reply
         before, found, answer = reply.text.rpartition(mark)
+        short = None
+        if short_mark:
+            before, found, short = before.rpartition(short_mark)
+            short, answer = short.strip(_EMPHASIS), answer.strip(_EMPHASIS)
+            found = found and short and answer
         if not found:
             return reply.model_copy(update={"lacks_mark": True})
-        reasoning = "\n\n".join(filter(None, [reply.reasoning, before.strip()]))
-        return reply.model_copy(update={"text": answer.strip(), "reasoning": reasoning})
+        reasoning = "\n\n".join(filter(None, [reply.reasoning, before.strip(_EMPHASIS)]))
+        return reply.model_copy(update={"text": answer.strip(), "reasoning": reasoning, "short": short})
 
     def pack_merge(self, question: Question, asked: Sequence[tuple[Sequence[Hit], Part]]) -> Prompt:
         """Build the prompt that merges the answers of several requests, which it keeps in `Prompt.parts`."""

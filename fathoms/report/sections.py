@@ -10,15 +10,19 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from fathoms.report.positions import positions_section
+from fathoms.report.prompts_table import prompts_section
 from fathoms.report.quotes import QUOTE_TABLES
 from fathoms.report.section import Section
 from fathoms.report.settings_table import settings_section
+from fathoms.report.variants import variants_section
 from fathoms.runs.reading import ScoredRun
 
 _TABLES: tuple[Callable[[Sequence[ScoredRun]], Section | None], ...] = (
     settings_section,
     positions_section,
     *QUOTE_TABLES,
+    variants_section,
+    prompts_section,
 )
 
 

@@ -17,7 +17,7 @@ from fathoms.retrieve.oracle import Oracle, gold_places
 from fathoms.retrieve.page_search import PageHandling
 from fathoms.retrieve.rerank import Rerank
 from fathoms.retrieve.visual import Visual
-from fathoms.retrieve.without_gold import Distracting, Ranking, without_gold
+from fathoms.retrieve.without_gold import Distracting, Ranking, holds_answer, without_gold
 from fathoms.safety.option_limits import MOST_CHUNKS
 from fathoms.types import Hit, Question
 
@@ -45,7 +45,8 @@ class Distractors(Retriever):
     distractors: int = Field(default=4, ge=0, le=MOST_CHUNKS)
     """Number of distractors per question. There are fewer if the retriever finds no more."""
     gold: int | None = Field(default=None, ge=1, le=MOST_CHUNKS)
-    """Most gold chunks per question; all of them if not given."""
+    """Most gold chunks per question, those first in which an accepted answer stands; all of them if not
+    given."""
     position: Position = "shuffled"
     """Where the gold chunks stand among the distractors: `first`, in the `middle` or `last`, in one piece, or
     `shuffled`: each one anywhere, by a hash of `seed`, question and chunk. Gold alone is in the order of the
@@ -100,14 +101,26 @@ class Distractors(Retriever):
         number = 0 if self.mode == "gold-only" else self.distractors
         others = without_gold(index, self.retriever, questions, number, answering=self.answering)
         self._note(index, questions, others)
-        shown = [() if self.mode == "distractors-only" else row[: self.gold] for row in gold]
+        shown = [() if self.mode == "distractors-only" else row for row in gold]
         return [
             self._placed(question.id, first, other.hits)
             for question, first, other in zip(questions, shown, others, strict=True)
         ]
 
     def _gold(self, index: Index, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
-        """Return the gold chunks of each question, or the gold pages where pages are searched by images."""
+        """Return the gold chunks of each question, or the gold pages where pages are searched by images, at
+        most `gold` of them."""
+        rows = self._all_gold(index, questions)
+        if self.gold is None:
+            return rows
+        pairs = zip(questions, rows, strict=True)
+        return [
+            tuple(sorted(row, key=lambda hit: not holds_answer(question, hit.chunk))[: self.gold])
+            for question, row in pairs
+        ]
+
+    def _all_gold(self, index: Index, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
+        """Return all of them, in the order of the evidence."""
         visual = _visual(self.retriever)
         if visual is None:
             return Oracle().search(index, questions)

@@ -118,6 +118,11 @@ class _Gold:
         return not chunk.places and chunk.document in self.documents
 
 
+def holds_answer(question: Question, chunk: Chunk) -> bool:
+    """Return whether all phrases of an accepted answer stand in the text of a chunk, as far as they tell."""
+    return _says(chunk.text, _answers(question))
+
+
 def _answers(question: Question) -> list[tuple[str, ...]]:
     """Return the accepted answers as folded phrases. Those with other forms than phrases are left out, and so
     are those that are too short."""

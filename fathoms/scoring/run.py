@@ -472,8 +472,8 @@ def summary_of(
     if unmarked := tally.counts["lacks_mark"]:
         answered = tally.counts["answered"]
         warnings.append(
-            f"{unmarked} of {answered} replies lack the mark that the prompt asks for before the answer; they"
-            " are scored whole"
+            f"{unmarked} of {answered} replies lack the marks that the prompt asks for before the answer;"
+            " they are scored whole"
         )
     service = service_figures(tally.counts["answered"], tally.told, manifest.get("config") or {})
     warnings = [*warnings, *(service["warnings"] if service else ())]

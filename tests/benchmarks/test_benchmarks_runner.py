@@ -63,22 +63,31 @@ def test_the_server_measures_the_window_of_the_requests(server: str) -> None:
     assert stats["window"] < LATENCY
 
 
-@pytest.mark.slow
-def test_the_benchmark_runs(tmp_path: Path) -> None:
-    command = [sys.executable, str(RUNNER), "--work", str(tmp_path), "--quick", "--goals"]
+SECTIONS = {
+    "help": "`--help`",
+    "looking": "A folder with 20 runs",
+    "bare": "50 questions",
+    "one": "One question",
+    "finished": "A finished run",
+    "memory": "Peak memory",
+    "resuming": "From the start to the first request",
+    "scoring": "Scoring 1,000 records in memory",
+}
+
+
+@pytest.mark.parametrize(
+    ("sections", "targets"),
+    [
+        pytest.param(["bare", "resuming", "scoring"], 6, marks=pytest.mark.slow, id="asking-and-scoring"),
+        pytest.param([*SECTIONS], 16, marks=pytest.mark.long, id="all"),
+    ],
+)
+def test_the_benchmark_runs(tmp_path: Path, sections: list[str], targets: int) -> None:
+    options = ["--work", str(tmp_path), "--quick", "--goals", "--only", *sections]
+    command = [sys.executable, str(RUNNER), *options]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     headings = [line.removeprefix("### ") for line in done.stdout.splitlines() if line.startswith("### ")]
-    assert headings == [
-        "`--help`",
-        "A folder with 20 runs",
-        "50 questions",
-        "One question",
-        "A finished run",
-        "Peak memory",
-        "From the start to the first request",
-        "Scoring 1,000 records in memory",
-        "Targets",
-    ]
-    verdicts = [row.split("|")[-2].strip() for row in done.stdout.splitlines() if "|" in row][-16:]
+    assert headings == [*(SECTIONS[name] for name in sections), "Targets"]
+    verdicts = [row.split("|")[-2].strip() for row in done.stdout.splitlines() if "|" in row][-targets:]
     assert all(re.fullmatch(r"met|missed by \d+ %", verdict) for verdict in verdicts)

@@ -119,11 +119,12 @@ def test_what_is_missing_is_said_with_the_command(project: Project) -> None:
 
 
 @pytest.mark.slow
-def test_the_project_runs_as_it_is(tmp_path: Path, smollm: Embedded, minilm: OnnxEmbedder) -> None:
+def test_the_project_runs(tmp_path: Path, smollm: Embedded, minilm: OnnxEmbedder) -> None:
     made = Project(tmp_path, cache=None).fathoms("init", "rag")
     assert made.returncode == 0, made.stderr
     project = Project(tmp_path / "rag", cache=None)
-    done = project.fathoms("run", "first.yaml", "--limit", "1", timeout=300)
+    short = [word for pair in ("threads=1", "max_tokens=4") for word in ("--set", f"generate.{pair}")]
+    done = project.fathoms("run", "first.yaml", "--limit", "1", *short, timeout=300)
     assert done.returncode == 0, done.stderr
     (run,) = project.runs()
     assert json.loads((run / "summary.json").read_text())["counts"]["answered"] == 1

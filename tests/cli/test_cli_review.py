@@ -49,15 +49,7 @@ def command(project: Project, *arguments: str) -> list[str]:
 
 
 def review(project: Project, typed: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command(project, *arguments),
-        cwd=project.path,
-        input=typed,
-        env={**os.environ, "PYTHONWARNINGS": "error"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    return project.fathoms("review", "made", "--reviewer", "ann", *arguments, typed=typed)
 
 
 def rows(project: Project) -> list[dict[str, object]]:

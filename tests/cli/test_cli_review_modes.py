@@ -56,15 +56,7 @@ def command(*arguments: str, by: str = "ann") -> list[str]:
 
 def review(project: Project, typed: str, *arguments: str, by: str = "ann") -> str:
     """What a review prints that goes on until all is said."""
-    done = subprocess.run(
-        command(*arguments, by=by),
-        cwd=project.path,
-        input=typed,
-        env={**os.environ, "PYTHONWARNINGS": "error"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    done = project.fathoms("review", *arguments, "--reviewer", by, typed=typed)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -135,4 +135,4 @@ def test_replies_without_the_mark_are_counted(settings: Project) -> None:
     assert settings.fathoms("run", "tiny.yaml", "--set", prompt).returncode == 0
     [run] = settings.runs()
     (warning,) = json.loads((run / "summary.json").read_text())["warnings"]
-    assert warning.startswith("3 of 3 replies lack the mark")
+    assert warning.startswith("3 of 3 replies lack the marks")

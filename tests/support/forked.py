@@ -78,15 +78,22 @@ LATER = (
 
 
 def run_forked(
-    arguments: Sequence[str], folder: Path, environment: Mapping[str, str], timeout: float
+    arguments: Sequence[str],
+    folder: Path,
+    environment: Mapping[str, str],
+    timeout: float,
+    typed: str | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Run `python -m fathoms ARGUMENTS` in a folder, like `subprocess.run` with its output captured."""
+    """Run `python -m fathoms ARGUMENTS` in a folder, like `subprocess.run` with its output captured.
+
+    What is `typed` comes over a pipe; without it, the input is empty.
+    """
     server = _server()
     with tempfile.TemporaryDirectory(prefix="fathoms-command-") as place:
         out, err = Path(place, "out"), Path(place, "err")
         order = {"arguments": [*arguments], "folder": str(folder), "environment": {**environment}}
         order |= {"out": str(out), "err": str(err), "imported": str(Path(place, "imported"))}
-        order |= {"coverage": variables(is_measured(arguments))}
+        order |= {"coverage": variables(is_measured(arguments)), "typed": typed}
         child = int(_ask(server, json.dumps(order)))
         late = threading.Event()
         timer = threading.Timer(timeout, lambda: (late.set(), os.kill(child, signal.SIGKILL)))
@@ -192,6 +199,13 @@ def _become(order: Mapping[str, Any]) -> None:
         opened = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         os.dup2(opened, number)
         os.close(opened)
+    if order["typed"] is not None:
+        reading, writing = os.pipe()
+        os.write(writing, order["typed"].encode())
+        os.dup2(reading, 0)
+        os.close(reading)
+        os.close(writing)
+    sys.stdin = os.fdopen(0, closefd=False)  # the other one has read ahead
     os.chdir(order["folder"])
     os.environ.clear()
     if order["coverage"]:

@@ -20,9 +20,9 @@ import pytest
 if TYPE_CHECKING:
     from coverage import Coverage
 
-CASES = 2
+CASES = 1
 """So many cases of a test are measured."""
-COMMANDS = 2
+COMMANDS = 1
 """So many commands of a kind are measured in a file of tests."""
 
 _variables: dict[str, str] = {}

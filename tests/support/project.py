@@ -78,17 +78,21 @@ class Project:
         return path
 
     def fathoms(
-        self, *arguments: str, timeout: float = 300, fresh: bool = False
+        self, *arguments: str, timeout: float = 300, fresh: bool = False, typed: str | None = None
     ) -> subprocess.CompletedProcess[str]:
-        """Run the command line as a user would, in the folder; `fresh` takes a new interpreter for it."""
+        """Run the command line as a user would, in the folder; `fresh` takes a new interpreter for it.
+
+        What is `typed` comes over a pipe.
+        """
         own = {"FATHOMS_CACHE_DIR": str(self.path / self.cache)} if self.cache else {}
         environment = {**os.environ, **own, "PYTHONWARNINGS": "error"}
         if not fresh:
-            return run_forked(arguments, self.path, environment, timeout)
+            return run_forked(arguments, self.path, environment, timeout, typed)
         return subprocess.run(
             [sys.executable, "-m", "fathoms", *arguments],
             cwd=self.path,
             env=environment,
+            input=typed,
             capture_output=True,
             text=True,
             timeout=timeout,

@@ -1,0 +1,38 @@
+"""Multiple choice turned open-ended by its right option, as in MRAG-Suite (Ji 2025, section 3.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fathoms.config import suggest
+from fathoms.errors import DataError
+
+OPTIONS, RIGHT = "options", "right"
+
+
+def open_ended(place: str, data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row without `options` and `right`, the name of the right option: its text becomes the accepted
+    answer and the short answer, unless the row has them, and the options are not shown to the model.
+
+    Options are a mapping from names to texts, or a list, whose names are A, B, C and so on. `metadata` gets
+    their number as `options`. Raises DataError, with the place, if the right option is not among them.
+    """
+    if OPTIONS not in data and RIGHT not in data:
+        return dict(data)
+    found = data.get(OPTIONS)
+    if isinstance(found, list):
+        found = {chr(ord("A") + number): text for number, text in enumerate(found[:26])}
+    if not isinstance(found, dict) or not found or not all(isinstance(one, str) for one in found.values()):
+        raise DataError(f"{place}: {OPTIONS}: expected texts by name, such as {{A: red, B: green}}")
+    right = str(data.get(RIGHT)).strip()
+    if right not in found:
+        raise DataError(
+            f"{place}: {RIGHT}: '{right[:80]}' is none of the options {', '.join(map(str, found))}"
+            f"{suggest(right, map(str, found))}"
+        )
+    row = {key: value for key, value in data.items() if key not in (OPTIONS, RIGHT)}
+    metadata = row.get("metadata")
+    if metadata is None or isinstance(metadata, dict):
+        row["metadata"] = {OPTIONS: len(found), **(metadata or {})}
+    return {"answers": [[found[right]]], "short_answer": found[right], **row}

@@ -1,0 +1,194 @@
+"""How answers change when questions are put differently, and how ambiguous questions fare beside clear ones.
+
+The questions of a run that have `variant` and `variant_of` in their metadata (`fathoms.corpora.variants`) are
+paired with their originals. Those with `ambiguity` (`clear` or `ambiguous`) are two groups of different
+questions, which are compared as independent ones.
+
+An ambiguous question fails in one of two ways (MRAG-Suite, Ji 2025, appendix A.2). *Single interpretation*:
+the answer commits to one sense, so claims of the gold answer are missing and every claim that it makes is
+supported. *Conflation*: it merges several senses, so that claims are missing and others are unsupported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import fmean
+from typing import Any
+
+from fathoms.corpora.variants import KIND, OF
+from fathoms.report.graded import Graded, by_which, graded_questions, mean_figure
+from fathoms.report.leaderboard import bracket, figure
+from fathoms.report.paired import paired, signed
+from fathoms.report.section import Section
+from fathoms.runs.reading import ScoredRun
+from fathoms.runs.views import ScoredQuestion
+from fathoms.stats.unpaired import difference_of_means
+
+AMBIGUITY, AMBIGUOUS, CLEAR = "ambiguity", "ambiguous", "clear"
+SINGLE, CONFLATION = "single interpretation", "conflation"
+_CLAIMS = (
+    ("ragchecker.recall", "ragchecker.hallucination"),
+    ("mm-ragchecker.claim-recall", "mm-ragchecker.hallucination"),
+)
+"""The metrics that tell which claims of the gold answer are missing and which of an answer are
+unsupported."""
+
+
+def variants_section(runs: Sequence[ScoredRun]) -> Section | None:
+    """Return the table of runs whose questions have variants, or are marked as clear and ambiguous; `None` if
+    none are."""
+    judged, by = by_which(runs)
+    found = [_of_run(run, judged=judged) for run in runs]
+    if not any(one["variants"] or one[AMBIGUITY] for one in found):
+        return None
+    rows = [row for run, one in zip(runs, found, strict=True) for row in _rows(run.name, one)]
+    notes = [
+        f"{by}; a variant is compared with its original, pair by pair; ambiguous and clear questions are"
+        f" different"
+        " ones, and are compared as independent groups; n: pairs, or ambiguous questions"
+    ]
+    for run, one in zip(runs, found, strict=True):
+        notes += _patterns_told(run.name, one.get("patterns"), several=len(runs) > 1)
+    return Section(
+        "variants",
+        "Questions put differently",
+        ("run", "questions", "correct", "beside", "change", "n"),
+        rows,
+        notes,
+        {"runs": [{"run": run.run, **one} for run, one in zip(runs, found, strict=True)]},
+        numbers=4,
+    )
+
+
+def _of_run(run: ScoredRun, *, judged: bool) -> dict[str, Any]:
+    """Return what is known of the variants and of the ambiguous questions of a run."""
+    marked = {view.question.id: view.question.metadata for view in run.brief_questions()}
+    if not any(OF in metadata or AMBIGUITY in metadata for metadata in marked.values()):
+        return {"variants": {}, AMBIGUITY: None}
+    graded = {one.id: one for one in graded_questions(run, judged=judged)}
+    return {
+        "variants": dict(_pairs(marked, graded)),
+        AMBIGUITY: _ambiguous(marked, graded),
+        "patterns": _patterns(run, marked),
+    }
+
+
+def _pairs(
+    marked: Mapping[str, Mapping[str, Any]], graded: Mapping[str, Graded]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield each kind of variant with the share of correct answers to it, that of its originals, and the
+    change."""
+    kinds = dict.fromkeys(
+        str(metadata[KIND]) for metadata in marked.values() if OF in metadata and KIND in metadata
+    )
+    for kind in kinds:
+        pairs = {
+            str(metadata[OF]): id
+            for id, metadata in marked.items()
+            if metadata.get(KIND) == kind and OF in metadata
+        }
+        shared = {first: id for first, id in pairs.items() if first in graded and id in graded}
+        before = {first: graded[first].shares["correct"] for first in shared}
+        after = {first: graded[id].shares["correct"] for first, id in shared.items()}
+        if change := paired(before, after):
+            own = [(graded[id], after[first]) for first, id in shared.items()]
+            originals = [(graded[first], before[first]) for first in shared]
+            yield kind, {"correct": mean_figure(own), "originals": mean_figure(originals), "change": change}
+
+
+def _ambiguous(
+    marked: Mapping[str, Mapping[str, Any]], graded: Mapping[str, Graded]
+) -> dict[str, Any] | None:
+    """Return the share of correct answers to clear and to ambiguous questions, without variants, and the
+    difference; `None` without questions of both kinds."""
+    groups = {
+        name: [
+            (graded[id], graded[id].shares["correct"])
+            for id, metadata in marked.items()
+            if metadata.get(AMBIGUITY) == name and OF not in metadata and id in graded
+        ]
+        for name in (CLEAR, AMBIGUOUS)
+    }
+    clear, ambiguous = (mean_figure(groups[name]) for name in (CLEAR, AMBIGUOUS))
+    if clear is None or ambiguous is None:
+        return None
+    change = difference_of_means(clear, ambiguous)
+    return {CLEAR: clear, AMBIGUOUS: ambiguous, "change": change, "n": len(groups[AMBIGUOUS])}
+
+
+def _patterns(run: ScoredRun, marked: Mapping[str, Mapping[str, Any]]) -> dict[str, int] | None:
+    """Count the answers to ambiguous questions that miss claims, by pattern; `None` where no claim was
+    judged."""
+    known = [pair for pair in _CLAIMS if set(pair) <= run.summary.metrics.keys()]
+    if not known or not any(metadata.get(AMBIGUITY) == AMBIGUOUS for metadata in marked.values()):
+        return None
+    counts = {SINGLE: 0, CONFLATION: 0, "n": 0}
+    for view in run.questions():
+        metadata = view.question.metadata
+        if metadata.get(AMBIGUITY) != AMBIGUOUS or OF in metadata:
+            continue
+        pattern = _pattern(view, *known[0])
+        counts["n"] += pattern is not None
+        if pattern in counts:
+            counts[pattern] += 1
+    return counts
+
+
+def _pattern(view: ScoredQuestion, recall: str, hallucination: str) -> str | None:
+    """Return the pattern of the answers to a question, the empty text if no claim is missing, and `None` if
+    it was not judged."""
+    found, unsupported = (
+        [
+            score.value
+            for repeat in view.repeats
+            if (score := repeat.metrics.get(name)) is not None and score.value is not None
+        ]
+        for name in (recall, hallucination)
+    )
+    if not found:
+        return None
+    if fmean(found) == 1:
+        return ""
+    return CONFLATION if unsupported and fmean(unsupported) > 0 else SINGLE
+
+
+def _rows(name: str, found: Mapping[str, Any]) -> Iterator[list[str]]:
+    """Yield the rows of a run."""
+    for kind, one in found["variants"].items():
+        change = one["change"]
+        yield [name, kind, _text(one["correct"]), _text(one["originals"]), signed(change), str(change["n"])]
+    if (groups := found[AMBIGUITY]) is not None:
+        change = groups["change"]
+        shown = (
+            "n/a"
+            if change is None
+            else f"{figure(change['value'])}{bracket((change['low'], change['high']))}"
+        )
+        yield [
+            name,
+            AMBIGUOUS,
+            _text(groups[AMBIGUOUS]),
+            f"{_text(groups[CLEAR])} clear",
+            shown,
+            str(groups["n"]),
+        ]
+
+
+def _text(found: Mapping[str, Any] | None) -> str:
+    """Format a figure with its interval."""
+    if found is None:
+        return "n/a"
+    low, high = found.get("low"), found.get("high")
+    return figure(found["value"]) + bracket(None if low is None or high is None else (low, high))
+
+
+def _patterns_told(name: str, counts: Mapping[str, int] | None, *, several: bool) -> Iterator[str]:
+    """Say how ambiguous questions fail."""
+    if counts and counts["n"]:
+        which = f"{name}: " if several else ""
+        yield (
+            f"{which}of {counts['n']} answers to ambiguous questions with judged claims, {counts[SINGLE]}"
+            f" miss claims"
+            f" and make no unsupported one (single interpretation), {counts[CONFLATION]} miss claims and make"
+            " unsupported ones (conflation)"
+        )

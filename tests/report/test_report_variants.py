@@ -1,0 +1,71 @@
+"""Variants beside their originals, and ambiguous questions beside clear ones, worked out by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fathoms.corpora.variants import variant
+from fathoms.report.markdown import report_markdown
+from fathoms.report.sections import sections, sections_json
+from fathoms.runs.reading import ScoredRun, load
+from fathoms.runs.store import Run
+from fathoms.scoring import score_run
+from fathoms.types import Question, Record, Reply
+
+
+def question(name: str, ambiguity: str) -> Question:
+    return Question(
+        id=name, text=f"What is {name}?", category="A", answers=(("yes",),), metadata={"ambiguity": ambiguity}
+    )
+
+
+CLEAR = [question(f"c{n}", "clear") for n in range(4)]
+VAGUE = [question(f"a{n}", "ambiguous") for n in range(4)]
+REWRITTEN = [variant(one, "rewritten", f"{one.text} In 2022?", reference="Yes.") for one in VAGUE]
+RIGHT = {"c0", "c1", "c2", "a0", "a0~rewritten", "a1~rewritten", "a2~rewritten"}
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> ScoredRun:
+    made = Run.create(tmp_path, "one", "0" * 16, {"config": {}, "data": {"name": "d"}})
+    made.append(
+        [
+            Record(question=one, answer=Reply(text="yes" if one.id in RIGHT else "green"))
+            for one in (*CLEAR, *VAGUE, *REWRITTEN)
+        ]
+    )
+    score_run(made)
+    return load(made.path)
+
+
+def test_a_variant_names_its_original_and_keeps_its_gold() -> None:
+    first = REWRITTEN[0]
+    assert (first.id, first.answers, first.reference) == ("a0~rewritten", (("yes",),), "Yes.")
+    assert first.metadata == {"ambiguity": "ambiguous", "variant": "rewritten", "variant_of": "a0"}
+    assert variant(first, "typos", "Waht?").metadata["variant_of"] == "a0"
+
+
+def test_pairs_and_groups(run: ScoredRun, tmp_path: Path) -> None:
+    figures: Any = sections_json([run])["variants"]["runs"][0]
+    rewritten = figures["variants"]["rewritten"]
+    assert (rewritten["correct"]["value"], rewritten["originals"]["value"]) == (0.75, 0.25)
+    assert (rewritten["change"]["value"], rewritten["change"]["n"]) == (0.5, 4)
+    groups = figures["ambiguity"]
+    assert (groups["clear"]["value"], groups["ambiguous"]["value"], groups["n"]) == (0.75, 0.25, 4)
+    assert groups["change"]["value"] == -0.5
+    assert groups["change"]["low"] < -0.5 < groups["change"]["high"]
+    assert figures["patterns"] is None  # no claim was judged
+    markdown = report_markdown([run], tmp_path)
+    assert "## Questions put differently" in markdown
+    assert "| one | rewritten | 0.75" in markdown
+
+
+def test_runs_without_variants_have_no_such_table(tmp_path: Path) -> None:
+    made = Run.create(tmp_path, "one", "0" * 16, {"config": {}, "data": {"name": "d"}})
+    plain = question("q", "x").model_copy(update={"metadata": {}})
+    made.append([Record(question=plain, answer=Reply(text="yes"))])
+    score_run(made)
+    assert not [one for one in sections([load(made.path)]) if one.key == "variants"]
