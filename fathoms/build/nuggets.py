@@ -6,17 +6,14 @@ so, for a person to look through.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from fathoms.errors import ModelError, UsageError
+from fathoms.build.drafting import ask_each, model_of
 from fathoms.judges.base import Judge
 from fathoms.judges.replies import read_json
 from fathoms.metrics.correctness_judged import gold_text
 from fathoms.models.caching import ReplyCache
-from fathoms.models.caller import Caller, to_failure
-from fathoms.models.protocols import ChatModel
 from fathoms.types import Failure, Form, Message, Nugget, Prompt, Question
 
 _PROMPT = """\
@@ -85,57 +82,26 @@ def draft_nuggets(
 
     Raises UsageError for a judge without a language model, and the errors of `judge.check`.
     """
-    models = list(judge.parts().values())
-    if not models:
-        raise UsageError(
-            f"{judge.name} has no language model that could draft nuggets: name a judge of kind llm"
-        )
-    judge.check()
+    model = model_of(judge, "draft nuggets")
     asked = [question for question in questions if question.answerable and not question.nuggets]
-    drafts = asyncio.run(_drafts(asked, models[-1], Caller(replies=replies), on_done))
+    drafts = ask_each(asked, model, _prompt, _read, replies, on_done)
     found = {name: draft for name, draft in drafts.items() if isinstance(draft, tuple)}
     without = {name: draft.message for name, draft in drafts.items() if isinstance(draft, Failure)}
     return Drafted(with_nuggets(questions, found), without)
 
 
-async def _drafts(
-    questions: Sequence[Question], model: ChatModel, caller: Caller, on_done: Callable[[int, int], None]
-) -> dict[str, tuple[Nugget, ...] | Failure]:
-    """Return the drafts by the ids of the questions; the caller limits how many are asked for at a time."""
-    done = 0
-
-    async def one(question: Question) -> tuple[str, tuple[Nugget, ...] | Failure]:
-        nonlocal done
-        draft = await _draft(question, model, caller)
-        done += 1
-        on_done(done, len(questions))
-        return question.id, draft
-
-    return dict(await asyncio.gather(*map(one, questions)))
-
-
-async def _draft(question: Question, model: ChatModel, caller: Caller) -> tuple[Nugget, ...] | Failure:
-    """Draft the nuggets of one question; an unreadable reply is asked for once more."""
+def _prompt(question: Question) -> Prompt | Failure:
+    """Return the prompt for the nuggets of a question."""
     gold = gold_text(question)
     if not gold:
         return Failure(kind="NoGold", message="it has no gold answer to draft from")
     text = _PROMPT.format(question=question.text, gold=gold)
-    prompt = Prompt(messages=(Message(role="user", text=text),), form=Form(json_schema=_SCHEMA))
-    for repeat in range(2):
-        try:
-            reply, _ = await caller.reply(model, prompt, purpose="build", repeat=repeat)
-        except ModelError as error:
-            return to_failure(error)
-        if reply.stop_reason in ("length", "max_tokens"):
-            return Failure(kind="Cut", message="the nuggets were cut at the token limit of the model")
-        if nuggets := _read(reply.text):
-            return nuggets
-    return Failure(kind="Unparsed", message=f"no nuggets in {reply.text[:200]!r}")
+    return Prompt(messages=(Message(role="user", text=text),), form=Form(json_schema=_SCHEMA))
 
 
-def _read(reply: str) -> tuple[Nugget, ...]:
-    """Read the nuggets of a reply; those without a question or an answer are left out, and what is asked
-    twice is taken once."""
+def _read(reply: str) -> tuple[Nugget, ...] | None:
+    """Read the nuggets of a reply, `None` if it has none; those without a question or an answer are left out,
+    and what is asked twice is taken once."""
     data = read_json(reply)
     rows = data.get("nuggets") if isinstance(data, dict) else data
     found: dict[str, Nugget] = {}
@@ -147,4 +113,4 @@ def _read(reply: str) -> tuple[Nugget, ...]:
         importance = "vital" if row.get("importance") == "vital" else "okay"
         nugget = Nugget(question=question, answers=(answer,), importance=importance, origin="drafted")
         found.setdefault(question, nugget)
-    return tuple(found.values())
+    return tuple(found.values()) or None

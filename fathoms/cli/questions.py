@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fathoms.cli import completion, console, progress
+from fathoms.cli.ambiguity import ambiguity
 from fathoms.cli.cache import opened
 from fathoms.cli.candidates import candidates
 from fathoms.cli.filter import filter_questions
@@ -32,6 +33,7 @@ app = typer.Typer(
 
 app.command("candidates")(candidates)
 app.command("filter")(filter_questions)
+app.command("ambiguity")(ambiguity)
 
 Name = Annotated[
     str,

@@ -98,7 +98,7 @@ def review(
         raise UsageError("--taxonomy needs --errors")
     if (metric or judge) and not claims:
         raise UsageError("--metric and --judge need --claims")
-    name = reviewer or _login()
+    name = reviewer or login()
     stores = {store.path.resolve(): store for store in (find_run(reference, out) for reference in runs)}
     views = [load(path) for path in stores]
     if not (quality or errors or claims):
@@ -223,7 +223,7 @@ def _files(views: Sequence[ScoredRun], to: Path | None, file: str) -> dict[str, 
     return {view.run: to or view.path / file for view in views if view.path}
 
 
-def _login() -> str:
+def login() -> str:
     """The login name, or `reviewer` if the system does not know it."""
     try:
         return getpass.getuser()

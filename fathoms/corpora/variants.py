@@ -12,6 +12,8 @@ from typing import Any
 from fathoms.types import Question
 
 KIND, OF = "variant", "variant_of"
+MARK, AMBIGUOUS, CLEAR = "ambiguity", "ambiguous", "clear"
+"""The key of the metadata that marks a question, and its two values."""
 
 
 def variant(question: Question, kind: str, text: str, **changes: Any) -> Question:

@@ -15,7 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from fathoms.corpora.variants import KIND, OF
+from fathoms.corpora.variants import AMBIGUOUS, CLEAR, KIND, OF
+from fathoms.corpora.variants import MARK as AMBIGUITY
 from fathoms.report.graded import Graded, by_which, graded_questions, mean_figure
 from fathoms.report.leaderboard import bracket, figure
 from fathoms.report.paired import paired, signed
@@ -24,7 +25,6 @@ from fathoms.runs.reading import ScoredRun
 from fathoms.runs.views import ScoredQuestion
 from fathoms.stats.unpaired import difference_of_means
 
-AMBIGUITY, AMBIGUOUS, CLEAR = "ambiguity", "ambiguous", "clear"
 SINGLE, CONFLATION = "single interpretation", "conflation"
 _CLAIMS = (
     ("ragchecker.recall", "ragchecker.hallucination"),

@@ -10,7 +10,7 @@ import json
 from collections.abc import Hashable, Iterable
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import Field, ValidationError
 
@@ -66,6 +66,12 @@ class FoundErrors(OfAnswer):
         return *super().key, self.taxonomy
 
 
+class AmbiguityLabel(OfAnswer):
+    """Whether a reviewer calls a question clear or ambiguous; `run` is the name of its question file."""
+
+    label: Literal["clear", "ambiguous"]
+
+
 class ClaimLabel(OfAnswer):
     """A label of a claim of an answer, compared with one source.
 
@@ -97,6 +103,7 @@ _NAMES: dict[type[OfAnswer], str] = {
     Grade: "a grade",
     FoundErrors: "what errors were found",
     ClaimLabel: "a label",
+    AmbiguityLabel: "whether a question is ambiguous",
 }
 
 Judged = tuple[str, str, str, str | None, Rubric]

@@ -39,6 +39,12 @@ ELSEWHERE = {
     "fathoms questions filter mine.json filtered.json --closed-book closed --baseline baseline": (
         "test_filtering.py"
     ),
+    "fathoms questions ambiguity mine.json marked.json --judge judge.yaml": "test_ambiguity.py",
+    "fathoms questions ambiguity marked.json --review --reviewer ann": "test_ambiguity.py",
+    "fathoms questions ambiguity marked.json --review --reviewer ben": "test_ambiguity.py",
+    "fathoms questions ambiguity marked.json set.json --judge judge.yaml --matched --rewrite pdfs": (
+        "test_ambiguity.py"
+    ),
     "fathoms questions candidates mine.yaml quotes.json -n 20": "test_candidates.py, with a smaller number",
     "fathoms run configs/visual.yaml": "test_cli_visual.py, with a small model of random weights",
     "fathoms doctor mine.yaml": "test_page_index.py, with a small model of random weights",

@@ -1,0 +1,85 @@
+"""Asking a language model one thing about each of several questions, each once and kept."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from fathoms.errors import ModelError, UsageError
+from fathoms.judges.base import Judge
+from fathoms.models.caching import ReplyCache
+from fathoms.models.caller import Caller, to_failure
+from fathoms.models.protocols import ChatModel
+from fathoms.types import Failure, Prompt, Question
+
+T = TypeVar("T")
+_CUT = ("length", "max_tokens")
+
+
+def model_of(judge: Judge, what: str) -> ChatModel:
+    """Return the language model of a judge, which is checked first. `what` says what it is for, such as
+    `draft nuggets`. Raises UsageError for a judge without one, and the errors of `judge.check`."""
+    models = list(judge.parts().values())
+    if not models:
+        raise UsageError(f"{judge.name} has no language model that could {what}: name a judge of kind llm")
+    judge.check()
+    model: ChatModel = models[-1]
+    return model
+
+
+def ask_each(
+    questions: Sequence[Question],
+    model: ChatModel,
+    prompt_for: Callable[[Question], Prompt | Failure],
+    read: Callable[[str], T | None],
+    replies: ReplyCache | None = None,
+    on_done: Callable[[int, int], None] = lambda done, total: None,
+) -> dict[str, T | Failure]:
+    """Return what the model says of each question, by its id, as `read` makes it of the reply.
+
+    A reply that `read` returns `None` for is asked for once more. A failure says why there is none: that of
+    `prompt_for`, a failed call, a reply that was cut, or one that cannot be read. Replies are taken from the
+    cache where it has them, so asking again after an interruption pays nothing twice.
+    """
+    return asyncio.run(_ask_each(questions, model, prompt_for, read, Caller(replies=replies), on_done))
+
+
+async def _ask_each(
+    questions: Sequence[Question],
+    model: ChatModel,
+    prompt_for: Callable[[Question], Prompt | Failure],
+    read: Callable[[str], T | None],
+    caller: Caller,
+    on_done: Callable[[int, int], None],
+) -> dict[str, T | Failure]:
+    """Ask about all questions; the caller limits how many are asked about at a time."""
+    done = 0
+
+    async def one(question: Question) -> tuple[str, T | Failure]:
+        nonlocal done
+        prompt = prompt_for(question)
+        found = prompt if isinstance(prompt, Failure) else await _asked(prompt, model, read, caller)
+        done += 1
+        on_done(done, len(questions))
+        return question.id, found
+
+    return dict(await asyncio.gather(*map(one, questions)))
+
+
+async def _asked(
+    prompt: Prompt, model: ChatModel, read: Callable[[str], T | None], caller: Caller
+) -> T | Failure:
+    """Ask once, and once more for a reply that cannot be read."""
+    text = ""
+    for repeat in range(2):
+        try:
+            reply, _ = await caller.reply(model, prompt, purpose="build", repeat=repeat)
+        except ModelError as error:
+            return to_failure(error)
+        if reply.stop_reason in _CUT:
+            return Failure(kind="Cut", message="the reply was cut at the token limit of the model")
+        if (found := read(reply.text)) is not None:
+            return found
+        text = reply.text
+    return Failure(kind="Unparsed", message=f"the reply cannot be used: {text[:200]!r}")

@@ -1,0 +1,190 @@
+"""Ambiguous questions from the model's mark over two people to a variant that the evidence decides."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fathoms.build.ambiguity import (
+    assess,
+    evidence_of,
+    matched,
+    read_status,
+    rewrite,
+    with_mark,
+)
+from fathoms.judges.llm import LLMJudge
+from fathoms.models import ScriptedModel
+from fathoms.report.review.ambiguity import adjudicated
+from fathoms.runs.people import AmbiguityLabel
+from fathoms.types import Document, Evidence, Page, Question, Quote
+from tests.support.project import Project
+
+PAGE = Page(number=2, text="In 2022, the Varn tower of Lune was 41.5 m tall.")
+DOCUMENTS = {"a.pdf": Document(id="a.pdf", path=Path("a.pdf"), sha256="0" * 64, pages=(PAGE,))}
+GOLD = (Evidence(document="a.pdf", page=2),)
+
+
+def question(name: str, mark: str | None = None, category: str = "A", **more: object) -> Question:
+    metadata = {} if mark is None else {"ambiguity": mark}
+    made = Question(
+        id=name, text=f"How tall was {name}?", category=category, evidence=GOLD, metadata=metadata
+    )
+    return made.model_copy(update=more)
+
+
+def scripted(**replies: str) -> LLMJudge:
+    return LLMJudge(model=ScriptedModel(replies=replies, default="?"))
+
+
+def test_the_model_marks_each_question_with_a_reason_of_30_words() -> None:
+    long = " ".join(f"w{n}" for n in range(40))
+    judge = scripted(
+        tower=json.dumps({"status": "AMBIGUOUS", "reason": long}),
+        Varn='{"status": "clear", "reason": "One."}',
+    )
+    known = question("kept", "clear")
+    found = assess([question("tower"), question("Varn"), question("lost"), known], judge)
+    tower, varn, lost, kept = found.questions
+    assert tower.metadata["ambiguity"] == "ambiguous"
+    assert tower.metadata["ambiguity_reason"] == " ".join(f"w{n}" for n in range(30))
+    assert varn.metadata == {"ambiguity": "clear", "ambiguity_reason": "One."}
+    assert lost == question("lost")
+    assert kept == known
+    assert found.failures.keys() == {"lost"}
+    assert read_status('{"status": "PERHAPS"}') is None
+
+
+def test_a_clear_set_of_the_same_size_and_categories() -> None:
+    questions = [
+        *(question(f"a{n}", "ambiguous") for n in range(2)),
+        *(question(f"b{n}", "ambiguous", "B") for n in range(2)),
+        *(question(f"c{n}", "clear") for n in range(5)),
+        question("d", "clear", "B"),
+        question("e", "clear", "C"),
+    ]
+    found = [one.id for one in matched(questions, seed=1)]
+    assert found[:4] == ["a0", "a1", "b0", "b1"]
+    assert len([name for name in found if name.startswith("c")]) == 2
+    assert found[-1] == "d"  # B has one clear question only, and C none that is ambiguous
+    drawn = {tuple(one.id for one in matched(questions, seed)) for seed in range(40)}
+    assert len(drawn) == 10  # all pairs of five
+
+
+def test_two_people_decide_and_kappa_is_cohens() -> None:
+    """Of 10 questions both say ambiguous to 5 and clear to 3; each says clear alone to one: observed .8, by
+    chance .6 * .6 + .4 * .4 = .52, so kappa is (.8 - .52) / .48 = .5833."""
+    questions = [question(str(n), "ambiguous") for n in range(12)]
+    said = [("a", "a")] * 5 + [("c", "c")] * 3 + [("a", "c"), ("c", "a")]
+    full = {"a": "ambiguous", "c": "clear"}
+    labels = [
+        AmbiguityLabel(run="set", question=str(n), reviewer=who, seed=0, time="t", label=full[mark])
+        for n, pair in enumerate(said)
+        for who, mark in zip(("ann", "ben"), pair, strict=True)
+    ]
+    labels.append(AmbiguityLabel(run="set", question="10", reviewer="ann", seed=0, time="t", label="clear"))
+    found = adjudicated(questions, labels)
+    assert found.kappas == {("ann", "ben"): (pytest.approx(0.58333, abs=1e-5), 10)}
+    assert found.open == ("8", "9", "10", "11")
+    assert found.changed == 3
+    marks = [one.metadata["ambiguity"] for one in found.questions]
+    assert marks == ["ambiguous"] * 5 + ["clear"] * 3 + ["ambiguous"] * 4
+
+
+def test_a_rewritten_question_rests_on_its_evidence() -> None:
+    asked = [
+        with_mark(question("tower", answers=(("41.5",),)), "ambiguous", "No year."),
+        question("gone", "ambiguous", evidence=(Evidence(document="a.pdf", page=9),)),
+        question("unsure", "ambiguous"),
+        question("vague", "ambiguous"),
+        question("clear", "clear"),
+    ]
+    judge = LLMJudge(
+        model=ScriptedModel(
+            replies={
+                "Why it is ambiguous: No year.": "How tall was the Varn tower of Lune in 2022?",
+                "Why it is ambiguous: not known": "How tall was it according to the text?",
+                "was tower?": "It was 41.5 m tall.",
+                "was unsure?": "Evidence inconclusive. Two years.",
+                "was vague?": "It was 40 m tall.",
+            }
+        )
+    )
+    found = rewrite(asked, DOCUMENTS, judge)
+    (made,) = found.variants
+    assert (made.id, made.text) == ("tower~rewritten", "How tall was the Varn tower of Lune in 2022?")
+    assert (made.reference, made.answers) == ("It was 41.5 m tall.", (("41.5",),))
+    assert made.metadata["variant_of"] == "tower"
+    assert found.undecided == {"unsure": "Evidence inconclusive. Two years."}
+    assert found.failures.keys() == {"gone", "vague"}  # no text, and a question that names its source
+
+
+def test_the_evidence_is_gold_pages_or_else_gold_quotes() -> None:
+    assert evidence_of(question("q"), DOCUMENTS) == f"- a.pdf, page 2: {PAGE.text}"
+    quotes = (
+        Quote(id="text1", text="Gold.", gold=True),
+        Quote(id="image1", modality="image", description="A gold chart.", gold=True),
+        Quote(id="text2", text="Other."),
+    )
+    assert evidence_of(question("q", evidence=(), quotes=quotes), {}) == "- Gold.\n- A gold chart."
+
+
+def decided(project: Project, typed: str, who: str) -> str:
+    """What a review prints to somebody who types this."""
+    options = ("questions", "ambiguity", "marked.json", "--review", "--reviewer", who)
+    done = subprocess.run(
+        [sys.executable, "-m", "fathoms", *options],
+        cwd=project.path,
+        input=typed,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.slow  # a pseudo-person in processes of their own
+def test_the_command_from_marks_to_a_run(project: Project) -> None:
+    replies = {
+        "Why it is ambiguous": "How tall is the Varn tower in Lune?",
+        "Reply with JSON:": '{"status": "AMBIGUOUS", "reason": "Which one?"}',
+        "Answer so far": "It is 41.5 m tall.",
+    }
+    project.write("judge.yaml", f"kind: llm\nmodel: {json.dumps({'kind': 'scripted', 'replies': replies})}\n")
+    rows = [
+        {
+            "id": "tall",
+            "question": "How tall is it?",
+            "answers": ["41.5"],
+            "files": "varn.pdf",
+            "evidence": [{"document": "varn.pdf", "page": 1}],
+            "category": "A",
+        }
+    ]
+    project.write("mine.json", json.dumps(rows))
+    done = project.fathoms("questions", "ambiguity", "mine.json", "marked.json", "--judge", "judge.yaml")
+    assert done.returncode == 0, done.stderr
+    assert "marked.json: 1 ambiguous" in done.stdout
+    for who in ("ann", "ben"):
+        asked = decided(project, "a\n", who)
+        assert "flagged because" in asked
+    assert "ann and ben decided 1 question: kappa n/a" in asked
+    made = project.fathoms(
+        *("questions", "ambiguity", "marked.json", "set.json", "--judge", "judge.yaml"),
+        *("--matched", "--rewrite", "pdfs"),
+    )
+    assert made.returncode == 0, made.stderr
+    assert "set.json: 1 ambiguous; 1 rewritten question" in made.stdout
+    config = project.config.read_text().replace("questions.json", "set.json")
+    project.write("run.yaml", config.replace("tall:", "in Lune:"))
+    ran = project.fathoms("run", "run.yaml")
+    assert ran.returncode == 0, ran.stderr
+    assert "rewritten" in ran.stdout
+    (run,) = project.runs()
+    figures = project.json("report", run.name)[0]["variants"]["runs"][0]["variants"]["rewritten"]
+    assert (figures["correct"]["value"], figures["originals"]["value"]) == (1, 0)
