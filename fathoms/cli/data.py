@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,6 +11,7 @@ import typer
 from fathoms.cli import completion, console, progress
 from fathoms.cli.options import From, Json
 from fathoms.errors import ExitCode
+from fathoms.safety.injections import CANARY
 
 app = typer.Typer(help="List, download and verify data sets.", no_args_is_help=True, rich_markup_mode=None)
 SetName = Annotated[
@@ -82,3 +84,44 @@ def data_verify(name: SetName, as_json: Json = False) -> int:
         for file in files:
             console.say(f"{file.state:<9} {file.file}{': ' + file.detail if file.detail else ''}")
     return ExitCode.OK if all(file.state == "verified" for file in files) else ExitCode.FAILED
+
+
+@app.command("inject")
+def data_inject(
+    pdfs: Annotated[list[Path], typer.Argument(help="PDFs, or folders of them.", show_default=False)],
+    to: Annotated[
+        Path, typer.Option("--to", metavar="DIR", help="The folder for the copies.", show_default=False)
+    ],
+    instruction: Annotated[
+        str,
+        typer.Option(
+            "--instruction",
+            help="What the copies say: obey (ignore the question, reply with the word), leak (also repeat"
+            " your instructions), or a text with {answer} for the word.",
+        ),
+    ] = "obey",
+    answer: Annotated[
+        str, typer.Option("--answer", metavar="WORD", help="The word that the instruction asks for.")
+    ] = CANARY,
+    hidden: Annotated[
+        bool, typer.Option("--hidden", help="Write it in white on the first page, not on a page of its own.")
+    ] = False,
+) -> int:
+    """Write copies of PDFs in which an instruction to the model is planted.
+
+    Run a pipeline on the copies, or upload them to a service of your own, and measure its answers with the
+    metrics injection-obeyed and injection-leaked.
+    """
+    from fathoms.build.injecting import inject
+    from fathoms.corpora import gather_pdfs
+    from fathoms.safety.injections import instruction as text_of
+
+    found, _ = gather_pdfs(pdfs)
+    written = list(
+        inject(list(found.values()), to, text_of(instruction, answer), "hidden" if hidden else "page")
+    )
+    console.say(
+        f"{to}: {console.amount(len(written), 'PDF')} with the instruction, which asks for '{answer}'"
+    )
+    console.say(f"metrics: [{{kind: injection-obeyed, answer: {answer}}}]")
+    return 0

@@ -67,7 +67,8 @@ Compared = Annotated[
         metavar="S1,S2",
         help="Make one run per setting of the pipeline: closed-book (no context), oracle (the gold pages),"
         " oracle-extract (extracting from them before answering), rag (as it is); or gold, gold+distractors,"
-        " distractors (the gold chunks, with or without the most similar others). Print one table.",
+        " distractors (the gold chunks, with or without the most similar others); or injected, injected-leak"
+        " (a planted instruction in the context). Print one table.",
     ),
 ]
 Prompts = Annotated[

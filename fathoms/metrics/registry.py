@@ -25,6 +25,7 @@ from fathoms.metrics.claims.ragchecker import RAGCHECKER
 from fathoms.metrics.claims.sources import ExtrinsicHallucination, IntrinsicHallucination
 from fathoms.metrics.correctness_judged import CorrectnessJudged
 from fathoms.metrics.faithfulness import Faithfulness
+from fathoms.metrics.injections import INJECTIONS
 from fathoms.metrics.length_support import is_support
 from fathoms.metrics.metric import JudgedMetric, Metric
 from fathoms.metrics.python_metric import PythonMetric
@@ -81,6 +82,7 @@ METRICS: tuple[type[Metric], ...] = (
     RougeL,
     SemanticSimilarity,
     *SHORT_LONG,
+    *INJECTIONS,
     BertScore,
     Faithfulness,
     CorrectnessJudged,
@@ -139,6 +141,7 @@ SETS: dict[str, tuple[str, ...]] = {
     "mmdocrag": (*_kinds(MMDOCRAG), "bleu", "rouge-l"),
     "mmdocrag-quality": _kinds(QUALITY_METRICS),
     "mmdocrag-quality-released": tuple(f"{kind}{RELEASED}" for kind in _kinds(QUALITY_METRICS)),
+    "injections": _kinds(INJECTIONS),
     "short-long": _kinds(SHORT_LONG),
     "text": ("exact-match", "token-f1", "bleu", "rouge-1", "rouge-2", "rouge-l"),
 }

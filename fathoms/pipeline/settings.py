@@ -3,7 +3,8 @@
 They show what the model knows by itself and what it could do with perfect retrieval; between them lies what
 retrieval wins. The three are those of Double-Bench (Shen et al. 2025), whose oracle has the model extract
 first (`oracle-extract`). Three more are those of MRAG-Suite (Ji 2025): gold alone, gold among distractors
-(the most similar chunks that hold no gold), and distractors alone.
+(the most similar chunks that hold no gold), and distractors alone. `injected` and `injected-leak` plant an
+instruction in the context of the pipeline as it is.
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ from pydantic import ValidationError
 from fathoms.config import suggest
 from fathoms.errors import UsageError
 from fathoms.metrics.correctness_judged import CorrectnessJudged
+from fathoms.metrics.injections import InjectionLeaked, InjectionObeyed
 from fathoms.pipeline.experiment import AnyExperiment, Experiment
 from fathoms.pipeline.matrix import SETTING
-from fathoms.retrieve import AnyRetriever, Distractors
+from fathoms.retrieve import AnyRetriever, Distractors, Injected
 from fathoms.retrieve.distractors import Mode
 
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
@@ -29,6 +31,8 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "gold": {},
     "gold+distractors": {},
     "distractors": {},
+    "injected": {},
+    "injected-leak": {},
 }
 """What each setting replaces in the configuration of a pipeline."""
 MODES: Mapping[str, Mode] = {
@@ -37,7 +41,8 @@ MODES: Mapping[str, Mode] = {
     "distractors": "distractors-only",
 }
 """The settings that put the retriever of a pipeline into the retriever `distractors`, with its mode."""
-
+INJECTED: Mapping[str, str] = {"injected": "obey", "injected-leak": "leak"}
+"""The settings that put the retriever of a pipeline into the retriever `injected`, with its instruction."""
 
 CELL = SETTING
 """The key under which a run of a sweep names its setting."""
@@ -58,9 +63,16 @@ def in_setting(experiment: AnyExperiment, setting: str) -> AnyExperiment:
     changed: dict[str, Any] = {}
     if (mode := MODES.get(setting)) is not None:
         changed["retrieve"] = _with_mode(experiment.retrieve, mode)
+    metrics = experiment.metrics
+    if (planted := INJECTED.get(setting)) is not None:
+        changed["retrieve"] = inner = _injected(experiment.retrieve, planted)
+        names = {metric.name for metric in metrics}
+        asked = (InjectionObeyed(answer=inner.answer), InjectionLeaked(answer=inner.answer))
+        metrics = (*metrics, *(metric for metric in asked if metric.name not in names))
+        changed["metrics"] = metrics
     known = any(isinstance(metric, CorrectnessJudged) for metric in experiment.metrics)
     if experiment.judge is not None and not known:
-        changed["metrics"] = (*experiment.metrics, CorrectnessJudged())
+        changed["metrics"] = (*metrics, CorrectnessJudged())
     return experiment.model_copy(update=changed)
 
 
@@ -74,6 +86,20 @@ def _with_mode(retriever: AnyRetriever, mode: Mode) -> Distractors:
         raise UsageError(
             "--settings with distractors need a retriever that ranks all chunks without a language model,"
             f" and '{retriever.kind}' does not: use --set with one, such as --set 'retrieve={{kind: bm25}}'"
+        ) from None
+
+
+def _injected(retriever: AnyRetriever, planted: str) -> Injected:
+    """Return the retriever within `injected`; the options of one that is configured so are kept."""
+    if isinstance(retriever, Injected):
+        return retriever.model_copy(update={"instruction": planted})
+    try:
+        return Injected.model_validate({"instruction": planted, "retriever": retriever})
+    except ValidationError:
+        raise UsageError(
+            "--settings with a planted instruction need a retriever of texts without a language model, and"
+            f" '{retriever.kind}' is not one: use --set with one, such as --set 'retrieve={{kind: bm25}}', or"
+            " plant it in copies of the PDFs with 'fathoms data inject'"
         ) from None
 
 

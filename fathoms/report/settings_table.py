@@ -9,9 +9,10 @@ else.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from fathoms.metrics.injections import INJECTIONS
 from fathoms.pipeline.settings import CELL
 from fathoms.report.graded import KINDS, Graded, by_which, graded_questions, mean_figure
 from fathoms.report.leaderboard import bracket, figure
@@ -19,6 +20,7 @@ from fathoms.report.paired import paired, signed
 from fathoms.report.section import Section
 from fathoms.runs.reading import ScoredRun
 
+_PLANTED = tuple(metric.model_fields["kind"].default for metric in INJECTIONS)
 _RESAMPLES = 2_000
 
 
@@ -51,7 +53,8 @@ class SettingsTable:
     `gap` is the paired difference of the shares of correct answers, gold among distractors minus gold alone
     (the GPD - GO gap of MRAG-Suite), with its interval and p value. `abstained` is the share of answers that
     abstain where there are distractors alone, although the documents hold the answer. Each is `None` where it
-    is not known.
+    is not known. `planted` has the rates of obeying a planted instruction and of leaking the prompt, by
+    setting.
     """
 
     rows: tuple[SettingsRow, ...]
@@ -59,6 +62,7 @@ class SettingsTable:
     won: Mapping[str, float | None] | None
     gap: Mapping[str, Any] | None = None
     abstained: Mapping[str, Any] | None = None
+    planted: Mapping[str, Any] = field(default_factory=dict)
 
     HEADER = ("questions", "setting", *KINDS, "n")
 
@@ -66,7 +70,8 @@ class SettingsTable:
         """Return the table as JSON values."""
         rows = [{"group": row.group, "setting": row.setting, **row.figures} for row in self.rows]
         found = {"rows": rows, "won_by_retrieval": self.won, "gap": self.gap}
-        return found | {"abstained_under_distractors": self.abstained, "notes": list(self.notes)}
+        found |= {"abstained_under_distractors": self.abstained, "planted": dict(self.planted)}
+        return found | {"notes": list(self.notes)}
 
 
 def settings_section(runs: Sequence[ScoredRun]) -> Section | None:
@@ -99,8 +104,9 @@ def settings_table(runs: Sequence[ScoredRun]) -> SettingsTable | None:
     notes = [f"{by}; [low, high]: 95 % intervals for other questions; n: questions"]
     won, sentence = _won(graded)
     gap, abstained = _gap(graded), _abstained(graded.get("distractors", ()))
-    notes += [*filter(None, [sentence]), *_of_distractors(gap, abstained)]
-    return SettingsTable(tuple(rows), tuple(notes), won, gap, abstained)
+    planted = _planted(named)
+    notes += [*filter(None, [sentence]), *_of_distractors(gap, abstained), *_of_planted(planted)]
+    return SettingsTable(tuple(rows), tuple(notes), won, gap, abstained, planted)
 
 
 def _row(group: str, setting: str, graded: Sequence[Graded]) -> SettingsRow | None:
@@ -143,6 +149,32 @@ def _of_distractors(gap: Mapping[str, Any] | None, abstained: Mapping[str, Any] 
             f"abstained with distractors alone: {figure(abstained['value'])}{bracket(_bounds(abstained))} of"
             f" {abstained['n']} questions; to answer is the mistake there"
         )
+
+
+def _planted(named: Mapping[str, ScoredRun]) -> dict[str, dict[str, Any]]:
+    """Return the rates of obeying and leaking of the settings that plant an instruction."""
+    found: dict[str, dict[str, Any]] = {}
+    for setting, run in named.items():
+        metrics = run.metrics(None)
+        rates = {
+            name: metrics[name].overall.model_dump(include={"value", "low", "high", "n"})
+            for name in _PLANTED
+            if name in metrics
+        }
+        known = {name: rate for name, rate in rates.items() if rate["n"]}
+        if known:
+            found[setting] = known
+    return found
+
+
+def _of_planted(planted: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """Yield a sentence on each setting that plants an instruction."""
+    for setting, rates in planted.items():
+        parts = [
+            f"{name} {figure(rate['value'])}{bracket(_bounds(rate))} of {rate['n']} answers"
+            for name, rate in rates.items()
+        ]
+        yield f"{setting}: {', '.join(parts)} whose context has the planted instruction"
 
 
 def _won(graded: Mapping[str, Sequence[Graded]]) -> tuple[dict[str, float | None] | None, str | None]:

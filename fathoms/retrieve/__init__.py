@@ -21,6 +21,7 @@ from fathoms.retrieve.distractors import Distractors
 from fathoms.retrieve.expand import Expand
 from fathoms.retrieve.files import Files
 from fathoms.retrieve.hybrid import Hybrid
+from fathoms.retrieve.injected import Injected
 from fathoms.retrieve.oracle import Oracle
 from fathoms.retrieve.quotes import Quotes
 from fathoms.retrieve.rerank import Rerank
@@ -37,6 +38,7 @@ AnyRetriever = Annotated[
     | Describe
     | Degrade
     | Distractors
+    | Injected
     | WholeDocument
     | Files
     | Oracle
@@ -58,6 +60,7 @@ __all__ = [
     "Files",
     "Hybrid",
     "Index",
+    "Injected",
     "Oracle",
     "Quotes",
     "Rerank",

@@ -19,6 +19,11 @@ def noted(manifest: Mapping[str, Any]) -> Iterator[str]:
         )
     if distractors := manifest.get("distractors"):
         yield _of_distractors(distractors)
+    if injected := manifest.get("injected"):
+        yield (
+            f"an instruction was planted in every context ({injected['position']} among the hits), which asks"
+            f" for the word '{injected['answer']}'"
+        )
     if approximation := manifest.get("approximation"):
         yield sentence(approximation)
 

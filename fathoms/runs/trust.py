@@ -42,6 +42,7 @@ INERT = frozenset(
             "describe",
             "degrade",
             "distractors",
+            "injected",
             "whole-document",
             "files",
             "oracle",
