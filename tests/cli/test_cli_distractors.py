@@ -10,6 +10,8 @@ import pytest
 from tests.support.project import Project, write_pdf
 from tests.support.report_page import unpacked
 
+pytestmark = pytest.mark.slow  # a matrix of runs for each test
+
 # Each question has one gold page and two others that share more words with it and do not answer it.
 GOLD = {"tower": "Varn tower: 41.5 m.", "door": "Varn door: green.", "ore": "Lune ore: 17 crowns."}
 DECOYS = {

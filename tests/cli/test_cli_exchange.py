@@ -44,6 +44,7 @@ def found(project: Project) -> Project:
     return project
 
 
+@pytest.mark.slow
 def test_hits_go_in_and_out(found: Project) -> None:
     done = found.fathoms("import", "hits", "hits.jsonl", "--questions", "questions.jsonl")
     assert done.returncode == 0, done.stderr

@@ -63,6 +63,7 @@ def test_every_run_with_gold_pages_has_the_set_retrieval(project: Project) -> No
     assert "hit@5 needs retrieved chunks, which no record of this run has" in refused.stderr
 
 
+@pytest.mark.slow
 def test_imported_answers_are_measured_by_the_pages_of_their_contexts(project: Project) -> None:
     """By hand: the first question finds its page at rank 1, the second at rank 2, the third does not."""
     with_gold_pages(project)

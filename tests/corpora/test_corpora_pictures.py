@@ -9,12 +9,9 @@ import random
 from pathlib import Path
 from typing import Any
 
-import pyarrow
 import pypdfium2 as pdfium
 import pytest
 from PIL import Image
-from pyarrow import parquet
-from pypdf import PdfReader
 
 from fathoms.build.checking import check
 from fathoms.build.parsing import ParsedPdfs
@@ -42,6 +39,9 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def table(path: Path, rows: list[dict[str, Any]]) -> Path:
+    import pyarrow
+    from pyarrow import parquet
+
     path.parent.mkdir(parents=True, exist_ok=True)
     parquet.write_table(pyarrow.Table.from_pylist(rows), path, row_group_size=2)
     return path
@@ -52,10 +52,15 @@ def as_image(data: bytes) -> dict[str, Any]:
     return {"bytes": data, "path": None}
 
 
+def pages_of(path: Path) -> list[Any]:
+    """The pages of a PDF as another reader sees them."""
+    from pypdf import PdfReader
+
+    return [*PdfReader(path, strict=True).pages]
+
+
 def sizes(path: Path) -> list[tuple[float, float]]:
-    return [
-        tuple(round(side, 2) for side in page.mediabox[2:]) for page in PdfReader(path, strict=True).pages
-    ]
+    return [tuple(round(side, 2) for side in page.mediabox[2:]) for page in pages_of(path)]
 
 
 def test_a_pdf_of_pictures_keeps_them_and_is_the_same_each_time(tmp_path: Path) -> None:
@@ -73,7 +78,7 @@ def test_a_pdf_of_pictures_keeps_them_and_is_the_same_each_time(tmp_path: Path) 
         made.append((tmp_path / name).read_bytes())
     assert made[0] == made[1]
     assert sizes(tmp_path / "a.pdf") == [(842, 421), (842, 421), (61.2, 79.2), (842, 421)]
-    first, _, third, _ = PdfReader(tmp_path / "a.pdf", strict=True).pages
+    first, _, third, _ = pages_of(tmp_path / "a.pdf")
     assert third["/Resources"]["/XObject"]["/P"].get_object()._data == jpeg
     shown = Image.open(io.BytesIO(first.images[0].data)).convert("RGB")
     white = Image.new("RGBA", (200, 100), "white")
@@ -100,8 +105,8 @@ def test_a_folder_of_pictures_is_a_document(tmp_path: Path, cache: Path) -> None
         (named / name).write_bytes(picture(name, kind="PNG", size=(90 if "9" in name else 100, 10)))
     found, warnings = find_pdfs(tmp_path / "docs")
     assert list(found) == ["0786.pdf", "slides.pdf"]
-    assert len(PdfReader(found["0786.pdf"]).pages) == 5
-    assert [page.images[0].image.width for page in PdfReader(found["slides.pdf"]).pages] == [90, 100]
+    assert len(pages_of(found["0786.pdf"])) == 5
+    assert [page.images[0].image.width for page in pages_of(found["slides.pdf"])] == [90, 100]
     broken, absent = warnings
     assert (
         "/0786: pictures cannot be read, so their pages are empty: 1: 0786.pdf, page 5: the picture" in broken
@@ -153,7 +158,7 @@ def test_mmdocir_pages_have_the_size_that_the_annotations_state(tmp_path: Path) 
     table(tmp_path / "MMDocIR_pages.parquet", rows)
     corpus = load(FileSource(questions=Path("MMDocIR_annotations.jsonl"), documents=Path()), tmp_path)
     assert sizes(corpus.documents["a.pdf"]) == [(396, 99), (306, 396)]
-    assert len(PdfReader(corpus.documents["b.pdf"]).pages) == 2
+    assert len(pages_of(corpus.documents["b.pdf"])) == 2
     assert corpus.questions[0].evidence[0].bbox == (10, 20, 300, 40)
     assert [text.partition(": ")[2] for text in corpus.warnings] == [
         "pictures cannot be read, so their pages are empty: 1: b.pdf, page 2: there is none in this row"
@@ -343,6 +348,8 @@ def test_vidore_version_1_is_one_table(tmp_path: Path) -> None:
 
 def test_one_row_group_is_in_memory_at_a_time(tmp_path: Path) -> None:
     """Twenty rows of a megabyte that cannot be compressed, two in a row group."""
+    import pyarrow
+
     rows = [{"corpus_id": number, "image": random.Random(number).randbytes(2**20)} for number in range(20)]
     path = table(tmp_path / "big.parquet", rows)
     del rows

@@ -14,6 +14,7 @@ import pytest
 from tests.support.doc_pages import DOCS, PAGES, ROOT
 
 
+@pytest.mark.slow
 def test_the_reference_pages_are_up_to_date() -> None:
     pages = runpy.run_path(str(DOCS / "generate"))["pages"]()
     assert {path.suffix for path in pages} == {".md", ".json"}

@@ -102,6 +102,7 @@ def test_verdicts_of_another_judge_are_none_of_its_own(run: Run) -> None:
         verdicts_of(run, ScriptedJudge(), [Precision(), Recall()])
 
 
+@pytest.mark.slow
 def test_the_command_exports_what_was_released(tmp_path: Path, shared: Path) -> None:
     project = Project(tmp_path)
     released = str(shared / "ragchecker" / "checking_outputs.json")

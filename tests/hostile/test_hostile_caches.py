@@ -430,6 +430,7 @@ def test_a_folder_is_published_whole(tmp_path: Path) -> None:
 # ----- a full disk
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit on the size of files is Linux's")
 def test_a_full_disk_under_the_cache_ends_no_run(project: Project) -> None:
     """No file grows beyond a limit that opening the cache just keeps: one sentence, and all is answered."""

@@ -19,6 +19,8 @@ from docling_core.types.doc import (
 from fathoms.ingest.docling.export import Conversion, elements, join, lost, markdown, unpack
 from tests.support.docling_samples import needs_docling, sample
 
+pytestmark = pytest.mark.slow  # it imports docling_core and pandas
+
 
 def place(page: int, top: float = 100) -> ProvenanceItem:
     """Where an item stands, in PDF's own coordinates: from the bottom left."""

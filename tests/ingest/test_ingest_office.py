@@ -12,7 +12,6 @@ from fathoms.corpora import gather_pdfs
 from fathoms.corpora.pdfs import find_pdfs
 from fathoms.errors import ConfigError, DocumentError, UsageError
 from fathoms.ingest import Docling, Pdfium, PyMuPDF, parse_all, parse_in_child
-from fathoms.ingest.docling.export import EMU
 from fathoms.ingest.parsers.raw import NO_PAGES
 from fathoms.models import ScriptedModel
 from fathoms.pipeline.pipeline import Pipeline
@@ -75,6 +74,8 @@ def test_docling_reads_office_and_web_documents(tmp_path: Path) -> None:
     # python-pptx's default slide is 10 x 7.5 inches, and the title's placeholder of its layout begins at
     # 457200 and 274638 EMU, which is half an inch and 0.3 inches
     assert title == Element(kind="text", text="Varn", bbox=(36.0, 21.6, 684.0, 111.6))
+    from fathoms.ingest.docling.export import EMU
+
     assert round(274638 / EMU, 1) == 21.6
     assert page.pages[0].text.startswith("# The Varn lighthouse\n\nIt is 41.5 m tall.")
     assert page.pages[0].text.endswith(TABLE)

@@ -74,6 +74,7 @@ def test_other_replies(reply: str, label: str, why: str | None) -> None:
     assert (found.label, found.why) == (label, why)
 
 
+@pytest.mark.slow
 def test_a_grammar_holds_the_embedded_model_to_the_kinds() -> None:
     assert asked(Embedded(model="smollm2-135m", max_tokens=24)).label in KINDS
 

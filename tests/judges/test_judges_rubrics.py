@@ -52,6 +52,7 @@ def test_the_binary_rubric_is_yes_or_no_whatever_the_labels_of_claims_are() -> N
     assert verdict(judge, judgement("Six.", "correct")).label == "supported"
 
 
+@pytest.mark.slow
 def test_a_grammar_holds_the_embedded_model_to_the_grades() -> None:
     judge = LLMJudge(model=Embedded(model="smollm2-135m", max_tokens=8))
     judge.check()
@@ -147,6 +148,7 @@ def test_a_kept_verdict_on_sentences_and_questions_is_found_again(tmp_path) -> N
     assert (found[1][1][0].relevant, found[1][1][1].questions) == ((2,), ("How?",))
 
 
+@pytest.mark.slow
 def test_a_grammar_holds_the_embedded_model_to_a_list_of_questions() -> None:
     judge = LLMJudge(model=Embedded(model="smollm2-135m", max_tokens=80))
     judge.check()

@@ -130,6 +130,7 @@ def test_forms_and_phrases_mix_in_one_variant():
     assert str(recall.missed[0]) == "{number: 41.5, unit: m, tolerance: 0.5%}"
 
 
+@pytest.mark.slow
 def test_a_slow_expression_is_refused_and_not_scored():
     begun = time.perf_counter()
     with pytest.raises(DataError, match="without a repetition inside a repetition"):

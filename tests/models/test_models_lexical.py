@@ -63,6 +63,7 @@ def test_no_word_gives_zeros() -> None:
     assert not LexicalEmbedder().embed(["", " ?! "]).any()
 
 
+@pytest.mark.slow
 def test_every_process_gives_the_same() -> None:
     program = (
         "from fathoms.models import LexicalEmbedder;"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from pathlib import Path
 
@@ -26,6 +27,12 @@ SEEN_BY_METRICS = {"types", "errors", "config", "paths", "runs", "safety", "stat
 MOST_LOOSE = 8
 
 
+@functools.cache
+def parsed(path: Path) -> ast.Module:
+    """The code of a module, for all tests."""
+    return ast.parse(path.read_text())
+
+
 def modules() -> dict[str, Path]:
     found = {}
     for path in sorted(PACKAGE.rglob("*.py")):
@@ -37,7 +44,7 @@ def modules() -> dict[str, Path]:
 def imported(path: Path, known: set[str]) -> set[str]:
     """The modules of fathoms that one imports, anywhere in it."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "fathoms":
             for alias in node.names:
                 full = f"{node.module}.{alias.name}"
@@ -90,6 +97,7 @@ def circles(graph: dict[str, set[str]]) -> list[list[str]]:
     return found
 
 
+@functools.cache
 def graph() -> dict[str, set[str]]:
     known = modules()
     return {name: imported(path, set(known)) & set(known) for name, path in known.items()}
@@ -120,7 +128,7 @@ def test_every_room_in_the_list_exists_and_few_modules_lie_loose() -> None:
 def test_modules_and_public_names_have_docstrings() -> None:
     missing = []
     for name, path in modules().items():
-        tree = ast.parse(path.read_text())
+        tree = parsed(path)
         if not ast.get_docstring(tree):
             missing.append(name)
         for node in tree.body:

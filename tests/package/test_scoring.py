@@ -223,6 +223,7 @@ def shared(run: Run, setup: dict[str, object], told: list[int]) -> QuestionScore
     return scorer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setup", [{}, {"run": "nowhere"}], ids=["by processes", "by processes that end"])
 def test_shares_add_up_to_the_whole(setup: dict[str, object], tmp_path: Path) -> None:
     """Each process has its own numbers for questions and scores, which become those of the whole."""

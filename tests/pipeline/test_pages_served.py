@@ -17,6 +17,8 @@ from fathoms.runs.store import Run
 from tests.support.embedding_server import KEY, Fails, embeddings
 from tests.support.project import QUESTIONS, Project, write_project
 
+pytestmark = pytest.mark.slow  # pages are rendered in processes of their own
+
 CONFIG = """\
 name: seen
 data: {{questions: questions.json, documents: pdfs}}

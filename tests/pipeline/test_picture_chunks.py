@@ -104,6 +104,7 @@ def test_a_picture_that_cannot_be_described_ends_the_run_and_the_others_are_kept
     assert len(seer.seen) == 2
 
 
+@pytest.mark.slow
 def test_a_run_tells_what_descriptions_cost_before_and_after(place: Project, seer: Seer) -> None:
     """Two pictures, each with 1,000 tokens of prompt at $1,000 a million and 10 of reply at $5,000."""
     place.write("own.yaml", CONFIG.format(pictures=DESCRIBED.format(address=seer.address)))

@@ -157,6 +157,7 @@ def test_the_quick_p_values_are_those_of_the_test() -> None:
         assert quick == pytest.approx(np.array(exact), abs=0.012)
 
 
+@pytest.mark.slow
 def test_what_is_found_has_the_power_that_is_said() -> None:
     """Fresh comparisons with the true difference that is printed, on average over histories without one."""
     rng = np.random.default_rng(5)

@@ -470,6 +470,7 @@ def test_every_night_is_compared_on_the_questions_that_both_sides_have():
 # ----- how many questions
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "repeats"), [(60, 5), (200, 1)])
 def test_an_unchanged_pipeline_passes_as_often_as_said(n: int, repeats: int) -> None:
     """With the margin that is said to be resolvable, fresh nights of the same pipeline pass in 80 % of the

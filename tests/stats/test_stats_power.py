@@ -17,6 +17,7 @@ BETA = 0.26
 """As in benchmarks/simulate_statistics.py: two runs differ in 0.48 * 0.26 / 1.26 = 10 % of the questions."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", [(20,), PAPER])
 def test_an_unchanged_pipeline_passes_with_it_in_four_of_five_nights(sizes: tuple[int, ...]) -> None:
     rng = np.random.default_rng(7)
