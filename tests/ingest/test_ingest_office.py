@@ -74,9 +74,7 @@ def test_docling_reads_office_and_web_documents(tmp_path: Path) -> None:
     # python-pptx's default slide is 10 x 7.5 inches, and the title's placeholder of its layout begins at
     # 457200 and 274638 EMU, which is half an inch and 0.3 inches
     assert title == Element(kind="text", text="Varn", bbox=(36.0, 21.6, 684.0, 111.6))
-    from fathoms.ingest.docling.export import EMU
-
-    assert round(274638 / EMU, 1) == 21.6
+    assert round(274638 / 12700, 1) == 21.6  # an inch has 914,400
     assert page.pages[0].text.startswith("# The Varn lighthouse\n\nIt is 41.5 m tall.")
     assert page.pages[0].text.endswith(TABLE)
     assert "secret" not in str(page.native), "no file beside the page is read"
