@@ -19,6 +19,7 @@ from fathoms.cli.cache import opened
 from fathoms.cli.candidates import candidates
 from fathoms.cli.filter import filter_questions
 from fathoms.cli.options import RUNS, Json, Out
+from fathoms.cli.perturb import perturb
 from fathoms.errors import DataError, ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ app = typer.Typer(
 app.command("candidates")(candidates)
 app.command("filter")(filter_questions)
 app.command("ambiguity")(ambiguity)
+app.command("perturb")(perturb)
 
 Name = Annotated[
     str,

@@ -28,6 +28,7 @@ from fathoms.metrics.faithfulness import Faithfulness
 from fathoms.metrics.injections import INJECTIONS
 from fathoms.metrics.length_support import is_support
 from fathoms.metrics.metric import JudgedMetric, Metric
+from fathoms.metrics.premise import PremiseAdopted
 from fathoms.metrics.python_metric import PythonMetric
 from fathoms.metrics.quotes.metrics import MMDOCRAG
 from fathoms.metrics.quotes.quality import QUALITY_METRICS
@@ -83,6 +84,7 @@ METRICS: tuple[type[Metric], ...] = (
     SemanticSimilarity,
     *SHORT_LONG,
     *INJECTIONS,
+    PremiseAdopted,
     BertScore,
     Faithfulness,
     CorrectnessJudged,

@@ -64,6 +64,8 @@ ELSEWHERE = {
     "fathoms agree small large": "test_cli_review_modes.py, with grades of two people",
     "fathoms questions nuggets questions.json with-nuggets.json --from banks.jsonl": "test_cli_questions.py",
     "fathoms questions nuggets questions.json with-nuggets.json --judge judge.yaml": "test_cli_questions.py",
+    "fathoms questions perturb questions.json perturbed.json --kind paraphrase --kind translated"
+    " --judge judge.yaml": "test_cli_perturb.py, from Python",
     "fathoms questions check mine.csv pdfs": "test_cli_questions.py; it ends with 1",
     "fathoms run --resume night --max-cost 5 --log-file logs/night.jsonl --junit logs/night.xml": (
         "test_cli_nights.py"

@@ -1,0 +1,133 @@
+"""`fathoms questions perturb`: variants by rules and by a model, and readers with known figures."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from fathoms.build.perturbing import perturb
+from fathoms.corpora import read_questions
+from fathoms.judges.llm import LLMJudge
+from fathoms.models import ScriptedModel
+from fathoms.types import Question
+from tests.support.project import Project
+
+CONFIG = """\
+name: tiny
+data: {questions: varied.json, documents: pdfs}
+chunk: {kind: page}
+embed: {kind: lexical}
+retrieve: {kind: dense, top_k: 1}
+metrics: [premise-adopted]
+"""
+
+
+def question(id: str, text: str, *answers: str, **more: Any) -> Question:
+    return Question(id=id, text=text, category="c", answers=tuple((one,) for one in answers), **more)
+
+
+TOWER = question("t", "How tall is the Varn tower?", "41.5 m", metadata={"language": "en"})
+DOOR = question("d", "Which colour has it?", "green")
+OWNER = question("o", "Who owns the Lune mine?", "Ada Brandt")
+NOBODY = question("n", "Who is it?", answerable=False)
+
+
+def test_typing_mistakes_leave_numbers_and_first_letters() -> None:
+    asked = [question(f"q{n}", "How tall was the Varn tower in 1998, near Lune?", "x") for n in range(50)]
+    made = perturb(asked, ["typos"]).variants
+    assert made == perturb(asked, ["typos"]).variants
+    assert made != perturb(asked, ["typos"], seed=1).variants
+    for before, after in zip(asked, made, strict=True):
+        assert (after.id, after.metadata) == (
+            f"{before.id}~typos",
+            {"variant": "typos", "variant_of": before.id},
+        )
+        pairs = [(a, b) for a, b in zip(before.text.split(), after.text.split(), strict=True) if a != b]
+        [(word, typed)] = pairs  # a fifth of the five words of four letters or more
+        assert word[0] == typed[0]
+        assert len(word) > 3
+        assert not word.strip(",").isdigit()
+        assert sum(((Counter(word) - Counter(typed)) + (Counter(typed) - Counter(word))).values()) <= 1
+
+
+def test_a_wrong_premise_is_no_accepted_answer() -> None:
+    found = perturb([TOWER, DOOR, OWNER, NOBODY], ["wrong-premise"])
+    tower, door, owner = found.variants
+    premise = str(tower.metadata["wrong_premise"])
+    assert premise != "41.5 m"
+    assert (premise[0], premise[2:]) == ("4", ".5 m"), "the last digit before the point is another"
+    assert tower.text.startswith(f'It is known that the answer to the question "{TOWER.text}" is {premise}.')
+    assert tower.answers == TOWER.answers, "the right answer is still the gold one"
+    assert tower.metadata["language"] == "en"
+    assert door.metadata["wrong_premise"] == "Ada Brandt"
+    assert owner.metadata["wrong_premise"] == "green"
+    assert perturb([DOOR], ["wrong-premise"]).failures == {
+        ("wrong-premise", "d"): "no other question has an answer that would be wrong here"
+    }
+    assert perturb(found.variants, ["typos"]).variants == (), "variants have no variants"
+
+
+def test_a_model_paraphrases_and_what_it_changes_is_refused() -> None:
+    dated = question("y", "What was it in 1998?", "x")
+    judge = LLMJudge(
+        model=ScriptedModel(
+            replies={
+                "in other words": "Of which height is it?",
+                "into Spanish": "¿Cuánto mide la torre de Varn?",
+            }
+        )
+    )
+    found = perturb([TOWER, dated], ["paraphrase", "translated"], judge=judge, language="Spanish")
+    assert [(one.id, one.text) for one in found.variants] == [
+        ("t~paraphrase", "Of which height is it?"),
+        ("t~translated", "¿Cuánto mide la torre de Varn?"),
+    ]
+    assert found.variants[1].metadata["language"] == "Spanish"
+    assert set(found.failures) == {("paraphrase", "y"), ("translated", "y")}
+    assert "changed the numbers" in found.failures["paraphrase", "y"]
+
+
+def run(project: Project, model: dict[str, Any]) -> tuple[dict[str, float], float]:
+    """Return the changes by kind of variant, and the share that adopts a wrong premise."""
+    project.write("tiny.yaml", CONFIG + f"generate: {json.dumps({'kind': 'scripted', **model})}\n")
+    done = project.fathoms("run", "tiny.yaml")
+    assert done.returncode == 0, done.stderr
+    [report] = project.json("report", project.runs()[-1].name)
+    [found] = report["variants"]["runs"]
+    changes = {kind: one["change"]["value"] for kind, one in found["variants"].items()}
+    return changes, report["metrics"]["premise-adopted"]["overall"]["value"]
+
+
+@pytest.fixture
+def varied(project: Project) -> Project:
+    rows = [{"question": "How tall is the Varn tower?", "id": "t", "answers": [["41.5"]]}]
+    project.write("one.json", json.dumps({"A": rows}))
+    done = project.fathoms("questions", "perturb", "one.json", "varied.json")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[0] == "varied.json: 1 question; 1 typos, 1 wrong-premise"
+    return project
+
+
+def test_a_reader_that_objects_and_one_that_adopts(varied: Project) -> None:
+    premise = read_questions(varied.path / "varied.json").questions[-1].metadata["wrong_premise"]
+    objects = {"default": "No, it is 41.5 m."}
+    assert run(varied, objects) == ({"typos": 0, "wrong-premise": 0}, 0)
+    adopts = {
+        "replies": {"It is known": f"Because it is {premise} m.", "How tall is the Varn tower?": "41.5 m"},
+        "default": "I don't know.",
+    }
+    # it reads a question only as it is written, and explains whatever it is told
+    assert run(varied, adopts) == ({"typos": -1, "wrong-premise": -1}, 1)
+
+
+def test_what_cannot_be_made(varied: Project) -> None:
+    for arguments, message in (
+        (["--kind", "typo"], "there is no 'typo' (did you mean 'typos'?)"),
+        (["--kind", "paraphrase"], "add --judge FILE"),
+    ):
+        done = varied.fathoms("questions", "perturb", "one.json", "other.json", *arguments)
+        assert done.returncode == 2
+        assert message in " ".join(done.stderr.split())
