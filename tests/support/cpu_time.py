@@ -1,4 +1,4 @@
-"""A pytest plugin that prints the CPU time of the tests by package: `pytest -p tests.support.cpu_time`.
+"""A pytest plugin that prints the CPU time of tests by package and file: `pytest -p tests.support.cpu_time`.
 
 It counts the test process and all processes below it, also those that are still running, such as the one that
 commands are forked from. On a machine that others use too, this is comparable where wall time is not.
@@ -18,6 +18,7 @@ import pytest
 _used = 0.0
 _by_package: Counter[str] = Counter()
 _tests: Counter[str] = Counter()
+_by_file: Counter[str] = Counter()
 _by_test: list[tuple[float, str]] = []
 
 
@@ -60,6 +61,7 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
         package = "/".join(report.nodeid.split("/")[:2])
         _by_package[package] += float(spent)
         _tests[package] += 1
+        _by_file[report.nodeid.partition("::")[0]] += float(spent)
         _by_test.append((float(spent), report.nodeid))
 
 
@@ -68,6 +70,9 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     for package, seconds in _by_package.most_common():
         terminalreporter.line(f"{seconds:8.1f} s  {package} ({_tests[package]} tests)")
     terminalreporter.line(f"{sum(_by_package.values()):8.1f} s  in all")
+    terminalreporter.section("the 40 files that take most CPU time")
+    for file, seconds in _by_file.most_common(40):
+        terminalreporter.line(f"{seconds:8.1f} s  {file}")
     terminalreporter.section("the 20 tests that take most CPU time")
     for seconds, test in sorted(_by_test, reverse=True)[:20]:
         terminalreporter.line(f"{seconds:8.1f} s  {test}")

@@ -1,4 +1,4 @@
-"""What counts for coverage: the first cases of each test, and in each file its first forks of a command.
+"""What counts for coverage: the first case of each test, and in each file its first fork of a command.
 
 Measuring adds half to the CPU time of a test: every line is reported, and a process writes a file at its end.
 Later cases and commands would cover the same lines again, as would the hundred examples of a property.
