@@ -15,6 +15,9 @@ KIND, OF = "variant", "variant_of"
 MARK, AMBIGUOUS, CLEAR = "ambiguity", "ambiguous", "clear"
 """The key of the metadata that marks a question, and its two values."""
 
+MARKS = frozenset({OF, MARK})
+"""The keys of the metadata by which reports find the questions that they compare."""
+
 
 def variant(question: Question, kind: str, text: str, **changes: Any) -> Question:
     """Return a variant of a question with another text. `changes` are further fields, such as `reference`;

@@ -186,7 +186,7 @@ def _labelled(runs: Sequence[ScoredRun]) -> Iterator[tuple[ScoredRun, str]]:
 
 def _parts(run: ScoredRun, metric: str, kind: str) -> dict[str, MetricFigure]:
     """Return the figures of the groups of one kind, without the kind in their names."""
-    known = run.metrics().get(metric)
+    known = run.summary.metrics.get(metric)
     return {
         part.removeprefix(kind): found
         for part, found in (known.parts.items() if known else ())

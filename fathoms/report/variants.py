@@ -21,6 +21,7 @@ from fathoms.report.graded import Graded, by_which, graded_questions, mean_figur
 from fathoms.report.leaderboard import bracket, figure
 from fathoms.report.paired import paired, signed
 from fathoms.report.section import Section
+from fathoms.report.worst import marked_questions
 from fathoms.runs.reading import ScoredRun
 from fathoms.runs.views import ScoredQuestion
 from fathoms.stats.unpaired import difference_of_means
@@ -62,8 +63,8 @@ def variants_section(runs: Sequence[ScoredRun]) -> Section | None:
 
 def _of_run(run: ScoredRun, *, judged: bool) -> dict[str, Any]:
     """Return what is known of the variants and of the ambiguous questions of a run."""
-    marked = {view.question.id: view.question.metadata for view in run.brief_questions()}
-    if not any(OF in metadata or AMBIGUITY in metadata for metadata in marked.values()):
+    marked = marked_questions(run)
+    if not marked:
         return {"variants": {}, AMBIGUITY: None}
     graded = {one.id: one for one in graded_questions(run, judged=judged)}
     return {

@@ -1,12 +1,14 @@
-"""Finds the questions of a run with the worst scores, and the messages of its failures."""
+"""Finds the questions of a run with the worst scores, those that are marked, and the messages of failures."""
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
+from typing import Any
 
+from fathoms.corpora.variants import MARKS
 from fathoms.report.text import gold
 from fathoms.runs.reading import ScoredRun
 from fathoms.runs.views import BriefQuestion
@@ -16,6 +18,8 @@ MOST = 10
 """The number of worst questions that reports show."""
 _TOGETHER = 1_000
 """How many questions are compared with the worst at once."""
+_MARKED = ("marked questions",)
+"""The key of the metadata of marked questions in what a run keeps."""
 
 
 @dataclass(frozen=True)
@@ -57,15 +61,18 @@ def first_messages(run: ScoredRun, profile: str) -> dict[str, str]:
 
 
 def noticing(run: ScoredRun, profile: str) -> Iterator[BriefQuestion]:
-    """Yield every question of a run as `brief_questions` does. Its worst questions and the first messages are
-    known afterwards: to read all questions takes longer than anything else in a report, so whoever does it
-    reads them for these tables, too."""
+    """Yield every question of a run as `brief_questions` does. Its worst questions, the first messages and
+    the marked questions are known afterwards: to read all questions takes longer than anything else in a
+    report, so whoever does it reads them for these tables, too."""
     found = _Found()
+    marked: dict[str, Mapping[str, Any]] = {}
     misses: list[Miss] = []
     for view in run.brief_questions():
         for repeat in view.repeats:
             if repeat.error is not None:
                 found.messages.setdefault(repeat.error.kind, repeat.error.message[:EXCERPT])
+        if not MARKS.isdisjoint(view.question.metadata):
+            marked[view.question.id] = view.question.metadata
         if (miss := _miss(view, profile)) is not None:
             misses.append(miss)
             if len(misses) >= _TOGETHER:
@@ -73,6 +80,16 @@ def noticing(run: ScoredRun, profile: str) -> Iterator[BriefQuestion]:
         yield view
     found.worst = _worst(found.worst, misses)
     run.kept[_Found, profile] = found
+    run.kept[_MARKED] = marked
+
+
+def marked_questions(run: ScoredRun) -> Mapping[str, Mapping[str, Any]]:
+    """Return the metadata of the questions that are variants or marked as ambiguous, by their ids."""
+    if _MARKED not in run.kept:
+        asked = (view.question for view in run.brief_questions())
+        run.kept[_MARKED] = {one.id: one.metadata for one in asked if not MARKS.isdisjoint(one.metadata)}
+    found: Mapping[str, Mapping[str, Any]] = run.kept[_MARKED]
+    return found
 
 
 @dataclass

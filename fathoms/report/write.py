@@ -57,8 +57,8 @@ def write_report(
     answered = [run for run in runs if not run.retrieval_only]
     answers = sum(run.summary.counts.done for run in runs)
     page = html if html is not None else answers <= QUICK
+    lines = report_csv(runs, scores)  # reads the questions for the tables of the others, too
     figures = report_json(runs, scores, shrink=shrink)
-    lines = report_csv(runs, scores)  # reads the questions for the worst ones, too
     texts = {
         **({"report.html": report_html(runs, scores, thumbnails=thumbnails, warn=warn)} if page else {}),
         "report.md": report_markdown(

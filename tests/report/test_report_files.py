@@ -12,6 +12,7 @@ from markdown_it import MarkdownIt
 
 from fathoms.errors import DataError, StoreError, UsageError
 from fathoms.report.markdown import escape, report_markdown
+from fathoms.report.terminal import summary_panel
 from fathoms.report.worst import first_messages, worst_questions
 from fathoms.report.write import write_report
 from fathoms.runs.reading import load
@@ -147,6 +148,15 @@ def test_every_table_has_as_many_cells_in_each_line(paper_runs, small_run, tmp_p
         assert len({len(re.findall(r"(?<!\\)\|", line)) for line in block.splitlines()}) == 1
     assert html_of(text).count("<table>") == 10
     assert "¹ incomplete: a \\| b" in text
+
+
+def test_all_files_together_read_the_questions_once(small_run, tmp_path):
+    """Reading them takes longer than all the rest of a large report."""
+    run, read = small_run(), []
+    counted = dataclasses.replace(run, views=lambda: read.append(run) or run.views())
+    write_report([counted], tmp_path, html=False, plots=False)
+    summary_panel(counted, None)
+    assert len(read) == 1
 
 
 def test_released_scores_know_no_rules(small_run, run_of, tmp_path):
