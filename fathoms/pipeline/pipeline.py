@@ -49,7 +49,7 @@ from fathoms.pipeline.page_index import PageIndexer
 from fathoms.pipeline.picture_chunks import PictureChunker, PictureChunks
 from fathoms.pipeline.prompt import PromptBuilder
 from fathoms.pipeline.remembered import CorpusFacts, Parts, Stored, stored
-from fathoms.retrieve import AnyRetriever, Dense, Index, Quotes
+from fathoms.retrieve import AnyRetriever, Dense, Distractors, Index, Injected, Quotes
 from fathoms.retrieve.indexes import load_index, store_index
 from fathoms.retrieve.page_search import PageHandling, PageSearch
 from fathoms.runs.cache import Cache, text_of
@@ -659,6 +659,11 @@ class Pipeline(Stages):
                 "prompt: the template 'default' does not show the numbers by which quotes are cited: set"
                 " prompt:"
                 " {template: quotes}"
+            )
+        if isinstance(self.retrieve, Distractors | Injected) and self.prompt.texts().order == "page":
+            raise ConfigError(
+                f"prompt.order: 'page' sorts the chunks by their pages, and kind '{self.retrieve.kind}' has a"
+                " 'position' for them: set prompt.order: rank"
             )
         if files and self.prompt.template == "default" and self.prompt.user is None:
             raise ConfigError(

@@ -10,7 +10,7 @@ effect, the gap is 0 on average.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from fathoms.report.graded import Graded, by_which, graded_questions, mean_figure
@@ -39,7 +39,20 @@ def positions_section(runs: Sequence[ScoredRun]) -> Section | None:
     for run, setting in zip(runs, settings, strict=True):
         if setting is not None:
             cells[setting] = list(graded_questions(run, judged=judged))
-    return _section(dict(sorted(cells.items(), key=lambda item: (item[0][1], _order(item[0][0])))), by)
+    ordered = dict(sorted(cells.items(), key=lambda item: (item[0][1], _order(item[0][0]))))
+    return _section(ordered, [by, *_cut(runs)])
+
+
+def _cut(runs: Sequence[ScoredRun]) -> Iterator[str]:
+    """Say if the gold stands in fewer prompts in some runs than in others, as where it was cut off: that
+    looks like an effect of its place."""
+    figures = [run.metrics(None).get("gold-page-in-prompt") for run in runs]
+    shares = [found.micro.value for found in figures if found and found.micro.value is not None]
+    if shares and min(shares) < max(shares):
+        yield (
+            f"the gold stands in fewer prompts of some runs than of others ({figure(min(shares))} to"
+            f" {figure(max(shares))}), as where it was cut off: raise the context window before you compare"
+        )
 
 
 def _setting(run: ScoredRun) -> tuple[str, int] | None:
@@ -62,7 +75,7 @@ def _order(place: str) -> int:
     return PLACES.index(place) if place in PLACES else len(PLACES)
 
 
-def _section(cells: Cells, by: str) -> Section:
+def _section(cells: Cells, said: Sequence[str]) -> Section:
     """Return the section of the runs."""
     figures = {cell: _figures(graded) for cell, graded in cells.items()}
     rows = [
@@ -74,9 +87,11 @@ def _section(cells: Cells, by: str) -> Section:
         for number in sorted({number for _, number in cells if number > 0})
         if (gap := _gap({place: graded for (place, at), graded in cells.items() if at == number}))
     }
+    by, *cut = said
     notes = [
         f"{by}; gold: where it stands among the distractors; n: questions",
         *map(_sentence, gaps.items()),
+        *cut,
     ]
     values = [
         {"position": place, "distractors": number, **found} for (place, number), found in figures.items()

@@ -65,6 +65,16 @@ class Distractors(Retriever):
         return retriever
 
     @property
+    def top_k(self) -> int | None:
+        """The most chunks per question; `None` if the number of gold chunks is not limited."""
+        gold, others = self.gold, self.distractors
+        if self.mode == "distractors-only":
+            return others
+        if gold is None:
+            return None
+        return gold + (0 if self.mode == "gold-only" else others)
+
+    @property
     def needs(self) -> Needs:
         """The input that the retriever needs."""
         return self.retriever.needs

@@ -146,3 +146,10 @@ def test_curves_over_the_number_of_contexts(robust: Project) -> None:
         "gold first": [1, 1, 1],
         "gold last": [1, 0, 0],
     }
+
+
+def test_gold_that_is_cut_off_is_said(robust: Project) -> None:
+    """With room for two chunks, the gold that stands last is not in the prompt."""
+    matrix = ["--matrix", "retrieve.position=first,last", "--set", "generate.context_window=314"]
+    report = run(robust, READS, *matrix)
+    assert "the gold stands in fewer prompts of some runs than of others" in report["shown"]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from pydantic import TypeAdapter, ValidationError
@@ -12,10 +13,15 @@ from pydantic import TypeAdapter, ValidationError
 from fathoms.config import fingerprint
 from fathoms.errors import ConfigError
 from fathoms.models import ScriptedModel
-from fathoms.retrieve import BM25, AnyRetriever, Distractors, Hybrid, Index, Rerank
+from fathoms.pipeline.pipeline import Pipeline
+from fathoms.pipeline.prompt import PromptBuilder
+from fathoms.retrieve import BM25, AnyRetriever, Distractors, Hybrid, Index, Rerank, Visual
+from fathoms.retrieve.distractors import Mode
 from fathoms.retrieve.llm_reranker import LLMReranker
 from fathoms.retrieve.without_gold import without_gold
 from fathoms.types import Chunk, Document, Evidence, Page, Question
+from tests.retrieve.test_retrieve_visual import MANY
+from tests.retrieve.test_retrieve_visual import index as pictured
 
 # The word of the question stands on a page as often as its number says, so that BM25 ranks the pages 6 to 1.
 # Pages 6 and 4 are gold, and page 3 says the answer although it is not labelled.
@@ -141,3 +147,39 @@ def test_configs(tmp_path: Path) -> None:
     graded = Rerank(first=BM25(), by=LLMReranker(generate=ScriptedModel()))
     with pytest.raises(ValidationError, match="a language model cannot choose distractors"):
         Distractors(retriever=graded)
+
+
+def test_distractors_by_pictures_of_pages(tmp_path: Path) -> None:
+    """The pictures rank the pages 3, 2, 1 for the question; page 2 is gold, and shown as a page."""
+    visual = Visual(embed=MANY, top_k=1)
+    document = Document(
+        id="a.pdf",
+        path=Path(),
+        sha256="",
+        pages=tuple(Page(number=number, text=f"page {number}") for number in (1, 2, 3)),
+    )
+    made = replace(pictured(tmp_path, visual), documents=[document])
+    asked = Question(
+        id="q", text="first", category="c", evidence=(Evidence(document="a.pdf", page=2),), answers=(("x",),)
+    )
+    options = {"retriever": visual, "distractors": 2}
+    assert found(made, [asked], mode="gold-only", **options) == [[2]]
+    assert found(made, [asked], mode="distractors-only", **options) == [[3, 1]]
+    assert found(made, [asked], position="last", **options) == [[3, 1, 2]]
+    hybrid = Hybrid(of=(visual, BM25()), top_k=1)
+    assert Distractors(retriever=hybrid).pages == visual.pages
+    assert found(made, [asked], mode="gold-only", retriever=hybrid) == [[2]]
+
+
+def test_a_prompt_that_sorts_by_page_is_refused() -> None:
+    def pipeline(**retrieve: Any) -> Pipeline:
+        return Pipeline(
+            retrieve=Distractors(retriever=BM25(), **retrieve),
+            prompt=PromptBuilder(order="page"),
+            generate=ScriptedModel(),
+        )
+
+    with pytest.raises(ConfigError, match=r"set prompt\.order: rank"):
+        pipeline(gold=1).check()
+    assert [Distractors(mode=mode, gold=2).top_k for mode in get_args(Mode)] == [2, 6, 4]
+    assert Distractors().top_k is None

@@ -1,0 +1,73 @@
+"""Tables of a sweep on the page in Chromium: the curve over the places of the gold, and what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fathoms.runs.reading import ScoredRun, load
+from fathoms.runs.store import Run
+from fathoms.scoring import score_run
+from fathoms.types import Question, Record, Reply
+from tests.support.report_browser import Watched, chromium, texts, watch, written
+
+pytestmark = pytest.mark.slow
+RIGHT = {"first": "ab", "middle": "", "last": "b"}
+"""The questions that are answered right, by the place of the gold."""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    yield from chromium()
+
+
+@pytest.fixture
+def watched(browser: Any) -> Iterator[Watched]:
+    yield from watch(browser)
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> list[ScoredRun]:
+    found = []
+    for place, right in RIGHT.items():
+        retrieve = {
+            "kind": "distractors",
+            "mode": "gold-plus-distractors",
+            "position": place,
+            "distractors": 2,
+        }
+        manifest = {
+            "config": {"retrieve": retrieve},
+            "data": {"name": "<b>d"},
+            "sweep": {"id": "s", "cell": {"retrieve.position": place}},
+        }
+        run = Run.create(tmp_path, place, "0" * 16, manifest)
+        run.append(
+            Record(
+                question=Question(id=id, text="?", category="A", answers=(("green",),)),
+                answer=Reply(text="green" if id in right else "red"),
+            )
+            for id in "ab"
+        )
+        score_run(run)
+        found.append(load(run.path))
+    return found
+
+
+def test_the_curve_over_the_places(watched: Watched, runs: list[ScoredRun], tmp_path: Path) -> None:
+    page = watched.open(written(tmp_path / "report.html", runs))
+    section = "#sweep-positions"
+    # 2 of 2: the lower bound is the root of .05
+    assert texts(page, f"{section} tbody tr td:nth-child(3)")[:2] == ["1.00 [.22, 1]", "0.00 [.00, .78]"]
+    spots = page.locator(f"{section} svg.chart path.run0 title").all_text_contents()
+    assert [spot.split(" [")[0] for spot in spots] == [
+        "2 distractors, first: 1.00",
+        "2 distractors, middle: 0.00",
+        "2 distractors, last: 0.50",
+    ]
+    heights = [page.locator(f"{section} svg.chart path.run0").nth(n).bounding_box()["y"] for n in range(3)]
+    assert heights[0] < heights[2] < heights[1]
+    assert any("position-gap with 2 distractors" in note for note in texts(page, f"{section} li"))
