@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import json
+import re
+import time
+import warnings
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from nltk.tokenize import NLTKWordTokenizer
+from nltk.translate.bleu_score import sentence_bleu as nltk_bleu
+from rouge_score.rouge_scorer import RougeScorer
 
 from fathoms.errors import ConfigError
 from fathoms.importers import Imported, keep
 from fathoms.metrics.metric import Facts, Metric
 from fathoms.metrics.reference.bertscore import BertScore
+from fathoms.metrics.reference.bleu import sentence_bleu
+from fathoms.metrics.reference.rouge import RougeL
 from fathoms.metrics.reference.squad import normalised
+from fathoms.metrics.reference.words import sentence_words
 from fathoms.metrics.registry import distinct, named
 from fathoms.metrics.score_records import RecordScore
+from fathoms.models.sentences import all_sentences
 from fathoms.models.weights.assets import ASSETS
 from fathoms.models.weights.hub import library
 from fathoms.scoring import score_run
@@ -135,3 +148,96 @@ def test_a_set_goes_without_bertscore_where_its_model_is_missing(tmp_path: Path)
     assert "bertscore" not in summary["metrics"]
     why = "bertscore was left out, the other metrics stand: bertscore: nowhere is not known to the library"
     assert any(warning.startswith(why) for warning in summary["warnings"])
+
+
+WORDS = st.lists(
+    st.one_of(
+        st.sampled_from(
+            [
+                "tower",
+                "towers",
+                "cannot",
+                "can't",
+                "won't",
+                "it's",
+                "it's.",
+                "He",
+                "41.5",
+                "1,000",
+                "e.g.",
+                "a,",
+                "b:",
+            ]
+        ),
+        st.sampled_from(
+            ['"quoted"', "''two''", "'one'", "(see", "[1].", "![a](image2)", "x...", "--", "$5", "50%.", ""]
+        ),
+        st.sampled_from(
+            [
+                "end.",
+                "U.S.",
+                "Wi-Fi",
+                "a--b",
+                "x_y",
+                "5%",
+                "cannot-do",
+                "end.)",
+                '."',
+                ")",
+                '"',
+                "'",
+                "»",
+                "\n",
+                "why?!",
+                "\u2018tis",
+                "'tis",
+                "gonna",
+                "wanna",
+                "ÜBER,",
+            ]
+        ),
+        st.text(alphabet="ab.,:'\"()[]`-$ \n", max_size=5),
+    ),
+    max_size=12,
+)
+
+
+@given(WORDS)
+def test_words_are_those_of_nltk(pieces: list[str]) -> None:
+    sentence = " ".join(pieces)
+    assert sentence_words(sentence) == NLTKWordTokenizer().tokenize(sentence)
+
+
+@given(*[st.lists(st.sampled_from("abcde"), max_size=12)] * 2)
+def test_bleu_and_the_longest_subsequence_are_those_of_the_libraries(
+    one: list[str], other: list[str]
+) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        by_nltk = float(nltk_bleu([other], one))
+    assert sentence_bleu(other, one) == pytest.approx(by_nltk, rel=1e-12)
+    scorer = RougeScorer(["rougeL"])
+    theirs = scorer.score(" ".join(other), " ".join(one))["rougeL"]
+    ours = RougeL().compare(" ".join(one), " ".join(other))
+    assert ours[0] == pytest.approx(theirs.fmeasure)
+    assert ours[1] == pytest.approx({"precision": theirs.precision, "recall": theirs.recall})
+
+
+def test_long_answers_of_real_models_are_compared_as_by_the_libraries_and_fast(shared: Path) -> None:
+    folder = shared / "mmdocrag" / "responses"
+    texts = [
+        [json.loads(line)["response"] for line in path.read_text().splitlines()[:200]]
+        for path in sorted(folder.glob("*.jsonl"))[:2]
+    ]
+    pairs = list(zip(*texts, strict=True))
+    scorer = RougeScorer(["rougeL"], use_stemmer=True)
+    for answer, reference in pairs[::10]:
+        for sentence in all_sentences(answer):
+            assert sentence_words(sentence) == NLTKWordTokenizer().tokenize(sentence)
+        latin = re.sub(r"[^\x00-\x7f]", " ", answer), re.sub(r"[^\x00-\x7f]", " ", reference)
+        assert value("rouge-l", *latin) == pytest.approx(scorer.score(*reversed(latin))["rougeL"].fmeasure)
+    started = time.process_time()
+    for answer, reference in pairs:
+        value("bleu", answer, reference)
+        value("rouge-l", answer, reference)
+    assert time.process_time() - started < 2  # the libraries take ten times as long as this takes

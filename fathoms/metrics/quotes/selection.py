@@ -44,7 +44,7 @@ def answer_part(text: str) -> str:
         return text.split(f"{_CLOSED}\n\n")[1]
     if _CLOSED in text:
         return text.rpartition(_CLOSED)[2]
-    timed = _TIMED.search(text)
+    timed = _TIMED.search(text) if " seconds\n\n" in text else None
     return text[timed.end() :] if timed else text
 
 

@@ -1,37 +1,61 @@
-"""BLEU (Papineni et al. 2002) of one answer, by two libraries that differ.
+"""BLEU (Papineni et al. 2002) of one answer, in two forms that differ.
 
-`bleu` is NLTK's `sentence_bleu` without smoothing on NLTK's word tokens, as MMDocRAG uses it: an answer
-without a common 4-gram scores nearly 0. `sacrebleu` is that library's sentence BLEU, with its own tokens and
-exponential smoothing, divided by 100. The two must not be compared with each other.
+`bleu` is NLTK's `sentence_bleu` without smoothing on the words of `word_tokenize`, as MMDocRAG uses it: an
+answer without a common 4-gram scores nearly 0. `sacrebleu` is that library's sentence BLEU, with its own
+tokens and exponential smoothing, divided by 100. The two must not be compared with each other.
 """
 
 from __future__ import annotations
 
-import warnings
+import math
+import sys
+from collections import Counter
+from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 from fathoms.metrics.reference.base import ReferenceMetric, require
-from fathoms.models.sentences import sentences
+from fathoms.metrics.reference.words import nltk_words
+
+ORDERS = 4
+"""The most words of an n-gram."""
 
 
 class Bleu(ReferenceMetric):
-    """Sentence BLEU with up to 4-grams of the answer against the reference, by NLTK, without smoothing.
+    """Sentence BLEU with up to 4-grams of the answer against the reference, as by NLTK, without smoothing.
 
     Texts are split into sentences by `fathoms.models.sentences` before they are split into words, because
     NLTK's trained splitter must be downloaded.
     """
 
+    revision: ClassVar[int] = 2
     source: ClassVar[str] = "Papineni et al. 2002, as in MMDocRAG"
 
     kind: Literal["bleu"] = "bleu"
 
     def compare(self, answer: str, reference: str) -> tuple[float, dict[str, float | None]]:
         """Return BLEU in [0, 1]."""
-        from nltk.translate.bleu_score import sentence_bleu
+        return sentence_bleu(nltk_words(reference), nltk_words(answer)), {}
 
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # NLTK warns of every text without a common 4-gram
-            return float(sentence_bleu([_words(reference)], _words(answer))), {}
+
+def sentence_bleu(reference: Sequence[str], answer: Sequence[str]) -> float:
+    """Return the geometric mean of the clipped precisions of n-grams, times the brevity penalty.
+
+    As in NLTK, it is 0 without a common word, and a precision of 0 among longer n-grams counts as the
+    smallest float.
+    """
+    logs = []
+    for order in range(1, ORDERS + 1):
+        ours, gold = (
+            Counter(zip(*(words[start:] for start in range(order)), strict=False))
+            for words in (answer, reference)
+        )
+        common = sum(min(count, gold[gram]) for gram, count in ours.items() if gram in gold)
+        if order == 1 and not common:
+            return 0.0
+        precision = common / max(1, len(answer) - order + 1)
+        logs.append(math.log(precision or sys.float_info.min) / ORDERS)
+    penalty = min(1.0, math.exp(1 - len(reference) / len(answer)))
+    return penalty * math.exp(math.fsum(logs))
 
 
 class SacreBleu(ReferenceMetric):
@@ -53,11 +77,3 @@ class SacreBleu(ReferenceMetric):
 
         # equal texts reach 100 but for a rounding error
         return min(1.0, float(sacrebleu.sentence_bleu(answer, [reference]).score) / 100), {}
-
-
-def _words(text: str) -> list[str]:
-    """Return the words of a text as NLTK splits them."""
-    from nltk.tokenize import NLTKWordTokenizer
-
-    tokenizer = NLTKWordTokenizer()
-    return [word for sentence in sentences(text) for word in tokenizer.tokenize(sentence)]
