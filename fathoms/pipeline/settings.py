@@ -20,7 +20,7 @@ from fathoms.metrics.correctness_judged import CorrectnessJudged
 from fathoms.metrics.injections import InjectionLeaked, InjectionObeyed
 from fathoms.pipeline.experiment import AnyExperiment, Experiment
 from fathoms.pipeline.matrix import SETTING
-from fathoms.retrieve import AnyRetriever, Distractors, Injected
+from fathoms.retrieve import AnyRetriever, Degrade, Distractors, Expand, Injected, Rerank
 from fathoms.retrieve.distractors import Mode
 
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
@@ -81,12 +81,20 @@ def _with_mode(retriever: AnyRetriever, mode: Mode) -> Distractors:
     if isinstance(retriever, Distractors):
         return retriever.model_copy(update={"mode": mode})
     try:
-        return Distractors.model_validate({"mode": mode, "retriever": retriever})
+        return Distractors.model_validate({"mode": mode, "retriever": _ranking(retriever)})
     except ValidationError:
         raise UsageError(
             "--settings with distractors need a retriever that ranks all chunks without a language model,"
             f" and '{retriever.kind}' does not: use --set with one, such as --set 'retrieve={{kind: bm25}}'"
         ) from None
+
+
+def _ranking(retriever: AnyRetriever) -> AnyRetriever:
+    """Return what ranks the chunks by their similarity before gold is removed from them, or before a language
+    model expands the question or sorts what was found; another retriever is returned as it is."""
+    if isinstance(retriever, Expand | Degrade):
+        return _ranking(retriever.retriever)
+    return retriever.first if isinstance(retriever, Rerank) and retriever.called else retriever
 
 
 def _injected(retriever: AnyRetriever, planted: str) -> Injected:

@@ -52,7 +52,9 @@ def run(project: Project, replies: dict[str, str], *arguments: str) -> dict[str,
     project.write("tiny.yaml", CONFIG.replace("{REPLIES}", json.dumps(replies)))
     done = project.fathoms("run", "tiny.yaml", *arguments)
     assert done.returncode == 0, done.stderr
-    report = project.json("report", *(path.name for path in project.runs()))
+    latest = json.loads((project.runs()[-1] / "manifest.json").read_text())["sweep"]["id"]
+    sweep = [path for path in project.runs() if latest in (path / "manifest.json").read_text()]
+    report = project.json("report", *(path.name for path in sweep))
     return {"shown": " ".join(done.stdout.split()), **report[0]}
 
 
@@ -93,6 +95,9 @@ def test_a_retriever_is_put_into_the_settings_or_refused(robust: Project) -> Non
     table = run(robust, READS, "--set", "retrieve={kind: bm25}", "--settings", "gold,gold+distractors")
     assert table["settings"]["gap"]["value"] == 0
     assert table["settings"]["abstained_under_distractors"] is None
+    graded = "retrieve={kind: rerank, first: {kind: bm25}, by: {kind: llm, generate: {kind: scripted}}}"
+    again = run(robust, READS, "--set", graded, "--settings", "gold,distractors")
+    assert shares(again["settings"]) == {"gold": 1, "distractors": 0}
     refused = robust.fathoms("run", "tiny.yaml", "--set", "retrieve={kind: none}", "--settings", "gold")
     assert refused.returncode == 2
     assert "a retriever that ranks all chunks" in " ".join(refused.stderr.split())

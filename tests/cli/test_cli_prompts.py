@@ -79,6 +79,23 @@ def test_the_winner_has_no_luck() -> None:
     assert (found["chosen"], found["value"], found["n"]) == (["one", "two"], 0, 6)
 
 
+def test_the_best_overall_is_the_best_mean_of_the_data_sets() -> None:
+    """`even` is right on the small set and a third of the large one, `odd` on the large one alone."""
+    ids = {"small": "ab", "large": "cdefgh"}
+    right = {"even": {"a", "b", "c", "d"}, "odd": {"c", "d", "e", "f", "g", "h"}}
+    scores = {
+        prompt: {data: of({id: int(id in found) for id in some})["d"] for data, some in ids.items()}
+        for prompt, found in right.items()
+    }
+    found = _best(scores, ["small", "large"])
+    assert found is not None
+    assert (found["prompt"], found["as_winner"]) == ("even", pytest.approx((1 + 2 / 6) / 2))
+    assert found["n"] == 8
+    large = _best(scores, ["large"])
+    assert large is not None
+    assert (large["prompt"], large["chosen"], large["value"]) == ("odd", ["odd"], 1)
+
+
 def test_dimensions_of_a_prompt() -> None:
     builder = PromptBuilder(template="parts", choose={"style": "ex3", "ids": "shown"}, examples=2)
     texts = builder.texts()
