@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from fathoms.errors import ConfigError, MissingWeightsError, ModelError
 from fathoms.ingest import Docling, Parser, PdfParser, parse_all, parse_in_child
+from fathoms.ingest.docling.process import unusable
 from fathoms.pipeline.pipeline import Pipeline
 from fathoms.runs.cache import Cache
 from fathoms.types import Document
@@ -109,32 +111,54 @@ def no_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("options", "advice"),
-    [
-        ({"ocr": {"kind": "none"}}, "layout: {kind: cdla}"),
-        ({"layout": {"kind": "cdla"}}, "fathoms models pull easyocr-en"),
-    ],
-)
 @pytest.mark.usefixtures("no_network")
-def test_weights_that_cannot_be_had_are_one_error_that_says_what_to_do(
-    options: dict[str, Any], advice: str
-) -> None:
+def test_weights_that_cannot_be_had_are_one_error_that_says_what_to_do() -> None:
     needs_docling()
-    with pytest.raises(ModelError) as caught:
-        parse_all(docling(**options), sorted(SAMPLE.glob("*.pdf"))[:1], workers=1)
-    assert advice in str(caught.value)
+    with pytest.raises(ModelError, match="fathoms models pull easyocr-en"):
+        parse_all(docling(layout={"kind": "cdla"}), sorted(SAMPLE.glob("*.pdf"))[:1], workers=1)
     assert own_workers() == []
 
 
+BUILDS = """
+import json, sys
+from fathoms.ingest.docling.convert import Converter
+from fathoms.ingest.docling.worker import import_one_table_model, told
+import_one_table_model()
+found = []
+for settings in json.loads(sys.argv[2]):
+    try:
+        Converter(settings)
+    except Exception as error:
+        found.append(told(error))
+with open(sys.argv[1], "w") as file:
+    json.dump(found, file)
+"""
+"""What a worker does with its settings, for several of them, because a worker takes seconds to start."""
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(("language", "key"), [("xx", "languages"), ("de", "weights")])
-def test_languages_that_cannot_be_read_are_an_error_of_the_config(language: str, key: str) -> None:
+@pytest.mark.usefixtures("no_network")
+def test_a_converter_that_cannot_be_built_is_one_error_that_says_what_to_do(tmp_path: Path) -> None:
     needs_docling("easyocr-en")
-    ocr = {"kind": "easyocr", "weights": "easyocr-en", "languages": [language]}
-    parser = OFFLINE.model_copy(update={"ocr": docling(ocr=ocr).ocr})
-    with pytest.raises(ConfigError, match=rf"ingest\.ocr\.{key}: "):
-        parse_all(parser, [SAMPLE / "kestrel-irrigation-trial.pdf"], workers=1)
+
+    def reading(language: str) -> Docling:
+        ocr = {"kind": "easyocr", "weights": "easyocr-en", "languages": [language]}
+        return OFFLINE.model_copy(update={"ocr": docling(ocr=ocr).ocr})
+
+    cases = [
+        (docling(ocr={"kind": "none"}), ModelError, "layout: {kind: cdla}"),
+        (reading("xx"), ConfigError, "ingest.ocr.languages: "),
+        (reading("de"), ConfigError, "ingest.ocr.weights: "),
+    ]
+    settings = json.dumps([parser.settings(threads=1) for parser, _, _ in cases])
+    command = [sys.executable, "-c", BUILDS, str(tmp_path / "told.json"), settings]
+    subprocess.run(command, check=True, capture_output=True)
+    for (parser, kind, words), said in zip(
+        cases, json.loads((tmp_path / "told.json").read_text()), strict=True
+    ):
+        error = unusable(parser, said["classes"], said["said"])
+        assert isinstance(error, kind)
+        assert words in str(error)
 
 
 @pytest.mark.slow

@@ -32,8 +32,7 @@ def serve(process: ThisProcess) -> None:
         import_one_table_model()
         converter = Converter(settings)
     except Exception as error:
-        names = [f"{cls.__module__}.{cls.__name__}" for cls in _causes(error)]
-        process.answer({"unusable": {"classes": names, "said": f"{type(error).__name__}: {error}"}})
+        process.answer({"unusable": told(error)})
         return
     process.limit_files(LOG_MB)
     import torch
@@ -62,6 +61,12 @@ def import_one_table_model() -> None:
         return {"table_structure_engines": [TableStructureModel]}
 
     defaults.table_structure_engines = table_structure_engines
+
+
+def told(error: BaseException) -> dict[str, Any]:
+    """What the parent is told of an error: its classes with those of its causes, and what it says."""
+    names = [f"{cls.__module__}.{cls.__name__}" for cls in _causes(error)]
+    return {"classes": names, "said": f"{type(error).__name__}: {error}"}
 
 
 def _causes(error: BaseException | None) -> list[type]:
