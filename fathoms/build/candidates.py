@@ -11,11 +11,12 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from fathoms.config import fingerprint
 from fathoms.errors import StoreError, UsageError
-from fathoms.pipeline.searching import Searching
+from fathoms.pipeline.answering import Ingested
+from fathoms.retrieve import BM25, Dense, Hybrid, Rerank, Retriever, Visual
 from fathoms.types import Evidence, Hit, Question, Quote
 
 Modality = Literal["text", "image"]
@@ -91,14 +92,15 @@ class FromSearch:
     without: tuple[Evidence, ...] = ()
 
 
-def from_search(question: Question, hits: Sequence[Hit]) -> FromSearch:
-    """Divide the hits of a question into gold and others.
+def from_search(question: Question, hits: Sequence[Hit], *, described: bool = False) -> FromSearch:
+    """Divide the hits of a question into gold and others. `described` says that the words of pictures are
+    descriptions.
 
     Gold is what holds the words that evidence quotes, what touches its box, or else the first hit on its page
     of its modality (`text`, or any other for a picture). Nothing else on a gold page becomes a distractor,
     because it may hold the answer, too.
     """
-    quotes = [(_quote(hit), hit) for hit in hits]
+    quotes = [(_quote(hit, described=described), hit) for hit in hits]
     gold: dict[int, None] = {}
     guessed, without = 0, []
     for evidence in question.gold_evidence:
@@ -117,15 +119,16 @@ def from_search(question: Question, hits: Sequence[Hit]) -> FromSearch:
     return FromSearch(chosen, others, guessed, tuple(without))
 
 
-def _quote(hit: Hit) -> Quote:
-    """Return a hit as a quote; its id is that of the chunk."""
+def _quote(hit: Hit, *, described: bool = False) -> Quote:
+    """Return a hit as a quote; its id is that of the chunk. `described` says that the words of a picture are
+    a description of it, and not what is written in it."""
     chunk = hit.chunk
     is_picture = chunk.modality == "image"
     return Quote(
         id=chunk.id,
         modality="image" if is_picture else "text",
-        text=chunk.text,
-        description=chunk.text if is_picture else "",
+        text="" if described and is_picture else chunk.text,
+        description=chunk.text if described and is_picture else "",
         image=chunk.image,
         document=chunk.document,
         page=chunk.pages[0] if chunk.pages else None,
@@ -164,32 +167,50 @@ class Made:
     without: int = 0
 
 
-def candidates(ready: Searching, questions: Sequence[Question], sizes: Sizes, seed: int = 0) -> list[Made]:
+_RANKS_ALL = (Dense, BM25, Visual, Hybrid, Rerank)
+
+
+def deepened(retriever: Retriever, top_k: int) -> Retriever:
+    """Return a retriever that finds so many chunks, with those that it combines or reranks. Raises UsageError
+    for a kind that does not rank all chunks by itself."""
+    if not isinstance(retriever, _RANKS_ALL) or retriever.called:
+        raise UsageError(
+            f"candidates are found by a retriever that ranks all chunks by itself, and kind"
+            f" '{retriever.kind}' does not: name dense, bm25, hybrid or visual"  # type: ignore[attr-defined]
+        )
+    changes: dict[str, Any] = {"top_k": top_k}
+    if isinstance(retriever, Hybrid):
+        changes["of"] = tuple(deepened(one, top_k) for one in retriever.of)
+    if isinstance(retriever, Rerank):
+        changes["first"] = deepened(retriever.first, top_k)
+    return retriever.model_copy(update=changes)
+
+
+def candidates(
+    ready: Ingested, questions: Sequence[Question], sizes: Sizes, seed: int = 0, *, described: bool = False
+) -> list[Made]:
     """Return questions with candidate quotes: the chunks that the retriever ranks highest for each.
 
     A question that has gold quotes keeps them; for others they are found by the evidence (`from_search`).
-    Where the corpus has no chunks of pictures, all candidates are texts. Raises UsageError for a retriever
-    that calls a language model.
+    Where the corpus has no chunks of pictures, all candidates are texts. Pictures without a file and words
+    are left out. Raises UsageError as `deepened` does.
     """
-    retriever = ready.retriever
-    if retriever.called:
-        raise UsageError(
-            "candidates are found by a retriever that searches by itself, and this one calls a language model"
-            " for every question: name another, such as dense, bm25, hybrid or visual"
-        )
     total = sizes.texts + sizes.pictures
-    deep = retriever.model_copy(update={"top_k": total * _DEEP})
-    rows = deep.search(ready.index, questions)
+    found = deepened(ready.retriever, total * _DEEP).search(ready.index, questions)
+    rows = [[hit for hit in row if hit.chunk.image is not None or hit.chunk.text.strip()] for row in found]
     if not any(hit.chunk.modality == "image" for row in rows for hit in row):
         sizes = Sizes(total, 0)
-    return [_made(question, row, sizes, seed) for question, row in zip(questions, rows, strict=True)]
+    pairs = zip(questions, rows, strict=True)
+    return [_made(question, row, sizes, seed, described=described) for question, row in pairs]
 
 
-def _made(question: Question, hits: Sequence[Hit], sizes: Sizes, seed: int) -> Made:
+def _made(question: Question, hits: Sequence[Hit], sizes: Sizes, seed: int, *, described: bool) -> Made:
     """Return one question with its candidates."""
     if any(quote.gold for quote in question.quotes):
-        return Made(with_candidates(question, [_quote(hit) for hit in hits], sizes, seed))
-    found = from_search(question, hits)
+        pages = {(one.document, one.page) for one in question.quotes if one.gold} | question.gold_pages
+        others = [_quote(hit, described=described) for hit in hits if pages.isdisjoint(hit.chunk.places)]
+        return Made(with_candidates(question, others, sizes, seed))
+    found = from_search(question, hits, described=described)
     own = question.model_copy(update={"quotes": found.gold})
     return Made(with_candidates(own, found.others, sizes, seed), found.guessed, len(found.without))
 
@@ -198,6 +219,8 @@ def with_copied_pictures(questions: Sequence[Question], path: Path) -> list[Ques
     """Copy the pictures of quotes into a folder beside a question file, `NAME-pictures`, and return the
     questions with paths relative to the file. Raises StoreError if that is not possible."""
     folder = path.with_name(f"{path.stem}-pictures")
+    if not path.parent.is_dir():
+        raise StoreError(f"{path.parent} is no folder: make it first")
     copied: dict[Path, Path] = {}
 
     def placed(quote: Quote) -> Quote:

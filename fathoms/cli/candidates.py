@@ -12,7 +12,7 @@ from fathoms.cli import console, progress
 from fathoms.cli.cache import opened
 from fathoms.cli.loading import load
 from fathoms.cli.options import Json
-from fathoms.errors import ExitCode
+from fathoms.errors import ExitCode, UsageError
 
 
 def candidates(
@@ -48,17 +48,25 @@ def candidates(
     from fathoms.build.candidates import candidates as find
     from fathoms.corpora import refuse_existing, write_questions
     from fathoms.corpora.questions import format_of
+    from fathoms.models import ScriptedModel
     from fathoms.pipeline.experiment import SearchExperiment
+    from fathoms.pipeline.pipeline import Pipeline, Stages
 
     sizes = Sizes.of(number, pictures)
+    if not to.parent.is_dir():
+        raise UsageError(f"{to.parent} is no folder: make it first")
     format_of(to)
     refuse_existing(to)
     experiment, corpus = load(config, (), retrieval_only=True)
     assert isinstance(experiment, SearchExperiment)
     experiment.check()
+    cut = experiment.pictures and experiment.pictures.model_copy(update={"show": "images"})
+    stages = {name: getattr(experiment, name) for name in Stages.model_fields}
+    pipeline = Pipeline(**{**stages, "pictures": cut, "generate": ScriptedModel()})
+    described = cut is not None and cut.words == "description"
     with opened() as cache, progress.bars() as bars:
-        ready = experiment.prepare(corpus.documents, cache, workers=os.cpu_count() or 1, progress=bars.stage)
-        made = find(ready, corpus.select(), sizes, seed)
+        ready = pipeline.prepare(corpus.documents, cache, workers=os.cpu_count() or 1, progress=bars.stage)
+        made = find(ready, corpus.select(), sizes, seed, described=described)
     questions = with_copied_pictures([one.question for one in made], to)
     write_questions(to, questions)
     quotes = [quote for question in questions for quote in question.quotes]
@@ -70,6 +78,7 @@ def candidates(
         "pictures": sum(quote.modality == "image" for quote in quotes),
         "guessed": sum(one.guessed for one in made),
         "short": sum(len(question.quotes) < number for question in questions),
+        "wordless": sum(not (quote.text or quote.description).strip() for quote in quotes),
         "without_gold": lacking,
     }
     if as_json:
@@ -96,7 +105,15 @@ def _tell(to: Path, figures: dict[str, object], number: int) -> None:
         )
     if figures["short"]:
         console.note(
-            f"note: {figures['short']} questions have fewer than {number} quotes: the corpus has no more"
+            f"note: {figures['short']} questions have fewer than {number} quotes: the retriever finds no"
+            f" more of"
+            " each kind that are not on gold pages"
+        )
+    if figures["wordless"]:
+        console.note(
+            f"note: {figures['wordless']} pictures have no words, and only a model that sees can use"
+            f" them: set"
+            " pictures.words: description"
         )
 
 

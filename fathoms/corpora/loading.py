@@ -74,7 +74,8 @@ def _load_named(source: NamedSource, base: Path) -> Corpus:
     read = {**({} if source.documents else here), name: path}
     verified = _verify(manifest, record, read)
     questions = read_questions(path)
-    if not source.documents and all(question.quotes for question in questions.questions):
+    has_none = not (source.documents or manifest.documents or manifest.each_document)
+    if has_none and all(question.quotes for question in questions.questions):
         # candidate quotes need no documents, and their pictures are none
         return _corpus(manifest.name, path, questions, {}, (), verified)
     documents, warnings = _named_documents(manifest, source, base)

@@ -6,6 +6,7 @@ under the path that a row gives. The `text` of a picture is what OCR read in it.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -59,8 +60,9 @@ def _quotes(found: Any, modality: str, place: str, notes: Notes) -> list[dict[st
             notes.add(_NOT_USED, place)
             continue
         image = quote.get("image")
-        if image and not (folder / image).is_file():
-            notes.add(NO_PICTURE, place, image)
+        with suppress(OSError, ValueError):  # a name that no file can have, which `rows` names
+            if image and not (folder / image).is_file():
+                notes.add(NO_PICTURE, place, image)
         quotes.append(quote)
     return quotes
 

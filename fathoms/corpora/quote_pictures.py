@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from fathoms.config import fingerprint
 from fathoms.corpora.pdfs import leads_out
 from fathoms.errors import DataError
+from fathoms.paths import sha256_file
 from fathoms.types import Question
 
 
@@ -19,6 +21,13 @@ def with_pictures(questions: Sequence[Question], path: Path) -> tuple[Question, 
     """
     folder = (path if path.is_dir() else path.parent).resolve()
     return tuple(_placed(question, folder) for question in questions)
+
+
+def pictures_sha256(questions: Sequence[Question]) -> str | None:
+    """Return a hash of the files of all pictures of quotes; `None` if there are none."""
+    paths = sorted({quote.image for one in questions for quote in one.quotes if quote.image is not None})
+    hashes = [sha256_file(path) for path in paths if path.is_file()]
+    return fingerprint("pictures of quotes", hashes) if hashes else None
 
 
 def _placed(question: Question, folder: Path) -> Question:

@@ -36,6 +36,7 @@ an absent key. Text is kept character by character, without trimming.
 from __future__ import annotations
 
 import json
+import os
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -57,6 +58,9 @@ GOLD = ("answers", "reference", "short_answer", "long_answer", "reference_claims
 
 LONGEST_NAME = 200
 """Most characters of an id or a category: `run` uses these names for files and folders."""
+
+LONGEST_FILE_NAME = 255
+"""Most bytes of the name of a file or folder, as file systems allow."""
 
 Placed = tuple[str, dict[str, Any]]
 """The place of a row in its file (`file:line`), and the row as it was read."""
@@ -186,6 +190,15 @@ class CandidateQuote(Quote):
     def _says_something(self) -> CandidateQuote:
         if not self.text.strip() and not self.description.strip() and self.image is None:
             raise ValueError(f"the quote '{self.id}' needs a 'text', a 'description' or an 'image'")
+        if self.image is not None and not str(self.image).isprintable():
+            raise ValueError(
+                f"the path of the image of the quote '{self.id}' has a control character: remove it"
+            )
+        if self.image is not None and max(map(len, map(os.fsencode, self.image.parts))) > LONGEST_FILE_NAME:
+            raise ValueError(
+                f"the path of the image of the quote '{self.id}' has a name of more than"
+                f" {LONGEST_FILE_NAME} bytes"
+            )
         if self.image is not None and (self.image.is_absolute() or ".." in self.image.parts):
             raise ValueError(
                 f"the image of the quote '{self.id}' has to be a path inside the folder of the question file"

@@ -15,6 +15,8 @@ from fathoms.paths import publish, sealed, sha256_file, temporary_folder
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+FORMATS = ("PNG", "JPEG", "GIF", "WEBP")
+"""What models are sent. Pillow opens others by programs of their own, such as Ghostscript."""
 _ATTEMPTS = 8
 """How often a picture is made smaller, at most, until its file is small enough."""
 
@@ -24,25 +26,34 @@ def fitted_picture(path: Path, folder: Path, bounds: Mapping[str, int]) -> Path:
     pixels) and `max_bytes`: the file itself, or else a smaller PNG, which is kept below `folder` by the hash
     of the file and the bounds.
 
-    Raises DataError for a file that is no picture.
+    Raises DataError for a file that is no PNG, JPEG, GIF or WebP picture.
     """
-    if not bounds:
-        return path
     from PIL import Image
 
     try:
-        with Image.open(path) as picture:  # reads only the head of the file
+        with Image.open(path, formats=FORMATS) as picture:  # reads only the head of the file
             if _fits(picture, path.stat().st_size, bounds):
                 return path
             own = folder / fingerprint("fitted picture", sha256_file(path), dict(bounds))
             if sealed(own) != "sound":
-                data = png_within(picture.convert("RGB"), **bounds)
+                data = png_within(opaque(picture), **bounds)
                 with temporary_folder(folder) as unfinished:
                     (unfinished / "picture.png").write_bytes(data)
                     publish(unfinished, own)
     except (OSError, SyntaxError, Image.DecompressionBombError) as error:
         raise DataError(f"{path} is not a picture that can be read: {error}") from error
     return own / "picture.png"
+
+
+def opaque(picture: Image) -> Image:
+    """Return a picture in RGB, with white where it is transparent, as a page would show it."""
+    if picture.mode in ("RGBA", "LA", "PA") or "transparency" in picture.info:
+        import PIL.Image
+
+        seen = picture.convert("RGBA")
+        ground = PIL.Image.new("RGBA", seen.size, "white")
+        return PIL.Image.alpha_composite(ground, seen).convert("RGB")
+    return picture.convert("RGB")
 
 
 def _fits(picture: Image, size: int, bounds: Mapping[str, int]) -> bool:

@@ -103,7 +103,7 @@ class Ingested:
         files = self.retriever.files
         if files is not None:
             return self._attach(files, questions, found)
-        if self.retriever.shows_pictures:
+        if "describe" not in self.retriever.called:
             self._check_number_of_pictures(found)
         return found
 

@@ -8,6 +8,7 @@ instead.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from typing import Any, Literal, NamedTuple
 from pydantic import Field, model_validator
 
 from fathoms.config import Component, package_version
-from fathoms.errors import DocumentError
+from fathoms.errors import DocumentError, ModelError
 from fathoms.ingest import MARGIN, PdfParser, cut_out_images, cut_outs
 from fathoms.models import FileLimits, Generator
 from fathoms.models.caching import ReplyCache
@@ -31,6 +32,7 @@ from fathoms.pipeline.attachments import image_bounds
 from fathoms.pipeline.ingest_times import IngestTimes
 from fathoms.retrieve.page_search import RENDERER
 from fathoms.runs.cache import Cache
+from fathoms.runs.events import happened
 from fathoms.types import Call, Chunk, CutOut, Document, PageBox, Prompt
 
 STAGE = "describe pictures"
@@ -201,7 +203,10 @@ class PictureChunker:
 
         made = await asyncio.gather(*map(describe, pictures), return_exceptions=True)
         words = []
-        for text in made:
+        for picture, text in zip(pictures, made, strict=True):
+            if isinstance(text, ModelError) and self.parser.on_error == "skip":
+                happened("picture-not-described", level=logging.WARNING, picture=picture.name, why=str(text))
+                text = picture.cut_out.text
             if isinstance(text, BaseException):
                 raise text
             words.append(text)

@@ -49,7 +49,7 @@ from fathoms.pipeline.page_index import PageIndexer
 from fathoms.pipeline.picture_chunks import PictureChunker, PictureChunks
 from fathoms.pipeline.prompt import PromptBuilder
 from fathoms.pipeline.remembered import CorpusFacts, Parts, Stored, stored
-from fathoms.retrieve import AnyRetriever, Dense, Distractors, Index, Injected, Quotes
+from fathoms.retrieve import AnyRetriever, Dense, Distractors, Index, Injected, Quotes, WholeDocument
 from fathoms.retrieve.indexes import load_index, store_index
 from fathoms.retrieve.page_search import PageHandling, PageSearch
 from fathoms.runs.cache import Cache, text_of
@@ -134,6 +134,14 @@ class Stages(Component):
         """Whether the model is shown the pages that retrieval by page images finds."""
         return False
 
+    def _bounds_among(self, number: int | None) -> dict[str, int]:
+        """The bounds of each of so many images for the model."""
+        return {}
+
+    def _fitted(self, path: Path, number: int, *, folder: Path) -> Path:
+        """A picture that the model is shown among so many in a request, made smaller if it must be."""
+        return fitted_picture(path, folder, self._bounds_among(number))
+
     @property
     def _calling(self) -> ExecutionSettings:
         """Retries and rate limits of the requests to servers that embed pages."""
@@ -152,7 +160,7 @@ class Stages(Component):
             found["ingest"] = self.ingest.require
         if needs in ("chunks", "vectors"):
             found["chunk"] = self._check_chunk
-        if self.pictures is not None:
+        if self.pictures is not None and needs in ("chunks", "vectors"):
             found["pictures"] = partial(self._check_pictures, self.pictures)
         if needs == "vectors":
             found["embed"] = partial(embedding.check, self.embed)
@@ -170,11 +178,7 @@ class Stages(Component):
             )
 
     def _check_pictures(self, pictures: PictureChunks) -> None:
-        """Check that pictures can be cut out, are searched, and that the model that describes them sees."""
-        if self.retrieve.needs not in ("chunks", "vectors"):
-            raise ConfigError(
-                f"pictures: retrieve kind '{self.retrieve.kind}' does not search chunks: leave out 'pictures'"
-            )
+        """Check that pictures can be cut out, and that the model that describes them sees."""
         if not self.ingest.gives_boxes:
             raise ConfigError(
                 f"pictures: ingest kind '{self.ingest.kind}' does not say where figures and tables are on"
@@ -223,6 +227,11 @@ class Stages(Component):
         """The limits of the model that decide how attached files are split; `None` if nothing is attached."""
         return None
 
+    def parse(self, documents: Mapping[str, Path], cache: Cache, workers: int, progress: Progress) -> None:
+        """Parse what the cache does not hold yet, and nothing else; raises as `Pipeline.prepare` does."""
+        bare = {"retrieve": WholeDocument(), "pictures": None}
+        self.model_copy(update=bare).build(documents, cache, workers, progress)
+
     def build(self, documents: Mapping[str, Path], cache: Cache, workers: int, progress: Progress) -> Built:
         """Parse, chunk and embed what the cache does not hold yet; raises as `Pipeline.prepare` does."""
         if self.retrieve.needs == "nothing":
@@ -251,7 +260,7 @@ class Stages(Component):
             pages=pages,
             full=cache.full,
             kept=ReplyCache(cache),
-            fitted=partial(fitted_picture, folder=cache.folder / "images", bounds=self._image_bounds),
+            fitted=partial(self._fitted, folder=cache.folder / "images"),
         )
         return Built(parsed, failures, made, hashes, times, facts)
 
@@ -273,6 +282,7 @@ class Stages(Component):
         if self.retrieve.needs != "documents":
             with times.stage("chunk"):
                 made = self._chunk(parsed, cache, progress, times)
+        cut_out: set[str] = set()
         if self.pictures is not None and made:
             more = self._chunks_of_pictures(self.pictures, cache, progress, times).chunks(parsed, failures)
             both = [
@@ -280,6 +290,7 @@ class Stages(Component):
             ]
             parsed = [document for document, _ in both]
             made = [[*texts, *more[document.id]] for document, texts in both]
+            cut_out = {chunk.id for several in more.values() for chunk in several}
         if not failures:  # the next run is to find the facts of this corpus; this is no time of parsing
             known = self._remembered(documents, hashes, cache, IngestTimes())
             if known is not None:
@@ -287,7 +298,7 @@ class Stages(Component):
         chunks = list(chain(*made))
         if images is not None:
             chunks = [
-                c if c.image else c.model_copy(update={"image": images[c.document].get(c.pages[0])})
+                c if c.id in cut_out else c.model_copy(update={"image": images[c.document].get(c.pages[0])})
                 for c in chunks
             ]
         return _Corpus(tuple(parsed), tuple(failures), chunks, self._facts(parsed, made))
@@ -597,9 +608,13 @@ class Pipeline(Stages):
         The limits of the model are in no fingerprint: they follow from its kind and from `top_k`, and no
         answer was ever given to an image beyond them.
         """
+        return self._bounds_among(self._sees[1])
+
+    def _bounds_among(self, number: int | None) -> dict[str, int]:
+        """The bounds of each of so many images in one request; `None` for an unknown number."""
         if not isinstance(self.chunk, PageChunker) and not self._shows_pages:
             return {}
-        model, number = self._sees
+        model = self._sees[0]
         limits = file_limits(model)
         bounds = image_bounds(model.image_limits, limits, number)
         if limits.size is not None and number:  # all images of a prompt together
@@ -614,7 +629,8 @@ class Pipeline(Stages):
         """Whether the model is shown the pages that retrieval by page images finds, or other pictures that
         come with the hits."""
         pages = self.retrieve.pages
-        cut_out = self.pictures is not None and self.pictures.show == "images"
+        searched = self.pictures is not None and self.retrieve.needs in ("chunks", "vectors")
+        cut_out = searched and self.pictures is not None and self.pictures.show == "images"
         return self.retrieve.shows_pictures or cut_out or (pages is not None and pages.shown)
 
     @property
@@ -654,13 +670,16 @@ class Pipeline(Stages):
                 f"generate: kind '{self.generate.kind}' takes no PDFs: set retrieve.form to 'images' for a"
                 " vision model, or retrieve: {kind: whole-document} for the text"
             )
-        if isinstance(self.retrieve, Quotes) and self.prompt == PromptBuilder():
+        texts = self.prompt.texts()
+        if isinstance(self.retrieve, Quotes) and not (
+            "{rank}" in texts.chunk and "{number}" in texts.picture
+        ):
             raise ConfigError(
-                "prompt: the template 'default' does not show the numbers by which quotes are cited: set"
-                " prompt:"
-                " {template: quotes}"
+                f"prompt: the template '{self.prompt.template}' does not show the numbers by which texts and"
+                " pictures are cited ({rank} in 'chunk', {number} in 'picture'): set prompt: {template:"
+                " quotes}"
             )
-        if isinstance(self.retrieve, Distractors | Injected) and self.prompt.texts().order == "page":
+        if isinstance(self.retrieve, Distractors | Injected) and texts.order == "page":
             raise ConfigError(
                 f"prompt.order: 'page' sorts the chunks by their pages, and kind '{self.retrieve.kind}' has a"
                 " 'position' for them: set prompt.order: rank"

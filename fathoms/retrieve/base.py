@@ -56,9 +56,9 @@ class Index:
     """The replies that are made once and used by every run, such as descriptions of pictures."""
     notes: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
     """What retrievers note of a search for the manifest of the run, by a name."""
-    fitted: Callable[[Path], Path] = field(default=lambda path: path, compare=False, repr=False)
-    """Makes a picture that the model is shown small enough for it, and returns the path of the file to
-    send."""
+    fitted: Callable[[Path, int], Path] = field(default=lambda path, number: path, compare=False, repr=False)
+    """Makes a picture that the model is shown small enough for a request with so many pictures, and returns
+    the path of the file to send."""
     lock: Lock = field(default_factory=Lock, compare=False, repr=False)
     """Held by a search that runs in a thread."""
 

@@ -111,10 +111,11 @@ class Quotes(Retriever):
             places = random.Random(f"{self.seed} {question.id}")
             places.shuffle(texts)
             places.shuffle(pictures)
-        return hits([(self._chunk(index, question, quote), 1.0) for quote in (*texts, *pictures)])
+        number = len(pictures)
+        return hits([(self._chunk(index, question, quote, number), 1.0) for quote in (*texts, *pictures)])
 
-    def _chunk(self, index: Index, question: Question, quote: Quote) -> Chunk:
-        """Return the chunk of a quote."""
+    def _chunk(self, index: Index, question: Question, quote: Quote, number: int) -> Chunk:
+        """Return the chunk of a quote of a question with so many pictures."""
         shown = quote.image if self.shows_pictures and quote.modality == "image" else None
         return Chunk(
             id=f"{question.id}#{quote.id}",
@@ -122,7 +123,7 @@ class Quotes(Retriever):
             pages=() if quote.page is None else (quote.page,),
             modality=quote.modality,
             text=self._words(quote),
-            image=None if shown is None else index.fitted(shown),
+            image=None if shown is None else index.fitted(shown, number),
         )
 
 

@@ -78,8 +78,8 @@ class Budget:
             for key, limit in (("tokens", self.max_tokens), ("cost", self.max_cost)):
                 if limit is not None and took[key] is None:
                     raise UsageError(
-                        f"{stage}: the limit of {key} cannot be enforced, because the server that embeds does"
-                        f" not report its tokens: run without {_OPTIONS[key]}"
+                        f"{stage}: the limit of {key} cannot be enforced, because the server does not report"
+                        f" its tokens, or their price is not known: run without {_OPTIONS[key]}"
                     )
             self.spent += Amount(took["tokens"] or 0, took["cost"] or 0)
 

@@ -12,9 +12,16 @@ from typing import Any
 
 from fathoms.config import VERSION, package_version
 from fathoms.corpora import Corpus
+from fathoms.corpora.quote_pictures import pictures_sha256
 from fathoms.models.caller import for_repeat
 from fathoms.models.prices import price_data
-from fathoms.pipeline.experiment import AnyExperiment, Experiment, Prepared, SearchExperiment
+from fathoms.pipeline.experiment import (
+    AnyExperiment,
+    Experiment,
+    ExternalExperiment,
+    Prepared,
+    SearchExperiment,
+)
 from fathoms.types import Question
 
 _PACKAGES = (
@@ -61,7 +68,7 @@ def describe(
         "repeats": repeats,
         **_searched(experiment),
         "seeds": seeds or None,
-        "data": _data(corpus, prepared, asked),
+        "data": _data(corpus, prepared, asked) | pictures_of(experiment, asked),
         "fingerprints": prepared.fingerprints,
         **prepared.notes,
         "served": experiment.served(),
@@ -70,6 +77,13 @@ def describe(
         "git": git_commit(),
         "host": {"system": platform.platform(), "cpus": os.cpu_count(), "name": platform.node()},
     }
+
+
+def pictures_of(experiment: AnyExperiment, asked: Sequence[Question]) -> dict[str, Any]:
+    """A hash of the pictures of the candidate quotes that the model is shown, if it is shown any."""
+    if isinstance(experiment, ExternalExperiment) or not experiment.retrieve.shows_pictures:
+        return {}
+    return {"pictures_sha256": pictures_sha256(asked)}
 
 
 def _searched(experiment: AnyExperiment) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from fathoms.pipeline.experiment import (
     SearchExperiment,
 )
 from fathoms.pipeline.external.mapping import Response
-from fathoms.runner.manifest import versions
+from fathoms.runner.manifest import pictures_of, versions
 from fathoms.runs.store import Flaw, Run
 from fathoms.runs.trust import demands, is_signed, refuse
 from fathoms.types import Question
@@ -81,6 +81,8 @@ def reopen(run: Run) -> Reopened:
     if corpus.questions_sha256 != data.get("questions_sha256"):
         raise _changed(run, [f"the questions of {corpus.name}"])
     asked = tuple(corpus.select(ids=tuple(data["asked_ids"])))
+    if any(data.get(name) != found for name, found in pictures_of(experiment, asked).items()):
+        raise _changed(run, [f"the pictures of the quotes of {corpus.name}"])
     repeats = manifest.get("repeats") or 1
     flaws = tuple(run.contents().flaws)
     return Reopened(run, experiment, corpus, folder, asked, unanswered(run, asked, repeats), repeats, flaws)

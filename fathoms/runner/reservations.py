@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
+from fathoms.corpora import Corpus
 from fathoms.errors import ModelError, UsageError
 from fathoms.models.calling.stop import Stop
 from fathoms.models.embed.served.base import ServedPageModel
@@ -15,9 +16,11 @@ from fathoms.pipeline.answering import Ingested, PackedQuestion
 from fathoms.pipeline.experiment import AnyExperiment, ExternalExperiment, Prepared
 from fathoms.pipeline.ingest_times import IngestTimes
 from fathoms.pipeline.page_index import QUESTIONS
+from fathoms.pipeline.pipeline import Progress
 from fathoms.pipeline.searching import Searching
 from fathoms.runner.budget import Amount, Budget
-from fathoms.runner.estimate import Estimates, estimate
+from fathoms.runner.estimate import DESCRIPTION, Estimates, calling, estimate
+from fathoms.runs.cache import Cache
 from fathoms.runs.usage import billed, tokens_of, total
 from fathoms.types import Hit, Purpose, Question, Record, Reply, Usage
 
@@ -212,10 +215,49 @@ def require_price(experiment: AnyExperiment, budget: Budget) -> None:
         "expand": "retrieve.generate",
         "describe": "retrieve.generate",
     }
-    for purpose, model in experiment.called.items():
+    called = [(keys[purpose], model) for purpose, model in experiment.called.items()]
+    if experiment.pictures is not None and experiment.pictures.generate is not None:
+        called.append(("pictures.generate", experiment.pictures.generate))
+    for key, model in called:
         if model.cost(Usage(prompt_tokens=1, completion_tokens=1)) is None:
             name = getattr(model, "model", None) or getattr(model, "target", None) or model.kind
             raise UsageError(
                 f"{experiment.name}: no price is known for {name}, and the cost limit cannot be enforced"
-                f" without one: set {keys[purpose]}.price: {_PRICE}"
+                f" without one: set {key}.price: {_PRICE}"
+            )
+
+
+def require_room_for_descriptions(
+    experiment: AnyExperiment,
+    corpus: Corpus,
+    cache: Cache,
+    budget: Budget,
+    *,
+    workers: int,
+    progress: Progress,
+) -> None:
+    """Parse the documents, and raise UsageError where describing their figures and tables is estimated to
+    take more than the limits of the command leave."""
+    if isinstance(experiment, ExternalExperiment) or experiment.pictures is None or not budget.is_limited:
+        return
+    model = experiment.pictures.generate
+    if model is None:
+        return
+    experiment.parse(corpus.documents, cache, workers, progress)
+    prompts = experiment.undescribed(corpus.documents, cache)
+    need = calling(model, prompts, DESCRIPTION)
+    for limit, spent, wanted, option in (
+        (budget.max_cost, budget.spent.cost, need.cost or 0.0, "--max-cost"),
+        (
+            budget.max_tokens,
+            budget.spent.tokens,
+            need.prompt_tokens + need.reply_tokens,
+            "--max-tokens-total",
+        ),
+    ):
+        if limit is not None and spent + wanted > limit:
+            raise UsageError(
+                f"{experiment.name}: describing {need.requests} figures and tables is estimated to take"
+                f" {wanted:.2f}, and {option} leaves {limit - spent:.2f}: raise it, or set"
+                f" pictures.words: ocr"
             )

@@ -26,7 +26,7 @@ from fathoms.runner.active_run import ActiveRun, Ended, Outcome
 from fathoms.runner.budget import Budget
 from fathoms.runner.manifest import describe
 from fathoms.runner.reopen import Reopened, Turn, require_same, unanswered
-from fathoms.runner.reservations import require_price
+from fathoms.runner.reservations import require_price, require_room_for_descriptions
 from fathoms.runs.cache import Cache
 from fathoms.runs.documents import keep_documents
 from fathoms.runs.store import Run
@@ -116,6 +116,8 @@ def run(
     ready = []
     for job in jobs:  # prepare all jobs before the first run is created
         asked = job.corpus.select(limit=selection.limit, categories=selection.categories, ids=selection.ids)
+        about = (job.experiment, job.corpus, cache, budget)
+        require_room_for_descriptions(*about, workers=workers, progress=progress)
         prepared: Prepared = job.experiment.prepare(
             job.corpus.documents,
             cache,
@@ -165,6 +167,8 @@ def resume(
     experiment.check()
     with store.locked():
         missing = unanswered(store, reopened.asked, reopened.repeats)  # again, now under the lock
+        about = (experiment, reopened.corpus, cache, budget)
+        require_room_for_descriptions(*about, workers=workers, progress=progress)
         prepared: Prepared = experiment.prepare(
             reopened.corpus.documents, cache, workers=workers, progress=progress
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -37,6 +38,8 @@ Json = dict[str, Any]
 _View = TypeVar("_View", bound=StoredValue)
 
 
+_CUT_OUT = re.compile(r"#p\d+-(figure|table)\d+$")
+"""The end of the id of a figure or table that was cut out of its page."""
 _PROMPT = [name for name, field in Prompt.model_fields.items() if name != "context" and not field.exclude]
 """What is shown of a prompt whose context is a part of its message."""
 
@@ -367,7 +370,7 @@ def _shown_hit(hit: Hit, quotes: Mapping[str, Quote]) -> Json:
     """One hit as a question file shows it. `quotes` are the candidate quotes of the question by the ids of
     their chunks."""
     chunk, quote = hit.chunk, quotes.get(hit.chunk.id)
-    image = chunk.image if quote or chunk.boxes else None  # and not of a whole page
+    image = chunk.image if quote or _CUT_OUT.search(chunk.id) else None  # and not of a whole page
     if quote is not None and image is None:  # the model read its description
         image = quote.image
     return (

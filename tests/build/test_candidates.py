@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
-from fathoms.build.candidates import Sizes, from_search, with_candidates
+import pytest
+
+from fathoms.build.candidates import Sizes, candidates, deepened, from_search, with_candidates
 from fathoms.corpora import read_questions
+from fathoms.errors import UsageError
+from fathoms.retrieve import BM25, Dense, Hybrid, Index, Oracle, Rerank, WholeDocument
 from fathoms.types import Chunk, Evidence, Hit, PageBox, Question, Quote
 from tests.pipeline.test_cut_outs_searched import drawn
 
@@ -97,6 +102,7 @@ def test_the_command_writes_questions_that_a_run_can_ask(tmp_path: Path) -> None
         "pictures": 1,
         "guessed": 0,
         "short": 1,
+        "wordless": 0,
         "without_gold": [],
     }
     (question,) = read_questions(tmp_path / "quotes.json").questions
@@ -120,3 +126,35 @@ def test_the_command_writes_questions_that_a_run_can_ask(tmp_path: Path) -> None
     assert figures["mmdocrag.overall-f1"]["overall"]["value"] == 1.0
     again = project.fathoms("questions", "candidates", "own.yaml", "quotes.json")
     assert "already exists" in again.stderr
+
+
+def test_a_question_with_gold_quotes_gets_nothing_else_of_their_pages() -> None:
+    index = Index(
+        (),
+        [hit(n, name, page, text).chunk for n, (name, page, text) in enumerate(PASSAGES, 1)],
+        None,
+        lambda texts: None,
+        Path("nowhere"),
+    )
+    question = QUESTION.model_copy(update={"text": "How tall is the tower?"})
+    ready = SimpleNamespace(retriever=BM25(), index=index)
+    (made,) = candidates(ready, [question], Sizes(4, 0))  # type: ignore[arg-type]
+    assert {quote.text for quote in made.question.quotes} == {GOLD.text, "A tall tower elsewhere."}
+
+
+PASSAGES = [
+    ("a.pdf", 1, "The tower is tall, and 41 m at that."),
+    ("b.pdf", 1, "A tall tower elsewhere."),
+    ("c.pdf", 1, "Nothing of it."),
+]
+
+
+def test_retrievers_are_asked_for_more_and_others_are_refused() -> None:
+    fused = Hybrid(of=(BM25(), Dense()))
+    deep = deepened(Rerank(first=fused, by={"kind": "cross-encoder", "model": "m"}), 900)  # type: ignore[arg-type]
+    assert isinstance(deep, Rerank)
+    assert isinstance(deep.first, Hybrid)
+    assert {deep.top_k, deep.first.top_k, *(part.top_k for part in deep.first.of)} == {900}
+    for kind in (Oracle(), WholeDocument()):
+        with pytest.raises(UsageError, match="ranks all chunks by itself"):
+            deepened(kind, 10)

@@ -133,7 +133,6 @@ def test_a_run_tells_what_descriptions_cost_before_and_after(place: Project, see
         ("{words: description}", "", "needs a model that sees"),
         ("{generate: {kind: scripted}}", "", "only with words: description"),
         ("{}", "ingest: {kind: pdfium}", "does not say where figures and tables are"),
-        ("{}", "retrieve: {kind: none}", "does not search chunks"),
     ],
 )
 def test_what_cannot_work_is_refused(place: Project, pictures: str, change: str, message: str) -> None:
@@ -143,3 +142,39 @@ def test_what_cannot_work_is_refused(place: Project, pictures: str, change: str,
     place.write("own.yaml", "\n".join([*kept, change]))
     with pytest.raises(ConfigError, match=message):
         load_experiment(place.path / "own.yaml").check()
+
+
+def test_descriptions_that_do_not_fit_the_limit_are_not_bought(place: Project, seer: Seer) -> None:
+    """The reply of each is estimated at 500 tokens of $5,000 a million: two take more than $5."""
+    model = DESCRIBED.format(address=seer.address).partition("generate: ")[2].rstrip("}") + "}}"
+    config = CONFIG.format(pictures=DESCRIBED.format(address=seer.address))
+    place.write(
+        "own.yaml", "".join([config.partition("generate: {kind: scripted")[0], f"generate: {model}\n"])
+    )
+    done = place.fathoms("run", "own.yaml", "--max-cost", "5")
+    assert done.returncode == 2, done.stdout
+    assert "describing 2 figures and tables is estimated to take" in done.stderr
+    assert not seer.seen
+
+
+def test_a_picture_that_is_not_described_keeps_its_words_where_documents_may_be_skipped(
+    place: Project, seer: Seer
+) -> None:
+    described = DESCRIBED.format(address=seer.address)
+    seer.fails = [400]
+    place.write("own.yaml", CONFIG.format(pictures=described).replace("layout}", "layout, on_error: skip}"))
+    own = load_experiment(place.path / "own.yaml")
+    assert isinstance(own, Experiment)
+    documents = {path.name: path for path in sorted((place.path / "pdfs").glob("*.pdf"))}
+    ready = own.prepare(documents, Cache(place.path / "cache"))
+    words = [chunk.text for chunk in ready.index.chunks if chunk.modality == "image"]
+    assert words == ["a tower", "A table of prices."]
+
+
+def test_other_retrievers_go_without_pictures(place: Project) -> None:
+    """So a pipeline with pictures can be compared with one that reads no document."""
+    place.write("own.yaml", CONFIG.format(pictures="{}").replace("{kind: bm25, top_k: 5}", "{kind: none}"))
+    own = load_experiment(place.path / "own.yaml")
+    assert isinstance(own, Experiment)
+    own.check()
+    assert own.prepare({}, Cache(place.path / "cache")).retrieve([ASKED]) == {"q": ()}

@@ -65,7 +65,8 @@ def run(tmp_path: Path) -> ScoredRun:
     made.append([Record(question=question, hits=tuple(hits), answer=Reply(text=ANSWER))])
     score_run(made)
     found = load(made.path)
-    return dataclasses.replace(found, manifest_json=signed(found.manifest_json))
+    about = {"folder": str(tmp_path), "config": {"data": {"questions": "questions.json"}}}
+    return dataclasses.replace(found, manifest_json=signed({**found.manifest_json, **about}))
 
 
 def opened(watched: Watched, run: ScoredRun, path: Path) -> Any:
@@ -98,3 +99,9 @@ def test_pictures_of_a_run_of_somebody_else_are_not_read(
     page = opened(watched, dataclasses.replace(run, manifest_json=foreign), tmp_path / "report.html")
     assert page.locator(".said figure img").count() == 0
     assert len(texts(page, ".said figcaption")) == 2
+
+
+def test_pictures_outside_of_the_data_are_not_read(watched: Watched, run: ScoredRun, tmp_path: Path) -> None:
+    elsewhere = signed({**run.manifest_json, "config": {"data": {"questions": "other/questions.json"}}})
+    page = opened(watched, dataclasses.replace(run, manifest_json=elsewhere), tmp_path / "report.html")
+    assert page.locator(".said figure img").count() == 0

@@ -12,6 +12,7 @@ from PIL import Image
 from fathoms.corpora import load
 from fathoms.corpora.sources import FileSource
 from fathoms.errors import ConfigError, DataError
+from fathoms.ingest import fitted_picture
 from fathoms.models import AnthropicLLM, ScriptedModel
 from fathoms.pipeline.pipeline import Pipeline
 from fathoms.pipeline.prompt import PromptBuilder
@@ -20,6 +21,7 @@ from fathoms.runs.cache import Cache
 from fathoms.runs.citations import parse_citations
 from fathoms.types import Hit, ImagePart, Question, Quote, TextPart
 from tests.support.pictures import picture
+from tests.support.project import Project
 
 NOWHERE = Index((), (), None, lambda texts: None, Path("nowhere"))
 PUMP = Quote(id="image1", modality="image", text="IN OUT", description="A pump.", image=Path("pump.png"))
@@ -131,9 +133,9 @@ def test_pictures_are_found_beside_the_question_file_and_not_outside(tmp_path: P
 
 
 def test_too_many_and_too_large_pictures(tmp_path: Path) -> None:
-    """Claude takes pictures of up to 2,000 pixels a side in a request with many of them."""
+    """Claude takes pictures of up to 8,000 pixels a side in a request with few of them."""
     question = with_pictures(tmp_path)
-    (tmp_path / "map.png").write_bytes(picture(kind="PNG", size=(4000, 40)))
+    (tmp_path / "map.png").write_bytes(picture(kind="PNG", size=(9000, 90)))
 
     def images(most: int) -> list[tuple[int, int]]:
         model = AnthropicLLM(model="claude-sonnet-4", max_images=most)
@@ -143,7 +145,7 @@ def test_too_many_and_too_large_pictures(tmp_path: Path) -> None:
             hits = pipeline.prepare({}, cache).retrieve([question])["q"]
         return [size_of(hit.chunk.image) for hit in hits if hit.chunk.image]
 
-    assert images(2) == [(170, 220), (2000, 20)]
+    assert images(2) == [(170, 220), (8000, 80)]
     with pytest.raises(ConfigError, match="question q has 2 pictures, and the model takes 1 in one request"):
         images(1)
 
@@ -152,3 +154,50 @@ def test_the_default_template_is_refused() -> None:
     pipeline = Pipeline(retrieve=Quotes(), generate=ScriptedModel())
     with pytest.raises(ConfigError, match="template: quotes"):
         pipeline.check()
+
+
+def test_transparent_pictures_are_white_and_other_files_are_refused(tmp_path: Path) -> None:
+    clear = tmp_path / "clear.png"
+    clear.write_bytes(picture("words", kind="PNG", size=(400, 100), mode="RGBA"))
+    made = fitted_picture(clear, tmp_path / "kept", {"max_side": 100})
+    with Image.open(made) as small:
+        assert (small.size, small.getpixel((99, 24))) == ((100, 25), (255, 255, 255))
+        assert small.convert("L").getextrema()[0] < 200  # the words
+    (tmp_path / "script.png").write_bytes(b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n")
+    for bounds in ({}, {"max_side": 100}):
+        with pytest.raises(DataError, match="is not a picture that can be read"):
+            fitted_picture(tmp_path / "script.png", tmp_path / "kept", bounds)
+
+
+@pytest.mark.parametrize("image", ["a\u0000b.png", "x" * 300 + ".png"])
+def test_names_that_no_file_can_have_are_refused(tmp_path: Path, image: str) -> None:
+    quotes = [{"id": "image1", "modality": "image", "image": image, "description": "A pump."}]
+    row = {"id": "q", "question": "What?", "answers": ["a pump"], "quotes": quotes}
+    (tmp_path / "questions.jsonl").write_text(json.dumps(row))
+    with pytest.raises(DataError, match="the path of the image of the quote 'image1'"):
+        load(FileSource(questions=tmp_path / "questions.jsonl"))
+
+
+def test_a_changed_picture_is_noticed_when_a_run_is_resumed(tmp_path: Path) -> None:
+    rows = [
+        {
+            "id": f"q{n}",
+            "question": f"What is {n}?",
+            "answers": ["a pump"],
+            "quotes": [{"id": "image1", "modality": "image", "image": "pump.png"}],
+        }
+        for n in range(2)
+    ]
+    project = Project(tmp_path)
+    project.write("set.json", json.dumps(rows))
+    project.write(
+        "own.yaml",
+        "name: own\ndata: {questions: set.json}\nretrieve: {kind: quotes, mode: multimodal}\n"
+        "prompt: {template: quotes}\ngenerate: {kind: scripted, fail_on: {What is 1: broken}}\n",
+    )
+    (tmp_path / "pump.png").write_bytes(picture("red", kind="PNG"))
+    assert project.fathoms("run", "own.yaml").returncode == 1
+    (tmp_path / "pump.png").write_bytes(picture("blue", kind="PNG"))
+    again = project.fathoms("run", "--resume", "own")
+    assert again.returncode == 2
+    assert "the pictures of the quotes of set" in again.stderr

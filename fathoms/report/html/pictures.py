@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fathoms.config import fingerprint
+from fathoms.corpora import find_manifest
 from fathoms.errors import DocumentError, FathomsError
-from fathoms.paths import sha256_file
+from fathoms.paths import cache_dir, sha256_file
 from fathoms.report.html.detail import Pictures as OfRun
 from fathoms.runs.reading import ScoredRun
 from fathoms.runs.trust import is_signed
@@ -57,7 +58,7 @@ class Pictures:
         """Return what registers the pages and pictures of a run."""
         if not is_signed(run.manifest_json) and any(_named_folders(run)):
             self._elsewhere.setdefault(run.run)
-        return _OfRun(self, _Documents(run), is_signed(run.manifest_json))
+        return _OfRun(self, _Documents(run), tuple(_picture_folders(run)))
 
     def want(self, key: str, document: str, path: Path, number: int, gold: bool) -> str:
         """Register a page, or with the number 0 a picture in a file of its own, and return the key."""
@@ -127,12 +128,12 @@ class Pictures:
 
 @dataclass(frozen=True)
 class _OfRun:
-    """Registers the pages and pictures of one run in `all`. Pictures in files of their own are read only of a
-    run that is known to be of this user (`trusted`), because the run names them by their paths."""
+    """Registers the pages and pictures of one run in `all`. Pictures in files of their own are read only from
+    `folders`, because the run names them by their paths, which somebody else may have written."""
 
     all: Pictures
     documents: _Documents
-    trusted: bool
+    folders: tuple[Path, ...]
 
     def page(self, document: str, number: int | None, gold: bool) -> str | None:
         """Return the key of a page; `None` if the page or the document is not known."""
@@ -146,8 +147,12 @@ class _OfRun:
         return self.all.want(f"{sha256[:16]}-{number}", document, path, number, gold)
 
     def file(self, path: Path, gold: bool) -> str | None:
-        """Return the key of a picture; `None` if there is no such file, or the run may be another user's."""
-        if not self.trusted or not path.is_file():
+        """Return the key of a picture; `None` if there is no such file in the folders."""
+        try:
+            real = path.resolve(strict=True)
+        except (OSError, ValueError):
+            return None
+        if not any(real.is_relative_to(folder) for folder in self.folders):
             return None
         return self.all.want(f"file-{fingerprint(str(path))[:16]}", path.name, path, 0, gold)
 
@@ -156,15 +161,31 @@ def _small(path: Path) -> str | None:
     """Return a small copy of a picture as a data URL; `None` if it cannot be read."""
     from PIL import Image
 
+    from fathoms.ingest.picture_sizes import FORMATS, opaque
+
     try:
-        with Image.open(path) as whole:
-            small = whole.convert("RGB")
+        with Image.open(path, formats=FORMATS) as whole:
+            small = opaque(whole)
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError):
         return None
     small.thumbnail((FIGURE, FIGURE))
     made = io.BytesIO()
     small.save(made, "JPEG", quality=80)
     return f"data:image/jpeg;base64,{base64.b64encode(made.getvalue()).decode('ascii')}"
+
+
+def _picture_folders(run: ScoredRun) -> Iterator[Path]:
+    """Yield the folders whose pictures a report may show: of a run that is known to be of this user, the
+    cache, and the folder of its question file."""
+    if not is_signed(run.manifest_json):
+        return
+    yield (cache_dir() / "images").resolve()
+    source = run.manifest.config.get("data")
+    with suppress(FathomsError, OSError):
+        if isinstance(source, dict) and source.get("questions"):
+            yield (Path(run.manifest.folder) / expanded(Path(str(source["questions"])))).parent.resolve()
+        elif isinstance(source, dict) and source.get("name"):
+            yield find_manifest(str(source["name"]), Path(run.manifest.folder)).folder.resolve()
 
 
 class _Documents:
