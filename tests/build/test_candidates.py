@@ -128,13 +128,13 @@ def test_the_command_writes_questions_that_a_run_can_ask(tmp_path: Path) -> None
     assert "already exists" in again.stderr
 
 
-def test_a_question_with_gold_quotes_gets_nothing_else_of_their_pages() -> None:
+def test_a_question_with_gold_quotes_gets_nothing_else_of_their_pages(tmp_path: Path) -> None:
     index = Index(
         (),
         [hit(n, name, page, text).chunk for n, (name, page, text) in enumerate(PASSAGES, 1)],
         None,
         lambda texts: None,
-        Path("nowhere"),
+        tmp_path / "index",
     )
     question = QUESTION.model_copy(update={"text": "How tall is the tower?"})
     ready = SimpleNamespace(retriever=BM25(), index=index)
