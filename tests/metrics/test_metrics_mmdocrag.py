@@ -202,6 +202,8 @@ def test_real_retrieval_is_measured_by_gold_pages() -> None:
     assert values("[1] [2]") == pytest.approx([None, 0, 0, 1 / 2, 1, 2 / 3, 1 / 2])
     assert values("[4]")[-1] == pytest.approx(2 / 3)  # the text of the gold page stands for the page
     assert values("[3]")[-1] == 0  # a picture is not cited by its rank
+    parts = scored("mmdocrag.overall-f1", record("[1]", question, hits)).parts
+    assert {"modality of evidence table", "modality of evidence text"} < parts.keys()
     unknown = question.model_copy(update={"evidence": (Evidence(document="a.pdf", page=3),)})
     assert scored("mmdocrag.overall-f1", record("[1]", unknown, hits)).value == 1
     assert scored("mmdocrag.text-f1", record("[1]", unknown, hits)).why == {

@@ -2,7 +2,7 @@
 quotes. Their figures are parts of metrics, named by `GROUPS`.
 
 The kind of a question and the modalities of its evidence are those of the question's `metadata`, under the
-keys of MMDocRAG (`question_type`, `evidence_modality_type`).
+keys of MMDocRAG (`question_type`, `evidence_modality_type`), or else the modalities that the evidence states.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ def values_by_group(question: Question, selection: Selection, value: float) -> P
     where = " and ".join({"text": "texts", "image": "pictures"}[one] for one in sorted(gold, reverse=True))
     count = len(selection.gold)
     names = [f"{GOLD_IN}{where}", f"{GOLD_QUOTES}{count if count < MANY else f'{MANY} or more'}"]
-    names += [f"{MODALITY}{one}" for one in _listed(question, "evidence_modality_type")]
+    stated = sorted({one.modality for one in question.evidence if one.modality})
+    names += [f"{MODALITY}{one}" for one in _listed(question, "evidence_modality_type") or stated]
     names += [f"{TYPE}{one}" for one in _listed(question, "question_type")]
     return dict.fromkeys(names, value)
 
