@@ -211,6 +211,19 @@ def test_real_retrieval_is_measured_by_gold_pages() -> None:
     }
 
 
+def test_quotes_of_a_question_count_only_where_they_were_shown() -> None:
+    """With real retrieval, gold pages do, and nothing was shown where nothing was found."""
+    assert scored("mmdocrag.overall-f1", record("[1]", QUESTION)).value == pytest.approx(2 / 4)  # imported
+    assert scored("mmdocrag.overall-f1", record("[1]", QUESTION, ())).value == 0
+    found = (Hit(chunk=Chunk(id="c1", document="a.pdf", pages=(3,)), score=1, rank=1),)
+    assert scored("mmdocrag.overall-f1", record("[1]", QUESTION, found)).why == {"lacks": "gold quotes"}
+    both = QUESTION.model_copy(update={"evidence": (Evidence(document="a.pdf", page=3),)})
+    assert scored("mmdocrag.overall-f1", record("[1]", both, found)).value == 1
+    assert scored("mmdocrag.text-f1", record("[1]", both, found)).why == {
+        "lacks": "the modality of the gold evidence"
+    }
+
+
 def test_the_figures_of_places_modalities_kinds_and_numbers() -> None:
     records = [record("Tall [1]."), record("Tall [3] ![a](image2).", QUESTION.model_copy(update={"id": "p"}))]
     found = figures(records, "mmdocrag.text-recall", "mmdocrag.image-recall", "mmdocrag.overall-f1")

@@ -19,7 +19,7 @@ from typing import ClassVar, Literal
 from fathoms.metrics.metric import Facts, Metric, Need, Pooling, shared_score
 from fathoms.metrics.pooled_f1 import F1Counts
 from fathoms.metrics.quotes.groups import is_group, places_of, values_by_group
-from fathoms.metrics.quotes.selection import Modality, Selection, selected
+from fathoms.metrics.quotes.selection import Modality, Selection, gold_of, selected
 from fathoms.types import Record, Score
 
 Counts = dict[str, float | None]
@@ -34,8 +34,7 @@ class QuoteMetric(Metric):
 
     def lacks(self, record: Record) -> str | None:
         """Return what is missing: an answer, gold quotes or pages, or their modality where it is needed."""
-        question, answered = record.question, record.answer is not None
-        gold = question.gold_evidence if not question.quotes else [one for one in question.quotes if one.gold]
+        gold, answered = gold_of(record), record.answer is not None
         if not answered and (record.error is None or not gold):
             return "an answer"
         if not gold:

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from fathoms.types import Hit, Question, Record
+from fathoms.types import Evidence, Hit, Question, Quote, Record
 
 Modality = Literal["text", "image"]
 MODALITIES: tuple[Modality, Modality] = ("image", "text")
@@ -78,14 +78,14 @@ class Selection:
 
 def selected(record: Record) -> Selection:
     """Return what the answer of a record cites, nothing for a failed call, and what is gold."""
-    question, hits = record.question, record.hits or ()
+    question = record.question
     text = "" if record.answer is None else answer_part(record.answer.text)
     # Python refuses to read numbers of more than 4,300 digits
     texts, images = (sorted({int(n[:999]) for n in found.findall(text)}) for found in (_TEXT, _IMAGE))
-    ids = _quote_ids(question, hits)
+    ids = _quote_ids(question, record.hits)
     if ids is None:
         gold = frozenset(_gold_pages(question))
-        return Selection(frozenset(_of_hits(texts, images, hits, gold)), gold, {})
+        return Selection(frozenset(_of_hits(texts, images, record.hits or (), gold)), gold, {})
     gold = frozenset((quote.modality, quote.id) for quote in question.quotes if quote.gold)
     numbered: list[tuple[Modality, int]] = [*(("text", n) for n in texts), *(("image", n) for n in images)]
     cited = frozenset((one[0], ids.get(one) or _unknown(*one)) for one in numbered)
@@ -100,12 +100,20 @@ def _gold_pages(question: Question) -> Iterator[Item]:
             yield "text" if one.modality in ("text", None) else "image", _page(one.document, one.page)
 
 
-def _quote_ids(question: Question, hits: Sequence[Hit]) -> dict[tuple[Modality, int], str] | None:
+def gold_of(record: Record) -> Sequence[Quote | Evidence]:
+    """Return the gold that the answer of a record is compared with: gold quotes, or else gold pages."""
+    if _quote_ids(record.question, record.hits) is None:
+        return [one for one in record.question.gold_evidence if one.page is not None]
+    return [quote for quote in record.question.quotes if quote.gold]
+
+
+def _quote_ids(question: Question, hits: Sequence[Hit] | None) -> dict[tuple[Modality, int], str] | None:
     """Return the ids of the candidate quotes by the numbers under which an answer cites them; `None` where
-    the question has none, or the hits are none of them."""
+    the question has none, or the hits are none of them. Nothing was shown where there are no hits, and it is
+    not known what was shown where they are `None`, as of imported answers."""
     if not question.quotes:
         return None
-    if not hits:
+    if hits is None:
         return {
             (quote.modality, int(found[1])): quote.id
             for quote in question.quotes
