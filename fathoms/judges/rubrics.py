@@ -189,9 +189,9 @@ QUESTIONS_FORM = Form(
 GRADES_FORM = Form(
     json_schema={
         "type": "object",
-        "properties": {key: {"type": "integer", "minimum": 0, "maximum": BEST} for key in QUALITY.values()},
+        "properties": {key: {"type": "integer", "enum": list(range(BEST + 1))} for key in QUALITY.values()},
         "required": list(QUALITY.values()),
         "additionalProperties": False,
     }
 )
-"""The form of the reply with five grades of an answer."""
+"""The form of the reply with five grades of an answer. Some vendors know no bounds of numbers, but lists."""
