@@ -62,6 +62,13 @@ def test_text_that_is_not_compressed_is_looked_at_too(tmp_path: Path) -> None:
     assert "the content of 1 of 3 pages is damaged" in loss(parsed(tmp_path / "noise.pdf", data))
 
 
+@pytest.mark.parametrize("string", [b"(a)", b"<41>"])
+def test_a_word_that_is_no_operator_counts_wherever_it_stands(string: bytes) -> None:
+    sound, noisy = b"BT %b Tj ET\n" % string, b"BT %b Tj noise ET\n" % string
+    assert missing_text._not_content(sound * 6) == 0
+    assert missing_text._not_content(sound + noisy * 3) == 3 * 5 / (len(sound) + 3 * len(noisy))
+
+
 def test_missing_page_resources_are_warned_of(tmp_path: Path) -> None:
     objects = damage.objects()
     lacking = {number: body for number, body in objects.items() if number != 7}
