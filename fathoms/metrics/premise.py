@@ -17,7 +17,7 @@ class PremiseAdopted(Metric):
     """Whether the answer holds the wrong premise of the question and not the right answer (1), or not (0).
 
     It applies to the variants `wrong-premise` of `fathoms questions perturb`. An answer that abstains or
-    names the right answer beside the premise, objects to it.
+    names the right answer beside the premise objects to it.
     """
 
     direction: ClassVar[Direction] = "lower"
