@@ -1,9 +1,9 @@
-"""Asking a language model one thing about each of several questions, each once and kept."""
+"""Asking a language model one thing about each of several items, such as questions, each once and kept."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import TypeVar
 
 from fathoms.errors import ModelError, UsageError
@@ -13,6 +13,7 @@ from fathoms.models.caller import Caller, to_failure
 from fathoms.models.protocols import ChatModel
 from fathoms.types import Failure, Prompt, Question
 
+K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
 _CUT = ("length", "max_tokens")
 
@@ -36,35 +37,51 @@ def ask_each(
     replies: ReplyCache | None = None,
     on_done: Callable[[int, int], None] = lambda done, total: None,
 ) -> dict[str, T | Failure]:
-    """Return what the model says of each question, by its id, as `read` makes it of the reply.
+    """Return what the model says of each question, by its id, as `ask_all` does."""
+    found = ask_all(questions, model, prompt_for, read, replies, on_done)
+    return {question.id: said for question, said in found.items()}
+
+
+def ask_all(
+    items: Sequence[K],
+    model: ChatModel,
+    prompt_for: Callable[[K], Prompt | Failure],
+    read: Callable[[str], T | None],
+    replies: ReplyCache | None = None,
+    on_done: Callable[[int, int], None] = lambda done, total: None,
+) -> dict[K, T | Failure]:
+    """Return what the model says of each item, such as a question, as `read` makes it of the reply.
 
     A reply that `read` returns `None` for is asked for once more. A failure says why there is none: that of
     `prompt_for`, a failed call, a reply that was cut, or one that cannot be read. Replies are taken from the
-    cache where it has them, so asking again after an interruption pays nothing twice.
+    cache where it has them, so asking again after an interruption pays nothing twice. Items are asked about
+    in their order, so that providers can use what they keep of a prompt that begins like the one before.
     """
-    return asyncio.run(_ask_each(questions, model, prompt_for, read, Caller(replies=replies), on_done))
+    return asyncio.run(_ask_all(items, model, prompt_for, read, Caller(replies=replies), on_done))
 
 
-async def _ask_each(
-    questions: Sequence[Question],
+async def _ask_all(
+    items: Sequence[K],
     model: ChatModel,
-    prompt_for: Callable[[Question], Prompt | Failure],
+    prompt_for: Callable[[K], Prompt | Failure],
     read: Callable[[str], T | None],
     caller: Caller,
     on_done: Callable[[int, int], None],
-) -> dict[str, T | Failure]:
-    """Ask about all questions; the caller limits how many are asked about at a time."""
+) -> dict[K, T | Failure]:
+    """Ask about all items; only so many prompts are in memory as the model takes calls at once."""
     done = 0
+    places = asyncio.Semaphore(max(1, model.max_concurrency))
 
-    async def one(question: Question) -> tuple[str, T | Failure]:
+    async def one(item: K) -> tuple[K, T | Failure]:
         nonlocal done
-        prompt = prompt_for(question)
-        found = prompt if isinstance(prompt, Failure) else await _asked(prompt, model, read, caller)
+        async with places:
+            prompt = prompt_for(item)
+            found = prompt if isinstance(prompt, Failure) else await _asked(prompt, model, read, caller)
         done += 1
-        on_done(done, len(questions))
-        return question.id, found
+        on_done(done, len(items))
+        return item, found
 
-    return dict(await asyncio.gather(*map(one, questions)))
+    return dict(await asyncio.gather(*map(one, items)))
 
 
 async def _asked(

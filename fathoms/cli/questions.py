@@ -18,6 +18,7 @@ from fathoms.cli.ambiguity import ambiguity
 from fathoms.cli.cache import opened
 from fathoms.cli.candidates import candidates
 from fathoms.cli.filter import filter_questions
+from fathoms.cli.label import label
 from fathoms.cli.options import RUNS, Json, Out
 from fathoms.cli.perturb import perturb
 from fathoms.errors import DataError, ExitCode, UsageError
@@ -35,6 +36,7 @@ app = typer.Typer(
 app.command("candidates")(candidates)
 app.command("filter")(filter_questions)
 app.command("ambiguity")(ambiguity)
+app.command("label")(label)
 app.command("perturb")(perturb)
 
 Name = Annotated[

@@ -1,0 +1,151 @@
+"""`fathoms questions label`: find all pages that hold the answers of a question set."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fathoms.cli import console, progress
+from fathoms.cli.cache import opened
+from fathoms.cli.options import Json
+from fathoms.errors import ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from fathoms.build.labelling import Labelled
+
+
+def label(
+    file: Annotated[Path, typer.Argument(help="The question file to read.", show_default=False)],
+    pdfs: Annotated[list[Path], typer.Argument(help="The PDFs, or folders of them.", show_default=False)],
+    judge: Annotated[
+        Path,
+        typer.Option("--judge", help="A YAML file with a judge whose model is asked.", show_default=False),
+    ],
+    to: Annotated[
+        Path | None,
+        typer.Option("--to", help="The .json, .jsonl or .csv file to create.", show_default=False),
+    ] = None,
+    first: Annotated[
+        int | None,
+        typer.Option(
+            "--first", min=1, help="Judge only the pages that BM25 ranks so high.", show_default="all pages"
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print how many calls it takes, and ask nothing.")
+    ] = False,
+    as_json: Json = False,
+) -> int:
+    """Find all pages that hold the answers of a question set.
+
+    A model judges each page of the documents of a question. Prints what it would change, page by page, and
+    how far it agrees with the evidence that the questions have; with --to, writes the questions with the new
+    pages as further evidence. Evidence that the model does not find stays. Ends with exit code 1 if a page
+    could not be judged.
+    """
+    from fathoms.build import find_parser, read_documents
+    from fathoms.build.labelling import label as find
+    from fathoms.corpora import gather_pdfs, read_questions, refuse_existing, write_questions
+    from fathoms.corpora.questions import format_of
+    from fathoms.judges.of_run import read_judge
+    from fathoms.models.caching import ReplyCache
+
+    if to is not None:
+        format_of(to)
+        refuse_existing(to)
+    questions = read_questions(file).questions
+    own = read_judge(judge)
+    with opened() as cache, progress.bars() as bars:
+        parsed = read_documents(
+            gather_pdfs(pdfs)[0],
+            find_parser("pdfium"),
+            cache,
+            workers=os.cpu_count() or 1,
+            progress=bars.stage,
+        )
+        if not parsed.documents:
+            raise UsageError("none of these PDFs can be read")
+        if dry_run:
+            console.say(_planned(questions, parsed.documents, first))
+            return ExitCode.OK
+        found = find(
+            questions,
+            parsed.documents,
+            own,
+            first=first,
+            replies=ReplyCache(cache),
+            on_done=partial(bars.stage, "label"),
+        )
+    if as_json:
+        console.show_json(_json(found))
+    else:
+        _tell(found)
+    if to is not None:
+        write_questions(to, found.questions)
+        console.note(f"{to}: {console.amount(len(found.questions), 'question')}")
+    return ExitCode.FAILED if found.failures else ExitCode.OK
+
+
+def _planned(questions: Any, documents: Any, first: int | None) -> str:
+    """Say how many calls it takes, and how many tokens of prompts."""
+    from fathoms.build.labelling import pages_to_ask, prompt_for
+    from fathoms.models.caller import prompt_size
+
+    asked = pages_to_ask(questions, documents, first)
+    by_id = {one.id: one for one in questions}
+    texts = {
+        (name, page.number): page.text for name, document in documents.items() for page in document.pages
+    }
+    tokens = sum(prompt_size(prompt_for(by_id[item.question], item, texts[item.place])) for item in asked)
+    return f"{len(asked)} calls, about {tokens:,} tokens of prompts; nothing was asked"
+
+
+def _tell(found: Labelled) -> None:
+    """Print the changes, and how far labels and evidence agree."""
+    for sign, changes in (("+", found.added), ("-", found.missed)):
+        for id, places in changes.items():
+            for document, page in places:
+                console.say(f"{sign} {id}: {document}, page {page}")
+    said = found.agreement
+    if found.added or found.missed:
+        console.say("+ new evidence; - evidence that the model did not find, and that stays")
+    console.say(f"{found.asked} pages judged, {len(found.failures)} without a label")
+    if said.known:
+        shown = ("n/a" if value is None else f"{value:.2f}" for value in (said.precision, said.recall))
+        precision, recall = shown
+        console.say(
+            f"of the {said.known} pages of the evidence, {said.both} are labelled (recall {recall}); of"
+            f" {said.labelled} labelled pages, {said.both} are evidence (precision {precision})"
+        )
+        for modality, (right, all_of) in found.recall_by_modality.items():
+            console.say(f"  {modality}: {right} of {all_of}")
+    if found.first_pass is not None:
+        console.say(f"the first pass left {found.first_pass:.2f} of the pages of the evidence to be judged")
+    for item, why in list(found.failures.items())[:5]:
+        console.note(f"note: {item.question}, {item.document}, page {item.page}: {why}")
+
+
+def _json(found: Labelled) -> dict[str, Any]:
+    """Return the same as JSON values."""
+    said = found.agreement
+    changes = {
+        name: {id: [list(place) for place in places] for id, places in rows.items()}
+        for name, rows in (("added", found.added), ("missed", found.missed))
+    }
+    return {
+        **changes,
+        "asked": found.asked,
+        "failed": len(found.failures),
+        "precision": said.precision,
+        "recall": said.recall,
+        "evidence_pages": said.known,
+        "labelled_pages": said.labelled,
+        "recall_by_modality": {
+            name: {"found": a, "of": b} for name, (a, b) in found.recall_by_modality.items()
+        },
+        "first_pass": found.first_pass,
+    }

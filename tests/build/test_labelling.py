@@ -1,0 +1,101 @@
+"""Which pages hold an answer: by a scripted labeller whose agreement with the gold is counted by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from fathoms.build.labelling import Asked, label, pages_to_ask, prompt_for, read_label
+from fathoms.judges.llm import LLMJudge
+from fathoms.models import ScriptedModel
+from fathoms.types import Document, Evidence, Page, Question
+from tests.support.project import Project
+
+TEXTS = {
+    "a.pdf": ["The tower is 41 m tall.", "", "It was built in 1901. The tower is tall."],
+    "b.pdf": ["A price list.", "The tower of Lune is 41 m tall."],
+}
+DOCUMENTS = {
+    name: Document(
+        id=name,
+        path=Path(name),
+        sha256="0" * 64,
+        pages=tuple(Page(number=n, text=text) for n, text in enumerate(texts, 1)),
+    )
+    for name, texts in TEXTS.items()
+}
+
+
+def question(name: str, text: str, *pages: tuple[str, int, str], **more: object) -> Question:
+    evidence = tuple(Evidence(document=d, page=p, modality=m) for d, p, m in pages)
+    return Question(id=name, text=text, category="A", evidence=evidence, **more)  # type: ignore[arg-type]
+
+
+TALL = question("tall", "How tall is it?", ("a.pdf", 1, "text"), answers=(("41 m",),))
+BUILT = question("built", "When was it built?", ("a.pdf", 3, "text"), ("b.pdf", 1, "table"), files=("a.pdf",))
+NONE = question("none", "Who owns it?", answerable=False)
+
+
+def test_every_page_with_text_of_the_documents_of_a_question() -> None:
+    asked = pages_to_ask([TALL, BUILT, NONE], DOCUMENTS)
+    assert asked == [
+        Asked("tall", "a.pdf", 1),
+        Asked("built", "a.pdf", 1),
+        Asked("tall", "a.pdf", 3),
+        Asked("built", "a.pdf", 3),
+        Asked("tall", "b.pdf", 1),
+        Asked("tall", "b.pdf", 2),
+    ]
+    one, other = (prompt_for(q, Asked(q.id, "a.pdf", 1), "words").messages[0].text for q in (TALL, BUILT))
+    shared = one[: next(n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)]
+    assert shared.endswith("\n\nQuestion: ")  # what is the same for a page comes first
+
+
+def test_agreement_with_the_evidence_and_what_changes() -> None:
+    """The labeller says yes to all pages with 41 m or 1901: for `tall` a1 (gold), a3 and b2, for `built` a1
+    and a3 (gold). Of 3 gold pages 2 are found, of 5 labelled ones 2 are gold."""
+    said = {"41 m tall.": "yes", "1901": "Yes.", "price": "perhaps"}
+    judge = LLMJudge(model=ScriptedModel(replies=said, default="no"))
+    found = label([TALL, BUILT, NONE], DOCUMENTS, judge)
+    tall, built, none = found.questions
+    assert [(e.document, e.page) for e in tall.evidence] == [("a.pdf", 1), ("a.pdf", 3), ("b.pdf", 2)]
+    assert built.evidence[:2] == BUILT.evidence
+    assert none == NONE
+    assert found.added == {"tall": (("a.pdf", 3), ("b.pdf", 2)), "built": (("a.pdf", 1),)}
+    assert found.missed == {"built": (("b.pdf", 1),)}
+    agreement = found.agreement
+    assert (agreement.both, agreement.labelled, agreement.known) == (2, 5, 3)
+    assert (agreement.precision, agreement.recall) == (2 / 5, 2 / 3)
+    assert found.recall_by_modality == {"table": (0, 1), "text": (2, 2)}
+    assert (found.asked, found.first_pass) == (6, None)
+    assert list(found.failures) == [Asked("tall", "b.pdf", 1)]
+
+
+def test_a_first_pass_says_what_it_loses() -> None:
+    judge = LLMJudge(model=ScriptedModel(default="no"))
+    found = label([TALL, BUILT], DOCUMENTS, judge, first=1)
+    assert found.asked == 2
+    assert found.first_pass == 2 / 3  # the page of the price list is in another document than `files` names
+
+
+def test_replies() -> None:
+    replies = ("yes", "No.", " **Yes**, it does", "yesterday", "", "The page holds it: yes")
+    assert list(map(read_label, replies)) == [True, False, True, None, None, None]
+
+
+def test_the_command_shows_the_changes_and_writes_them_when_asked(project: Project) -> None:
+    judge = {
+        "kind": "llm",
+        "model": {"kind": "scripted", "replies": {"41.5 m tall.": "yes"}, "default": "no"},
+    }
+    project.write("judge.yaml", json.dumps(judge))
+    common = ("questions", "label", "questions.json", "pdfs", "--judge", "judge.yaml")
+    plan = project.fathoms(*common, "--dry-run")
+    assert plan.stdout.startswith("5 calls, about ")  # two questions of two pages, and one answerable of one
+    shown = project.fathoms(*common)
+    assert shown.returncode == 0, shown.stderr
+    assert "varn.pdf, page 1" in shown.stdout
+    assert not (project.path / "new.json").exists()
+    assert project.fathoms(*common, "--to", "new.json").returncode == 0
+    rows = [row for rows in json.loads((project.path / "new.json").read_text()).values() for row in rows]
+    assert [len(row.get("evidence", [])) for row in rows] == [1, 1, 0, 0]
