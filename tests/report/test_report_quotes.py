@@ -34,7 +34,7 @@ def record(name: str, answer: str, *, thinks: bool) -> Record:
     )
     usage = Usage(completion_tokens=300 if thinks else 100)
     reply = Reply(text=answer, reasoning="Hm." if thinks else "", usage=usage)
-    return Record(question=question, answer=reply)
+    return Record(question=question, answer=reply, hits=None)
 
 
 def scored(folder: Path, name: str, model: str) -> ScoredRun:
