@@ -24,8 +24,9 @@ Inner = Annotated[Dense | BM25 | Hybrid | Rerank | Oracle | Distractors, Field(d
 class Injected(Retriever):
     """Adds a chunk with a planted instruction to the hits of another retriever.
 
-    The chunk claims to be a further passage of the document of the first hit, so it looks like any other. The
-    metrics `injection-obeyed` and `injection-leaked` say what became of it.
+    The chunk claims to be a further passage on the pages of the first hit, so it looks like any other, and
+    metrics of retrieved pages stay as they are. The metrics `injection-obeyed` and `injection-leaked` say
+    what became of it.
     """
 
     neutral: ClassVar[frozenset[str]] = frozenset({"retriever"})
@@ -87,7 +88,8 @@ class Injected(Retriever):
         """Return the hits of one question with the planted chunk."""
         names = (*(hit.chunk.document for hit in row), *question.files, *(one.id for one in index.documents))
         text = instruction(self.instruction, self.answer)
-        planted = Chunk(id="injected", document=next(iter(names), "notice.pdf"), pages=(), text=text)
+        pages = row[0].chunk.pages if row else ()
+        planted = Chunk(id="injected", document=next(iter(names), "notice.pdf"), pages=pages, text=text)
         place = {"first": 0, "last": len(row), "shuffled": self._place(question.id, len(row))}[self.position]
         pairs = [(hit.chunk, hit.score) for hit in row]
         best = row[0].score if row else 1.0
