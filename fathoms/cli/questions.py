@@ -17,6 +17,7 @@ from fathoms.cli import completion, console, progress
 from fathoms.cli.ambiguity import ambiguity
 from fathoms.cli.cache import opened
 from fathoms.cli.candidates import candidates
+from fathoms.cli.dedupe import dedupe
 from fathoms.cli.filter import filter_questions
 from fathoms.cli.label import label
 from fathoms.cli.options import RUNS, Json, Out
@@ -37,6 +38,7 @@ app.command("candidates")(candidates)
 app.command("filter")(filter_questions)
 app.command("ambiguity")(ambiguity)
 app.command("label")(label)
+app.command("dedupe")(dedupe)
 app.command("perturb")(perturb)
 
 Name = Annotated[
