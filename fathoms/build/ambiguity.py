@@ -18,12 +18,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from fathoms.build.drafting import ask_each, model_of
-from fathoms.corpora.variants import AMBIGUOUS, CLEAR, MARK, OF, variant
+from fathoms.corpora.variants import variant
 from fathoms.judges.base import Judge
 from fathoms.judges.replies import read_json
 from fathoms.metrics.correctness_judged import gold_text
 from fathoms.metrics.phrase_recall import phrase_recall
 from fathoms.models.caching import ReplyCache
+from fathoms.runs.marks import AMBIGUOUS, CLEAR, MARK, OF
 from fathoms.types import Document, Failure, Form, Message, Place, Prompt, Question
 
 REASON = "ambiguity_reason"

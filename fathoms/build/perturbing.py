@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from fathoms.build.drafting import ask_each, model_of
-from fathoms.corpora.variants import OF, variant
+from fathoms.corpora.variants import variant
 from fathoms.judges.base import Judge
 from fathoms.metrics.phrase_recall import phrase_recall
 from fathoms.metrics.premise import PREMISE
 from fathoms.models.caching import ReplyCache
+from fathoms.runs.marks import OF
 from fathoms.types import Failure, GoldNumber, Message, Prompt, Question
 
 Kind = Literal["typos", "wrong-premise", "paraphrase", "translated"]

@@ -9,14 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from fathoms.runs.marks import KIND, OF
 from fathoms.types import Question
-
-KIND, OF = "variant", "variant_of"
-MARK, AMBIGUOUS, CLEAR = "ambiguity", "ambiguous", "clear"
-"""The key of the metadata that marks a question, and its two values."""
-
-MARKS = frozenset({OF, MARK})
-"""The keys of the metadata by which reports find the questions that they compare."""
 
 
 def variant(question: Question, kind: str, text: str, **changes: Any) -> Question:

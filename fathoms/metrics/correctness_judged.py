@@ -6,10 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar, Literal
 
 from fathoms.metrics.metric import Facts, JudgedMetric, Need
+from fathoms.metrics.names import CORRECT, WRONG
 from fathoms.types import Claim, Judgement, Question, Record, Score, Verdict
-
-CORRECT, WRONG = 7, 3
-"""The lowest grade of a correct answer and the highest of a wrong one, of 10."""
 
 
 class CorrectnessJudged(JudgedMetric):

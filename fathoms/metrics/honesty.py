@@ -24,14 +24,14 @@ from abc import abstractmethod
 from functools import lru_cache
 from typing import ClassVar, Literal, NamedTuple
 
-from fathoms.metrics.correctness_judged import CORRECT, WRONG, CorrectnessJudged, grade_of
+from fathoms.metrics.correctness_judged import CorrectnessJudged, grade_of
 from fathoms.metrics.gold_pages import retrieved_pages
 from fathoms.metrics.judged_abstention import judgement
 from fathoms.metrics.metric import Facts, Metric, Need, shared_score
+from fathoms.metrics.names import CORRECT, JUDGE, PHRASES, WRONG
 from fathoms.metrics.retrieval.gold import gold_of
 from fathoms.types import Record, Score
 
-JUDGE, PHRASES = "judge", "phrase recall"
 _GRADERS = (CorrectnessJudged(), CorrectnessJudged(rubric="binary"))
 
 

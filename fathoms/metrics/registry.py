@@ -28,6 +28,7 @@ from fathoms.metrics.faithfulness import Faithfulness
 from fathoms.metrics.injections import INJECTIONS
 from fathoms.metrics.length_support import is_support
 from fathoms.metrics.metric import JudgedMetric, Metric
+from fathoms.metrics.names import GOLD_PAGES, HONESTY
 from fathoms.metrics.premise import PremiseAdopted
 from fathoms.metrics.python_metric import PythonMetric
 from fathoms.metrics.quotes.metrics import MMDOCRAG
@@ -104,11 +105,6 @@ METRICS: tuple[type[Metric], ...] = (
     CallsByRound,
     PythonMetric,
 )
-GOLD_PAGES = (
-    *("gold-page-parsed", "gold-page-retrieved", "gold-page-in-prompt", "gold-page-cited"),
-    "page-phrase-agreement",
-)
-HONESTY = ("answer-rate-on-hits", "abstention-on-misses", "accuracy-on-hits")
 RELEASED = "-released"
 """The end of the name of a metric that counts as the code of its authors does (the option `released`)."""
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from fathoms.metrics.registry import GOLD_PAGES
+from fathoms.metrics.names import GOLD_PAGES
 from fathoms.report.leaderboard import bracket, figure
 from fathoms.runs.reading import MetricFigure, MetricFigures, ScoredRun
 

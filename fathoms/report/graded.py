@@ -12,9 +12,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
-from fathoms.metrics.columns import column_of
-from fathoms.metrics.correctness_judged import CORRECT, WRONG
-from fathoms.metrics.pooling import pooled
+from fathoms.metrics.names import CORRECT, WRONG
 from fathoms.metrics.retrieval.gold import gold_of
 from fathoms.runs.reading import ScoredRun
 from fathoms.runs.views import ScoredQuestion, ScoredRepeat, scored_question
@@ -101,6 +99,9 @@ def mean_figure(values: Sequence[tuple[Graded, float]]) -> Mapping[str, Any] | N
     without any."""
     if not values:
         return None
+    from fathoms.metrics.columns import column_of
+    from fathoms.metrics.pooling import pooled
+
     scores = [("", one.documents, [value]) for one, value in values]
     found: Mapping[str, Any] = pooled(column_of(scores), "questions", "share")["overall"]
     return found

@@ -6,8 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from fathoms.metrics.honesty import JUDGE, PHRASES
-from fathoms.metrics.registry import HONESTY
+from fathoms.metrics.names import HONESTY, JUDGE, PHRASES
 from fathoms.report.gold_pages import page_cell
 from fathoms.runs.reading import MetricFigure, ScoredRun
 

@@ -9,7 +9,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from fathoms.metrics.registry import GOLD_PAGES
+from fathoms.metrics.names import GOLD_PAGES
 from fathoms.metrics.stages import STAGES
 from fathoms.report.amounts import dollars
 from fathoms.report.gold_pages import AGREEMENT, HEADS, PAGE_STAGES

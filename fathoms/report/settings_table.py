@@ -12,15 +12,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fathoms.metrics.injections import INJECTIONS
-from fathoms.pipeline.settings import CELL
+from fathoms.metrics.names import PLANTED
+from fathoms.pipeline.matrix import SETTING as CELL
 from fathoms.report.graded import KINDS, Graded, by_which, graded_questions, mean_figure
 from fathoms.report.leaderboard import bracket, figure
 from fathoms.report.paired import paired, signed
 from fathoms.report.section import Section
 from fathoms.runs.reading import ScoredRun
 
-_PLANTED = tuple(metric.model_fields["kind"].default for metric in INJECTIONS)
 _RESAMPLES = 2_000
 
 
@@ -158,7 +157,7 @@ def _planted(named: Mapping[str, ScoredRun]) -> dict[str, dict[str, Any]]:
         metrics = run.metrics(None)
         rates = {
             name: metrics[name].overall.model_dump(include={"value", "low", "high", "n"})
-            for name in _PLANTED
+            for name in PLANTED
             if name in metrics
         }
         known = {name: rate for name, rate in rates.items() if rate["n"]}

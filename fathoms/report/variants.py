@@ -15,13 +15,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from fathoms.corpora.variants import AMBIGUOUS, CLEAR, KIND, OF
-from fathoms.corpora.variants import MARK as AMBIGUITY
 from fathoms.report.graded import Graded, by_which, graded_questions, mean_figure
 from fathoms.report.leaderboard import bracket, figure
 from fathoms.report.paired import paired, signed
 from fathoms.report.section import Section
 from fathoms.report.worst import marked_questions
+from fathoms.runs.marks import AMBIGUOUS, CLEAR, KIND, OF
+from fathoms.runs.marks import MARK as AMBIGUITY
 from fathoms.runs.reading import ScoredRun
 from fathoms.runs.views import ScoredQuestion
 from fathoms.stats.unpaired import difference_of_means

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any
 
-from fathoms.corpora.variants import MARKS
 from fathoms.report.text import gold
+from fathoms.runs.marks import MARKS
 from fathoms.runs.reading import ScoredRun
 from fathoms.runs.views import BriefQuestion
 
@@ -86,8 +86,8 @@ def noticing(run: ScoredRun, profile: str) -> Iterator[BriefQuestion]:
 def marked_questions(run: ScoredRun) -> Mapping[str, Mapping[str, Any]]:
     """Return the metadata of the questions that are variants or marked as ambiguous, by their ids."""
     if _MARKED not in run.kept:
-        asked = (view.question for view in run.brief_questions())
-        run.kept[_MARKED] = {one.id: one.metadata for one in asked if not MARKS.isdisjoint(one.metadata)}
+        for _ in noticing(run, str(run.summary.profile)):  # most tables are of the headline profile
+            pass
     found: Mapping[str, Mapping[str, Any]] = run.kept[_MARKED]
     return found
 

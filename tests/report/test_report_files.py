@@ -157,6 +157,8 @@ def test_all_files_together_read_the_questions_once(small_run, tmp_path):
     write_report([counted], tmp_path, html=False, plots=False)
     summary_panel(counted, None)
     assert len(read) == 1
+    summary_panel(dataclasses.replace(counted), None)  # as `fathoms show` does
+    assert len(read) == 2
 
 
 def test_released_scores_know_no_rules(small_run, run_of, tmp_path):

@@ -11,9 +11,9 @@ from typing import Any, Literal, NamedTuple
 from rich.console import RenderableType
 from rich.rule import Rule
 
-from fathoms.corpora.variants import AMBIGUOUS, CLEAR, MARK, OF
 from fathoms.report.review.answer import labelled
 from fathoms.report.review.asking import Review
+from fathoms.runs.marks import AMBIGUOUS, CLEAR, MARK, OF
 from fathoms.runs.people import AmbiguityLabel
 from fathoms.stats.kappa import kappa
 from fathoms.types import Question

@@ -1,0 +1,15 @@
+"""What reports and metrics share: names of metrics that have tables of their own, and what their figures rest
+on. It stands apart, because the metrics themselves take half a second to import."""
+
+from __future__ import annotations
+
+GOLD_PAGES = (
+    *("gold-page-parsed", "gold-page-retrieved", "gold-page-in-prompt", "gold-page-cited"),
+    "page-phrase-agreement",
+)
+HONESTY = ("answer-rate-on-hits", "abstention-on-misses", "accuracy-on-hits")
+PLANTED = ("injection-obeyed", "injection-leaked")
+JUDGE, PHRASES = "judge", "phrase recall"
+"""What says whether an answer is right."""
+CORRECT, WRONG = 7, 3
+"""The lowest grade of a correct answer and the highest of a wrong one, of 10."""
