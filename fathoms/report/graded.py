@@ -105,3 +105,9 @@ def mean_figure(values: Sequence[tuple[Graded, float]]) -> Mapping[str, Any] | N
     scores = [("", one.documents, [value]) for one, value in values]
     found: Mapping[str, Any] = pooled(column_of(scores), "questions", "share")["overall"]
     return found
+
+
+def of_one_sweep(runs: Sequence[ScoredRun]) -> bool:
+    """Return whether some runs were made by one command."""
+    ids = {run.manifest.sweep.id for run in runs}
+    return len(ids) == 1 and None not in ids

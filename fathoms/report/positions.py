@@ -13,7 +13,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from fathoms.report.graded import Graded, by_which, graded_questions, mean_figure
+from fathoms.report.graded import Graded, by_which, graded_questions, mean_figure, of_one_sweep
 from fathoms.report.leaderboard import bracket, figure
 from fathoms.report.paired import chosen_on_other_half, signed
 from fathoms.report.section import Chart, Section
@@ -32,7 +32,7 @@ def positions_section(runs: Sequence[ScoredRun]) -> Section | None:
     settings = [_setting(run) for run in runs]
     if len(runs) < 2 or None in settings or len(set(map(str, settings))) < len(runs):
         return None
-    if len({run.manifest.sweep.id for run in runs}) > 1 or len(set(map(_rest, runs))) > 1:
+    if not of_one_sweep(runs) or len(set(map(_rest, runs))) > 1:
         return None
     judged, by = by_which(runs)
     cells: dict[tuple[str, int], list[Graded]] = {}

@@ -12,7 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from fathoms.report.graded import Graded, by_which, graded_questions, mean_figure
+from fathoms.pipeline.matrix import SETTING
+from fathoms.report.graded import Graded, by_which, graded_questions, mean_figure, of_one_sweep
 from fathoms.report.leaderboard import bracket, figure
 from fathoms.report.paired import halves
 from fathoms.report.section import Section
@@ -27,7 +28,9 @@ Scores = Mapping[str, Mapping[str, Mapping[str, Graded]]]
 def prompts_section(runs: Sequence[ScoredRun]) -> Section | None:
     """Return the table of runs of one sweep that differ in their prompts, and in nothing else but data and
     model; `None` if they do not."""
-    if len({run.manifest.sweep.id for run in runs}) > 1 or len(set(map(_rest, runs))) > 1:
+    if not of_one_sweep(runs) or len(set(map(_rest, runs))) > 1:
+        return None
+    if any(SETTING in run.manifest.sweep.cell for run in runs):  # the table of settings shows them
         return None
     prompts = [_label(run) for run in runs]
     if len(set(prompts)) < 2 or any(run.retrieval_only for run in runs):

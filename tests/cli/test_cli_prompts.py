@@ -20,7 +20,10 @@ ANSWERS = {"How tall is the Varn tower?": "41.5", "What does ore cost in Lune?":
 def prompted(project: Project) -> Project:
     """Two answerable questions, and a model that knows the answers only as an expert who reasons first."""
     replies = {"First list the parts": "The table says so.\nFinal answer: 41.5 and 17 crowns"}
-    rows = [{"question": text, "answers": [[gold]]} for text, gold in ANSWERS.items()]
+    rows = [
+        {"question": text, "answers": [[gold]], "evidence": [{"document": name, "page": 1}]}
+        for (text, gold), name in zip(ANSWERS.items(), ("varn.pdf", "lune.pdf"), strict=True)
+    ]
     project.write("questions.jsonl", "\n".join(map(json.dumps, rows)))
     project.write(
         "tiny.yaml",
@@ -51,6 +54,15 @@ def test_the_twelve_in_one_command(prompted: Project) -> None:
     refused = prompted.fathoms("run", "tiny.yaml", "--prompts", "mrag-suit")
     assert refused.returncode == 2
     assert "no set 'mrag-suit' (did you mean 'mrag-suite'?)" in " ".join(refused.stderr.split())
+
+
+def test_settings_are_no_sweep_of_prompts(prompted: Project) -> None:
+    """These two differ in nothing but their prompts."""
+    done = prompted.fathoms("run", "tiny.yaml", "--settings", "oracle,oracle-extract")
+    assert done.returncode == 0, done.stderr
+    report = prompted.json("report", *(path.name for path in prompted.runs()))[0]
+    assert "settings" in report
+    assert "prompts" not in report
 
 
 def of(correct: dict[str, int]) -> dict[str, dict[str, Graded]]:
