@@ -22,8 +22,8 @@ THRESHOLD = 0.7
 _PERMUTATIONS = 128
 _SLACK = 0.2
 _WEIGHTS = (0.1, 0.9)
-"""The threshold for candidates is lower, and a lost pair weighs more than one that is compared in vain, because
-MinHash only estimates the similarity, and the exact one decides afterwards."""
+"""The threshold for candidates is lower, and a lost pair weighs more than one that is compared in vain,
+because MinHash only estimates the similarity, and the exact one decides afterwards."""
 
 
 @dataclass(frozen=True)
