@@ -1,6 +1,7 @@
 """The FATHOMS JSON question format.
 
-A file is either `{category: [{question, files, answers}, ...], ...}` or a plain list of question objects.
+A file is either `{category: [{question, files, answers}, ...], ...}` or a plain list of question objects; the
+questions of WebQA are an object by their ids.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from fathoms.corpora import webqa
 from fathoms.corpora.rows import Placed
 from fathoms.errors import DataError
 from fathoms.safety.inputs import parse_json
@@ -30,6 +32,10 @@ def json_rows(text: str, name: str) -> Iterator[Placed | DataError]:
         return
     if not isinstance(data, dict):
         raise DataError(f"{name}:1: expected {{category: [questions]}} or a list of questions")
+    if any(isinstance(entry, dict) and entry.keys() >= webqa.KEYS for entry in data.values()):
+        by_id = [{"Guid": key, **entry} if isinstance(entry, dict) else entry for key, entry in data.items()]
+        yield from _objects(by_id, name, "entry", _object_lines(text, depth=1))
+        return
     lines = _object_lines(text, depth=2)
     for category, entries in data.items():
         if not isinstance(entries, list):

@@ -101,13 +101,15 @@ def pull(
     not a PDF). So is the error about a file that its server does not have.
 
     The URLs of a manifest that does not come with fathoms must lead to public servers over https, unless
-    `trust` is set. Raises UsageError for any other URL, for a manifest that uses the name of a data set of
-    fathoms, for an unknown data set and for a `source` that does not exist. Raises DataError if a download
-    fails or the folder cannot be written.
+    `trust` is set. Raises UsageError for any other URL, for a set whose files are got by hand, for a manifest
+    that uses the name of a data set of fathoms, for an unknown data set and for a `source` that does not
+    exist. Raises DataError if a download fails or the folder cannot be written.
     """
     manifest = find_manifest(name) if isinstance(name, str) else name
     if manifest.shipped:
         return PullReport(manifest.name, manifest.folder, verify(manifest))
+    if manifest.by_hand and source is None:
+        raise UsageError(f"the files of '{manifest.reference}' cannot be downloaded: {manifest.by_hand}")
     if manifest.from_elsewhere and dest is None and manifest.name in known_sets():
         raise UsageError(
             f"{manifest.reference}: fathoms has a data set '{manifest.name}' of its own, whose files these"

@@ -132,7 +132,7 @@ def _verify(manifest: Manifest, pulled: Pulled, files: Mapping[str, Path]) -> tu
     warnings = []
     for entry in manifest.with_recorded(pulled.files):
         path = files.get(entry.file)
-        if path is None:
+        if path is None or path.is_dir():  # a folder with the parts of a table
             continue
         found = sha256_file(path)
         own = path.parent == manifest.folder  # not a file that the configuration gives instead
@@ -202,6 +202,8 @@ def _how_to_get(manifest: Manifest, questions_are_here: bool = False) -> str:
     """Return the advice for a user whose machine lacks files of a data set."""
     if manifest.shipped:
         return f"its files have to be in {manifest.folder}"
+    if manifest.by_hand:
+        return manifest.by_hand
     if questions_are_here and not (manifest.documents or manifest.each_document):
         home = f" from {manifest.homepage}" if manifest.homepage else ""
         return (

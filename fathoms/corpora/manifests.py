@@ -60,6 +60,9 @@ class Manifest(BaseModel):
     """The PDFs that the questions are about, or the parquet files that hold their pages as pictures."""
     each_document: Annotated[str, Field(pattern=r"^https?://.*\{file\}")] | None = None
     """The URL of every PDF that the questions name, with `{file}` for its name; it replaces `documents`."""
+    by_hand: str | None = None
+    """How to get the files, where there is no address to download them from: said by `pull` and where the
+    files are missing."""
     _path: Path | None = PrivateAttr(default=None)
 
     @model_validator(mode="after")
@@ -95,7 +98,7 @@ class Manifest(BaseModel):
     @property
     def shipped(self) -> bool:
         """Whether the files lie beside the manifest, so that nothing has to be pulled."""
-        return self.questions.url is None
+        return self.questions.url is None and self.by_hand is None
 
     @property
     def folder(self) -> Path:

@@ -6,15 +6,12 @@ under the path that a row gives. The `text` of a picture is what OCR read in it.
 
 from __future__ import annotations
 
-from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
-from fathoms.corpora.released import Notes, document_name, listed, metadata_of, text_of
+from fathoms.corpora.released import Notes, document_name, listed, metadata_of, note_missing, text_of
 
 KEYS = frozenset({"question", "text_quotes", "img_quotes"})
 """The keys by which a row is recognised."""
-NO_PICTURE = "pictures of quotes that are not there, which 'mode: multimodal' needs"
 _NOT_USED = "quotes left out, because they have no 'quote_id', or neither text nor picture"
 
 
@@ -52,17 +49,14 @@ def questions(row: dict[str, Any], place: str, notes: Notes) -> list[dict[str, A
 
 def _quotes(found: Any, modality: str, place: str, notes: Notes) -> list[dict[str, Any]]:
     """Return the usable quotes of one modality."""
-    folder = Path(place.rpartition(":")[0]).parent
     quotes = []
     for one in found if isinstance(found, list) else []:
         quote = _quote(one, modality) if isinstance(one, dict) else None
         if quote is None:
             notes.add(_NOT_USED, place)
             continue
-        image = quote.get("image")
-        with suppress(OSError, ValueError):  # a name that no file can have, which `rows` names
-            if image and not (folder / image).is_file():
-                notes.add(NO_PICTURE, place, image)
+        if image := quote.get("image"):
+            note_missing(image, place, notes)
         quotes.append(quote)
     return quotes
 

@@ -8,8 +8,18 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fathoms.config import Key, suggest
-from fathoms.corpora import double_bench, mmdocir, mmdocrag, mmlongbench, vidore
+from fathoms.config import Key, fingerprint, suggest
+from fathoms.corpora import (
+    chart_rag,
+    double_bench,
+    mmdocir,
+    mmdocrag,
+    mmlongbench,
+    mrag_bench,
+    vidore,
+    visual_rag,
+    webqa,
+)
 from fathoms.corpora.csv_table import answer_columns, csv_rows
 from fathoms.corpora.fathoms_json import json_rows
 from fathoms.corpora.jsonl import jsonl_rows
@@ -30,8 +40,8 @@ FORMATS: dict[str, Callable[[str, str], Iterator[Placed | DataError]]] = {
     ".tsv": csv_rows,
 }
 _TABLES = (".csv", ".tsv")
-PARQUET = ".parquet"
-RELEASED = (double_bench, mmdocir, mmdocrag, mmlongbench)
+COLUMNAR = (".parquet", ".arrow")
+RELEASED = (double_bench, mmdocir, mmdocrag, mmlongbench, visual_rag, webqa, mrag_bench, chart_rag)
 """The formats of released data sets; their rows are recognised by their keys."""
 
 
@@ -59,8 +69,8 @@ class QuestionFile:
 
 def read_questions(path: Path) -> QuestionFile:
     """Read a `.json`, `.jsonl`, `.ndjson`, `.csv` or `.tsv` question file; `rows` describes the keys of a
-    question. The files of Double-Bench, MMDocIR, MMDocRAG, MMLongBench-Doc and ViDoRe are read as they were
-    released, also in parquet, and for ViDoRe the folder with its tables.
+    question. The files of the data sets that docs/data-sets.md describes are read as they were released, also
+    in parquet, and for ViDoRe and VisRAG the folder with the tables.
 
     Raises UsageError if the file does not exist. Raises DataError for an unknown extension, for a file
     without questions, and for invalid questions; that one lists all of them, each with `file:line`.
@@ -88,24 +98,40 @@ def read_questions(path: Path) -> QuestionFile:
 
 
 def is_table(path: Path) -> bool:
-    """Whether questions are in parquet: a file of that format, or a folder, which no other format is."""
-    return path.suffix.lower() == PARQUET or (path.is_dir() and path.suffix.lower() not in FORMATS)
+    """Whether questions are in parquet or Arrow: a file of these formats, or a folder, which no other is."""
+    return path.suffix.lower() in COLUMNAR or (path.is_dir() and path.suffix.lower() not in FORMATS)
 
 
 def _read_tables(path: Path) -> QuestionFile:
-    """Read the questions of a released data set that is in parquet."""
+    """Read the questions of a released data set that is in parquet or Arrow."""
     if not path.exists():
         raise UsageError(f"{path}: question file not found")
-    if path.is_file():
-        columns = columns_of(path)
-        if set(columns) >= mmlongbench.KEYS:
-            rows = [(f"{path}:{number}", row) for number, row in enumerate(rows_of(path), start=1)]
-            found = _converted(rows, path)
-            return _question_file(path, *(found or ([], Notes())), sha256=sha256_file(path))
-        if "query" not in columns:
-            raise DataError(f"{path}: no format of questions has the columns {', '.join(columns[:20])}")
+    files = [path]
+    if path.is_dir():  # the parts of one table
+        files = [one for one in sorted(path.iterdir()) if one.suffix.lower() in COLUMNAR]
+    columns = [columns_of(one) for one in files]
+    reader = next(
+        (one for one in RELEASED if columns and all(set(names) >= one.KEYS for names in columns)), None
+    )
+    if reader is not None:
+        notes = Notes()
+        placed = [
+            (f"{one}:{number}", question)
+            for one in files
+            for number, row in enumerate(rows_of(one), start=1)
+            for question in reader.questions(row, f"{one}:{number}", notes)
+        ]
+        return _question_file(path, placed, notes, sha256=_sha256_of(files))
+    if path.is_file() and "query" not in columns[0]:
+        raise DataError(f"{path}: no format of questions has the columns {', '.join(columns[0][:20])}")
     placed, notes, sha256 = vidore.rows(path)
     return _question_file(path, placed, notes, sha256=sha256)
+
+
+def _sha256_of(files: Sequence[Path]) -> str:
+    """Return the sha256 of a file, or a hash of those of several."""
+    hashes = [sha256_file(one) for one in files]
+    return hashes[0] if len(hashes) == 1 else fingerprint("the parts of a table", hashes)
 
 
 def _converted(found: Sequence[Placed | DataError], path: Path) -> tuple[list[Placed], Notes] | None:

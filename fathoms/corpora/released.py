@@ -9,7 +9,8 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import PurePosixPath
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from fathoms.corpora.rows import LONGEST_NAME
@@ -18,6 +19,7 @@ from fathoms.types import Scalar
 
 NO_PAGE = "questions without a gold page"
 NEITHER = "rows left out, because they have neither an answer nor a gold page"
+NO_PICTURE = "pictures of quotes that are not there, which 'mode: multimodal' needs"
 _SHOWN = 10
 """Most lines that a warning names."""
 _LONGEST_LITERAL = 20_000
@@ -85,6 +87,13 @@ def pages_of(value: Any, first: int, place: str, notes: Notes) -> list[int]:
         else:
             notes.add(f"gold pages left out, because they are not numbers from {first}", place)
     return list(dict.fromkeys(pages))
+
+
+def note_missing(image: str, place: str, notes: Notes) -> None:
+    """Count a picture that does not lie under its path in the folder of the file."""
+    with suppress(OSError, ValueError):  # a name that no file can have, which `rows` names
+        if not (Path(place.rpartition(":")[0]).parent / image).is_file():
+            notes.add(NO_PICTURE, place, image)
 
 
 def only(values: Sequence[Any]) -> str | None:

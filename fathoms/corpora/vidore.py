@@ -1,4 +1,5 @@
-"""The tables of ViDoRe (Faysse et al. 2025; Mace et al. 2025; v3 2026), in parquet.
+"""The tables of ViDoRe (Faysse et al. 2025; Mace et al. 2025; v3 2026), in parquet, and those of VisRAG's
+test sets, which have the layout of version 2.
 
 - Version 1 is one table whose rows hold a query and a page image; several rows can hold the same page.
 - Versions 2 and 3 have the layout of BEIR: tables `corpus`, `queries` and `qrels`, in folders or files of
@@ -20,6 +21,7 @@ from typing import Any
 from fathoms.corpora.released import NEITHER, NO_PAGE, Notes, document_name, metadata_of, text_of
 from fathoms.corpora.rows import Placed
 from fathoms.corpora.tables import columns_of, rows_of
+from fathoms.corpora.visrag import gold_of, is_visrag
 from fathoms.errors import DataError
 
 DPI = 200.0
@@ -113,7 +115,11 @@ def _beir(path: Path, tables: dict[str, list[Path]], notes: Notes) -> Iterator[P
             if name is None or question is None:
                 notes.add("rows left out, because the id or the text of the query has the wrong type", where)
                 continue
-            evidence, answer = gold.get(name, []), text_of(row, "answer")
+            evidence = gold.get(name, [])
+            reference = text_of(row, "answer")
+            answer = (
+                gold_of(row) if is_visrag(name, places) else {"reference": reference} if reference else {}
+            )
             if not evidence:
                 notes.add(NO_PAGE if answer else NEITHER, where)
                 if not answer:
@@ -125,7 +131,7 @@ def _beir(path: Path, tables: dict[str, list[Path]], notes: Notes) -> Iterator[P
                     "category": text_of(row, "language") or "Uncategorised",
                     "id": name,
                     "evidence": evidence,
-                    "reference": answer,
+                    **answer,
                     "metadata": metadata_of(row, *_DESCRIBING),
                 },
             )

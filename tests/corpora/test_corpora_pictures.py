@@ -28,6 +28,7 @@ from fathoms.retrieve import BM25
 from fathoms.runs.cache import Cache
 from fathoms.types import Evidence
 from tests.support.pictures import picture
+from tests.support.tables import as_image, table
 
 TABLE = "test-00000-of-00001.parquet"
 
@@ -36,20 +37,6 @@ TABLE = "test-00000-of-00001.parquet"
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("FATHOMS_CACHE_DIR", str(tmp_path / "cache"))
     return tmp_path / "cache"
-
-
-def table(path: Path, rows: list[dict[str, Any]]) -> Path:
-    import pyarrow
-    from pyarrow import parquet
-
-    path.parent.mkdir(parents=True, exist_ok=True)
-    parquet.write_table(pyarrow.Table.from_pylist(rows), path, row_group_size=2)
-    return path
-
-
-def as_image(data: bytes) -> dict[str, Any]:
-    """How the `datasets` library stores an image in a table."""
-    return {"bytes": data, "path": None}
 
 
 def pages_of(path: Path) -> list[Any]:

@@ -10,7 +10,13 @@ from fathoms.errors import ModelError
 from fathoms.types import Attachment
 
 PDF = "application/pdf"
-IMAGE_TYPES = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg"}
+IMAGE_TYPES = {
+    ".png": "image/png",
+    ".jpg": "image/jpeg",
+    ".jpeg": "image/jpeg",
+    ".gif": "image/gif",
+    ".webp": "image/webp",
+}
 
 
 def file_name(file: Attachment) -> str:
