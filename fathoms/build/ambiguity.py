@@ -150,7 +150,7 @@ def read_status(reply: str) -> tuple[str, str] | None:
 
 def matched(questions: Sequence[Question], seed: int = 0) -> list[Question]:
     """Return the ambiguous questions, and as many clear ones of each category, drawn by the seed; fewer where
-    there are not enough. The order is that of the set, without variants."""
+    there are not enough. Variants go with their originals. The order is that of the set."""
     originals = [one for one in questions if OF not in one.metadata]
     wanted = Counter(one.category for one in originals if one.metadata.get(MARK) == AMBIGUOUS)
     chosen = {one.id for one in originals if one.metadata.get(MARK) == AMBIGUOUS}
@@ -158,7 +158,7 @@ def matched(questions: Sequence[Question], seed: int = 0) -> list[Question]:
         clear = [one.id for one in originals if one.category == category and one.metadata.get(MARK) == CLEAR]
         drawing = random.Random(f"{seed} {category}")
         chosen.update(drawing.sample(clear, min(number, len(clear))))
-    return [one for one in originals if one.id in chosen]
+    return [one for one in questions if str(one.metadata.get(OF) or one.id) in chosen]
 
 
 def rewrite(
@@ -183,7 +183,7 @@ def rewrite(
     answers = ask_each(asked, model, answering, _line, replies, on_done)
     failures = {id: said.message for id, said in answers.items() if isinstance(said, Failure)}
     answered = {id: said for id, said in answers.items() if isinstance(said, str)}
-    undecided = {id: said for id, said in answered.items() if said.lower().startswith(NOT_DECIDED)}
+    undecided = {id: said for id, said in answered.items() if is_undecided(said)}
     left = [one for one in asked if one.id in answered and one.id not in undecided]
 
     def rewriting(question: Question) -> Prompt:
@@ -224,6 +224,12 @@ def _about(question: Question, evidence: Mapping[str, str]) -> dict[str, str]:
         "answer": gold_text(question) or "not known",
         "evidence": evidence[question.id],
     }
+
+
+def is_undecided(answer: str) -> bool:
+    """Whether an answer says that the evidence does not decide it, in quotes, emphasis or after a label."""
+    words = re.sub(r"^\W*(answer\s*:)?\W*", "", answer.lower())
+    return words.startswith(NOT_DECIDED)
 
 
 def _line(reply: str) -> str | None:

@@ -15,10 +15,10 @@ the share of them that is right. Each must be above the threshold where it is kn
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import floor
 from statistics import fmean
 from typing import NamedTuple
 
@@ -27,6 +27,7 @@ from fathoms.errors import UsageError
 from fathoms.metrics.ingestion import is_yes_no
 from fathoms.metrics.phrase_recall import phrase_recall
 from fathoms.metrics.profiles import Profile
+from fathoms.runs.marks import OF
 from fathoms.runs.reading import ScoredRun
 from fathoms.runs.views import ScoredQuestion
 from fathoms.types import Question
@@ -38,7 +39,9 @@ IN_QUESTION, SOLVED, EASY = (
 )
 LEAST = 5
 """So many repeats are needed to know how far answers agree, if none of them states its confidence."""
-_STATED = re.compile(r"confidence(?:\s+(?:is|of|level)){0,3}\W{0,5}(\d+(?:\.\d+)?)\s*(%?)", re.IGNORECASE)
+_STATED = re.compile(
+    r"confidence(?:\s+(?:is|of|level)){0,3}\W{0,5}(\d+(?:[.,]\d+)?)\s*(%?)(?:/\s*(\d+))?", re.IGNORECASE
+)
 _TEXT = frozenset({"text", None})
 
 
@@ -60,10 +63,11 @@ class Known:
     stated: float | None
 
     def is_sure(self, confidence: float) -> bool:
-        """Whether the question is solved with more than this confidence."""
-        if self.right == 0 or (self.stated is not None and self.stated <= confidence):
+        """Whether the question is solved with more than this confidence. Without a stated one, fewer than
+        five answers do not tell."""
+        if self.stated is None and self.repeats < LEAST:
             return False
-        return self.right > confidence
+        return self.right > confidence and (self.stated is None or self.stated > confidence)
 
     def __str__(self) -> str:
         stated = "" if self.stated is None else f", stating a confidence of {self.stated:.2f}"
@@ -79,9 +83,18 @@ class Filtered:
 
 
 def stated_confidence(answer: str) -> float | None:
-    """Return the confidence from 0 to 1 that an answer states last; `None` if it states none."""
-    found = [float(number) / (100 if percent else 1) for number, percent in _STATED.findall(answer)]
-    return found[-1] if found and 0 <= found[-1] <= 1 else None
+    """Return the confidence from 0 to 1 that an answer states last, as `0.9`, `0,9`, `90 %`, `90` or `9/10`;
+    `None` if it states none."""
+    found = _STATED.findall(answer)
+    if not found:
+        return None
+    number, percent, whole = found[-1]
+    value = float(number.replace(",", "."))
+    if whole:
+        value /= float(whole) or math.inf
+    elif percent or value > 1:
+        value /= 100
+    return value if 0 <= value <= 1 else None
 
 
 def known_without_documents(run: ScoredRun, profile: Profile) -> dict[str, Known]:
@@ -115,7 +128,7 @@ def _known(view: ScoredQuestion, profile: Profile) -> Known | None:
     if not scored:
         return None
     right = [repeat for value, repeat in scored if value == 1]
-    said = [repeat.answer.text if repeat.answer else "" for repeat in right]
+    said = [f"{one.reasoning}\n{one.text}" for repeat in right if (one := repeat.answer) is not None]
     stated = [one for one in map(stated_confidence, said) if one is not None]
     return Known(len(right) / len(scored), len(scored), fmean(stated) if stated else None)
 
@@ -137,9 +150,12 @@ def filtered(
         for question in questions
         if (drop := _without_retrieval(question, profile, closed_book or {}, confidence)) is not None
     }
-    rest = [question for question in questions if question.answerable and question.id not in first]
+    rest = [one for one in questions if one.answerable and one.id not in first and OF not in one.metadata]
     second = {drop.question.id: drop for drop in _easiest(rest, baselines, profile, easiest)}
     dropped = first | second
+    for one in questions:  # a variant goes with its original
+        if (of := dropped.get(str(one.metadata.get(OF)))) is not None:
+            dropped.setdefault(one.id, Dropped(one, of.reason, f"as its original {of.question.id}"))
     return Filtered(
         tuple(question for question in questions if question.id not in dropped),
         tuple(dropped[question.id] for question in questions if question.id in dropped),
@@ -150,7 +166,7 @@ def _without_retrieval(
     question: Question, profile: Profile, known: Mapping[str, Known], confidence: float
 ) -> Dropped | None:
     """Return why a question needs no documents; `None` if it may need them."""
-    if not question.answerable:
+    if not question.answerable or OF in question.metadata:
         return None
     variants = [variant for variant in question.answers if variant and not is_yes_no(variant)]
     if phrase_recall(question.text, variants, profile.match, profile.hyphens).value == 1:
@@ -171,7 +187,7 @@ def _easiest(
         by_category.setdefault(question.category, []).append(question)
     for several in by_category.values():
         ranked = sorted(several, key=lambda one: _hardness(one, _success(one, solved)))
-        for question in ranked[: floor(share * len(ranked))]:
+        for question in ranked[: math.floor(share * len(ranked))]:
             yield Dropped(question, EASY, _easiness(question, _success(question, solved)))
 
 
@@ -183,10 +199,11 @@ def _success(question: Question, solved: Sequence[Mapping[str, object]]) -> floa
 
 def _hardness(question: Question, success: float | None) -> tuple[float, str]:
     """Return the sum of three parts from 0 to 1, the lower the easier: hops beyond the first (1 of two hops
-    is half), evidence other than text, and failures of the baselines. A hash of the id breaks ties."""
+    is half), evidence other than text, and failures of the baselines, which a question that none asked is
+    taken to be. A hash of the id breaks ties."""
     hops = 1 - 1 / (question.hops or 1)
     seen = float(_needs_more_than_text(question))
-    return hops + seen + (0.0 if success is None else 1 - success), fingerprint(question.id)
+    return hops + seen + (1.0 if success is None else 1 - success), fingerprint(question.id)
 
 
 def _needs_more_than_text(question: Question) -> bool:

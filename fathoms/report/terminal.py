@@ -231,7 +231,7 @@ def section_panels(runs: Sequence[ScoredRun]) -> Iterator[RenderableType]:
     for section in sections(runs):
         table = plain_table(*section.header)
         for row in section.rows:
-            table.add_row(*map(plain, row))
+            table.add_row(*(Text(plain(cell)) for cell in row))  # names may hold what looks like markup
         yield with_blank_lines(table)
         yield from map(note, section.notes)
 

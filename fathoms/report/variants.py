@@ -45,8 +45,8 @@ def variants_section(runs: Sequence[ScoredRun]) -> Section | None:
     rows = [row for run, one in zip(runs, found, strict=True) for row in _rows(run.name, one)]
     notes = [
         f"{by}; a variant is compared with its original, pair by pair; ambiguous and clear questions are"
-        f" different"
-        " ones, and are compared as independent groups; n: pairs, or ambiguous questions"
+        " different ones, and are compared as independent groups; n: pairs, or ambiguous questions",
+        *_inflated(runs),
     ]
     for run, one in zip(runs, found, strict=True):
         notes += _patterns_told(run.name, one.get("patterns"), several=len(runs) > 1)
@@ -59,6 +59,17 @@ def variants_section(runs: Sequence[ScoredRun]) -> Section | None:
         {"runs": [{"run": run.run, **one} for run, one in zip(runs, found, strict=True)]},
         numbers=4,
     )
+
+
+def _inflated(runs: Sequence[ScoredRun]) -> Iterator[str]:
+    """Say that variants count in all other figures."""
+    number = max(sum(OF in metadata for metadata in marked_questions(run).values()) for run in runs)
+    if number:
+        yield (
+            f"in all other figures, the {number} variants count as questions of their own, so their"
+            f" intervals are"
+            " too narrow: 'fathoms report RUN --by variant' shows them apart"
+        )
 
 
 def _of_run(run: ScoredRun, *, judged: bool) -> dict[str, Any]:
@@ -83,17 +94,15 @@ def _pairs(
         str(metadata[KIND]) for metadata in marked.values() if OF in metadata and KIND in metadata
     )
     for kind in kinds:
-        pairs = {
-            str(metadata[OF]): id
-            for id, metadata in marked.items()
-            if metadata.get(KIND) == kind and OF in metadata
-        }
-        shared = {first: id for first, id in pairs.items() if first in graded and id in graded}
-        before = {first: graded[first].shares["correct"] for first in shared}
-        after = {first: graded[id].shares["correct"] for first, id in shared.items()}
+        of: dict[str, list[Graded]] = {}
+        for id, metadata in marked.items():
+            if str(metadata.get(KIND)) == kind and id in graded and metadata.get(OF) in graded:
+                of.setdefault(str(metadata[OF]), []).append(graded[id])
+        before = {first: graded[first].shares["correct"] for first in of}
+        after = {first: fmean(one.shares["correct"] for one in several) for first, several in of.items()}
         if change := paired(before, after):
-            own = [(graded[id], after[first]) for first, id in shared.items()]
-            originals = [(graded[first], before[first]) for first in shared]
+            own = [(graded[first], after[first]) for first in of]
+            originals = [(graded[first], before[first]) for first in of]
             yield kind, {"correct": mean_figure(own), "originals": mean_figure(originals), "change": change}
 
 

@@ -70,6 +70,8 @@ class AmbiguityLabel(OfAnswer):
     """Whether a reviewer calls a question clear or ambiguous; `run` is the name of its question file."""
 
     label: Literal["clear", "ambiguous"]
+    text: str | None = None
+    """The text of the question that was decided about."""
 
 
 class ClaimLabel(OfAnswer):

@@ -17,6 +17,7 @@ from fathoms.build.ambiguity import (
     rewrite,
     with_mark,
 )
+from fathoms.corpora.variants import variant
 from fathoms.judges.llm import LLMJudge
 from fathoms.models import ScriptedModel
 from fathoms.report.review.ambiguity import adjudicated
@@ -69,6 +70,8 @@ def test_a_clear_set_of_the_same_size_and_categories() -> None:
     ]
     found = [one.id for one in matched(questions, seed=1)]
     assert found[:4] == ["a0", "a1", "b0", "b1"]
+    rewritten = variant(questions[0], "rewritten", "How tall was a0 in 2022?")
+    assert [one.id for one in matched([*questions, rewritten], seed=1)][-1] == "a0~rewritten"
     assert len([name for name in found if name.startswith("c")]) == 2
     assert found[-1] == "d"  # B has one clear question only, and C none that is ambiguous
     drawn = {tuple(one.id for one in matched(questions, seed)) for seed in range(40)}
@@ -109,7 +112,7 @@ def test_a_rewritten_question_rests_on_its_evidence() -> None:
                 "Why it is ambiguous: No year.": "How tall was the Varn tower of Lune in 2022?",
                 "Why it is ambiguous: not known": "How tall was it according to the text?",
                 "was tower?": "It was 41.5 m tall.",
-                "was unsure?": "Evidence inconclusive. Two years.",
+                "was unsure?": '**"Evidence inconclusive."** Two years.',
                 "was vague?": "It was 40 m tall.",
             }
         )
@@ -119,7 +122,7 @@ def test_a_rewritten_question_rests_on_its_evidence() -> None:
     assert (made.id, made.text) == ("tower~rewritten", "How tall was the Varn tower of Lune in 2022?")
     assert (made.reference, made.answers) == ("It was 41.5 m tall.", (("41.5",),))
     assert made.metadata["variant_of"] == "tower"
-    assert found.undecided == {"unsure": "Evidence inconclusive. Two years."}
+    assert found.undecided == {"unsure": '**"Evidence inconclusive."** Two years.'}
     assert found.failures.keys() == {"gone", "vague"}  # no text, and a question that names its source
 
 

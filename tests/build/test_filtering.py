@@ -116,7 +116,10 @@ def test_the_easiest_of_each_category_by_hops_modality_and_baselines(tmp_path: P
         ("41 m.\nConfidence: 0.95", 0.95),
         ("Confidence: 3 of 10? No, my confidence is 80%.", 0.8),
         ("Confidence: 1", 1),
-        ("Confidence: 7", None),
+        ("Confidence: 7", 0.07),
+        ("Confidence: 0,95", 0.95),
+        ("Confidence: 9/10", 0.9),
+        ("Confidence: 950 %", None),
         ("I am sure.", None),
     ],
 )
@@ -129,7 +132,7 @@ def test_the_command_writes_both_sets_and_reasons(project: Project) -> None:
     project.write(
         "closed.yaml",
         f"{closed}prompt: {{template: closed-book-confidence}}\n"
-        "generate: {kind: scripted, replies: {tall: '41.5 m. Confidence: 1.0'}}\n",
+        "generate: {kind: scripted, replies: {tall: 'Confidence: 1.0 Answer: 41.5 m'}}\n",
     )
     questions = json.loads((project.path / "questions.json").read_text())
     for rows in questions.values():

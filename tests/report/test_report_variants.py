@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from fathoms.corpora.variants import variant
 from fathoms.report.markdown import report_markdown
 from fathoms.report.sections import sections, sections_json
+from fathoms.report.terminal import section_panels
 from fathoms.runs.reading import ScoredRun, load
 from fathoms.runs.store import Run
 from fathoms.scoring import score_run
@@ -69,3 +72,15 @@ def test_runs_without_variants_have_no_such_table(tmp_path: Path) -> None:
     made.append([Record(question=plain, answer=Reply(text="yes"))])
     score_run(made)
     assert not [one for one in sections([load(made.path)]) if one.key == "variants"]
+
+
+def test_names_that_look_like_markup_are_shown_as_they_are(tmp_path: Path) -> None:
+    odd = [variant(one, "typos [/b]", "What?") for one in VAGUE]
+    made = Run.create(tmp_path, "one", "0" * 16, {"config": {}, "data": {"name": "d"}})
+    made.append([Record(question=one, answer=Reply(text="yes")) for one in (*VAGUE, *odd)])
+    score_run(made)
+    console = Console(file=StringIO(), width=200)
+    console.print(*section_panels([load(made.path)]))
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "typos [/b]" in shown
+    assert "the 4 variants count as questions of their own" in " ".join(shown.split())

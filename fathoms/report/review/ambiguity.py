@@ -66,7 +66,7 @@ class AmbiguityReview(Review[Flagged, AmbiguityLabel, Mark]):
 
     def said(self, item: Flagged, value: Mark, about: Mapping[str, Any]) -> AmbiguityLabel:
         """Return what is saved."""
-        return AmbiguityLabel(question=item.question.id, label=value, **about)
+        return AmbiguityLabel(question=item.question.id, label=value, text=item.question.text, **about)
 
     def panel(self, item: Flagged, place: str) -> list[RenderableType]:
         """Show a question and why it was flagged, without its answer."""
@@ -99,10 +99,13 @@ class Adjudicated:
 
 def adjudicated(questions: Sequence[Question], labels: Sequence[AmbiguityLabel]) -> Adjudicated:
     """Apply the labels of people: a flagged question has the mark on which all agree who decided it, if they
-    are two or more; others keep the mark of the model and stay open."""
+    are two or more; others keep the mark of the model and stay open. A label of a question whose text has
+    changed since does not count, and names that differ in case alone are one person."""
     said: dict[str, dict[str, str]] = {}
+    texts = {one.id: one.text for one in questions}
     for label in labels:
-        said.setdefault(label.question, {})[label.reviewer] = label.label
+        if texts.get(label.question) in (label.text, None) or label.text is None:
+            said.setdefault(label.question, {})[" ".join(label.reviewer.casefold().split())] = label.label
     found, left, changed = [], [], 0
     for one in questions:
         if one.metadata.get(MARK) == AMBIGUOUS and OF not in one.metadata:
