@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import gc
+import importlib
 import os
 import shutil
 import sys
@@ -17,6 +18,7 @@ from hypothesis import settings
 from fathoms.models import Embedded, OnnxEmbedder
 from fathoms.models.weights.weights import is_installed, locate
 from fathoms.paths import cache_dir
+from tests.support.forked import preloaded
 from tests.support.measured import measure_no_processes, measured
 from tests.support.ollama_server import NoServerError, OllamaServer, set_up
 from tests.support.project import Project, write_project
@@ -55,7 +57,10 @@ def pytest_collection_finish() -> None:
 
     Coverage has begun by now, in the processes of pytest-xdist too.
     """
-    measure_no_processes()
+    if measure_no_processes():
+        for module in preloaded():  # a fork has them before it is measured
+            if module.startswith("fathoms."):
+                importlib.import_module(module)
     gc.collect()
     gc.freeze()
 

@@ -69,7 +69,7 @@ def test_commands_options_and_names_complete(project: Project) -> None:
         (["report", "--scores", "re"], ["released-code", "released"]),
         (["score", "--profile", ""], ["paper", "released-code", "fathoms"]),
         (["compare", "--metric", "hallu"], ["hallucination"]),
-        (["data", "pull", "sam"], ["sample"]),
+        (["data", "pull", "sample-q"], ["sample-quotes"]),
         (["models", "pull", "mini"], ["minilm-l6-v2", "minilm-l6-v2-torch"]),
         (["reproduce", "fathoms-rag/"], ["fathoms-rag/table-2"]),
     ]:

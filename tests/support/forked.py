@@ -15,6 +15,7 @@ import importlib
 import io
 import json
 import os
+import pkgutil
 import runpy
 import signal
 import subprocess
@@ -32,10 +33,19 @@ ROOT = Path(__file__).resolve().parents[2]
 # what most commands import; nothing that starts threads (onnxruntime, torch), which do not survive a fork
 PRELOADED = (
     "coverage",
-    "fathoms.cli.results",
-    "fathoms.cli.verbose",
+    "fathoms.build",
     "fathoms.compare.against_baseline",
+    "fathoms.compare.compare",
+    "fathoms.metrics.linear_weights",
     "fathoms.models.embed.lexical",
+    "fathoms.report.change",
+    "fathoms.report.comparison",
+    "fathoms.report.ending",
+    "fathoms.report.terminal",
+    "fathoms.runner.plan",
+    "fathoms.runs.finding",
+    "fathoms.stats.difference",
+    "fathoms.stats.power",
     "fathoms.report.html",
     "fathoms.report.radar",
     "fathoms.report.write",
@@ -75,6 +85,14 @@ LATER = (
     "scipy.special",
     "scipy.stats",
 )
+
+
+def preloaded() -> list[str]:
+    """What the process to fork from imports: the modules above and those of all commands."""
+    import fathoms.cli
+
+    commands = [f"fathoms.cli.{module.name}" for module in pkgutil.iter_modules(fathoms.cli.__path__)]
+    return [*PRELOADED, *commands]
 
 
 def run_forked(
@@ -134,9 +152,10 @@ def _ask(server: subprocess.Popen[str], line: str) -> str:
 def _serve() -> None:
     """Fork for each order. It returns in the forked processes only, which then run their command."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    for module in PRELOADED:
+    for module in preloaded():
         importlib.import_module(module)
     _compute_once()
+    _build_models()
     gc.freeze()  # collecting in a child would copy every page of what is loaded here
     child = 0
     imported = Path()
@@ -190,6 +209,23 @@ def _compute_once() -> None:
             picture.text(0, 0, "A", weight=weight)
         for suffix in ("png", "svg", "pdf"):
             picture.savefig(io.BytesIO(), format=suffix)
+
+
+def _build_models() -> None:
+    """Build the validators that pydantic would build when first used, a third of what a short run takes."""
+    from pydantic import BaseModel
+
+    from fathoms.metrics.registry import default_metrics
+    from fathoms.runner.manifest import versions
+
+    waiting = BaseModel.__subclasses__()
+    while waiting:
+        model = waiting.pop()
+        waiting += model.__subclasses__()
+        if model.__module__.startswith("fathoms.") and not model.__pydantic_complete__:
+            model.model_rebuild()
+    default_metrics()
+    versions()
 
 
 def _become(order: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""What counts for coverage: the first case of each test, and in each file its first fork of a command.
+"""What counts for coverage: the first cases of each test, and in each file its first forks of a command.
 
 Measuring adds half to the CPU time of a test: every line is reported, and a process writes a file at its end.
 Later cases and commands would cover the same lines again, as would the hundred examples of a property.
@@ -20,9 +20,9 @@ import pytest
 if TYPE_CHECKING:
     from coverage import Coverage
 
-CASES = 1
+CASES = 2
 """So many cases of a test are measured."""
-COMMANDS = 1
+COMMANDS = 2
 """So many commands of a kind are measured in a file of tests."""
 
 _variables: dict[str, str] = {}
@@ -33,11 +33,12 @@ _paused: list[pytest.Item] = []
 """The test that runs, if it is not measured."""
 
 
-def measure_no_processes() -> None:
-    """Take what makes new interpreters measure themselves out of the environment."""
+def measure_no_processes() -> bool:
+    """Take what makes new interpreters measure themselves out of the environment; was it there?"""
     _variables.update({name: value for name, value in os.environ.items() if name.startswith("COVERAGE_")})
     for name in _variables:
         os.environ.pop(name, None)
+    return bool(_variables)
 
 
 def is_measured(command: Sequence[str]) -> bool:
