@@ -21,7 +21,7 @@ def unpacked(value: Any, folder: Path) -> str | None:
     path from there; `None` if it is no picture of a known format.
 
     The name is the hash of the picture, so equal pictures share a file. Raises DataError if it cannot be
-    written.
+    written, or would lie outside of the folder.
     """
     data = picture_of(value) or b""
     suffix = next((suffix for start, suffix in _SUFFIXES.items() if data.startswith(start)), None)
@@ -29,6 +29,8 @@ def unpacked(value: Any, folder: Path) -> str | None:
         return None
     name = f"{FOLDER}/{hashlib.sha256(data).hexdigest()[:32]}{suffix}"
     path = folder / name
+    if not path.parent.resolve().is_relative_to(folder.resolve()):
+        raise DataError(f"{path.parent}: is a link to a place outside of the folder of the table: remove it")
     try:
         if not (path.is_file() and path.stat().st_size == len(data)):
             path.parent.mkdir(exist_ok=True)

@@ -116,10 +116,7 @@ def _beir(path: Path, tables: dict[str, list[Path]], notes: Notes) -> Iterator[P
                 notes.add("rows left out, because the id or the text of the query has the wrong type", where)
                 continue
             evidence = gold.get(name, [])
-            reference = text_of(row, "answer")
-            answer = (
-                gold_of(row) if is_visrag(name, places) else {"reference": reference} if reference else {}
-            )
+            answer = _answer(row, is_visrag(name, places), where, notes)
             if not evidence:
                 notes.add(NO_PAGE if answer else NEITHER, where)
                 if not answer:
@@ -135,6 +132,18 @@ def _beir(path: Path, tables: dict[str, list[Path]], notes: Notes) -> Iterator[P
                     "metadata": metadata_of(row, *_DESCRIBING),
                 },
             )
+
+
+def _answer(row: dict[str, Any], visrag: bool, where: str, notes: Notes) -> dict[str, Any]:
+    """Return the gold answer of a query in the keys of `rows`, empty if there is none, which is a fault in a
+    set of VisRAG alone."""
+    if not visrag:
+        text = text_of(row, "answer")
+        return {} if text is None else {"reference": text}
+    answer = gold_of(row)
+    if not answer:
+        notes.add("questions without an answer, or with one that is none of the options", where)
+    return answer
 
 
 def corpus_places(paths: list[Path]) -> dict[str, PagePlace]:

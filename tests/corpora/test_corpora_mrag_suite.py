@@ -201,6 +201,17 @@ def test_mrag_bench_becomes_open_ended_and_its_pictures_files(tmp_path: Path) ->
     assert [question.id for question in one.questions] == ["17"]
 
 
+def test_pictures_are_not_written_through_a_link(tmp_path: Path) -> None:
+    """An unpacked archive can hold a link in the place of the folder `pictures`."""
+    folder, elsewhere = tmp_path / "data", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    table(folder / "test.parquet", [mrag_bench()])
+    (folder / "pictures").symlink_to(elsewhere)
+    with pytest.raises(DataError, match="is a link to a place outside of the folder of the table"):
+        read_questions(folder / "test.parquet")
+    assert list(elsewhere.iterdir()) == []
+
+
 def test_chart_rag_has_a_chart_a_text_or_both(tmp_path: Path) -> None:
     """The file is one of the library `datasets`, in the stream format of Arrow."""
     row = {
@@ -238,6 +249,29 @@ def test_chart_rag_has_a_chart_a_text_or_both(tmp_path: Path) -> None:
     path.write_bytes(b"no table")
     with pytest.raises(DataError, match=r"arrow: cannot be read as Arrow"):
         read_questions(path)
+
+
+def test_a_slide_of_visrag_is_known_by_its_query_number_and_an_unknown_option_is_said(tmp_path: Path) -> None:
+    """The ids of slides hold those of all their pages."""
+    rows = [
+        {
+            "query-id": "6519.png tcy6 slide_1.jpgquery_number_4",
+            "query": "Who?",
+            "answer": "Ida",
+            "options": [],
+        },
+        {"query-id": "6519.png-7", "query": "Which?", "answer": "E", "options": ["A) Rises", "B) Falls"]},
+        {"query-id": "other", "query": "Whose?", "answer": "Hers.", "options": []},
+    ]
+    file = read_questions(visrag(tmp_path, rows))
+    assert [(one.short_answer, one.reference) for one in file.questions] == [
+        ("Ida", None),
+        (None, None),
+        (None, "Hers."),
+    ]
+    assert [text.partition("parquet:")[2] for text in file.warnings] == [
+        "2: questions without an answer, or with one that is none of the options: 1 (line 2)"
+    ]
 
 
 def test_sets_without_addresses_say_how_they_are_got(tmp_path: Path) -> None:
