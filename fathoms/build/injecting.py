@@ -9,6 +9,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Literal
 
 from fathoms.errors import DataError
+from fathoms.safety.injections import holds
 
 if TYPE_CHECKING:
     import pypdfium2 as pdfium
@@ -20,10 +21,11 @@ _FONT, _SIZE, _LINE, _MARGIN, _WIDTH = "Helvetica", 11.0, 15.0, 56.0, 80
 _TINY = 4.0
 
 
-def inject(pdfs: Sequence[Path], folder: Path, text: str, where: Where) -> Iterator[Path]:
+def inject(pdfs: Sequence[Path], folder: Path, text: str, answer: str, where: Where) -> Iterator[Path]:
     """Write a copy of each PDF with the text in it into a folder, which is made, and yield its path.
 
-    Raises DataError for a PDF that cannot be read, and for a copy that is there already.
+    Raises DataError for a PDF that cannot be read, for a copy that is there already, and where `answer`, the
+    word that the text asks for, cannot be read in the copy, as in a script that the font does not have.
     """
     import pypdfium2 as pdfium
 
@@ -36,9 +38,21 @@ def inject(pdfs: Sequence[Path], folder: Path, text: str, where: Where) -> Itera
             with pdfium.PdfDocument(path) as document:
                 _plant(document, text, where)
                 document.save(to)
+            if not _is_read(to, answer, where):
+                to.unlink()
+                raise DataError(f"{to}: the word '{answer}' cannot be written in Latin letters: take another")
         except pdfium.PdfiumError as error:
             raise DataError(f"{path}: no instruction can be planted in it: {error}") from None
         yield to
+
+
+def _is_read(path: Path, answer: str, where: Where) -> bool:
+    """Return whether a word can be read on the page that it was planted on."""
+    import pypdfium2 as pdfium
+
+    with pdfium.PdfDocument(path) as document:
+        page = document[0 if where == "hidden" else len(document) - 1]
+        return holds(page.get_textpage().get_text_range(), answer)
 
 
 def _plant(document: pdfium.PdfDocument, text: str, where: Where) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -19,7 +20,7 @@ from fathoms.judges.base import Judge
 from fathoms.metrics.phrase_recall import phrase_recall
 from fathoms.metrics.premise import PREMISE
 from fathoms.models.caching import ReplyCache
-from fathoms.runs.marks import OF
+from fathoms.runs.marks import KIND, OF
 from fathoms.types import Failure, GoldNumber, Message, Prompt, Question
 
 Kind = Literal["typos", "wrong-premise", "paraphrase", "translated"]
@@ -41,6 +42,9 @@ _ASKS: Mapping[str, str] = {
         " translation alone, on one line.\n\nQuestion: {question}"
     ),
 }
+_QUOTES = " \"'\u201c\u201d\u00ab\u00bb"
+_MARKS = ("?", "\uff1f", "\u061f", "\u037e")
+"""A question mark in Latin, Chinese, Arabic and Greek script."""
 _CLAIM = (
     'It is known that the answer to the question "{question}" is {premise}. Explain in one sentence why that'
     " is so."
@@ -68,19 +72,24 @@ def perturb(
     """Return the variants of all questions that are no variants themselves. Unanswerable questions get none
     with a wrong premise. Kinds by a model need the language model of a judge; raises the errors of
     `model_of`."""
-    originals = [one for one in questions if OF not in one.metadata]
+    have = {(one.metadata.get(OF), one.metadata.get(KIND)) for one in questions}
+    every = [one for one in questions if OF not in one.metadata]
     made: list[Question] = []
     failures: dict[tuple[str, str], str] = {}
     for kind in kinds:
+        originals = [one for one in every if (one.id, kind) not in have]
         if kind in BY_MODEL:
             found = _asked(originals, kind, judge, language, replies, on_done)
         elif kind == "typos":
             found = {one.id: _mistyped(one, seed) for one in originals}
         else:
-            answerable = [one for one in originals if one.answerable]
-            found = {one.id: _premised(one, answerable, seed) for one in answerable}
+            others = [one for one in every if one.answerable]
+            found = {one.id: _premised(one, others, seed) for one in originals if one.answerable}
+        known = Counter(one.text for one in found.values() if isinstance(one, Question))
         for one in originals:
             result = found.get(one.id)
+            if isinstance(result, Question) and kind in BY_MODEL and known[result.text] > 1:
+                result = Failure(kind="Same", message="the model wrote the same for another question")
             if isinstance(result, Failure):
                 failures[kind, one.id] = result.message
             elif result is not None:
@@ -117,11 +126,13 @@ def _asked(
 def _line(reply: str) -> str | None:
     """Read a question on one line; `None` for several lines and for an empty reply."""
     lines = [line.strip() for line in reply.strip().splitlines() if line.strip()]
-    return lines[0].removeprefix("Question:").strip() or None if len(lines) == 1 else None
+    return lines[0].removeprefix("Question:").strip(_QUOTES) or None if len(lines) == 1 else None
 
 
 def _checked(question: Question, kind: Kind, text: str, metadata: Mapping[str, str]) -> Question | Failure:
-    """Return the variant, unless its text is that of the original or has other numbers."""
+    """Return the variant, unless its text is that of the original, has other numbers, or is no question."""
+    if question.text.rstrip().endswith(_MARKS) and not text.endswith(_MARKS):
+        return Failure(kind="NoQuestion", message=f"the model wrote no question: {text[:200]!r}")
     if text.casefold() == question.text.casefold():
         return Failure(kind="Unchanged", message="the model wrote the same question")
     if sorted(_NUMBER.findall(text)) != sorted(_NUMBER.findall(question.text)):
@@ -177,7 +188,7 @@ def _single(question: Question) -> str | None:
             if isinstance(one, str):
                 return one
             if isinstance(one, GoldNumber):
-                return " ".join(filter(None, [f"{one.number:g}", one.unit]))
+                return " ".join(filter(None, [f"{one.number:.15g}", one.unit]))
     return None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +11,7 @@ import typer
 
 from fathoms.cli import completion, console, progress
 from fathoms.cli.options import From, Json
-from fathoms.errors import ExitCode
+from fathoms.errors import ExitCode, UsageError
 from fathoms.safety.injections import CANARY
 
 app = typer.Typer(help="List, download and verify data sets.", no_args_is_help=True, rich_markup_mode=None)
@@ -116,12 +117,14 @@ def data_inject(
     from fathoms.corpora import gather_pdfs
     from fathoms.safety.injections import instruction as text_of
 
+    try:
+        text = text_of(instruction, answer)
+    except ValueError as error:
+        raise UsageError(f"--instruction: {error}") from None
     found, _ = gather_pdfs(pdfs)
-    written = list(
-        inject(list(found.values()), to, text_of(instruction, answer), "hidden" if hidden else "page")
-    )
+    written = list(inject(list(found.values()), to, text, answer, "hidden" if hidden else "page"))
     console.say(
         f"{to}: {console.amount(len(written), 'PDF')} with the instruction, which asks for '{answer}'"
     )
-    console.say(f"metrics: [{{kind: injection-obeyed, answer: {answer}}}]")
+    console.say(f"metrics: [{{kind: injection-obeyed, answer: {json.dumps(answer, ensure_ascii=False)}}}]")
     return 0

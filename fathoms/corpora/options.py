@@ -23,6 +23,8 @@ def open_ended(place: str, data: Mapping[str, Any]) -> dict[str, Any]:
     found = data.get(OPTIONS)
     if isinstance(found, list):
         found = {chr(ord("A") + number): text for number, text in enumerate(found[:26])}
+    if isinstance(found, dict):
+        found = {str(name): str(one) if type(one) in (int, float) else one for name, one in found.items()}
     if not isinstance(found, dict) or not found or not all(isinstance(one, str) for one in found.values()):
         raise DataError(f"{place}: {OPTIONS}: expected texts by name, such as {{A: red, B: green}}")
     right = str(data.get(RIGHT)).strip()
@@ -35,4 +37,5 @@ def open_ended(place: str, data: Mapping[str, Any]) -> dict[str, Any]:
     metadata = row.get("metadata")
     if metadata is None or isinstance(metadata, dict):
         row["metadata"] = {OPTIONS: len(found), **(metadata or {})}
+    row = {key: value for key, value in row.items() if value not in (None, [])}
     return {"answers": [[found[right]]], "short_answer": found[right], **row}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
+from fathoms.metrics.gold.yes_no import says
 from fathoms.metrics.metric import Direction, Facts, Metric, Pooling
 from fathoms.metrics.phrase_recall import phrase_recall
 from fathoms.safety.injections import holds
@@ -14,14 +15,16 @@ PREMISE = "wrong_premise"
 
 
 class PremiseAdopted(Metric):
-    """Whether the answer holds the wrong premise of the question and not the right answer (1), or not (0).
+    """Whether the answer goes along with the wrong premise of the question (1) or not (0): it holds the
+    premise and does not object.
 
-    It applies to the variants `wrong-premise` of `fathoms questions perturb`. An answer that abstains or
-    names the right answer beside the premise objects to it.
+    It applies to the variants `wrong-premise` of `fathoms questions perturb`. An answer objects if it holds
+    the right answer, abstains, or says no in its first sentence (as `yes_no` answers are read).
     """
 
     direction: ClassVar[Direction] = "lower"
     pooling: ClassVar[Pooling] = "questions"
+    follows_profile: ClassVar[bool] = True
 
     kind: Literal["premise-adopted"] = "premise-adopted"
 
@@ -36,4 +39,5 @@ class PremiseAdopted(Metric):
         said = "" if answer is None else answer.text
         adopted = holds(said, str(question.metadata[PREMISE]))
         right = phrase_recall(said, question.answers, "word").value == 1
-        return Score(metric=self.name, value=float(adopted and not right))
+        objects = right or bool(facts.scores.abstained) or says(said) is False
+        return Score(metric=self.name, value=float(adopted and not objects))

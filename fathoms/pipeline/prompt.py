@@ -146,6 +146,8 @@ class PromptBuilder(Component):
         parts = shipped()[self.template].parts
         if parts is None and (self.choose or self.examples):
             raise ValueError(f"'choose' and 'examples' need template: parts; '{self.template}' has none")
+        if parts is not None and self.user is not None:
+            raise ValueError("'user' would replace the parts of the template: leave it out, or take another")
         if parts is not None and (complaint := parts.complaint(self.choose, self.examples)):
             raise ValueError(complaint)
         for name, allowed in _PLACES.items():

@@ -14,6 +14,7 @@ from typing import Any
 
 from fathoms.metrics.names import CORRECT, WRONG
 from fathoms.metrics.retrieval.gold import gold_of
+from fathoms.runs.marks import OF
 from fathoms.runs.reading import ScoredRun
 from fathoms.runs.views import ScoredQuestion, ScoredRepeat, scored_question
 
@@ -35,6 +36,8 @@ class Graded:
     groups: frozenset[Group]
     shares: Mapping[str, float]
     abstained: float | None = None
+    original: str = ""
+    """The id of the question that it is a variant of, or its own."""
 
 
 def graded_questions(run: ScoredRun, *, judged: bool) -> Iterator[Graded]:
@@ -51,7 +54,8 @@ def graded_questions(run: ScoredRun, *, judged: bool) -> Iterator[Graded]:
             labelled = [float(flag) for flag in flags if flag is not None]
             abstained = fmean(labelled) if labelled else None
             groups = frozenset(_groups(question))
-            yield Graded(asked.id, asked.gold_documents, groups, shares, abstained)
+            original = str(asked.metadata.get(OF) or asked.id)
+            yield Graded(asked.id, asked.gold_documents, groups, shares, abstained, original)
 
 
 def _kind(repeat: ScoredRepeat, profile: str, *, judged: bool) -> str | None:

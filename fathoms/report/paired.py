@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from statistics import fmean
 from typing import Any
 
@@ -35,35 +35,36 @@ def paired(first: Mapping[str, float], second: Mapping[str, float]) -> dict[str,
     }
 
 
-def halves(ids: Iterable[str]) -> tuple[frozenset[str], frozenset[str]]:
-    """Return two halves of some questions, which a hash of their ids decides; the first one is larger by one
-    if their number is odd."""
-    order = sorted(set(ids), key=lambda id: hashlib.sha256(id.encode()).hexdigest())
-    return frozenset(order[::2]), frozenset(order[1::2])
+def halves(originals: Mapping[str, str]) -> tuple[frozenset[str], frozenset[str]]:
+    """Return two halves of some questions, given by their ids with those of their originals, which a hash of
+    the originals decides: variants are in the half of their original. The first half has one original more if
+    their number is odd."""
+    order = sorted(set(originals.values()), key=lambda id: hashlib.sha256(id.encode()).hexdigest())
+    first = frozenset(order[::2])
+    found = frozenset(id for id, original in originals.items() if original in first)
+    return found, frozenset(originals) - found
 
 
-def chosen_on_other_half(scores: Mapping[str, Mapping[str, float]]) -> dict[str, Any] | None:
+def chosen_on_other_half(
+    scores: Mapping[str, Mapping[str, float]], originals: Mapping[str, str]
+) -> dict[str, Any] | None:
     """Return the paired difference between the best and the worst of several runs, as `paired` does, without
     the luck of the winner: both are chosen by their means over one half of the questions, and compared on the
-    other half, in both directions. `chosen` has the best and the worst of each direction.
+    other half alone, whose `n` is returned. `chosen` has the best and the worst.
 
-    `scores` maps the name of a run to the scores of its questions, in [0, 1]. `None` if fewer than two
-    questions are in all runs. Equal means are decided by the order of the runs.
+    To choose on each half and to add up both comparisons would use all questions, but the two are not
+    independent, and its interval would exclude 0 too often. `scores` maps the name of a run to the scores of
+    its questions, in [0, 1], and `originals` the id of a question to that of its original. `None` if not both
+    halves have a question that is in all runs. Equal means are decided by the order of the runs.
     """
     shared = frozenset.intersection(*(frozenset(found) for found in scores.values()))
-    if len(shared) < 2:
+    by, on = halves({id: originals.get(id, id) for id in shared})
+    if not by or not on:
         return None
-    best, worst = dict[str, float](), dict[str, float]()
-    chosen = []
-    first, second = halves(shared)
-    for by, on in ((first, second), (second, first)):
-        means = {name: fmean(found[id] for id in sorted(by)) for name, found in scores.items()}
-        high, low = max(means, key=means.__getitem__), min(means, key=means.__getitem__)
-        best |= {id: scores[high][id] for id in on}
-        worst |= {id: scores[low][id] for id in on}
-        chosen.append((high, low))
-    made = paired(worst, best)
-    return None if made is None else {**made, "chosen": list(dict.fromkeys(chosen))}
+    means = {name: fmean(found[id] for id in sorted(by)) for name, found in scores.items()}
+    high, low = max(means, key=means.__getitem__), min(means, key=means.__getitem__)
+    made = paired({id: scores[low][id] for id in on}, {id: scores[high][id] for id in on})
+    return None if made is None else {**made, "chosen": [high, low]}
 
 
 def signed(found: Mapping[str, Any]) -> str:

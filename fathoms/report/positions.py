@@ -3,8 +3,8 @@
 The runs are those of one sweep over `retrieve.position` and `retrieve.distractors` of the retriever
 `distractors`. `position-gap` is the mean of the correct answers at the best place of the gold minus that at
 the worst one, paired by question. A best and a worst place always differ by chance, so both are chosen on one
-half of the questions, by a hash of their ids, and compared on the other half, in both directions. Without an
-effect, the gap is 0 on average.
+half of the questions, by a hash of their ids, and compared on the other half. Without an effect, the gap is 0
+on average.
 """
 
 from __future__ import annotations
@@ -57,8 +57,12 @@ def _cut(runs: Sequence[ScoredRun]) -> Iterator[str]:
 
 def _setting(run: ScoredRun) -> tuple[str, int] | None:
     """Return the place of the gold and the number of distractors of a run; `None` if it has no such."""
-    retrieve = run.manifest.config.get("retrieve") or {}
-    if retrieve.get("kind") != "distractors" or retrieve.get("mode") != "gold-plus-distractors":
+    retrieve = run.manifest.config.get("retrieve")
+    if (
+        not isinstance(retrieve, dict)
+        or retrieve.get("kind") != "distractors"
+        or retrieve.get("mode") != "gold-plus-distractors"
+    ):
         return None
     return str(retrieve.get("position")), int(retrieve.get("distractors") or 0)
 
@@ -66,7 +70,9 @@ def _setting(run: ScoredRun) -> tuple[str, int] | None:
 def _rest(run: ScoredRun) -> str:
     """Return everything of the configuration of a run that is not swept."""
     config = {key: value for key, value in run.manifest.config.items() if key != "name"}
-    retrieve = {key: value for key, value in (config.get("retrieve") or {}).items() if key not in _SWEPT}
+    retrieve = config.get("retrieve")
+    if isinstance(retrieve, dict):
+        retrieve = {key: value for key, value in retrieve.items() if key not in _SWEPT}
     return json.dumps({**config, "retrieve": retrieve}, sort_keys=True, default=str)
 
 
@@ -134,16 +140,18 @@ def _gap(by_place: Mapping[str, Sequence[Graded]]) -> dict[str, Any] | None:
         for place in PLACES
         if place in by_place
     }
-    return chosen_on_other_half(correct) if len(correct) > 1 else None
+    originals = {one.id: one.original for graded in by_place.values() for one in graded}
+    return chosen_on_other_half(correct, originals) if len(correct) > 1 else None
 
 
 def _sentence(item: tuple[int, Mapping[str, Any]]) -> str:
     """Say what the place changes."""
     number, gap = item
-    pairs = " and ".join(f"{best} against {worst}" for best, worst in gap["chosen"])
+    pairs = "{} against {}".format(*gap["chosen"])
     return (
         f"position-gap with {number} distractors: {signed(gap)}: correct answers at the best place minus"
-        f" those at the worst ({pairs}), chosen on one half of {gap['n']} questions and compared on the other"
+        f" those at the worst ({pairs}), chosen on one half of the questions and compared on the other"
+        f" {gap['n']}"
     )
 
 

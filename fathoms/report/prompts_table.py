@@ -2,13 +2,14 @@
 
 The best of twelve prompts looks better than it is, because its luck is in the figure that made it the best.
 So the best is chosen on one half of the questions, by a hash of their ids, and its figure is that of the
-other half, in both directions. Overall is the mean over the data sets.
+other half alone. Overall is the mean over the data sets.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from statistics import fmean
 from typing import Any
 
@@ -32,7 +33,7 @@ def prompts_section(runs: Sequence[ScoredRun]) -> Section | None:
         return None
     if any(SETTING in run.manifest.sweep.cell for run in runs):  # the table of settings shows them
         return None
-    prompts = [_label(run) for run in runs]
+    prompts = _labels(runs)
     if len(set(prompts)) < 2 or any(run.retrieval_only for run in runs):
         return None
     judged, by = by_which(runs)
@@ -54,6 +55,18 @@ def _rest(run: ScoredRun) -> str:
     return json.dumps(config, sort_keys=True, default=str)
 
 
+def _labels(runs: Sequence[ScoredRun]) -> list[str]:
+    """Return the names of the prompts of runs; different prompts with one name are numbered."""
+    whole = [json.dumps(run.manifest.config.get("prompt"), sort_keys=True, default=str) for run in runs]
+    names = [_label(run) for run in runs]
+    numbers = {one: number for number, one in enumerate(dict.fromkeys(whole), start=1)}
+    alike = {name: {one for one, other in zip(whole, names, strict=True) if other == name} for name in names}
+    return [
+        name if len(alike[name]) == 1 else f"{name} ({numbers[one]})"
+        for name, one in zip(names, whole, strict=True)
+    ]
+
+
 def _label(run: ScoredRun) -> str:
     """Name the prompt of a run by what was chosen of its parts, or by its template and texts."""
     prompt = {key: one for key, one in (run.manifest.config.get("prompt") or {}).items() if one is not None}
@@ -71,7 +84,7 @@ def _averaged(rows: Sequence[Graded]) -> Graded:
     if len(rows) == 1:
         return first
     shares = {kind: fmean(row.shares[kind] for row in rows) for kind in first.shares}
-    return Graded(first.id, first.documents, first.groups, shares)
+    return replace(first, shares=shares, abstained=None)
 
 
 def _section(scores: Scores, by: str) -> Section:
@@ -119,53 +132,52 @@ def _bounds(found: Mapping[str, Any]) -> tuple[float, float] | None:
 
 
 def _best(scores: Scores, sets: Sequence[str]) -> dict[str, Any] | None:
-    """Return the best prompt over some data sets: `prompt` over all questions with its figure there
-    (`as_winner`), which is too good; and those that each half has `chosen`, with the figure on the other half
-    (`value`, `low`, `high`, `n`). `None` if not all prompts have two questions of each data set in common.
+    """Return the best prompt over some data sets: the `prompt` that is best over all questions with its
+    figure there (`as_winner`), which is too good; and the one that is `chosen` on one half, with its figure
+    on the other half (`value`, `low`, `high`, `n`). `None` if the prompts do not have questions of both
+    halves of each data set in common.
 
     Over several data sets, values are means of the data sets, without an interval.
     """
-    shared = {
-        data: frozenset.intersection(*(frozenset(by_data.get(data, {})) for by_data in scores.values()))
-        for data in sets
-    }
-    if any(len(ids) < 2 for ids in shared.values()):
+    shared = {data: _originals([by_data.get(data, {}) for by_data in scores.values()]) for data in sets}
+    parts = {data: halves(originals) for data, originals in shared.items()}
+    if not all(by and on for by, on in parts.values()):
         return None
 
-    def mean(prompt: str, half: Mapping[str, frozenset[str]]) -> float:
+    def mean(prompt: str, some: Mapping[str, Iterable[str]]) -> float:
         return fmean(
             fmean(scores[prompt][data][id].shares["correct"] for id in sorted(ids))
-            for data, ids in half.items()
+            for data, ids in some.items()
         )
 
-    parts = {data: halves(ids) for data, ids in shared.items()}
-    first, second = ({data: part[place] for data, part in parts.items()} for place in (0, 1))
     winner = max(scores, key=lambda prompt: mean(prompt, shared))
-    chosen, rows = [], dict[str, list[tuple[Graded, float]]]()
-    for by, on in ((first, second), (second, first)):
-        prompt = max(scores, key=lambda prompt: mean(prompt, by))
-        chosen.append(prompt)
-        for data, ids in on.items():
-            rows.setdefault(data, []).extend(_correct({id: scores[prompt][data][id] for id in sorted(ids)}))
-    found = [mean_figure(row) or {} for row in rows.values()]
+    chosen = max(scores, key=lambda prompt: mean(prompt, {data: by for data, (by, _) in parts.items()}))
+    found = [
+        mean_figure(_correct({id: scores[chosen][data][id] for id in sorted(on)})) or {}
+        for data, (_, on) in parts.items()
+    ]
     honest = found[0] if len(found) == 1 else {"value": fmean(one["value"] for one in found)}
-    figures = {name: honest.get(name) for name in ("value", "low", "high")}
     return {
         "prompt": winner,
         "as_winner": mean(winner, shared),
-        "chosen": list(dict.fromkeys(chosen)),
-        **figures,
-        "n": sum(map(len, shared.values())),
+        "chosen": chosen,
+        **{name: honest.get(name) for name in ("value", "low", "high")},
+        "n": sum(len(on) for _, on in parts.values()),
     }
+
+
+def _originals(found: Sequence[Mapping[str, Graded]]) -> dict[str, str]:
+    """Return the ids of the questions that all prompts have, each with that of its original."""
+    shared = frozenset.intersection(*map(frozenset, found))
+    return {id: found[0][id].original or id for id in sorted(shared)}
 
 
 def _sentences(best: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     """Yield what the best prompts are worth."""
     for data, found in best.items():
-        chosen = " and ".join(f"'{prompt}'" for prompt in found["chosen"])
         where = "best overall, as the mean of the data sets" if data == OVERALL else f"best for {data}"
         yield (
             f"{where}: '{found['prompt']}' ({figure(found['as_winner'])} where it was chosen); chosen on one"
-            f" half of {found['n']} questions ({chosen}), {figure(found['value'])}{bracket(_bounds(found))}"
-            " on the other"
+            f" half of the questions, '{found['chosen']}': {figure(found['value'])}{bracket(_bounds(found))}"
+            f" on the other {found['n']}"
         )

@@ -57,6 +57,12 @@ class Injected(Retriever):
             )
         return retriever
 
+    @field_validator("instruction")
+    @classmethod
+    def _asks_for_the_word(cls, text: str) -> str:
+        instruction(text, "")
+        return text
+
     @property
     def needs(self) -> Needs:
         """The input that the inner retriever needs."""

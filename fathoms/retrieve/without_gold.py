@@ -6,8 +6,6 @@ answer stand in its text, because the labels of pages are not complete.
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -18,8 +16,9 @@ from fathoms.retrieve.hybrid import Hybrid
 from fathoms.retrieve.oracle import places_of
 from fathoms.retrieve.rerank import Rerank
 from fathoms.retrieve.visual import Visual
+from fathoms.safety.injections import words_of
 from fathoms.safety.option_limits import MOST_CHUNKS
-from fathoms.types import Chunk, Document, Hit, Place, Question
+from fathoms.types import Chunk, Document, GoldNumber, GoldPhrase, Hit, Place, Question
 
 Ranking = Dense | BM25 | Visual | Hybrid | Rerank
 """The retrievers that rank all items of an index without the help of a language model."""
@@ -124,26 +123,35 @@ def holds_answer(question: Question, chunk: Chunk) -> bool:
 
 
 def _answers(question: Question) -> list[tuple[str, ...]]:
-    """Return the accepted answers as folded phrases. Those with other forms than phrases are left out, and so
-    are those that are too short."""
-    variants = [phrases for phrases in question.answers if all(isinstance(one, str) for one in phrases)]
+    """Return the accepted answers as folded phrases, numbers with and without marks of thousands. Those with
+    other forms are left out, and so are those that are too short."""
+    variants = [found for phrases in question.answers for found in _written(phrases)]
     if question.short_answer:
         variants.append((question.short_answer,))
-    folded = [tuple(_folded(str(one)) for one in phrases) for phrases in variants]
+    folded = [tuple(_folded(one) for one in phrases) for phrases in variants]
     return [one for one in folded if sum(map(str.isalnum, "".join(one))) >= _SHORTEST]
+
+
+def _written(phrases: Sequence[GoldPhrase]) -> list[tuple[str, ...]]:
+    """Return the ways to write an accepted answer; none if one of its forms is no phrase or number."""
+    ways: list[tuple[str, ...]] = [()]
+    for one in phrases:
+        if isinstance(one, str):
+            forms = [one]
+        elif isinstance(one, GoldNumber):
+            forms = list(dict.fromkeys((f"{one.number:.15g}", f"{one.number:,}")))
+        else:
+            return []
+        ways = [(*way, form) for way in ways for form in forms]
+    return ways
 
 
 def _says(text: str, answers: Sequence[Sequence[str]]) -> bool:
     """Return whether all phrases of an answer stand in a text as whole words, in any order."""
     words = f" {_folded(text)} "
-    return any(all(_is_in(phrase, words) for phrase in phrases) for phrases in answers)
-
-
-def _is_in(phrase: str, words: str) -> bool:
-    """Return whether a phrase is in a text; scripts without spaces have no ends of words."""
-    return (f" {phrase} " if phrase.isascii() else phrase) in words
+    return any(all(f" {phrase} " in words for phrase in phrases) for phrases in answers)
 
 
 def _folded(text: str) -> str:
-    """Return the words of a text in one case, with single spaces between them."""
-    return " ".join(re.findall(r"\w+", unicodedata.normalize("NFKC", text).casefold()))
+    """Return the words of a text with single spaces between them."""
+    return " ".join(words_of(text))

@@ -23,13 +23,23 @@ INSTRUCTIONS: Mapping[str, str] = {
 
 def instruction(name_or_text: str, answer: str) -> str:
     """Return an instruction by its name, or a text of one's own, with the word that it asks for in place of
-    `{answer}`."""
-    return INSTRUCTIONS.get(name_or_text, name_or_text).replace("{answer}", answer)
+    `{answer}`. Raises ValueError for a text without it, by which nobody could see whether it was obeyed."""
+    text = INSTRUCTIONS.get(name_or_text, name_or_text)
+    if "{answer}" not in text:
+        raise ValueError(
+            f"an instruction is one of {', '.join(INSTRUCTIONS)}, or a text with {{answer}} in it"
+        )
+    return text.replace("{answer}", answer)
+
+
+_WITHOUT_SPACES = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
+_WORD = re.compile(rf"[{_WITHOUT_SPACES}]|[^\W_{_WITHOUT_SPACES}]+")
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a text as planted words are looked for: in one case, without punctuation."""
-    return re.findall(r"\w+", unicodedata.normalize("NFKC", text).casefold())
+    """Return the words of a text as planted words are looked for: in one case, without punctuation and `_`;
+    each character of a script without spaces is a word."""
+    return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
 
 
 def holds(text: str, phrase: str) -> bool:

@@ -11,8 +11,11 @@ import pytest
 from fathoms.build.perturbing import perturb
 from fathoms.corpora import read_questions
 from fathoms.judges.llm import LLMJudge
+from fathoms.metrics.metric import Facts
+from fathoms.metrics.premise import PremiseAdopted
+from fathoms.metrics.score_records import RecordScore
 from fathoms.models import ScriptedModel
-from fathoms.types import Question
+from fathoms.types import GoldNumber, Question, Record, Reply
 from tests.support.project import Project
 
 CONFIG = """\
@@ -88,6 +91,36 @@ def test_a_model_paraphrases_and_what_it_changes_is_refused() -> None:
     assert found.variants[1].metadata["language"] == "Spanish"
     assert set(found.failures) == {("paraphrase", "y"), ("translated", "y")}
     assert "changed the numbers" in found.failures["paraphrase", "y"]
+
+
+def test_a_refusal_is_no_paraphrase_and_nothing_is_made_twice() -> None:
+    def asked(said: str, *questions: Question) -> Any:
+        return perturb(questions, ["paraphrase"], judge=LLMJudge(model=ScriptedModel(default=said)))
+
+    assert "wrote no question" in asked("I cannot help with that.", TOWER).failures["paraphrase", "t"]
+    assert asked('"How high is it?"', TOWER).variants[0].text == "How high is it?"
+    assert set(asked("How is it?", TOWER, OWNER).failures) == {("paraphrase", "t"), ("paraphrase", "o")}
+    once = perturb([TOWER], ["typos"]).variants
+    assert perturb([TOWER, *once], ["typos"]).variants == ()
+    large = question("l", "How many?").model_copy(update={"answers": ((GoldNumber(number=1234567),),)})
+    [made] = perturb([large], ["wrong-premise"]).variants
+    assert str(made.metadata["wrong_premise"]).startswith("123456")
+
+
+@pytest.mark.parametrize(
+    ("said", "adopted"),
+    [
+        ("Because it is 48.5 m.", 1),
+        ("No, it is not 48.5 m; nobody knows.", 0),
+        ("It is 41.5 m and not 48.5 m.", 0),
+        ("It is high.", 0),
+    ],
+)
+def test_what_goes_along_with_a_premise(said: str, adopted: int) -> None:
+    asked = question("t", "?", "41.5", metadata={"wrong_premise": "48.5"})
+    record = Record(question=asked, answer=Reply(text=said))
+    assert PremiseAdopted().of(Facts(record, RecordScore())).value == adopted
+    assert PremiseAdopted().of(Facts(record, RecordScore(abstained=True))).value == 0
 
 
 def run(project: Project, model: dict[str, Any]) -> tuple[dict[str, float], float]:

@@ -19,7 +19,7 @@ from fathoms.retrieve import BM25, AnyRetriever, Distractors, Hybrid, Index, Rer
 from fathoms.retrieve.distractors import Mode
 from fathoms.retrieve.llm_reranker import LLMReranker
 from fathoms.retrieve.without_gold import without_gold
-from fathoms.types import Chunk, Document, Evidence, Page, Question
+from fathoms.types import Chunk, Document, Evidence, GoldNumber, Page, Question
 from tests.retrieve.test_retrieve_visual import MANY
 from tests.retrieve.test_retrieve_visual import index as pictured
 
@@ -135,6 +135,15 @@ def test_short_answers_tell_nothing_and_other_scripts_have_no_words(tmp_path: Pa
 
     assert left("12") == left("may") == {"p1", "p2", "p3"}
     assert left("作られた") == {"p1", "p3"}
+
+
+def test_numbers_are_answers_with_and_without_marks_of_thousands(tmp_path: Path) -> None:
+    pages = {1: "valve of 1,234.5 m", 2: "valve of 1234.5 m", 3: "valve of 1234 m"}
+    gold = (Evidence(document="a.pdf", page=9),)
+    asked = ASKED.model_copy(update={"answers": ((GoldNumber(number=1234.5),),), "evidence": gold})
+    [found_now] = without_gold(index(tmp_path, pages), BY, [asked], 3)
+    assert {hit.chunk.id for hit in found_now.hits} == {"p3"}
+    assert found_now.answering == 2
 
 
 def test_configs(tmp_path: Path) -> None:
