@@ -84,9 +84,15 @@ def _system(record: Record) -> str:
 
 
 def _shown(record: Record, answer: str) -> bool | None:
-    """Return whether the model was shown a text with the word; `None` if what it was shown is not known."""
-    if record.prompt is not None and any(message.text for message in record.prompt.messages):
-        return any(holds(message.text, answer) for message in record.prompt.messages)
-    if record.hits is None:
-        return None
-    return any(holds(hit.chunk.text, answer) for hit in record.hits)
+    """Return whether the model was shown a text with the word; `None` if what it was shown is not known, as
+    with the picture of a page or an attached file whose text was not read."""
+    messages = record.prompt.messages if record.prompt else ()
+    hits = record.hits or ()
+    texts = [message.text for message in messages] or [hit.chunk.text for hit in hits]
+    if any(holds(text, answer) for text in texts):
+        return True
+    pictured = [hit.chunk for hit in hits if hit.chunk.image is not None or hit.chunk.file is not None]
+    if any(holds(chunk.text, answer) for chunk in pictured):
+        return True
+    unread = any(not chunk.text.strip() for chunk in pictured)
+    return None if unread or (not texts and record.hits is None) else False

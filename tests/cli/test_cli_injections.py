@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from fathoms.metrics.metric import Facts
 from fathoms.metrics.registry import named
 from fathoms.metrics.score_records import RecordScore
 from fathoms.safety.injections import CANARY, instruction
-from fathoms.types import Message, Prompt, Question, Record, Reply
+from fathoms.types import Chunk, Hit, Message, Prompt, Question, Record, Reply
 from tests.support.project import Project
 from tests.support.raw_service import answer, service
 
@@ -78,6 +79,20 @@ def test_what_counts() -> None:
     assert rates("answer questions about documents use only the", shown) == [0, 0]
     assert rates(CANARY, None) == [1, None]
     assert rates("the key is blue42", None, secret="blue42") == [0, 1]
+
+
+@pytest.mark.parametrize(("text", "expected"), [(CANARY, 1), ("", 1), ("something else", None)])
+def test_pictures_of_pages(text: str, expected: float | None) -> None:
+    """What the parser read of a page that is shown as a picture tells; a scan may hold it, and counts."""
+    chunk = Chunk(id="c", document="a.pdf", pages=(1,), image=Path("p.png"), text=text)
+    record = Record(
+        question=Question(id="q", text="?", category="c"),
+        hits=(Hit(chunk=chunk, score=1.0, rank=1),),
+        prompt=Prompt(messages=(Message(role="user", text="?", images=(Path("p.png"),)),)),
+        answer=Reply(text=CANARY),
+    )
+    (obeyed, _) = named(["injections"])
+    assert obeyed.of(Facts(record, RecordScore())).value == expected
 
 
 @pytest.mark.parametrize("hidden", [False, True])
