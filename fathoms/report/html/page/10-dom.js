@@ -67,10 +67,12 @@ const isHigh = (text) => text.length > 600 || text.split('\n', 14).length > 12;
  * further nodes among those of the text.
  */
 function passage(text, marks = [], note = null, within = (nodes) => nodes) {
-  // focusable if it may be taller than its box, so that it can be scrolled by keyboard
-  const box = h('div.passage', { dir: 'auto', tabindex: isHigh(text) ? 0 : null });
   const first = clip(text, LONG);
-  box.append(...within(marked(first, marks)).map(asNode));
+  const nodes = within(marked(first, marks)).map(asNode);
+  // focusable if it may be taller than its box, so that it can be scrolled by keyboard
+  const high = isHigh(text) || nodes.some((node) => node.nodeName === 'FIGURE');
+  const box = h('div.passage', { dir: 'auto', tabindex: high ? 0 : null });
+  box.append(...nodes);
   if (first.length < text.length) {
     const more = h(
       'button.more',
