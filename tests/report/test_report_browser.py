@@ -475,6 +475,7 @@ def test_pictures_of_pages(watched: Watched, folder: Path, root: Path) -> None:
     eventually(page, "[...document.images].every((image) => image.naturalWidth > 100)")
     assert page.locator(".hit.gold img").get_attribute("alt") == f"page 1 of {pdf.name}"
     page.locator(".hit.gold summary").click()
+    eventually(page, "document.querySelector('canvas.heat') !== null")
     drawn = "document.querySelector('canvas.heat').getContext('2d').getImageData(0, 0, 2, 2).data"
     opacity = page.evaluate(f"[...{drawn}].filter((_, at) => at % 4 === 3)")
     assert opacity == [0, 170, 85, 0]  # of 255: the page stays readable under the best patch
