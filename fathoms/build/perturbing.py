@@ -72,12 +72,13 @@ def perturb(
     """Return the variants of all questions that are no variants themselves. Unanswerable questions get none
     with a wrong premise. Kinds by a model need the language model of a judge; raises the errors of
     `model_of`."""
-    have = {(one.metadata.get(OF), one.metadata.get(KIND)) for one in questions}
+    have = {(one.metadata.get(OF), one.metadata.get(KIND), one.metadata.get("language")) for one in questions}
     every = [one for one in questions if OF not in one.metadata]
     made: list[Question] = []
     failures: dict[tuple[str, str], str] = {}
     for kind in kinds:
-        originals = [one for one in every if (one.id, kind) not in have]
+        own = language if kind == "translated" else None
+        originals = [one for one in every if (one.id, kind, own or one.metadata.get("language")) not in have]
         if kind in BY_MODEL:
             found = _asked(originals, kind, judge, language, replies, on_done)
         elif kind == "typos":
@@ -137,7 +138,9 @@ def _checked(question: Question, kind: Kind, text: str, metadata: Mapping[str, s
         return Failure(kind="Unchanged", message="the model wrote the same question")
     if sorted(_NUMBER.findall(text)) != sorted(_NUMBER.findall(question.text)):
         return Failure(kind="Numbers", message=f"the model changed the numbers: {text[:200]!r}")
-    return variant(question, kind, text, metadata=dict(metadata))
+    made = variant(question, kind, text, metadata=dict(metadata))
+    language = metadata.get("language")  # there may be translations into several languages
+    return made if language is None else made.model_copy(update={"id": f"{made.id}-{language.lower()}"})
 
 
 def _mistyped(question: Question, seed: int) -> Question | Failure:

@@ -86,8 +86,13 @@ def test_a_model_paraphrases_and_what_it_changes_is_refused() -> None:
     found = perturb([TOWER, dated], ["paraphrase", "translated"], judge=judge, language="Spanish")
     assert [(one.id, one.text) for one in found.variants] == [
         ("t~paraphrase", "Of which height is it?"),
-        ("t~translated", "¿Cuánto mide la torre de Varn?"),
+        ("t~translated-spanish", "¿Cuánto mide la torre de Varn?"),
     ]
+    both = [TOWER, *found.variants]
+    assert perturb(both, ["translated"], judge=judge, language="Spanish").variants == ()
+    german = judge.model_copy(update={"model": ScriptedModel(default="Wie hoch ist der Turm von Varn?")})
+    (again,) = perturb(both, ["translated"], judge=german, language="German").variants
+    assert again.id == "t~translated-german"
     assert found.variants[1].metadata["language"] == "Spanish"
     assert set(found.failures) == {("paraphrase", "y"), ("translated", "y")}
     assert "changed the numbers" in found.failures["paraphrase", "y"]
