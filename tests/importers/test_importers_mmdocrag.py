@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -126,14 +125,12 @@ def test_the_released_answers_of_gpt_4_1(shared: Path, tmp_path: Path) -> None:
         shutil.copytree(released / name, tmp_path / name)
     shutil.copy(released / "gold_quotes_eval.jsonl", tmp_path)
     project = Project(tmp_path)
-    started = time.perf_counter()
     done = project.fathoms(
         *("import", "mmdocrag", "responses/gpt-4.1_pure-text_quotes20_response.jsonl"),
         *("--gold", "gold_quotes_eval.jsonl"),
         *("--judge", "judge/gpt-4.1_pure-text_quotes20_llm-judge.jsonl"),
     )
     assert done.returncode == 0, done.stderr
-    assert time.perf_counter() - started < 60
     (shown,) = project.json("report", "latest")
     metrics = {name: one["overall"]["value"] for name, one in shown["metrics"].items()}
     seven = (
