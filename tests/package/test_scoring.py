@@ -237,6 +237,7 @@ def test_shares_add_up_to_the_whole(setup: dict[str, object], tmp_path: Path) ->
     alone, together = make(tmp_path / "one", records), make(tmp_path / "other", records)
     summary = score_run(alone)
     told: list[int] = []
+    setup = {name: str(tmp_path / str(value)) for name, value in setup.items()}
     scorer = shared(together, setup, told)
     assert [one.id for one in scorer.tally.asked] == list(dict.fromkeys(r.question.id for r in records))
     assert len(scorer.tally) == told[-1] == len(records)
@@ -313,7 +314,7 @@ def test_processes_find_the_verdicts_that_a_run_holds(tmp_path: Path) -> None:
     assert sorted(one.label for one in found.verdicts.values()) == sorted(
         json.loads(line)["result"]["label"] for line in lines
     )
-    assert held(setup | {"run": "nowhere"}) is None  # the processes end
+    assert held(setup | {"run": str(tmp_path / "nowhere")}) is None  # the processes end
 
 
 @pytest.mark.slow
