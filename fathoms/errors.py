@@ -52,6 +52,11 @@ class ExitCode(IntEnum):
     INTERRUPTED = 130, "interrupted: answers in flight were awaited and kept, the other questions not asked"
 
 
+def some_of(names: Sequence[str], shown: int = 5) -> str:
+    """Return the first few names of a list, for a message."""
+    return ", ".join(names[:shown]) + (", ..." if len(names) > shown else "")
+
+
 class FathomsError(Exception):
     """Base class of all errors of fathoms. `exit_code` is the exit code of the command line."""
 

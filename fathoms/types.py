@@ -711,8 +711,7 @@ class Reply(StoredValue):
     that the server read less than it was sent; `None` where that is unknown. `lacks_mark` says that the reply
     does not have the marks that the prompt asks for before the answer; its text is then the whole reply.
     Where the prompt asks for a short and a long answer, `short` is the former, and the text the latter.
-    `choice_p` are the probabilities
-    of the choices of the prompt's form, where the server reports them.
+    `choice_p` are the probabilities of the choices of the prompt's form, where the server reports them.
     """
 
     text: str

@@ -199,7 +199,7 @@ def rewrite(
 
 
 def _variant(question: Question, text: str, answer: str) -> Question:
-    """Return the rewritten question."""
+    """Return the rewritten question as a variant, with the new answer as its gold answer."""
     keeps = phrase_recall(answer, question.answers, "word").value == 1
     gold: dict[str, Any] = {"reference": answer, "answers": question.answers if keeps else ()}
     return variant(question, REWRITTEN, text, short_answer=None, long_answer=None, **gold)

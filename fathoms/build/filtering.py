@@ -1,12 +1,10 @@
 """The two filters of MRAG-Suite (Ji 2025, section 3.4): what a model knows without documents, and what is
 easiest.
 
-1. **Retrieval-independent**: a question whose answer stands in the question, or that a closed-book model
-solves
-   (right against the gold) with a confidence above a threshold. Confident and wrong stays.
-2. **Difficulty**: the rest is ranked by the hops that it needs, by whether it needs more than text, and by
-how
-   often a baseline answers it; the easiest share of each category is dropped.
+1. **Retrieval-independent**: drops a question whose answer stands in the question, or that a closed-book
+   model answers rightly with a confidence above a threshold. A confident and wrong answer drops nothing.
+2. **Difficulty**: ranks the rest by the hops that a question needs, by whether it needs more than text, and
+   by how often a baseline answers it, and drops the easiest share of each category.
 
 Both read runs that were made before, so nothing is asked for. The confidence is the one that an answer states
 (`Confidence: 0.95`, which the template `closed-book-confidence` asks for), and the agreement of the repeats:

@@ -45,7 +45,7 @@ class Asked(NamedTuple):
 
     @property
     def place(self) -> Place:
-        """The page."""
+        """The page as its document and its number, which counts from 1."""
         return self.document, self.page
 
 
@@ -76,7 +76,7 @@ class Labelled:
     pages that are new, and pages of the evidence that the model did not label, which stay. `agreement` is
     over all questions with evidence, and `recall_by_modality` over their evidence of each modality.
     `first_pass` is the share of the pages of the evidence that the first pass left. `failures` say why a page
-    has no label."""
+    has no label, and `unasked` names the answerable questions without a page that could be judged."""
 
     questions: tuple[Question, ...]
     added: Mapping[str, tuple[Place, ...]]
@@ -86,19 +86,22 @@ class Labelled:
     asked: int
     first_pass: float | None = None
     failures: Mapping[Asked, str] = field(default_factory=dict)
+    unasked: tuple[str, ...] = ()
 
 
 def pages_to_ask(
     questions: Sequence[Question], documents: Mapping[str, Document], first: int | None = None
 ) -> list[Asked]:
     """Return the pages that are judged, page by page, so that the text of a page is the common beginning of
-    neighbouring prompts. Pages without text and unanswerable questions are left out. With `first`, these are
+    neighbouring prompts: those of the documents that a question names, or of all where it names none. Pages
+    without text and unanswerable questions are left out. With `first`, these are
     the pages of each question that BM25 ranks so high among those of its documents."""
     found: list[Asked] = []
     by_documents: dict[tuple[str, ...], list[Question]] = defaultdict(list)
     for one in questions:
         if one.answerable:
-            by_documents[tuple(sorted(set(one.files) & documents.keys() or documents.keys()))].append(one)
+            named = documents.keys() & set(one.files) if one.files else documents.keys()
+            by_documents[tuple(sorted(named))].append(one)
     for names, several in by_documents.items():
         pages = [(name, page) for name in names for page in documents[name].pages if page.text.strip()]
         chunks = [
@@ -137,21 +140,14 @@ def label(
     Evidence that is there already stays. Raises the errors of `model_of`."""
     model = model_of(judge, "label pages")
     asked = pages_to_ask(questions, documents, first)
-    by_id = {one.id: one for one in questions}
-    texts = {
-        (name, page.number): page.text for name, document in documents.items() for page in document.pages
-    }
-
-    def prompt(item: Asked) -> Prompt:
-        return prompt_for(by_id[item.question], item, texts[item.place])
-
-    said = ask_all(asked, model, prompt, read_label, replies, on_done)
+    said = ask_all(asked, model, prompts_about(questions, documents), read_label, replies, on_done)
     holds: dict[str, set[Place]] = defaultdict(set)
     for item, found in said.items():
         if found is True:
             holds[item.question].add(item.place)
+    there = {(name, page.number) for name, document in documents.items() for page in document.pages}
     made = [_labelled(one, holds[one.id]) for one in questions]
-    known = {one.id: one.gold_pages & texts.keys() for one in questions if one.answerable and one.gold_pages}
+    known = {one.id: one.gold_pages & there for one in questions if one.answerable and one.gold_pages}
     reached: dict[str, set[Place]] = defaultdict(set)
     for item in asked:
         reached[item.question].add(item.place)
@@ -169,10 +165,22 @@ def label(
         len(asked),
         None if first is None or not total else sum(len(p & reached[id]) for id, p in known.items()) / total,
         {item: found.message for item, found in said.items() if isinstance(found, Failure)},
+        tuple(one.id for one in questions if one.answerable and one.id not in reached),
     )
 
 
-def prompt_for(question: Question, item: Asked, text: str) -> Prompt:
+def prompts_about(
+    questions: Sequence[Question], documents: Mapping[str, Document]
+) -> Callable[[Asked], Prompt]:
+    """Return the function that makes the prompt about a page."""
+    by_id = {one.id: one for one in questions}
+    texts = {
+        (name, page.number): page.text for name, document in documents.items() for page in document.pages
+    }
+    return lambda item: _prompt_for(by_id[item.question], item, texts[item.place])
+
+
+def _prompt_for(question: Question, item: Asked, text: str) -> Prompt:
     """Return the prompt about a page. What is the same for all questions of a page comes first."""
     asked = _PROMPT.format(
         page=item.page,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -12,7 +11,8 @@ import typer
 
 from fathoms.cli import console, progress
 from fathoms.cli.cache import opened
-from fathoms.errors import ExitCode, UsageError
+from fathoms.cli.parsing import read_text
+from fathoms.errors import ExitCode, UsageError, some_of
 
 if TYPE_CHECKING:
     from fathoms.report.review.ambiguity import Adjudicated
@@ -50,9 +50,9 @@ def ambiguity(
 
     A model marks each question as clear or ambiguous, with its reason, in the metadata. Two people then
     decide about the flagged ones with --review; what they say is kept beside the file, and counts from then
-    on. With
-    --rewrite, ambiguous questions get a variant that the text of their gold pages decides, beside the
-    original. Ends with exit code 1 if the model could not mark or rewrite a question.
+    on. With --rewrite, each ambiguous question gets a variant that the text of its gold pages decides, beside
+    the original. Ends with exit code 1 if the model could not mark or rewrite a question, or if a PDF cannot
+    be read.
     """
     from fathoms.build.ambiguity import matched as match
     from fathoms.corpora import read_questions, refuse_existing, write_questions
@@ -115,25 +115,17 @@ def _rewrite(
     questions: Sequence[Question], pdfs: Sequence[Path], judge: Path
 ) -> tuple[Sequence[Question], dict[str, str]]:
     """Return the rewritten questions, and why some have none."""
-    from fathoms.build import find_parser, read_documents
     from fathoms.build.ambiguity import rewrite
-    from fathoms.corpora import gather_pdfs
     from fathoms.judges.of_run import read_judge
     from fathoms.models.caching import ReplyCache
 
+    own = read_judge(judge)
+    parsed = read_text(pdfs)
     with opened() as cache, progress.bars() as bars:
-        parsed = read_documents(
-            gather_pdfs(pdfs)[0],
-            find_parser("pdfium"),
-            cache,
-            workers=os.cpu_count() or 1,
-            progress=bars.stage,
-        )
-        own = read_judge(judge)
         found = rewrite(questions, parsed.documents, own, ReplyCache(cache), partial(bars.stage, "rewrite"))
     for name, said in found.undecided.items():
         console.note(f"note: {name} is not rewritten, because its evidence does not decide it: {said}")
-    return found.variants, dict(found.failures)
+    return found.variants, {**parsed.failures, **found.failures}
 
 
 def _review(questions: Sequence[Question], name: str, labels: Path, reviewer: str | None) -> int:
@@ -163,7 +155,7 @@ def _tell(found: Adjudicated) -> None:
             f"{console.amount(found.changed, 'question')} that the model flagged: clear, as people agree"
         )
     if found.open:
-        names = ", ".join(found.open[:5]) + (", ..." if len(found.open) > 5 else "")
         console.say(
-            f"{len(found.open)} flagged without agreement of two people, who leave the model's mark: {names}"
+            f"{len(found.open)} flagged without agreement of two people, who leave the model's mark:"
+            f" {some_of(found.open)}"
         )

@@ -12,7 +12,7 @@ from fathoms.cli import console, progress
 from fathoms.cli.cache import opened
 from fathoms.cli.loading import load
 from fathoms.cli.options import Json
-from fathoms.errors import ExitCode, UsageError
+from fathoms.errors import ExitCode, UsageError, some_of
 
 
 def candidates(
@@ -86,37 +86,28 @@ def candidates(
     else:
         _tell(to, figures, number)
     if lacking:
-        console.complain(f"{len(lacking)} answerable questions have no gold quote: {_some(lacking)}")
+        console.complain(f"{len(lacking)} answerable questions have no gold quote: {some_of(lacking)}")
     return ExitCode.FAILED if lacking else ExitCode.OK
 
 
 def _tell(to: Path, figures: dict[str, object], number: int) -> None:
-    """Print what was made."""
+    """Print how many quotes the questions have, and what the user should look at."""
     console.say(
         f"{to}: {figures['questions']} questions with {figures['quotes']} quotes, of which"
-        f" {figures['gold']} are"
-        f" gold and {figures['pictures']} are pictures"
+        f" {figures['gold']} are gold and {figures['pictures']} are pictures"
     )
     if figures["guessed"]:
         console.note(
             f"note: for {figures['guessed']} gold pages the evidence says no more than the page: the"
-            f" quote on it"
-            " that is most like the question counts as gold, so look through them"
+            " quote on it that is most like the question counts as gold, so look through them"
         )
     if figures["short"]:
         console.note(
             f"note: {figures['short']} questions have fewer than {number} quotes: the retriever finds no"
-            f" more of"
-            " each kind that are not on gold pages"
+            " more of each kind that are not on gold pages"
         )
     if figures["wordless"]:
         console.note(
             f"note: {figures['wordless']} pictures have no words, and only a model that sees can use"
-            f" them: set"
-            " pictures.words: description"
+            " them: set pictures.words: description"
         )
-
-
-def _some(names: list[str]) -> str:
-    """The first names of a list."""
-    return ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")

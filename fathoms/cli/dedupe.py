@@ -29,11 +29,13 @@ def dedupe(
     """Find questions that are nearly the same as others, and drop them.
 
     Compares the spelling of questions, whatever their language. Prints each pair with its similarity; with a
-    second file, writes the questions without those that repeat an earlier one, or one of another set.
+    second file, writes the questions without those that repeat an earlier one, or one of another set, and
+    without the variants of these.
     """
     from fathoms.build.duplicates import near_duplicates
     from fathoms.corpora import read_questions, refuse_existing, write_questions
     from fathoms.corpora.questions import format_of
+    from fathoms.runs.marks import OF
 
     if to is not None:
         format_of(to)
@@ -60,7 +62,8 @@ def dedupe(
         console.say(f"{len(found)} of {len(questions)} questions repeat another one")
     if to is not None:
         dropped = {one.question.id for one in found}
-        left = [one for one in questions if one.id not in dropped]
+        # a variant cannot be compared without its original
+        left = [one for one in questions if dropped.isdisjoint((one.id, str(one.metadata.get(OF))))]
         if not left:
             raise DataError(f"{to} was not written, because no question is left")
         write_questions(to, left)

@@ -120,7 +120,7 @@ def _check_shared(name: str, known: dict[str, Any], questions: Any) -> None:
     if lacking:
         console.note(
             f"note: {name} has no scored answer to {len(lacking)} of these questions, which are not"
-            f" dropped for it"
+            " dropped for it"
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,10 +12,12 @@ import typer
 from fathoms.cli import console, progress
 from fathoms.cli.cache import opened
 from fathoms.cli.options import Json
-from fathoms.errors import ExitCode, UsageError
+from fathoms.cli.parsing import read_text
+from fathoms.errors import DataError, ExitCode, some_of
 
 if TYPE_CHECKING:
     from fathoms.build.labelling import Labelled
+    from fathoms.types import Document, Question
 
 
 def label(
@@ -44,12 +46,11 @@ def label(
 
     A model judges each page of the documents of a question. Prints what it would change, page by page, and
     how far it agrees with the evidence that the questions have; with --to, writes the questions with the new
-    pages as further evidence. Evidence that the model does not find stays. Ends with exit code 1 if a page
-    could not be judged.
+    pages as further evidence. Evidence that the model does not find stays. Ends with exit code 1 if a PDF
+    cannot be read, a page could not be judged, or a question has no page to judge.
     """
-    from fathoms.build import find_parser, read_documents
     from fathoms.build.labelling import label as find
-    from fathoms.corpora import gather_pdfs, read_questions, refuse_existing, write_questions
+    from fathoms.corpora import read_questions, refuse_existing, write_questions
     from fathoms.corpora.questions import format_of
     from fathoms.judges.of_run import read_judge
     from fathoms.models.caching import ReplyCache
@@ -59,19 +60,15 @@ def label(
         refuse_existing(to)
     questions = read_questions(file).questions
     own = read_judge(judge)
+    parsed = read_text(pdfs)
+    for name, why in parsed.failures.items():
+        console.note(f"note: left out {name}: {why}")
+    if not parsed.documents:
+        raise DataError("none of these PDFs can be read")
+    if dry_run:
+        console.say(_planned(questions, parsed.documents, first))
+        return ExitCode.FAILED if parsed.failures else ExitCode.OK
     with opened() as cache, progress.bars() as bars:
-        parsed = read_documents(
-            gather_pdfs(pdfs)[0],
-            find_parser("pdfium"),
-            cache,
-            workers=os.cpu_count() or 1,
-            progress=bars.stage,
-        )
-        if not parsed.documents:
-            raise UsageError("none of these PDFs can be read")
-        if dry_run:
-            console.say(_planned(questions, parsed.documents, first))
-            return ExitCode.OK
         found = find(
             questions,
             parsed.documents,
@@ -81,26 +78,28 @@ def label(
             on_done=partial(bars.stage, "label"),
         )
     if as_json:
-        console.show_json(_json(found))
+        console.show_json({**_json(found), "unread": dict(parsed.failures)})
     else:
         _tell(found)
+    if found.unasked:
+        console.complain(
+            f"{len(found.unasked)} questions have no page to judge, because none of their documents is among"
+            f" these PDFs, or these have no text: {some_of(found.unasked)}"
+        )
     if to is not None:
         write_questions(to, found.questions)
         console.note(f"{to}: {console.amount(len(found.questions), 'question')}")
-    return ExitCode.FAILED if found.failures else ExitCode.OK
+    lacking = found.failures or found.unasked or parsed.failures
+    return ExitCode.FAILED if lacking else ExitCode.OK
 
 
-def _planned(questions: Any, documents: Any, first: int | None) -> str:
+def _planned(questions: Sequence[Question], documents: Mapping[str, Document], first: int | None) -> str:
     """Say how many calls it takes, and how many tokens of prompts."""
-    from fathoms.build.labelling import pages_to_ask, prompt_for
+    from fathoms.build.labelling import pages_to_ask, prompts_about
     from fathoms.models.caller import prompt_size
 
     asked = pages_to_ask(questions, documents, first)
-    by_id = {one.id: one for one in questions}
-    texts = {
-        (name, page.number): page.text for name, document in documents.items() for page in document.pages
-    }
-    tokens = sum(prompt_size(prompt_for(by_id[item.question], item, texts[item.place])) for item in asked)
+    tokens = sum(map(prompt_size, map(prompts_about(questions, documents), asked)))
     return f"{len(asked)} calls, about {tokens:,} tokens of prompts; nothing was asked"
 
 
@@ -139,7 +138,10 @@ def _json(found: Labelled) -> dict[str, Any]:
     return {
         **changes,
         "asked": found.asked,
-        "failed": len(found.failures),
+        "failed": [
+            {"id": item.question, "document": item.document, "page": item.page, "why": why}
+            for item, why in found.failures.items()
+        ],
         "precision": said.precision,
         "recall": said.recall,
         "evidence_pages": said.known,
@@ -147,5 +149,6 @@ def _json(found: Labelled) -> dict[str, Any]:
         "recall_by_modality": {
             name: {"found": a, "of": b} for name, (a, b) in found.recall_by_modality.items()
         },
+        "unasked": list(found.unasked),
         "first_pass": found.first_pass,
     }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -21,12 +20,11 @@ from fathoms.cli.dedupe import dedupe
 from fathoms.cli.filter import filter_questions
 from fathoms.cli.label import label
 from fathoms.cli.options import RUNS, Json, Out
+from fathoms.cli.parsing import parsed
 from fathoms.cli.perturb import perturb
 from fathoms.errors import DataError, ExitCode, UsageError
 
 if TYPE_CHECKING:
-    from fathoms.build import ParsedPdfs
-    from fathoms.ingest import Parser
     from fathoms.runs.reading import ScoredRun
     from fathoms.types import Question
 
@@ -88,7 +86,7 @@ def init(
 
     ending = format_of(file)
     refuse_existing(file)
-    reading = _read(gather_pdfs(pdfs)[0], find_parser(parser or "pdfium"))
+    reading = parsed(gather_pdfs(pdfs)[0], find_parser(parser or "pdfium"))
     for name, reason in reading.failures.items():
         console.note(f"note: left out {name}: {reason}")
     write_new(file, scaffold(reading.documents.values(), ending))
@@ -133,7 +131,7 @@ def check(
     found = find(
         source.path,
         source.documents,
-        _read(source.documents, source.parser),
+        parsed(source.documents, source.parser),
         match=source.profile.match,
         hyphens=source.profile.hyphens,
         ignore=ignore or (),
@@ -185,7 +183,7 @@ def stats(name: Name, pdfs: Pdfs = None, parser: ParserKind = None, as_json: Jso
 
     source = find_source(name, pdfs or (), parser=parser)
     questions = read_questions(source.path).questions
-    reading = _read(source.documents, source.parser)
+    reading = parsed(source.documents, source.parser)
     figures = describe(questions, source.documents, reading.documents)
     if as_json:
         console.show_json(figures)
@@ -288,15 +286,6 @@ def _drafted(questions: Sequence[Question], judge: Path) -> tuple[Sequence[Quest
     with opened() as cache, progress.bars() as bars:
         found = draft_nuggets(questions, read_judge(judge), ReplyCache(cache), partial(bars.stage, "draft"))
     return found.questions, found.without
-
-
-def _read(documents: Mapping[str, Path], parser: Parser) -> ParsedPdfs:
-    """Parse documents, or take them from the cache."""
-    from fathoms.build import read_documents
-
-    workers = os.cpu_count() or 1
-    with opened() as cache, progress.bars() as bars:
-        return read_documents(documents, parser, cache, workers=workers, progress=bars.stage)
 
 
 def _print_figures(figures: dict[str, Any]) -> None:

@@ -23,9 +23,8 @@ from fathoms.compare.question_scores import (
     match_ratios,
     names,
     require_rules,
-    some_of,
 )
-from fathoms.errors import DataError, UsageError
+from fathoms.errors import DataError, UsageError, some_of
 from fathoms.runs.reading import range_of
 
 if TYPE_CHECKING:

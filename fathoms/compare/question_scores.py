@@ -17,7 +17,7 @@ from typing import Any
 from pydantic import Field
 
 from fathoms.config import fingerprint, misread, suggest
-from fathoms.errors import DataError, StoreError, UsageError
+from fathoms.errors import DataError, StoreError, UsageError, some_of
 from fathoms.paths import write_atomic
 from fathoms.runs.reading import Summary, all_metrics, read_questions, read_summary
 from fathoms.runs.store import Run
@@ -329,11 +329,6 @@ def changed_questions(first: QuestionScores, other: QuestionScores) -> list[str]
         for name in {**ours, **theirs}
         if name not in ours or name not in theirs or ours[name].gold != theirs[name].gold
     ]
-
-
-def some_of(ids: Sequence[str]) -> str:
-    """Return the first few ids, for a message."""
-    return ", ".join(ids[:5]) + (" ..." if len(ids) > 5 else "")
 
 
 def require_rules(first: QuestionScores, other: QuestionScores, metrics: Iterable[str]) -> None:

@@ -41,8 +41,7 @@ def _placed(question: Question, folder: Path) -> Question:
             if leads_out(at, folder):
                 raise DataError(
                     f"question {question.id}: the picture of the quote '{quote.id}' is a link to a place"
-                    f" outside"
-                    f" of {folder}: copy the file into the folder of the question file"
+                    f" outside of {folder}: copy the file into the folder of the question file"
                 )
             quote = quote.model_copy(update={"image": at})
         placed.append(quote)

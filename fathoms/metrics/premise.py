@@ -34,7 +34,7 @@ class PremiseAdopted(Metric):
         return super().lacks(record) or (None if premise else "a question with a wrong premise")
 
     def score(self, facts: Facts) -> Score:
-        """Return 1 or 0."""
+        """Return 1 where the answer takes the wrong premise over and does not object, and else 0."""
         question, answer = facts.record.question, facts.record.answer
         said = "" if answer is None else answer.text
         adopted = holds(said, str(question.metadata[PREMISE]))

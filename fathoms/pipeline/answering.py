@@ -115,8 +115,7 @@ class Ingested:
             if most is not None and number > most:
                 raise ConfigError(
                     f"retrieve: question {name} has {number} pictures, and the model takes {most} in one"
-                    f" request:"
-                    " raise generate.max_images, or have the model read their descriptions"
+                    " request: raise generate.max_images, or have the model read their descriptions"
                 )
 
     def _attach(

@@ -182,8 +182,7 @@ class Stages(Component):
         if not self.ingest.gives_boxes:
             raise ConfigError(
                 f"pictures: ingest kind '{self.ingest.kind}' does not say where figures and tables are on"
-                f" a page:"
-                " use ingest: {kind: docling}"
+                " a page: use ingest: {kind: docling}"
             )
         pictures.check()
 

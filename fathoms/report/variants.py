@@ -67,8 +67,7 @@ def _inflated(runs: Sequence[ScoredRun]) -> Iterator[str]:
     if number:
         yield (
             f"in all other figures, the {number} variants count as questions of their own, so their"
-            f" intervals are"
-            " too narrow: 'fathoms report RUN --by variant' shows them apart"
+            " intervals are too narrow: 'fathoms report RUN --by variant' shows them apart"
         )
 
 
@@ -198,7 +197,6 @@ def _patterns_told(name: str, counts: Mapping[str, int] | None, *, several: bool
         which = f"{name}: " if several else ""
         yield (
             f"{which}of {counts['n']} answers to ambiguous questions with judged claims, {counts[SINGLE]}"
-            f" miss claims"
-            f" and make no unsupported one (single interpretation), {counts[CONFLATION]} miss claims and make"
-            " unsupported ones (conflation)"
+            " miss claims and make no unsupported one (single interpretation),"
+            f" {counts[CONFLATION]} miss claims and make unsupported ones (conflation)"
         )

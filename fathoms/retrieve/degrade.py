@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
-from fathoms.errors import ConfigError
+from fathoms.errors import ConfigError, some_of
 from fathoms.retrieve.base import Index, Retriever, hits
 from fathoms.retrieve.bm25 import BM25
 from fathoms.retrieve.dense import Dense
@@ -69,7 +69,7 @@ class Degrade(Wrapping):
         gold = [question.gold_pages if question.answerable else frozenset() for question in questions]
         bare = [q.id for q, pages in zip(questions, gold, strict=True) if q.answerable and not pages]
         if bare:
-            named = ", ".join(bare[:5]) + (", ..." if len(bare) > 5 else "")
+            named = some_of(bare)
             raise ConfigError(
                 f"retrieve: kind 'degrade' needs gold pages, and {len(bare)} answerable questions have none"
                 f" ({named}): give them 'evidence' with a page"

@@ -12,7 +12,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from fathoms.errors import ConfigError
+from fathoms.errors import ConfigError, some_of
 from fathoms.retrieve.base import Index, Needs, Retriever, hits
 from fathoms.safety.option_limits import MOST_CHUNKS
 from fathoms.types import Chunk, Document, Evidence, Hit, Place, Question
@@ -56,7 +56,7 @@ def gold_places(index: Index, questions: Sequence[Question]) -> list[list[Place]
     """
     unplaced = [q.id for q in questions if q.answerable and not any(map(_says_where, q.evidence))]
     if unplaced:
-        named = ", ".join(unplaced[:5]) + (", ..." if len(unplaced) > 5 else "")
+        named = some_of(unplaced)
         raise ConfigError(
             f"retrieve: gold chunks need gold pages (kind 'oracle' or 'distractors'), and {len(unplaced)}"
             f" answerable questions have none ({named}): give them 'evidence' with a page or a quote"

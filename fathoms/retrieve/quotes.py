@@ -11,12 +11,11 @@ import random
 from collections.abc import Sequence
 from typing import Literal
 
-from fathoms.errors import ConfigError, DataError
+from fathoms.errors import ConfigError, DataError, some_of
 from fathoms.retrieve.base import Index, Needs, Retriever, hits
 from fathoms.types import Chunk, Hit, Question, Quote
 
 Mode = Literal["multimodal", "description", "ocr"]
-_SHOWN = 5
 """The most questions or pictures that an error names."""
 
 
@@ -57,7 +56,7 @@ class Quotes(Retriever):
         if without := [question.id for question in questions if not question.quotes]:
             raise ConfigError(
                 f"retrieve: kind 'quotes' needs candidate quotes, and {len(without)} questions have none"
-                f" ({_listed(without)}): give them 'quotes', or make them with 'fathoms questions candidates'"
+                f" ({some_of(without)}): give them 'quotes', or make them with 'fathoms questions candidates'"
             )
         pictures = [
             (question, quote)
@@ -83,13 +82,12 @@ class Quotes(Retriever):
             return
         if not self.shows_pictures:
             key = "description" if self.mode == "description" else "text"
-            names = _listed([f"{quote.id} of question {question.id}" for question, quote in lacking])
+            names = some_of([f"{quote.id} of question {question.id}" for question, quote in lacking])
             raise ConfigError(
                 f"retrieve: mode: '{self.mode}' shows the '{key}' of a picture, and {len(lacking)}"
-                f" pictures have"
-                f" none ({names}): add it to the question file, or use another mode"
+                f" pictures have none ({names}): add it to the question file, or use another mode"
             )
-        names = _listed(
+        names = some_of(
             [f"{quote.image or quote.id} of question {question.id}" for question, quote in lacking]
         )
         raise DataError(
@@ -125,8 +123,3 @@ class Quotes(Retriever):
             text=self._words(quote),
             image=None if shown is None else index.fitted(shown, number),
         )
-
-
-def _listed(names: Sequence[str]) -> str:
-    """Return the first names of a list as text."""
-    return ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")

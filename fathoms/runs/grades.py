@@ -7,7 +7,7 @@ which the authors' code does not find.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from statistics import median_low
 from typing import Any
 
@@ -48,9 +48,9 @@ def grade(written: Mapping[str, float] | None, name: str) -> float | None:
     return value if value is not None and 0 <= value <= BEST else None
 
 
-def median_grades(several: Iterable[Mapping[str, float]]) -> dict[str, float]:
+def median_grades(several: Sequence[Mapping[str, float]]) -> dict[str, float]:
     """Return the median of each grade over several replies, the lower one of two."""
-    by_name = {name: [grade(one, name) for one in several] for name in QUALITY} if several else {}
+    by_name = {name: [grade(one, name) for one in several] for name in QUALITY}
     known = {name: [one for one in found if one is not None] for name, found in by_name.items()}
     return {QUALITY[name]: median_low(found) for name, found in known.items() if found}
 

@@ -75,6 +75,8 @@ def test_the_command(project: Project, extra: tuple[str, ...]) -> None:
         {"id": name, "question": text, "answers": ["41"], "category": "A"}
         for name, text in (("a", "How tall is it?"), ("b", "How tall is it"), ("c", "Who built it?"))
     ]
+    variant = {"id": "b~french", "question": "Combien de metres ?", "metadata": {"variant_of": "b"}}
+    rows.append({**rows[0], **variant})  # goes with its original
     project.write("mine.json", json.dumps(rows))
     done = project.fathoms("questions", "dedupe", "mine.json", "left.json", *extra)
     assert done.returncode == 0, done.stderr
@@ -83,6 +85,6 @@ def test_the_command(project: Project, extra: tuple[str, ...]) -> None:
             {"id": "b", "other": "a", "similarity": 1.0, "same_gold": True}
         ]
     else:
-        assert "1 of 3 questions repeat another one" in done.stdout
+        assert "1 of 4 questions repeat another one" in done.stdout
     left = json.loads((project.path / "left.json").read_text())
     assert [row["id"] for row in left["A"]] == ["a", "c"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from fathoms.build.labelling import Asked, label, pages_to_ask, prompt_for, read_label
+from fathoms.build.labelling import Asked, label, pages_to_ask, prompts_about, read_label
 from fathoms.judges.llm import LLMJudge
 from fathoms.models import ScriptedModel
 from fathoms.types import Document, Evidence, Page, Question
@@ -46,9 +46,16 @@ def test_every_page_with_text_of_the_documents_of_a_question() -> None:
         Asked("tall", "b.pdf", 1),
         Asked("tall", "b.pdf", 2),
     ]
-    one, other = (prompt_for(q, Asked(q.id, "a.pdf", 1), "words").messages[0].text for q in (TALL, BUILT))
+    prompt = prompts_about([TALL, BUILT], DOCUMENTS)
+    one, other = (prompt(Asked(id, "a.pdf", 1)).messages[0].text for id in ("tall", "built"))
     shared = one[: next(n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)]
     assert shared.endswith("\n\nQuestion: ")  # what is the same for a page comes first
+
+
+def test_a_question_of_a_document_that_is_not_there_is_not_judged_by_others() -> None:
+    lost = question("lost", "How tall?", files=("gone.pdf",))
+    found = label([TALL, lost], DOCUMENTS, LLMJudge(model=ScriptedModel(default="yes")))
+    assert (found.asked, found.unasked, found.questions[1]) == (4, ("lost",), lost)
 
 
 def test_agreement_with_the_evidence_and_what_changes() -> None:
@@ -99,3 +106,8 @@ def test_the_command_shows_the_changes_and_writes_them_when_asked(project: Proje
     assert project.fathoms(*common, "--to", "new.json").returncode == 0
     rows = [row for rows in json.loads((project.path / "new.json").read_text()).values() for row in rows]
     assert [len(row.get("evidence", [])) for row in rows] == [1, 1, 0, 0]
+    (project.path / "pdfs" / "bad.pdf").write_bytes(b"%PDF-1.4 damaged")
+    damaged = project.fathoms(*common, "--json")
+    assert damaged.returncode == 1
+    assert "left out bad.pdf" in damaged.stderr
+    assert list(json.loads(damaged.stdout)["unread"]) == ["bad.pdf"]

@@ -66,7 +66,7 @@ class ShortExactMatch(_Short):
     kind: Literal["short-exact-match"] = "short-exact-match"
 
     def compare(self, reply: Reply, question: Question) -> float:
-        """Return 1 or 0."""
+        """Return 1 where the short answers are equal, and else 0."""
         ours = normalised(_short(reply))
         gold = (one[0] for one in _short_gold(question) if len(one) == 1 and isinstance(one[0], str))
         return float(any(ours == normalised(str(one)) for one in gold))
@@ -80,7 +80,7 @@ class ShortAccuracy(_Short):
     kind: Literal["short-accuracy"] = "short-accuracy"
 
     def compare(self, reply: Reply, question: Question) -> float:
-        """Return 1 or 0."""
+        """Return 1 where the short answer holds a gold answer, and else 0."""
         found = phrase_recall(_short(reply), _short_gold(question), "word")
         return float(found.value == 1)
 
@@ -102,7 +102,7 @@ class LongRougeL(ShortLongMetric):
         return bool(_long_gold(record.question).strip())
 
     def compare(self, reply: Reply, question: Question) -> float:
-        """Return the F measure."""
+        """Return the F measure, from 0 to 1."""
         return RougeL().compare(reply.text, _long_gold(question))[0]
 
 

@@ -44,13 +44,13 @@ class Pictures(Protocol):
 
 
 class NoPictures:
-    """Registers nothing."""
+    """Stands for the pictures of a page that shows none."""
 
     def page(self, document: str, number: int | None, gold: bool) -> str | None:
-        """Return `None`."""
+        """Return `None`: the page of the document is not shown."""
 
     def file(self, path: Path, gold: bool) -> str | None:
-        """Return `None`."""
+        """Return `None`: the picture is not shown."""
 
 
 QUOTE, REFERENCE, REASON = 400, 2000, 600

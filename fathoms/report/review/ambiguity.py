@@ -65,7 +65,7 @@ class AmbiguityReview(Review[Flagged, AmbiguityLabel, Mark]):
         return _WORDS.get(word.lower()[:1]) if word.lower() in (*_WORDS, *_WORDS.values()) else None
 
     def said(self, item: Flagged, value: Mark, about: Mapping[str, Any]) -> AmbiguityLabel:
-        """Return what is saved."""
+        """Return the label that is saved for a decision."""
         return AmbiguityLabel(question=item.question.id, label=value, text=item.question.text, **about)
 
     def panel(self, item: Flagged, place: str) -> list[RenderableType]:
@@ -80,7 +80,7 @@ class AmbiguityReview(Review[Flagged, AmbiguityLabel, Mark]):
         return parts
 
     def more(self, item: Flagged) -> list[RenderableType]:
-        """Show the answer."""
+        """Show the gold answer of a question."""
         variants = " or ".join(" + ".join(map(str, variant)) for variant in item.question.answers)
         return [labelled("answer", item.question.reference or variants or "(none)")]
 

@@ -1,0 +1,33 @@
+"""Parses the PDFs of commands that work on question files, or takes them from the cache."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fathoms.cli import progress
+from fathoms.cli.cache import opened
+
+if TYPE_CHECKING:
+    from fathoms.build import ParsedPdfs
+    from fathoms.ingest import Parser
+
+
+def parsed(documents: Mapping[str, Path], parser: Parser) -> ParsedPdfs:
+    """Parse documents, or take them from the cache. `failures` of the result names those that cannot be read,
+    which the command has to tell."""
+    from fathoms.build import read_documents
+
+    workers = os.cpu_count() or 1
+    with opened() as cache, progress.bars() as bars:
+        return read_documents(documents, parser, cache, workers=workers, progress=bars.stage)
+
+
+def read_text(paths: Sequence[Path]) -> ParsedPdfs:
+    """Read the text of PDFs, and of those in folders, by PDFium. Raises UsageError if there is none."""
+    from fathoms.build import find_parser
+    from fathoms.corpora import gather_pdfs
+
+    return parsed(gather_pdfs(paths)[0], find_parser("pdfium"))
