@@ -17,14 +17,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fathoms.build.drafting import ask_each, model_of
+from fathoms.build.drafting import QUESTION_MARKS, ask_each, model_of
 from fathoms.corpora.variants import variant
 from fathoms.judges.base import Judge
 from fathoms.judges.replies import read_json
 from fathoms.metrics.correctness_judged import gold_text
 from fathoms.metrics.phrase_recall import phrase_recall
 from fathoms.models.caching import ReplyCache
-from fathoms.runs.marks import AMBIGUOUS, CLEAR, MARK, OF
+from fathoms.retrieve.oracle import known_places
+from fathoms.runs.marks import AMBIGUOUS, CLEAR, KIND, MARK, OF
 from fathoms.types import Document, Failure, Form, Message, Place, Prompt, Question
 
 REASON = "ambiguity_reason"
@@ -85,8 +86,6 @@ _SOURCE = re.compile(
     re.IGNORECASE,
 )
 
-_QUESTION_MARKS = ("?", "\uff1f", "\u061f")
-"""A question mark in Latin, Chinese and Arabic script."""
 Progress = Callable[[int, int], None]
 
 
@@ -170,9 +169,15 @@ def rewrite(
 ) -> Rewritten:
     """Rewrite the answers and then the texts of ambiguous questions, by the text of their gold pages in
     `documents`, or that of their gold quotes. A variant keeps the accepted phrases of its original if its new
-    answer has them, and else has the answer as a reference alone."""
+    answer has them, and else has the answer as a reference alone. A question that has such a variant already
+    gets no other."""
     model = model_of(judge, "rewrite questions")
-    asked = [one for one in questions if one.metadata.get(MARK) == AMBIGUOUS and OF not in one.metadata]
+    have = {one.metadata.get(OF) for one in questions if one.metadata.get(KIND) == REWRITTEN}
+    asked = [
+        one
+        for one in questions
+        if one.metadata.get(MARK) == AMBIGUOUS and OF not in one.metadata and one.id not in have
+    ]
     evidence = {one.id: evidence_of(one, documents) for one in asked}
 
     def answering(question: Question) -> Prompt | Failure:
@@ -208,7 +213,7 @@ def _variant(question: Question, text: str, answer: str) -> Question:
 def evidence_of(question: Question, documents: Mapping[str, Document]) -> str:
     """Return the text of the gold pages of a question, or else of its gold quotes; empty if there is none."""
     pages: dict[Place, str] = {}
-    for document, number in sorted(question.gold_pages):
+    for document, number in sorted(known_places(question.gold_evidence, documents)):
         if document in documents:
             text = next((page.text for page in documents[document].pages if page.number == number), "")
             pages[document, number] = text.strip()
@@ -241,7 +246,7 @@ def _question_in(reply: str) -> str | None:
     """Read a rewritten question; `None` for several lines, for no question, and for one that mentions its
     source."""
     lines = [line.strip() for line in reply.strip().splitlines() if line.strip()]
-    if len(lines) != 1 or not lines[0].endswith(_QUESTION_MARKS) or _SOURCE.search(lines[0]):
+    if len(lines) != 1 or not lines[0].endswith(QUESTION_MARKS) or _SOURCE.search(lines[0]):
         return None
     return lines[0]
 

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import random
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from fathoms.config import fingerprint
 from fathoms.errors import StoreError, UsageError
 from fathoms.pipeline.answering import Ingested
-from fathoms.retrieve import BM25, Dense, Hybrid, Rerank, Retriever, Visual
-from fathoms.types import Evidence, Hit, Question, Quote
+from fathoms.retrieve import Retriever
+from fathoms.retrieve.oracle import known_places
+from fathoms.retrieve.without_gold import Ranking, deeper
+from fathoms.types import Document, Evidence, Hit, Question, Quote
 
 Modality = Literal["text", "image"]
 _TEXT = "text"
@@ -58,11 +60,11 @@ def with_candidates(question: Question, similar: Sequence[Quote], sizes: Sizes, 
     for modality, wanted in modalities:
         gold = [quote for quote in question.quotes if quote.gold and quote.modality == modality]
         known = set(map(_content, gold))
-        others = [
-            quote.model_copy(update={"gold": False})
-            for quote in {_content(quote): quote for quote in reversed(similar)}.values()
-            if quote.modality == modality and _content(quote) not in known
-        ][::-1]
+        others = []
+        for quote in similar:
+            if quote.modality == modality and (content := _content(quote)) not in known:
+                known.add(content)
+                others.append(quote.model_copy(update={"gold": False}))
         chosen = [*gold, *others[: max(0, wanted - len(gold))]]
         random.Random(f"{seed} {question.id} {modality}").shuffle(chosen)
         made += [
@@ -92,9 +94,11 @@ class FromSearch:
     without: tuple[Evidence, ...] = ()
 
 
-def from_search(question: Question, hits: Sequence[Hit], *, described: bool = False) -> FromSearch:
-    """Divide the hits of a question into gold and others. `described` says that the words of pictures are
-    descriptions.
+def from_search(
+    question: Question, hits: Sequence[Hit], documents: Mapping[str, Document], *, described: bool = False
+) -> FromSearch:
+    """Divide the hits of a question into gold and others. `documents` tell the page of evidence that gives
+    only a quote, and `described` says that the words of pictures are descriptions.
 
     Gold is what holds the words that evidence quotes, what touches its box, or else the first hit on its page
     of its modality (`text`, or any other for a picture). Nothing else on a gold page becomes a distractor,
@@ -104,16 +108,15 @@ def from_search(question: Question, hits: Sequence[Hit], *, described: bool = Fa
     gold: dict[int, None] = {}
     guessed, without = 0, []
     for evidence in question.gold_evidence:
-        on_page = [
-            at for at, (_, hit) in enumerate(quotes) if (evidence.document, evidence.page) in hit.chunk.places
-        ]
+        places = known_places([evidence], documents)
+        on_page = [at for at, (_, hit) in enumerate(quotes) if not places.isdisjoint(hit.chunk.places)]
         exact = [at for at in on_page if _holds(quotes[at][1], evidence)]
         first = exact or _first(on_page, [quote for quote, _ in quotes], evidence)
         guessed += bool(first and not exact)
         if not first:
             without.append(evidence)
         gold.update(dict.fromkeys(first))
-    pages = question.gold_pages
+    pages = known_places(question.gold_evidence, documents)
     others = tuple(quote for quote, hit in quotes if pages.isdisjoint(hit.chunk.places))
     chosen = tuple(quotes[at][0].model_copy(update={"gold": True}) for at in gold)
     return FromSearch(chosen, others, guessed, tuple(without))
@@ -167,23 +170,15 @@ class Made:
     without: int = 0
 
 
-_RANKS_ALL = (Dense, BM25, Visual, Hybrid, Rerank)
-
-
 def deepened(retriever: Retriever, top_k: int) -> Retriever:
     """Return a retriever that finds so many chunks, with those that it combines or reranks. Raises UsageError
     for a kind that does not rank all chunks by itself."""
-    if not isinstance(retriever, _RANKS_ALL) or retriever.called:
+    if not isinstance(retriever, Ranking) or retriever.called:
         raise UsageError(
             f"candidates are found by a retriever that ranks all chunks by itself, and kind"
             f" '{retriever.kind}' does not: name dense, bm25, hybrid or visual"  # type: ignore[attr-defined]
         )
-    changes: dict[str, Any] = {"top_k": top_k}
-    if isinstance(retriever, Hybrid):
-        changes["of"] = tuple(deepened(one, top_k) for one in retriever.of)
-    if isinstance(retriever, Rerank):
-        changes["first"] = deepened(retriever.first, top_k)
-    return retriever.model_copy(update=changes)
+    return deeper(retriever, top_k)
 
 
 def candidates(
@@ -200,17 +195,27 @@ def candidates(
     rows = [[hit for hit in row if hit.chunk.image is not None or hit.chunk.text.strip()] for row in found]
     if not any(hit.chunk.modality == "image" for row in rows for hit in row):
         sizes = Sizes(total, 0)
+    documents = {document.id: document for document in ready.index.documents}
     pairs = zip(questions, rows, strict=True)
-    return [_made(question, row, sizes, seed, described=described) for question, row in pairs]
+    return [_made(question, row, documents, sizes, seed, described=described) for question, row in pairs]
 
 
-def _made(question: Question, hits: Sequence[Hit], sizes: Sizes, seed: int, *, described: bool) -> Made:
+def _made(
+    question: Question,
+    hits: Sequence[Hit],
+    documents: Mapping[str, Document],
+    sizes: Sizes,
+    seed: int,
+    *,
+    described: bool,
+) -> Made:
     """Return one question with its candidates."""
     if any(quote.gold for quote in question.quotes):
-        pages = {(one.document, one.page) for one in question.quotes if one.gold} | question.gold_pages
+        pages = {(one.document, one.page) for one in question.quotes if one.gold}
+        pages |= known_places(question.gold_evidence, documents)
         others = [_quote(hit, described=described) for hit in hits if pages.isdisjoint(hit.chunk.places)]
         return Made(with_candidates(question, others, sizes, seed))
-    found = from_search(question, hits, described=described)
+    found = from_search(question, hits, documents, described=described)
     own = question.model_copy(update={"quotes": found.gold})
     return Made(with_candidates(own, found.others, sizes, seed), found.guessed, len(found.without))
 

@@ -15,6 +15,8 @@ from fathoms.types import Failure, Prompt, Question
 
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
+QUESTION_MARKS = ("?", "\uff1f", "\u061f", "\u037e")
+"""A question mark in Latin, Chinese, Arabic and Greek script."""
 _CUT = ("length", "max_tokens")
 
 

@@ -73,8 +73,10 @@ class Agreement:
 @dataclass(frozen=True)
 class Labelled:
     """The questions with the labelled pages as evidence. `added` and `missed` are the changes by question:
-    pages that are new, and pages of the evidence that the model did not label, which stay. `agreement` is
-    over all questions with evidence, and `recall_by_modality` over their evidence of each modality.
+    pages that are new, and pages of the evidence that the model judged and did not label, which stay.
+    `agreement` is over the judged pages of all questions with evidence, and `recall_by_modality` over those
+    of each modality. `unjudged` counts the pages of the evidence without a judgement: without text, left out
+    by the first pass, in a document that is not there, or of a call that failed.
     `first_pass` is the share of the pages of the evidence that the first pass left. `failures` say why a page
     has no label, and `unasked` names the answerable questions without a page that could be judged."""
 
@@ -84,6 +86,7 @@ class Labelled:
     agreement: Agreement
     recall_by_modality: Mapping[str, tuple[int, int]]
     asked: int
+    unjudged: int = 0
     first_pass: float | None = None
     failures: Mapping[Asked, str] = field(default_factory=dict)
     unasked: tuple[str, ...] = ()
@@ -145,13 +148,17 @@ def label(
     for item, found in said.items():
         if found is True:
             holds[item.question].add(item.place)
-    there = {(name, page.number) for name, document in documents.items() for page in document.pages}
+    judged: dict[str, set[Place]] = defaultdict(set)
+    for item, found in said.items():
+        if isinstance(found, bool):
+            judged[item.question].add(item.place)
     made = [_labelled(one, holds[one.id]) for one in questions]
-    known = {one.id: one.gold_pages & there for one in questions if one.answerable and one.gold_pages}
+    gold = {one.id: one.gold_pages for one in questions if one.answerable and one.gold_pages}
+    known = {id: pages & judged[id] for id, pages in gold.items()}
     reached: dict[str, set[Place]] = defaultdict(set)
     for item in asked:
         reached[item.question].add(item.place)
-    total = sum(map(len, known.values()))
+    total = sum(map(len, gold.values()))
     return Labelled(
         tuple(made),
         {one.id: new for one in questions if (new := tuple(sorted(holds[one.id] - one.gold_pages)))},
@@ -159,11 +166,12 @@ def label(
         Agreement(
             sum(len(pages & holds[id]) for id, pages in known.items()),
             sum(len(holds[id]) for id in known),
-            total,
+            sum(map(len, known.values())),
         ),
-        _by_modality([one for one in questions if one.id in known], holds),
+        _by_modality([one for one in questions if one.id in known], holds, judged),
         len(asked),
-        None if first is None or not total else sum(len(p & reached[id]) for id, p in known.items()) / total,
+        total - sum(map(len, known.values())),
+        None if first is None or not total else sum(len(p & reached[id]) for id, p in gold.items()) / total,
         {item: found.message for item, found in said.items() if isinstance(found, Failure)},
         tuple(one.id for one in questions if one.answerable and one.id not in reached),
     )
@@ -205,13 +213,14 @@ def _labelled(question: Question, pages: set[Place]) -> Question:
 
 
 def _by_modality(
-    questions: Sequence[Question], holds: Mapping[str, set[Place]]
+    questions: Sequence[Question], holds: Mapping[str, set[Place]], judged: Mapping[str, set[Place]]
 ) -> dict[str, tuple[int, int]]:
-    """Return for each modality how many pages of its evidence are labelled, and how many there are."""
+    """Return for each modality how many judged pages of its evidence are labelled, and how many there are."""
     found: dict[str, list[bool]] = defaultdict(list)
     for one in questions:
         for modality, place in sorted(
             {(e.modality or "not stated", (e.document, e.page)) for e in one.gold_evidence if e.page}
         ):
-            found[modality].append(place in holds[one.id])
+            if place in judged[one.id]:
+                found[modality].append(place in holds[one.id])
     return {modality: (sum(values), len(values)) for modality, values in sorted(found.items())}

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from fathoms.build.drafting import ask_each, model_of
+from fathoms.build.drafting import QUESTION_MARKS, ask_each, model_of
 from fathoms.corpora.variants import variant
 from fathoms.judges.base import Judge
 from fathoms.metrics.phrase_recall import phrase_recall
@@ -43,8 +43,6 @@ _ASKS: Mapping[str, str] = {
     ),
 }
 _QUOTES = " \"'\u201c\u201d\u00ab\u00bb"
-_MARKS = ("?", "\uff1f", "\u061f", "\u037e")
-"""A question mark in Latin, Chinese, Arabic and Greek script."""
 _CLAIM = (
     'It is known that the answer to the question "{question}" is {premise}. Explain in one sentence why that'
     " is so."
@@ -132,7 +130,7 @@ def _line(reply: str) -> str | None:
 
 def _checked(question: Question, kind: Kind, text: str, metadata: Mapping[str, str]) -> Question | Failure:
     """Return the variant, unless its text is that of the original, has other numbers, or is no question."""
-    if question.text.rstrip().endswith(_MARKS) and not text.endswith(_MARKS):
+    if question.text.rstrip().endswith(QUESTION_MARKS) and not text.endswith(QUESTION_MARKS):
         return Failure(kind="NoQuestion", message=f"the model wrote no question: {text[:200]!r}")
     if text.casefold() == question.text.casefold():
         return Failure(kind="Unchanged", message="the model wrote the same question")

@@ -12,7 +12,7 @@ import typer
 from fathoms.cli import console, progress
 from fathoms.cli.cache import opened
 from fathoms.cli.parsing import read_text
-from fathoms.errors import ExitCode, UsageError, some_of
+from fathoms.errors import DataError, ExitCode, UsageError, some_of
 
 if TYPE_CHECKING:
     from fathoms.report.review.ambiguity import Adjudicated
@@ -58,6 +58,7 @@ def ambiguity(
     from fathoms.corpora import read_questions, refuse_existing, write_questions
     from fathoms.corpora.questions import format_of
     from fathoms.report.review.ambiguity import adjudicated
+    from fathoms.runs.marks import OF
     from fathoms.runs.people import AmbiguityLabel, read_all
 
     labels = file.with_name(f"{file.stem}-ambiguity.jsonl")
@@ -68,6 +69,8 @@ def ambiguity(
         return _review(questions, file.stem, labels, reviewer)
     if to is None:
         raise UsageError("name the file to create after the question file, or decide with --review")
+    if judge is None and not matched and not labels.exists():
+        raise UsageError("there is nothing to do: add --judge FILE, --review or --matched")
     format_of(to)
     refuse_existing(to)
     failures: dict[str, str] = {}
@@ -79,6 +82,8 @@ def ambiguity(
         _tell(found)
     if matched:
         questions = match(questions, seed)
+        if not questions:
+            raise DataError(f"{to} was not written, because no question is marked as ambiguous")
     if pdfs:
         if judge is None:
             raise UsageError("--rewrite asks the model of a judge: add --judge FILE")
@@ -87,11 +92,7 @@ def ambiguity(
     for name, why in failures.items():
         console.note(f"note: {name}: {why}")
     write_questions(to, questions)
-    marks = [
-        str(one.metadata.get("ambiguity", "not marked"))
-        for one in questions
-        if "variant_of" not in one.metadata
-    ]
+    marks = [str(one.metadata.get("ambiguity", "not marked")) for one in questions if OF not in one.metadata]
     counts = ", ".join(f"{marks.count(mark)} {mark}" for mark in dict.fromkeys(sorted(marks)))
     variants = len(questions) - len(marks)
     console.say(
@@ -156,6 +157,6 @@ def _tell(found: Adjudicated) -> None:
         )
     if found.open:
         console.say(
-            f"{len(found.open)} flagged without agreement of two people, who leave the model's mark:"
-            f" {some_of(found.open)}"
+            f"{console.amount(len(found.open), 'flagged question')} keep the model's mark, because no two"
+            f" people agree: {some_of(found.open)}"
         )

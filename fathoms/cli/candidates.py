@@ -79,6 +79,7 @@ def candidates(
         "guessed": sum(one.guessed for one in made),
         "short": sum(len(question.quotes) < number for question in questions),
         "wordless": sum(not (quote.text or quote.description).strip() for quote in quotes),
+        "pages_without_gold": sum(one.without for one in made),
         "without_gold": lacking,
     }
     if as_json:
@@ -105,6 +106,11 @@ def _tell(to: Path, figures: dict[str, object], number: int) -> None:
         console.note(
             f"note: {figures['short']} questions have fewer than {number} quotes: the retriever finds no"
             " more of each kind that are not on gold pages"
+        )
+    if figures["pages_without_gold"]:
+        console.note(
+            f"note: for {figures['pages_without_gold']} pieces of evidence the retriever found nothing on"
+            " their pages, so that their questions lack a gold quote: look through them"
         )
     if figures["wordless"]:
         console.note(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -78,6 +79,8 @@ def filter_questions(
         known = known_without_documents(load(find_run(closed_book, out).path), rules)
         _check_shared(closed_book, known, questions)
     runs = [load(find_run(name, out).path) for name in baseline or ()]
+    for name, run in zip(baseline or (), runs, strict=True):
+        _check_shared(name, run.correctness(rules.name), questions)
     found = filtered(
         questions, rules, closed_book=known, confidence=confidence, baselines=runs, easiest=easiest
     )
@@ -112,15 +115,15 @@ def filter_questions(
     return ExitCode.OK
 
 
-def _check_shared(name: str, known: dict[str, Any], questions: Any) -> None:
-    """Say which questions the closed-book run lacks; raises UsageError if it lacks all of them."""
+def _check_shared(name: str, known: Mapping[str, Any], questions: Any) -> None:
+    """Say how many questions a run lacks; raises UsageError if it lacks all of them."""
     lacking = [one.id for one in questions if one.answerable and one.id not in known]
     if lacking and len(lacking) == sum(one.answerable for one in questions):
         raise UsageError(f"{name} has none of these questions: name a run that asked them")
     if lacking:
         console.note(
-            f"note: {name} has no scored answer to {len(lacking)} of these questions, which are not"
-            " dropped for it"
+            f"note: {name} has no scored answer to {len(lacking)} of these questions, for which"
+            " it does not count"
         )
 
 

@@ -6,7 +6,7 @@ Its score is the upper reference for pipelines with the same parser.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Literal
 
@@ -85,6 +85,17 @@ def _gold(question: Question, documents: Mapping[str, Document]) -> list[Place]:
             )
         found.update(dict.fromkeys(sorted(places)))
     return list(found)
+
+
+def known_places(evidence: Iterable[Evidence], documents: Mapping[str, Document]) -> set[Place]:
+    """Return the pages of evidence, also where it gives only a quote that stands in its document."""
+    found: set[Place] = set()
+    for one in evidence:
+        if one.page is not None:
+            found.add((one.document, one.page))
+        elif one.document in documents:
+            found |= places_of(documents[one.document], one)
+    return found
 
 
 def _touching(chunks: Sequence[Chunk], places: Sequence[Place]) -> list[Chunk]:

@@ -124,10 +124,14 @@ def test_a_rewritten_question_rests_on_its_evidence() -> None:
     assert made.metadata["variant_of"] == "tower"
     assert found.undecided == {"unsure": '**"Evidence inconclusive."** Two years.'}
     assert found.failures.keys() == {"gone", "vague"}  # no text, and a question that names its source
+    again = rewrite([asked[0], made], DOCUMENTS, judge)
+    assert (again.variants, again.failures) == ((), {})
 
 
 def test_the_evidence_is_gold_pages_or_else_gold_quotes() -> None:
     assert evidence_of(question("q"), DOCUMENTS) == f"- a.pdf, page 2: {PAGE.text}"
+    quoted = question("q", evidence=(Evidence(document="a.pdf", quote=PAGE.text[:20]),))
+    assert evidence_of(quoted, DOCUMENTS) == f"- a.pdf, page 2: {PAGE.text}"
     quotes = (
         Quote(id="text1", text="Gold.", gold=True),
         Quote(id="image1", modality="image", description="A gold chart.", gold=True),
@@ -170,6 +174,10 @@ def test_the_command_from_marks_to_a_run(project: Project) -> None:
         }
     ]
     project.write("mine.json", json.dumps(rows))
+    bare = project.fathoms("questions", "ambiguity", "mine.json", "marked.json")
+    assert (bare.returncode, "nothing to do" in bare.stderr) == (2, True)
+    none = project.fathoms("questions", "ambiguity", "mine.json", "marked.json", "--matched")
+    assert (none.returncode, "no question is marked as ambiguous" in none.stderr) == (1, True)
     done = project.fathoms("questions", "ambiguity", "mine.json", "marked.json", "--judge", "judge.yaml")
     assert done.returncode == 0, done.stderr
     assert "marked.json: 1 ambiguous" in done.stdout

@@ -12,7 +12,7 @@ from fathoms.build.candidates import Sizes, candidates, deepened, from_search, w
 from fathoms.corpora import read_questions
 from fathoms.errors import UsageError
 from fathoms.retrieve import BM25, Dense, Hybrid, Index, Oracle, Rerank, WholeDocument
-from fathoms.types import Chunk, Evidence, Hit, PageBox, Question, Quote
+from fathoms.types import Chunk, Document, Evidence, Hit, Page, PageBox, Question, Quote
 from tests.pipeline.test_cut_outs_searched import drawn
 
 GOLD = Quote(id="a", text="The tower is 41 m tall.", document="a.pdf", page=1, gold=True)
@@ -72,10 +72,29 @@ def test_gold_is_found_by_words_by_box_or_else_by_likeness() -> None:
         Evidence(document="a.pdf", page=9),
     )
     sought = QUESTION.model_copy(update={"quotes": (), "evidence": evidence})
-    result = from_search(sought, found)
+    result = from_search(sought, found, {})
     assert [quote.id for quote in result.gold] == ["a.pdf3", "a.pdf4", "a.pdf6"]
     assert [quote.id for quote in result.others] == ["b.pdf2"]
     assert (result.guessed, result.without) == (1, evidence[3:])
+
+
+def test_a_quote_without_a_page_is_found_in_its_document() -> None:
+    page = Page(number=1, text="Before. The tower is 41 m tall.")
+    document = Document(id="a.pdf", path=Path("a.pdf"), sha256="0" * 64, pages=(page,))
+    sought = QUESTION.model_copy(
+        update={"quotes": (), "evidence": (Evidence(document="a.pdf", quote="tower is 41 m"),)}
+    )
+    found = [hit(1, "b.pdf", 1, "A distractor."), hit(2, "a.pdf", 1, "The tower is 41 m tall.")]
+    result = from_search(sought, found, {"a.pdf": document})
+    assert [quote.id for quote in result.gold] == ["a.pdf2"]
+    assert [quote.id for quote in result.others] == ["b.pdf1"]
+    assert result.without == ()
+
+
+def test_the_best_of_equal_quotes_keeps_its_place() -> None:
+    best, second = (Quote(id=name, text=name, document="c.pdf", page=at) for at, name in enumerate("bs", 1))
+    made = with_candidates(QUESTION, [best, second, best.model_copy(update={"id": "again"})], Sizes(2, 0))
+    assert {quote.text for quote in made.quotes if not quote.gold and quote.modality == "text"} == {"b"}
 
 
 def test_the_sizes_of_mmdocrag() -> None:
@@ -103,6 +122,7 @@ def test_the_command_writes_questions_that_a_run_can_ask(tmp_path: Path) -> None
         "guessed": 0,
         "short": 1,
         "wordless": 0,
+        "pages_without_gold": 0,
         "without_gold": [],
     }
     (question,) = read_questions(tmp_path / "quotes.json").questions

@@ -153,4 +153,9 @@ def test_the_command_writes_both_sets_and_reasons(project: Project) -> None:
     )
     assert sum(map(len, left.values())) == 3
     ((gone,),) = dropped.values()
+    project.write(
+        "others.json", json.dumps([{"id": "x", "question": "Who?", "answers": ["I"], "category": "A"}])
+    )
+    other = project.fathoms("questions", "filter", "others.json", "none.json", "--baseline", "closed")
+    assert (other.returncode, "closed has none of these questions" in other.stderr) == (2, True)
     assert gone["metadata"]["dropped"].startswith("solved without documents: right in 100% of 1 answers")

@@ -52,6 +52,15 @@ def test_every_page_with_text_of_the_documents_of_a_question() -> None:
     assert shared.endswith("\n\nQuestion: ")  # what is the same for a page comes first
 
 
+def test_only_judged_pages_are_missed() -> None:
+    """Of three gold pages the model denies one, one has no text, and of one the reply cannot be read."""
+    gold = ("a.pdf", 1, "text"), ("a.pdf", 2, "table"), ("b.pdf", 1, "table")
+    judge = LLMJudge(model=ScriptedModel(replies={"price list": "perhaps"}, default="no"))
+    found = label([question("q", "How tall?", *gold)], DOCUMENTS, judge)
+    assert (found.missed, found.unjudged) == ({"q": (("a.pdf", 1),)}, 2)
+    assert (found.agreement.recall, found.recall_by_modality) == (0, {"text": (0, 1)})
+
+
 def test_a_question_of_a_document_that_is_not_there_is_not_judged_by_others() -> None:
     lost = question("lost", "How tall?", files=("gone.pdf",))
     found = label([TALL, lost], DOCUMENTS, LLMJudge(model=ScriptedModel(default="yes")))
@@ -60,7 +69,8 @@ def test_a_question_of_a_document_that_is_not_there_is_not_judged_by_others() ->
 
 def test_agreement_with_the_evidence_and_what_changes() -> None:
     """The labeller says yes to all pages with 41 m or 1901: for `tall` a1 (gold), a3 and b2, for `built` a1
-    and a3 (gold). Of 3 gold pages 2 are found, of 5 labelled ones 2 are gold."""
+    and a3 (gold). Both judged gold pages are found, of 5 labelled ones 2 are gold; b1, the other gold page of
+    `built`, is not in its document."""
     said = {"41 m tall.": "yes", "1901": "Yes.", "price": "perhaps"}
     judge = LLMJudge(model=ScriptedModel(replies=said, default="no"))
     found = label([TALL, BUILT, NONE], DOCUMENTS, judge)
@@ -69,11 +79,11 @@ def test_agreement_with_the_evidence_and_what_changes() -> None:
     assert built.evidence[:2] == BUILT.evidence
     assert none == NONE
     assert found.added == {"tall": (("a.pdf", 3), ("b.pdf", 2)), "built": (("a.pdf", 1),)}
-    assert found.missed == {"built": (("b.pdf", 1),)}
+    assert (found.missed, found.unjudged) == ({}, 1)
     agreement = found.agreement
-    assert (agreement.both, agreement.labelled, agreement.known) == (2, 5, 3)
-    assert (agreement.precision, agreement.recall) == (2 / 5, 2 / 3)
-    assert found.recall_by_modality == {"table": (0, 1), "text": (2, 2)}
+    assert (agreement.both, agreement.labelled, agreement.known) == (2, 5, 2)
+    assert (agreement.precision, agreement.recall) == (2 / 5, 1)
+    assert found.recall_by_modality == {"text": (2, 2)}
     assert (found.asked, found.first_pass) == (6, None)
     assert list(found.failures) == [Asked("tall", "b.pdf", 1)]
 
