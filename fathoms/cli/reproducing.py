@@ -61,7 +61,11 @@ def published_figures(
 def quotes_figures(
     name: str, table: QuotesTable, results: Path, chosen: tuple[str, ...], *, as_json: bool
 ) -> int:
-    """Print a table of MMDocRAG beside the figures of the released answers in a folder."""
+    """Print a table of MMDocRAG beside the figures of the released answers in a folder.
+
+    A difference ends the command with exit code 1, and so does a table or a chosen row of which nothing was
+    compared.
+    """
     from fathoms.reproduce import compare
     from fathoms.reproduce.display_quotes import quotes_json, quotes_lines, quotes_panel
     from fathoms.reproduce.quotes import figures_of_runs, quotes_runs
@@ -73,10 +77,13 @@ def quotes_figures(
     for run in runs:
         for line in run.notes:
             console.complain(line)
+    absent = [one.row for one in comparison.rows if chosen and not one.compared]
+    for row in absent:
+        console.complain(f"{results} has no answers of the row '{row}', so it was not compared")
     if as_json:
         console.show_json(quotes_json(name, table, comparison, runs))
     else:
         console.show(*quotes_panel(table, comparison, runs))
         for line in quotes_lines(comparison):
             console.say(line)
-    return ExitCode.FAILED if comparison.cells("differs") else ExitCode.OK
+    return ExitCode.OK if comparison.reproduced and not absent else ExitCode.FAILED

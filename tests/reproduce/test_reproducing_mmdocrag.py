@@ -17,6 +17,15 @@ from fathoms.reproduce.quotes import setting_of
 TABLE = "mmdocrag/quotes20"
 GOOD = {"Fluency": 4, "Citation Quality": 4, "Text-Image Coherence": 4, "Reasoning Logic": 4, "Factuality": 4}
 
+TOY = {
+    **{"table": "T", "paper": "P", "results": "mmdocrag", "compare": {"printed": "released"}},
+    "columns": {"quote F1": {"metric": "mmdocrag.overall-f1"}},
+    "rows": [
+        {"row": name, "model": name.lower(), "mode": "pure-text", "printed": {"printed": [100.0]}}
+        for name in ("Grok-3-beta", "GPT-4.1")
+    ],
+}
+
 
 def write(path: Path, rows: Sequence[dict[str, Any]]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -72,6 +81,25 @@ def test_files_are_found_by_model_mode_and_number_of_quotes(
     assert re.search(r"ours +100.0 100.0 100.0 +100.0 100.0 100.0 100.0! 2.00 4.00", shown)
     assert "Grok-3-beta, printed, quote F1: printed 57.9, ours 100.0: DIFFERS" in shown
     assert "1 of 1 rows compared; of their printed cells 0 the same, 2 differ" in shown
+
+
+def test_what_was_not_compared_is_no_success(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The one file left is of no printed row; then a row that agrees, chosen beside one without answers."""
+    (grok,) = (results / "responses").glob("Grok*")
+    kept = grok.read_text()
+    grok.unlink()
+    code, done, _ = reproduced(capsys, results)
+    assert (code, done["compared"], done["differs"]) == (1, 0, [])
+    code, _, said = reproduced(capsys, results, "--row", "Grok-3-beta")
+    assert code == 1
+    assert "has no answers of the row 'Grok-3-beta', so it was not compared" in " ".join(said.split())
+
+    grok.write_text(kept)
+    table = results / "mine.yaml"
+    table.write_text(json.dumps(TOY))
+    shown = ["reproduce", str(table), "--results", str(results), "--row"]
+    assert main([*shown, "Grok-3-beta"]) == 0
+    assert main([*shown, "Grok-3-beta", "--row", "GPT-4.1"]) == 1
 
 
 def test_a_folder_that_lacks_something_says_what(
