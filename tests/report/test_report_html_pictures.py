@@ -19,6 +19,7 @@ from fathoms.report.html import Payload, payload
 from fathoms.report.html.pictures import WIDTH
 from fathoms.runs.reading import ScoredRun
 from fathoms.runs.trust import signed
+from tests.support.pictures import picture
 
 Json = dict[str, Any]
 SAMPLE = Path(__file__).parents[2] / "data" / "sample"
@@ -143,3 +144,35 @@ def test_a_document_that_cannot_be_rendered_is_named(
     made = payload([run], thumbnails=True)
     assert f"{PUMP}, {FERRY}: not found" in made.warnings[0]  # nobody knows which files the run read
     assert made.warnings[1] == "no pictures of pages of lost.pdf: they cannot be rendered"
+
+
+def test_pictures_in_files_of_their_own(
+    run_of: Callable[..., ScoredRun],
+    question: Callable[..., Json],
+    small_run: Callable[..., ScoredRun],
+    tmp_path: Path,
+) -> None:
+    """They lie beside the question file or in the folder of the data set. What cannot be read is named."""
+    text = {"title": "Mine", "licence": "none", "questions": {"file": "questions.json"}}
+    (tmp_path / "mine.yaml").write_text(json.dumps({"name": "mine", **text}))
+    paths = [
+        tmp_path / name
+        for name in ("mine/a.png", "own/b.png", "own/broken.png", "own/lost.png", "else/c.png")
+    ]
+    for path in paths:
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(b"no picture" if path.stem == "broken" else picture("map", kind="PNG"))
+    paths[3].unlink()
+    view = question("q", 1.0, 0.0, evidence=[])
+    view["repeats"][0]["hits"] = [
+        {"rank": rank, "score": 1.0, "document": "", "pages": [], "text": "red", "image": str(path)}
+        for rank, path in enumerate(paths, start=1)
+    ]
+    data = {"name": "mine.yaml", "questions": "own/questions.json"}
+    run = run_of(dict(small_run().summary_json), [view])
+    manifest = {**run.manifest_json, "folder": str(tmp_path), "config": {"data": data}}
+    made = payload([dataclasses.replace(run, manifest_json=signed(manifest))], thumbnails=True)
+    hits = chunk(made, "d0-0")["questions"]["q"]["repeats"][0]["hits"]
+    drawn = chunk(made, "thumbnails")
+    assert [hit["picture"] in drawn for hit in hits] == [True, True, False, False, False]
+    assert made.warnings == ["no picture of lost.png, broken.png: the file is missing or cannot be read"]

@@ -1,7 +1,8 @@
 """Makes small pictures of the gold pages, the retrieved pages and the picture quotes of questions.
 
-Pictures are rendered from the documents that a run names, and only if their SHA-256 is still the same: a
-picture of a changed file would be misleading.
+Pages are rendered from the documents that a run names, and only if their SHA-256 is still the same: a
+picture of a changed file would be misleading. A run does not have the SHA-256 of pictures in files of their
+own, such as figures that were cut out of their pages, so these files are shown as they are now.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ class Pictures:
         self._wanted: dict[str, Wanted] = {}
         self._missing: dict[str, None] = {}
         self._failed: dict[str, None] = {}
+        self._unread: dict[str, None] = {}
         self._elsewhere: dict[str, None] = {}
         self.sizes: dict[str, tuple[float, float]] = {}
         """The width and height of the drawn pages in points, by key."""
@@ -70,6 +72,10 @@ class Pictures:
     def lacks(self, document: str) -> None:
         """Note that a document was not found."""
         self._missing.setdefault(document)
+
+    def cannot_read(self, name: str) -> None:
+        """Note that a picture in a file of its own is missing or cannot be read."""
+        self._unread.setdefault(name)
 
     def draw(self) -> dict[str, str]:
         """Return the pictures as data URLs by key.
@@ -96,7 +102,10 @@ class Pictures:
 
         if 0 in {page.number for page in pages.values()}:
             made = _small(path)
-            return {} if made is None else dict.fromkeys(pages, made)
+            if made is None:
+                self.cannot_read(path.name)
+                return {}
+            return dict.fromkeys(pages, made)
         try:
             found = page_thumbnails(path, {page.number for page in pages.values()}, WIDTH)
         except DocumentError:
@@ -110,7 +119,7 @@ class Pictures:
         }
 
     def warnings(self) -> Iterator[str]:
-        """Yield a warning about the documents without pictures.
+        """Yield warnings about the documents without pictures, and about pictures that cannot be read.
 
         A document is not reported as missing if any run found it, because some runs read no documents at all.
         """
@@ -119,6 +128,8 @@ class Pictures:
             yield f"no pictures of pages of {_some(missing)}: not found here, or changed since the run"
         if self._failed:
             yield f"no pictures of pages of {_some(self._failed)}: they cannot be rendered"
+        if self._unread:
+            yield f"no picture of {_some(self._unread)}: the file is missing or cannot be read"
         if self._elsewhere:
             yield (
                 f"no pictures from the folders that {_some(self._elsewhere)} names: not known to be a run of"
@@ -147,12 +158,16 @@ class _OfRun:
         return self.all.want(f"{sha256[:16]}-{number}", document, path, number, gold)
 
     def file(self, path: Path, gold: bool) -> str | None:
-        """Return the key of a picture; `None` if there is no such file in the folders."""
+        """Return the key of a picture; `None` if it is not in the folders, or not there."""
         try:
-            real = path.resolve(strict=True)
-        except (OSError, ValueError):
-            return None
-        if not any(real.is_relative_to(folder) for folder in self.folders):
+            real = path.resolve()
+            if not any(real.is_relative_to(folder) for folder in self.folders):
+                return None
+            there = real.is_file()
+        except (OSError, RuntimeError, ValueError):  # such as links in a circle, and names with a NUL
+            there = False
+        if not there:
+            self.all.cannot_read(path.name)
             return None
         return self.all.want(f"file-{fingerprint(str(path))[:16]}", path.name, path, 0, gold)
 
@@ -176,16 +191,20 @@ def _small(path: Path) -> str | None:
 
 def _picture_folders(run: ScoredRun) -> Iterator[Path]:
     """Yield the folders whose pictures a report may show: of a run that is known to be of this user, the
-    cache, and the folder of its question file."""
+    cache, the folder of its question file, and that of its data set."""
     if not is_signed(run.manifest_json):
         return
     yield (cache_dir() / "images").resolve()
     source = run.manifest.config.get("data")
+    if not isinstance(source, dict):
+        return
+    base = Path(run.manifest.folder)
     with suppress(FathomsError, OSError):
-        if isinstance(source, dict) and source.get("questions"):
-            yield (Path(run.manifest.folder) / expanded(Path(str(source["questions"])))).parent.resolve()
-        elif isinstance(source, dict) and source.get("name"):
-            yield find_manifest(str(source["name"]), Path(run.manifest.folder)).folder.resolve()
+        if source.get("questions"):
+            yield (base / expanded(Path(str(source["questions"])))).parent.resolve()
+    with suppress(FathomsError, OSError):
+        if source.get("name"):
+            yield find_manifest(str(source["name"]), base).folder.resolve()
 
 
 class _Documents:
