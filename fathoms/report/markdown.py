@@ -136,7 +136,7 @@ def sections_of_runs(runs: Sequence[ScoredRun]) -> Iterator[str]:
     """Show the tables that runs of one sweep have together."""
     for number, section in enumerate(sections(runs)):
         yield f"{chr(10) * (number > 0)}## {section.title}\n"
-        headers = [name[:1].upper() + name[1:] for name in section.header]
+        headers = [escape(name[:1].upper() + name[1:]) for name in section.header]
         rows = [[escape(cell) for cell in row] for row in section.rows]
         yield from table(headers, rows, section.numbers)
         yield from (f"\n{escape(text)}." for text in section.notes)

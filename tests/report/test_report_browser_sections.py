@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -29,26 +30,25 @@ def watched(browser: Any) -> Iterator[Watched]:
     yield from watch(browser)
 
 
-@pytest.fixture
-def runs(tmp_path: Path) -> list[ScoredRun]:
+def swept(folder: Path, places: dict[str, str], numbers: range) -> list[ScoredRun]:
     found = []
-    for place, right in RIGHT.items():
+    for place, number in product(places, numbers):
         retrieve = {
             "kind": "distractors",
             "mode": "gold-plus-distractors",
             "position": place,
-            "distractors": 2,
+            "distractors": number,
         }
         manifest = {
             "config": {"retrieve": retrieve},
             "data": {"name": "<b>d"},
-            "sweep": {"id": "s", "cell": {"retrieve.position": place}},
+            "sweep": {"id": "s", "cell": {"retrieve.position": place, "retrieve.distractors": number}},
         }
-        run = Run.create(tmp_path, place, "0" * 16, manifest)
+        run = Run.create(folder, f"{place}{number}", "0" * 16, manifest)
         run.append(
             Record(
                 question=Question(id=id, text="?", category="A", answers=(("green",),)),
-                answer=Reply(text="green" if id in right else "red"),
+                answer=Reply(text="green" if id in places[place] else "red"),
             )
             for id in "ab"
         )
@@ -57,7 +57,8 @@ def runs(tmp_path: Path) -> list[ScoredRun]:
     return found
 
 
-def test_the_curve_over_the_places(watched: Watched, runs: list[ScoredRun], tmp_path: Path) -> None:
+def test_the_curve_over_the_places(watched: Watched, tmp_path: Path) -> None:
+    runs = swept(tmp_path, RIGHT, range(2, 3))
     page = watched.open(written(tmp_path / "report.html", runs))
     section = "#sweep-positions"
     # 2 of 2: the lower bound is the root of .05
@@ -71,3 +72,13 @@ def test_the_curve_over_the_places(watched: Watched, runs: list[ScoredRun], tmp_
     heights = [page.locator(f"{section} svg.chart path.run0").nth(n).bounding_box()["y"] for n in range(3)]
     assert heights[0] < heights[2] < heights[1]
     assert any("position-gap with 2 distractors" in note for note in texts(page, f"{section} li"))
+    assert page.locator(f"{section} svg.chart line.whisker").count() == 3
+    assert "in the table only" not in page.locator(section).inner_text()
+
+
+def test_lines_without_a_shape_are_counted(watched: Watched, tmp_path: Path) -> None:
+    """A chart has a shape for each of 8 lines."""
+    runs = swept(tmp_path, dict.fromkeys("abcdefghi", "a"), range(1, 3))
+    page = watched.open(written(tmp_path / "report.html", runs))
+    assert page.locator("#sweep-positions .legend li").count() == 8
+    assert "1 more line is in the table only." in texts(page, "#sweep-positions p")

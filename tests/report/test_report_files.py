@@ -17,6 +17,9 @@ from fathoms.report.worst import first_messages, worst_questions
 from fathoms.report.write import write_report
 from fathoms.runs.reading import load
 from fathoms.runs.schemas import NAMES, schema
+from fathoms.runs.store import Run
+from fathoms.scoring import score_run
+from fathoms.types import Question, Record, Reply
 
 pytestmark = pytest.mark.slow  # they draw
 
@@ -244,6 +247,23 @@ def test_hostile_text_is_shown_and_does_nothing(run_of, question, small_run, tmp
         "questions/q2.json",
         f"questions/{run.question_file('a|b<i>').name}",
     }
+
+
+def test_a_data_set_is_a_column_whatever_its_name(tmp_path):
+    """The table of prompts has a column for each data set."""
+    made = []
+    for template in ("default", "short-and-long"):
+        sweep = {"id": "s", "cell": {"prompt.template": template}}
+        config = {"prompt": {"template": template}}
+        run = Run.create(
+            tmp_path, template, "0" * 16, {"config": config, "data": {"name": "a|<i>b"}, "sweep": sweep}
+        )
+        question = Question(id="q", text="?", category="A", answers=(("yes",),))
+        run.append([Record(question=question, answer=Reply(text="yes"))])
+        score_run(run)
+        made.append(load(run.path))
+    (head,) = (line for line in report_markdown(made, tmp_path).splitlines() if line.startswith("| Prompt |"))
+    assert head == r"| Prompt | A\|&lt;i&gt;b | N |"
 
 
 def test_escaped_text_reads_as_it_was():

@@ -123,7 +123,10 @@ def _overview(
         data = list(dict.fromkeys(run["data"] for run in overviews if run["data"]))
         title = f"{len(overviews)} runs" + (f" on {data[0]}" if len(data) == 1 else "")
     made = {
-        "sections": [asdict(section) for section in sections(runs)],
+        "sections": [
+            {key: value for key, value in asdict(section).items() if key != "figures"}
+            for section in sections(runs)
+        ],
         "title": f"fathoms: {title}",
         "version": f"fathoms {VERSION}",
         "categories": list(scored.categories)[:MOST_CATEGORIES],

@@ -18,17 +18,7 @@ function sectionChart(title, { axis, ticks, lines: drawn, what }, room) {
       .filter(({ point }) => known(point?.value));
     const path = found.map(({ left, point }, at) => `${at ? 'L' : 'M'}${round(left)} ${round(y(point.value))}`);
     return [
-      found.map(({ left, point }) =>
-        known(point.low) && known(point.high)
-          ? s('line', {
-              x1: round(left),
-              x2: round(left),
-              y1: round(y(point.low)),
-              y2: round(y(point.high)),
-              class: `whisker line${nth}`,
-            })
-          : null,
-      ),
+      found.map(({ left, point }) => whisker(nth, left, y, point)),
       s('path', { d: path.join(''), class: `line${nth}`, 'stroke-dasharray': DASHES[nth] }),
       found.map(({ tick, left, point }) =>
         spot(nth, left, y(point.value), `${name}, ${tick}: ${figure(point.value)} ${bracket(point)}, n ${point.n}`),
@@ -57,6 +47,13 @@ const sectionLegend = ({ lines: drawn }) =>
       .map((name, nth) => h('li', {}, swatch(nth), said(name, 60))),
   );
 
+/** How many lines the chart leaves out, if it does: there are as many as shapes. */
+function linesLeftOut({ lines: drawn }) {
+  const more = Object.keys(drawn).length - SHAPES.length;
+  if (more <= 0) return null;
+  return h('p.small', {}, `${plural(more, 'more line is', 'more lines are')} in the table only.`);
+}
+
 /** The tables of all runs of a sweep. */
 const sweepSections = (room) =>
   report.sections.map((found) =>
@@ -65,6 +62,7 @@ const sweepSections = (room) =>
       said(found.title, 100),
       found.chart ? sectionLegend(found.chart) : null,
       found.chart ? h('figure', {}, sectionChart(found.title, found.chart, Math.min(room, 720))) : null,
+      found.chart ? linesLeftOut(found.chart) : null,
       table(
         found.title,
         found.header.map((name) => said(name, 60)),
