@@ -14,6 +14,7 @@ from typing import Any
 
 from fathoms.metrics.names import CORRECT, WRONG
 from fathoms.metrics.retrieval.gold import gold_of
+from fathoms.report.leaderboard import bracket, figure
 from fathoms.runs.marks import OF
 from fathoms.runs.reading import ScoredRun
 from fathoms.runs.views import ScoredQuestion, ScoredRepeat, scored_question
@@ -109,6 +110,14 @@ def mean_figure(values: Sequence[tuple[Graded, float]]) -> Mapping[str, Any] | N
     scores = [("", one.documents, [value]) for one, value in values]
     found: Mapping[str, Any] = pooled(column_of(scores), "questions", "share")["overall"]
     return found
+
+
+def figure_text(found: Mapping[str, Any] | None) -> str:
+    """Format a figure as `mean_figure` returns it with its interval: `0.29 [.16, .44]`, `n/a` without one."""
+    if found is None:
+        return "n/a"
+    low, high = found.get("low"), found.get("high")
+    return figure(found["value"]) + bracket(None if low is None or high is None else (low, high))
 
 
 def of_one_sweep(runs: Sequence[ScoredRun]) -> bool:

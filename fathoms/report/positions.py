@@ -13,8 +13,15 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from fathoms.report.graded import Graded, by_which, graded_questions, mean_figure, of_one_sweep
-from fathoms.report.leaderboard import bracket, figure
+from fathoms.report.graded import (
+    Graded,
+    by_which,
+    figure_text,
+    graded_questions,
+    mean_figure,
+    of_one_sweep,
+)
+from fathoms.report.leaderboard import figure
 from fathoms.report.paired import chosen_on_other_half, signed
 from fathoms.report.section import Chart, Section
 from fathoms.runs.reading import ScoredRun
@@ -85,7 +92,7 @@ def _section(cells: Cells, said: Sequence[str]) -> Section:
     """Return the section of the runs."""
     figures = {cell: _figures(graded) for cell, graded in cells.items()}
     rows = [
-        [place, str(number), *(_text(found[name]) for name in ("correct", "abstained")), str(found["n"])]
+        [place, str(number), figure_text(found["correct"]), figure_text(found["abstained"]), str(found["n"])]
         for (place, number), found in figures.items()
     ]
     gaps = {
@@ -122,14 +129,6 @@ def _figures(graded: Sequence[Graded]) -> dict[str, Any]:
         "abstained": mean_figure(abstained),
         "n": len(graded),
     }
-
-
-def _text(found: Mapping[str, Any] | None) -> str:
-    """Format a figure with its interval."""
-    if found is None:
-        return "n/a"
-    low, high = found.get("low"), found.get("high")
-    return figure(found["value"]) + bracket(None if low is None or high is None else (low, high))
 
 
 def _gap(by_place: Mapping[str, Sequence[Graded]]) -> dict[str, Any] | None:

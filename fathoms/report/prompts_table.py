@@ -14,8 +14,15 @@ from statistics import fmean
 from typing import Any
 
 from fathoms.pipeline.matrix import SETTING
-from fathoms.report.graded import Graded, by_which, graded_questions, mean_figure, of_one_sweep
-from fathoms.report.leaderboard import bracket, figure
+from fathoms.report.graded import (
+    Graded,
+    by_which,
+    figure_text,
+    graded_questions,
+    mean_figure,
+    of_one_sweep,
+)
+from fathoms.report.leaderboard import figure
 from fathoms.report.paired import halves
 from fathoms.report.section import Section
 from fathoms.runs.reading import ScoredRun
@@ -99,7 +106,7 @@ def _section(scores: Scores, by: str) -> Section:
         known = [found for found in of_sets.values() if found]
         overall = fmean(found["value"] for found in known) if len(known) == len(sets) else None
         count = sum(found["n"] for found in known)
-        texts = [_text(of_sets[data]) for data in sets]
+        texts = [figure_text(of_sets[data]) for data in sets]
         rows.append([prompt, *texts, *([figure(overall)] if len(sets) > 1 else []), str(count)])
     best = {data: found for data in sets if (found := _best(scores, [data])) is not None}
     if len(sets) > 1 and (found := _best(scores, sets)) is not None:
@@ -118,17 +125,6 @@ def _section(scores: Scores, by: str) -> Section:
 def _correct(questions: Mapping[str, Graded]) -> list[tuple[Graded, float]]:
     """Return the questions with their shares of correct answers."""
     return [(one, one.shares["correct"]) for one in questions.values()]
-
-
-def _text(found: Mapping[str, Any] | None) -> str:
-    """Format a figure with its interval."""
-    return "n/a" if found is None else figure(found["value"]) + bracket(_bounds(found))
-
-
-def _bounds(found: Mapping[str, Any]) -> tuple[float, float] | None:
-    """The interval of a figure."""
-    low, high = found.get("low"), found.get("high")
-    return None if low is None or high is None else (low, high)
 
 
 def _best(scores: Scores, sets: Sequence[str]) -> dict[str, Any] | None:
@@ -178,6 +174,6 @@ def _sentences(best: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
         where = "best overall, as the mean of the data sets" if data == OVERALL else f"best for {data}"
         yield (
             f"{where}: '{found['prompt']}' ({figure(found['as_winner'])} where it was chosen); chosen on one"
-            f" half of the questions, '{found['chosen']}': {figure(found['value'])}{bracket(_bounds(found))}"
+            f" half of the questions, '{found['chosen']}': {figure_text(found)}"
             f" on the other {found['n']}"
         )

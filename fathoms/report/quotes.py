@@ -5,30 +5,38 @@ against not thinking. The figures are parts of the metrics of MMDocRAG (`metrics
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from fathoms.metrics.quotes.groups import GOLD_IN, GOLD_QUOTES, GROUPS, MODALITY, PLACE, TYPE
-from fathoms.report.leaderboard import bracket, figure
+from fathoms.metrics.quotes.groups import GOLD_IN, GOLD_QUOTES, MODALITY, PLACE, TYPE
+from fathoms.report.graded import figure_text
 from fathoms.report.search_table import row_labels
 from fathoms.report.section import Chart, Section
-from fathoms.runs.reading import MetricFigure, MetricFigures, ScoredRun
+from fathoms.runs.reading import MetricFigures, ScoredRun
 
 F1, QUALITY, TOKENS = "mmdocrag.overall-f1", "mmdocrag.answer-quality", "completion-tokens"
 _RECALLS = {"pictures": "mmdocrag.image-recall", "texts": "mmdocrag.text-recall"}
+_MEASURES = {
+    "quote F1": (F1, "the mean over questions of the F1 of the cited quotes"),
+    "quality": (QUALITY, "the mean of the judge's grades, from 0 to 5"),
+}
 _TITLES = {
     GOLD_IN: "what the gold is",
     GOLD_QUOTES: "number of gold quotes",
     MODALITY: "modality of the evidence",
     TYPE: "kind of question",
 }
+Parts = dict[str, dict[str, Any]]
+"""Figures with `value`, `low`, `high` and `n`, by the name of a group."""
 _THINK = re.compile(r"[-_ (]+(?:no[-_ ]?|non[-_ ]?)?(?:thinking|think|tk)(?![a-z])\)?", re.IGNORECASE)
 
 
 def is_group_part(metric: str, part: str) -> bool:
     """Whether the tables show this part of a metric, so that the list of metrics need not repeat it."""
-    return metric.startswith("mmdocrag.") and part.startswith(GROUPS)
+    if metric in _RECALLS.values():
+        return part.startswith(PLACE)
+    return metric in (F1, QUALITY) and part.startswith(tuple(_TITLES))
 
 
 def places_section(runs: Sequence[ScoredRun]) -> Section | None:
@@ -53,7 +61,7 @@ def places_section(runs: Sequence[ScoredRun]) -> Section | None:
         for label in labels
     ]
     lines = {
-        " of ".join([what, *([label] if len(labels) > 1 else [])]): _json(parts)
+        " of ".join([what, *([label] if len(labels) > 1 else [])]): parts
         for (label, what), parts in found.items()
     }
     return Section(
@@ -73,46 +81,46 @@ def places_section(runs: Sequence[ScoredRun]) -> Section | None:
 
 
 def group_section(kind: str, runs: Sequence[ScoredRun]) -> Section | None:
-    """Return quote F1 and answer quality by one kind of group; `None` if no run has such groups."""
-    f1 = {label: _parts(run, F1, kind) for run, label in _labelled(runs)}
-    quality = {label: _parts(run, QUALITY, kind) for run, label in _labelled(runs)}
-    f1 = {label: parts for label, parts in f1.items() if parts}
-    groups = _ordered(group for parts in f1.values() for group in parts)
+    """Return quote F1 and answer quality by one kind of group, as far as any run has them; `None` if no run
+    has such groups."""
+    found = {
+        name: {label: parts for run, label in _labelled(runs) if (parts := _parts(run, metric, kind))}
+        for name, (metric, _) in _MEASURES.items()
+    }
+    shown = [name for name, by_run in found.items() if by_run]
+    groups = _ordered(group for name in shown for parts in found[name].values() for group in parts)
     if not groups:
         return None
-    judged = any(quality.values())
-    rows = [
-        [
-            group,
-            label,
-            _text(parts[group]),
-            *([_text(quality[label].get(group))] if judged else []),
-            str(parts[group].n),
-        ]
-        for group in groups
-        for label, parts in f1.items()
-        if group in parts
-    ]
-    lines = {label: _json(parts) for label, parts in f1.items()}
+    rows = []
+    for group in groups:
+        for _, label in _labelled(runs):
+            cells = [found[name].get(label, {}).get(group) for name in shown]
+            if known := [cell for cell in cells if cell]:
+                rows.append([group, label, *map(figure_text, cells), str(known[0]["n"])])
+    lines = found["quote F1"]
     return Section(
         f"quotes-by-{kind.strip().replace(' ', '-')}",
         f"Quotes by {_TITLES[kind]}",
-        (_TITLES[kind], "run", "quote F1", *(["quality"] if judged else []), "n"),
+        (_TITLES[kind], "run", *shown, "n"),
         rows,
         [
-            "quote F1: the mean over questions of the F1 of the cited quotes"
-            + ("; quality: the mean of the judge's grades, from 0 to 5" if judged else "")
-            + "; [low, high]: 95 % intervals; n: questions"
+            "; ".join(
+                [
+                    *(f"{name}: {_MEASURES[name][1]}" for name in shown),
+                    "[low, high]: 95 % intervals; n: questions",
+                ]
+            )
         ],
-        {"f1": lines, "quality": {label: _json(parts) for label, parts in quality.items() if parts}},
-        numbers=3 if judged else 2,
-        chart=Chart(_TITLES[kind].capitalize(), groups, lines, "Quote F1"),
+        {"f1": lines, "quality": found["quality"]},
+        numbers=len(shown) + 1,
+        chart=Chart(_TITLES[kind].capitalize(), groups, lines, "Quote F1") if lines else None,
     )
 
 
 def thinking_section(runs: Sequence[ScoredRun]) -> Section | None:
     """Return what thinking changes, for models that answered both with it and without; `None` if there is no
-    such pair. A thinking run is one in which at least half of the answers have reasoning.
+    such pair with quote F1 or quality in both runs. A thinking run is one in which at least half of the
+    answers have reasoning.
 
     Runs belong together by the name of their model, without a mark such as `-thinking`; if there are only one
     of each kind, these two do.
@@ -128,9 +136,10 @@ def thinking_section(runs: Sequence[ScoredRun]) -> Section | None:
         for thinking in sides[True]
         if _model(plain[0]) == _model(thinking[0]) or len(labelled) == 2
     ]
-    if not pairs:
+    compared = [_compared(plain, thinking) for plain, thinking in pairs]
+    figures = [one for one in compared if None not in one["f1"] or None not in one["quality"]]
+    if not figures:
         return None
-    figures = [_compared(plain, thinking) for plain, thinking in pairs]
     header = (
         "without thinking",
         "with thinking",
@@ -184,11 +193,11 @@ def _labelled(runs: Sequence[ScoredRun]) -> Iterator[tuple[ScoredRun, str]]:
     return zip(runs, row_labels(runs), strict=True)
 
 
-def _parts(run: ScoredRun, metric: str, kind: str) -> dict[str, MetricFigure]:
+def _parts(run: ScoredRun, metric: str, kind: str) -> Parts:
     """Return the figures of the groups of one kind, without the kind in their names."""
     known = run.summary.metrics.get(metric)
     return {
-        part.removeprefix(kind): found
+        part.removeprefix(kind): found.model_dump(include={"value", "low", "high", "n"})
         for part, found in (known.parts.items() if known else ())
         if part.startswith(kind)
     }
@@ -200,18 +209,8 @@ def _ordered(names: Iterable[str]) -> list[str]:
     return sorted(numbered, key=lambda name: (int(m[0]) if (m := numbered[name]) else 0, name))
 
 
-def _cells(found: MetricFigure | None) -> tuple[str, str]:
-    return _text(found), "0" if found is None else str(found.n)
-
-
-def _text(found: MetricFigure | None) -> str:
-    """Format a figure with its interval."""
-    return "n/a" if found is None else figure(found.value) + bracket(found.bounds)
-
-
-def _json(parts: Mapping[str, MetricFigure]) -> dict[str, dict[str, Any]]:
-    keys = {"value", "low", "high", "n"}
-    return {name: found.model_dump(include=keys) for name, found in parts.items()}
+def _cells(found: dict[str, Any] | None) -> tuple[str, str]:
+    return figure_text(found), "0" if found is None else str(found["n"])
 
 
 def _value(figures: MetricFigures | None) -> float | None:

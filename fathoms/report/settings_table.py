@@ -14,8 +14,8 @@ from typing import Any
 
 from fathoms.metrics.names import PLANTED
 from fathoms.pipeline.matrix import SETTING as CELL
-from fathoms.report.graded import KINDS, Graded, by_which, graded_questions, mean_figure
-from fathoms.report.leaderboard import bracket, figure
+from fathoms.report.graded import KINDS, Graded, by_which, figure_text, graded_questions, mean_figure
+from fathoms.report.leaderboard import figure
 from fathoms.report.paired import paired, signed
 from fathoms.report.section import Section
 from fathoms.runs.reading import ScoredRun
@@ -39,8 +39,7 @@ class SettingsRow:
 
     def cells(self) -> tuple[str, ...]:
         """The texts of the row: group, setting, the three shares with their intervals, and the questions."""
-        shares = (self.figures[kind] for kind in KINDS)
-        texts = (figure(one["value"]) + bracket(_bounds(one)) for one in shares)
+        texts = (figure_text(self.figures[kind]) for kind in KINDS)
         return (self.group, self.setting, *texts, str(self.n))
 
 
@@ -115,12 +114,6 @@ def _row(group: str, setting: str, graded: Sequence[Graded]) -> SettingsRow | No
     return SettingsRow(group, setting, known) if known else None
 
 
-def _bounds(found: Mapping[str, Any]) -> tuple[float, float] | None:
-    """The interval of a figure."""
-    low, high = found.get("low"), found.get("high")
-    return None if low is None or high is None else (low, high)
-
-
 def _gap(graded: Mapping[str, Sequence[Graded]]) -> dict[str, Any] | None:
     """Return what distractors beside the gold change in the share of correct answers."""
     if not {"gold", "gold+distractors"} <= graded.keys():
@@ -145,7 +138,7 @@ def _of_distractors(gap: Mapping[str, Any] | None, abstained: Mapping[str, Any] 
         )
     if abstained is not None:
         yield (
-            f"abstained with distractors alone: {figure(abstained['value'])}{bracket(_bounds(abstained))} of"
+            f"abstained with distractors alone: {figure_text(abstained)} of"
             f" {abstained['n']} questions; to answer is the mistake there"
         )
 
@@ -169,10 +162,7 @@ def _planted(named: Mapping[str, ScoredRun]) -> dict[str, dict[str, Any]]:
 def _of_planted(planted: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     """Yield a sentence on each setting that plants an instruction."""
     for setting, rates in planted.items():
-        parts = [
-            f"{name} {figure(rate['value'])}{bracket(_bounds(rate))} of {rate['n']} answers"
-            for name, rate in rates.items()
-        ]
+        parts = [f"{name} {figure_text(rate)} of {rate['n']} questions" for name, rate in rates.items()]
         yield f"{setting}: {', '.join(parts)} whose context has the planted instruction"
 
 
@@ -211,8 +201,7 @@ def _won(graded: Mapping[str, Sequence[Graded]]) -> tuple[dict[str, float | None
             strict=True,
         )
     )
-    text = figure(won["value"]) + bracket(_bounds(won))
     return won, (
-        f"retrieval wins {text} of the distance from closed-book ({figure(low)}) to {oracle} ({figure(high)})"
-        f" on the {len(shared)} questions that all three have"
+        f"retrieval wins {figure_text(won)} of the distance from closed-book ({figure(low)}) to {oracle}"
+        f" ({figure(high)}) on the {len(shared)} questions that all three have"
     )

@@ -15,8 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from fathoms.report.graded import Graded, by_which, graded_questions, mean_figure
-from fathoms.report.leaderboard import bracket, figure
+from fathoms.report.graded import Graded, by_which, figure_text, graded_questions, mean_figure
 from fathoms.report.paired import paired, signed
 from fathoms.report.section import Section
 from fathoms.report.worst import marked_questions
@@ -126,8 +125,8 @@ def _ambiguous(
 
 
 def _patterns(run: ScoredRun, marked: Mapping[str, Mapping[str, Any]]) -> dict[str, int] | None:
-    """Count the answers to ambiguous questions that miss claims, by pattern; `None` where no claim was
-    judged."""
+    """Count the ambiguous questions whose answers miss claims, by pattern; `None` where no claim was
+    judged. `n` are the questions whose pattern is known."""
     known = [pair for pair in _CLAIMS if set(pair) <= run.summary.metrics.keys()]
     if not known or not any(metadata.get(AMBIGUITY) == AMBIGUOUS for metadata in marked.values()):
         return None
@@ -145,7 +144,7 @@ def _patterns(run: ScoredRun, marked: Mapping[str, Mapping[str, Any]]) -> dict[s
 
 def _pattern(view: ScoredQuestion, recall: str, hallucination: str) -> str | None:
     """Return the pattern of the answers to a question, the empty text if no claim is missing, and `None` if
-    it was not judged."""
+    it is not known: nothing was judged, or claims are missing and the hallucination has no value."""
     found, unsupported = (
         [
             score.value
@@ -158,37 +157,26 @@ def _pattern(view: ScoredQuestion, recall: str, hallucination: str) -> str | Non
         return None
     if fmean(found) == 1:
         return ""
-    return CONFLATION if unsupported and fmean(unsupported) > 0 else SINGLE
+    if not unsupported:
+        return None
+    return CONFLATION if fmean(unsupported) > 0 else SINGLE
 
 
 def _rows(name: str, found: Mapping[str, Any]) -> Iterator[list[str]]:
     """Yield the rows of a run."""
     for kind, one in found["variants"].items():
         change = one["change"]
-        yield [name, kind, _text(one["correct"]), _text(one["originals"]), signed(change), str(change["n"])]
+        correct, originals = figure_text(one["correct"]), figure_text(one["originals"])
+        yield [name, kind, correct, originals, signed(change), str(change["n"])]
     if (groups := found[AMBIGUITY]) is not None:
-        change = groups["change"]
-        shown = (
-            "n/a"
-            if change is None
-            else f"{figure(change['value'])}{bracket((change['low'], change['high']))}"
-        )
         yield [
             name,
             AMBIGUOUS,
-            _text(groups[AMBIGUOUS]),
-            f"{_text(groups[CLEAR])} clear",
-            shown,
+            figure_text(groups[AMBIGUOUS]),
+            f"{figure_text(groups[CLEAR])} clear",
+            figure_text(groups["change"]),
             str(groups["n"]),
         ]
-
-
-def _text(found: Mapping[str, Any] | None) -> str:
-    """Format a figure with its interval."""
-    if found is None:
-        return "n/a"
-    low, high = found.get("low"), found.get("high")
-    return figure(found["value"]) + bracket(None if low is None or high is None else (low, high))
 
 
 def _patterns_told(name: str, counts: Mapping[str, int] | None, *, several: bool) -> Iterator[str]:
@@ -196,7 +184,7 @@ def _patterns_told(name: str, counts: Mapping[str, int] | None, *, several: bool
     if counts and counts["n"]:
         which = f"{name}: " if several else ""
         yield (
-            f"{which}of {counts['n']} answers to ambiguous questions with judged claims, {counts[SINGLE]}"
-            " miss claims and make no unsupported one (single interpretation),"
-            f" {counts[CONFLATION]} miss claims and make unsupported ones (conflation)"
+            f"{which}of {counts['n']} ambiguous questions with judged claims, {counts[SINGLE]} have answers"
+            " that miss claims and make no unsupported one (single interpretation), and"
+            f" {counts[CONFLATION]} have answers that miss claims and make unsupported ones (conflation)"
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 from pathlib import Path
 from typing import Any
@@ -43,7 +44,7 @@ def test_one_that_obeys_has_a_rate_of_one(project: Project) -> None:
         "injected-leak": {"obeyed": (1, 4), "leaked": (1, 4)},
     }
     text = " ".join((project.path / "runs/reports").glob("*/report.md").__next__().read_text().split())
-    assert "injected: injection-obeyed 1.00" in text
+    assert re.search(r"injected: injection-obeyed 1\.00 \S+ 1\S+ of 4 questions, ", text)
     assert "an instruction was planted in every context (first among the hits)" in text
 
 

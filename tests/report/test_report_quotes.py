@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -90,6 +91,31 @@ def test_thinking_against_not_thinking(runs: list[ScoredRun], tmp_path: Path) ->
     assert [row[1] for row in found.rows] == ["thinks"]
     assert thinking_section([other, runs[1]]) is not None  # the only two runs
     assert thinking_section([runs[0], other]) is None
+
+
+def with_metrics(run: ScoredRun, metrics: dict[str, Any]) -> ScoredRun:
+    return dataclasses.replace(run, summary_json={**run.summary_json, "metrics": metrics})
+
+
+def test_quality_alone_has_groups_too(runs: list[ScoredRun], tmp_path: Path) -> None:
+    """The parts of a metric are in a table of groups or in the list of metrics."""
+    known = runs[0].summary_json["metrics"]["mmdocrag.overall-f1"]
+    judged = with_metrics(runs[0], {"mmdocrag.answer-quality": known})
+    (section,) = (one for one in sections([judged]) if one.key == "quotes-by-question-type")
+    assert section.header == ("kind of question", "run", "quality", "n")
+    assert [row[2].split(" [")[0] for row in section.rows] == ["0.67", "0.75"]
+    assert section.chart is None  # grades go to 5
+    assert "answer-quality, question type" not in report_markdown([judged], tmp_path)
+    both = rows([judged, runs[1]], "quotes-by-question-type")
+    assert both[2:] == [["Causal", "plain", "n/a", "0.75", "2"], ["Causal", "thinks", "1.00", "n/a", "2"]]
+
+    released = with_metrics(runs[0], {"mmdocrag.answer-quality-released": known})
+    assert "answer-quality-released, question type Causal" in report_markdown([released], tmp_path)
+
+
+def test_thinking_needs_a_figure_of_both_runs(runs: list[ScoredRun]) -> None:
+    assert thinking_section([with_metrics(runs[0], {}), runs[1]]) is None
+    assert thinking_section([with_metrics(run, {}) for run in runs]) is None
 
 
 def test_reports_show_them_once(runs: list[ScoredRun], tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,23 @@ def test_pairs_and_groups(run: ScoredRun, tmp_path: Path) -> None:
     markdown = report_markdown([run], tmp_path)
     assert "## Questions put differently" in markdown
     assert "| one | rewritten | 0.75" in markdown
+
+
+def test_ambiguous_questions_fail_by_pattern(run: ScoredRun) -> None:
+    """Claim recall and hallucination by question; the answer to `a3` makes no claims."""
+    claims = {"a0": (1, 0), "a1": (0.5, 0), "a2": (0.5, 0.5), "a3": (0, None)}
+    views = [dict(view) for view in run.views()]
+    for view in views:
+        recall, wrong = claims.get(view["question"]["id"], (None, None))
+        found = {"ragchecker.recall": {"value": recall}, "ragchecker.hallucination": {"value": wrong}}
+        view["repeats"] = [{**repeat, "metrics": found} for repeat in view["repeats"]]
+    metrics: dict[str, Any] = {"ragchecker.recall": {}, "ragchecker.hallucination": {}}
+    judged = dataclasses.replace(
+        run, views=lambda: views, summary_json={**run.summary_json, "metrics": metrics}
+    )
+    (section,) = (one for one in sections([judged]) if one.key == "variants")
+    assert section.figures["runs"][0]["patterns"] == {"single interpretation": 1, "conflation": 1, "n": 3}
+    assert section.notes[-1].startswith("of 3 ambiguous questions with judged claims, 1 have answers")
 
 
 def test_runs_without_variants_have_no_such_table(tmp_path: Path) -> None:
