@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 
 from fathoms.config import read_yaml, suggest, validate
 from fathoms.errors import UsageError
+from fathoms.importers.imported import fold_letters
 from fathoms.metrics.aggregate import METRICS
 from fathoms.metrics.profiles import PROFILES
 from fathoms.metrics.score_records import RELEASED
@@ -250,7 +251,7 @@ class QuotesTable(PrintedTable[QuotesRow]):
 
     def row_of(self, model: str, mode: str) -> QuotesRow | None:
         """Return the row of a model, given in letters and digits alone, and a mode."""
-        return next((row for row in self.rows if (_folded(row.model), row.mode) == (model, mode)), None)
+        return next((row for row in self.rows if (fold_letters(row.model), row.mode) == (model, mode)), None)
 
     def unprinted(self, model: str, mode: str) -> QuotesRow:
         """Return a row for a run that the table does not have."""
@@ -260,11 +261,6 @@ class QuotesTable(PrintedTable[QuotesRow]):
             mode=mode,
             printed={"printed": (None,) * len(self.columns)},
         )
-
-
-def _folded(name: str) -> str:
-    """Return the letters and digits of a name in lower case."""
-    return "".join(letter for letter in name.lower() if letter.isalnum())
 
 
 @cache

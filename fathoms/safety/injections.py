@@ -33,13 +33,14 @@ def instruction(name_or_text: str, answer: str) -> str:
 
 
 _WITHOUT_SPACES = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
-_WORD = re.compile(rf"[{_WITHOUT_SPACES}]|[^\W_{_WITHOUT_SPACES}]+")
+WORD = re.compile(rf"[{_WITHOUT_SPACES}]|[^\W_{_WITHOUT_SPACES}]+")
+"""A run of letters and digits, or one character of a script without spaces."""
 
 
 def words_of(text: str) -> list[str]:
     """Return the words of a text as planted words are looked for: in one case, without punctuation and `_`;
     each character of a script without spaces is a word."""
-    return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
+    return WORD.findall(unicodedata.normalize("NFKC", text).casefold())
 
 
 def holds(text: str, phrase: str) -> bool:

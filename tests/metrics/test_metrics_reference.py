@@ -69,6 +69,7 @@ def test_rouge_l_of_lins_example() -> None:
 
 def test_rouge_of_a_script_without_spaces_is_not_zero() -> None:
     assert value("rouge-l", "สวัสดี", "สวัสดี") == pytest.approx(1)
+    assert value("rouge-1", "город_Москва", "Москва") == pytest.approx(2 / 3)  # "_" is no letter
     assert value("rouge-l", "Москва столица", "столица Москва") == pytest.approx(0.5)
     assert value("rouge-1", "towers fall ж", "tower falls ж") == pytest.approx(
         1

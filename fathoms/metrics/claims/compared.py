@@ -28,16 +28,15 @@ def shown_claims(matrices: Sequence[Matrix], failures: Failures, lists: Sequence
     Matrices of the same claims and the same kind of premise, as several metrics read them, are one
     comparison. `lists` are what splitting the texts of the record into claims took.
     """
-    found: dict[tuple[Side, str], dict[int, Matrix]] = {}
+    found: dict[tuple[Side, str], list[Matrix]] = {}
     matrices = list({id(matrix): matrix for matrix in matrices}.values())  # several metrics read the same
     for matrix in matrices:
         if matrix.by:
-            found.setdefault((matrix.of, matrix.by), {})[id(matrix)] = matrix
+            found.setdefault((matrix.of, matrix.by), []).append(matrix)
     if not found:
         return {}
     compared = [
-        {"of": of, "by": by, "claims": claim_rows(list(several.values()), failures)}
-        for (of, by), several in found.items()
+        {"of": of, "by": by, "claims": claim_rows(several, failures)} for (of, by), several in found.items()
     ]
     verdicts = {id(one): one for matrix in matrices for row in matrix.verdicts for one in row if one}
     return {"compared": compared, "judging": spending(list(verdicts.values()), lists)}

@@ -15,11 +15,10 @@ from functools import cache, lru_cache
 from typing import Any, ClassVar, Literal
 
 from fathoms.metrics.reference.base import ReferenceMetric, require
+from fathoms.safety.injections import WORD
 
 _OTHER_LETTERS = re.compile(r"[^\W\d_a-zA-Z]")
-_WITHOUT_SPACES = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
 _LATIN = re.compile(r"[a-z0-9]+")
-_TOKEN = re.compile(rf"[{_WITHOUT_SPACES}]|[^\W{_WITHOUT_SPACES}]+")
 
 
 class _Rouge(ReferenceMetric):
@@ -120,7 +119,7 @@ def _words_of(stemmer: bool, texts: str) -> _Words:
 
 @cache
 def _splitter(stemmer: bool, other_letters: bool) -> _Words:
-    return _Words(stemmer, _TOKEN if other_letters else _LATIN)
+    return _Words(stemmer, WORD if other_letters else _LATIN)
 
 
 @cache
