@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -143,14 +141,7 @@ def test_the_evidence_is_gold_pages_or_else_gold_quotes() -> None:
 def decided(project: Project, typed: str, who: str) -> str:
     """What a review prints to somebody who types this."""
     options = ("questions", "ambiguity", "marked.json", "--review", "--reviewer", who)
-    done = subprocess.run(
-        [sys.executable, "-m", "fathoms", *options],
-        cwd=project.path,
-        input=typed,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    done = project.fathoms(*options, typed=typed)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -76,8 +76,8 @@ def test_a_scripted_model_that_sees_all_questions(tmp_path: Path) -> None:
 
 
 def test_a_small_model_reads_what_is_written_in_pictures(tmp_path: Path, smollm: Embedded) -> None:
-    """What it answers is its own; the prompt has every quote, and its answer is measured. A question with few
-    quotes, because a prompt with all twenty takes half a minute."""
+    """What it answers is its own; the prompt has every quote. A question with few quotes, because a
+    prompt with all twenty takes half a minute."""
     row = next(row for row in ROWS if row["id"] == "text-05")
     few = [quote for quote in row["quotes"] if quote.get("gold") or quote["id"] in ("image1", "image5")]
     few = [{name: value for name, value in quote.items() if name != "image"} for quote in few]
@@ -87,7 +87,7 @@ def test_a_small_model_reads_what_is_written_in_pictures(tmp_path: Path, smollm:
     small = CONFIG.replace("max_tokens: 128", "max_tokens: 12").replace(
         "sample-quotes", "{questions: few.json}"
     )
-    project.write("quotes.yaml", f"{small}metrics: [mmdocrag]\n")
+    project.write("quotes.yaml", small)
     done = project.fathoms("run", "quotes.yaml", "--set", "retrieve.mode=ocr")
     assert done.returncode == 0, done.stderr
     (path,) = project.runs()
@@ -97,5 +97,3 @@ def test_a_small_model_reads_what_is_written_in_pictures(tmp_path: Path, smollm:
     assert record.answer.text.strip()
     assert all(quote["text"] in record.prompt.context for quote in few)
     assert not record.prompt.cuts
-    figures = json.loads((path / "summary.json").read_text())["metrics"]
-    assert 0 <= figures["mmdocrag.overall-f1"]["overall"]["value"] <= 1

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,6 +10,7 @@ from fathoms.corpora import FileSource, NamedSource, load, read_questions
 from fathoms.errors import DataError
 from fathoms.importers import read_mmdocrag
 from fathoms.types import Evidence, Quote
+from tests.support.mmdocrag import write
 
 ROW = {
     "q_id": 7,
@@ -41,14 +40,11 @@ ROW = {
 }
 
 
-def write(folder: Path, *rows: Any, name: str = "evaluation_20.jsonl") -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return folder / name
+SET = "evaluation_20.jsonl"
 
 
 def test_a_row_with_its_quotes(tmp_path: Path) -> None:
-    path = write(tmp_path, ROW)
+    path = write(tmp_path / SET, [ROW])
     (tmp_path / "images").mkdir()
     (tmp_path / "images" / "a_1.jpg").write_bytes(b"jpeg")
     file = read_questions(path)
@@ -85,8 +81,7 @@ def test_a_row_with_its_quotes(tmp_path: Path) -> None:
 
 def test_faults_are_counted_and_missing_pictures_named(tmp_path: Path) -> None:
     image = ROW["img_quotes"][0]  # type: ignore[index]
-    path = write(
-        tmp_path,
+    rows = [
         ROW,
         {**ROW, "q_id": 8, "gold_quotes": ["image9"], "answer_short": ["46", "27"]},
         {**ROW, "q_id": 9, "question": None},
@@ -97,8 +92,8 @@ def test_faults_are_counted_and_missing_pictures_named(tmp_path: Path) -> None:
             "gold_quotes": [],
         },
         {**ROW, "q_id": 11, "img_quotes": [{**image, "img_path": "../../secret.jpg"}]},
-    )
-    file = read_questions(path)
+    ]
+    file = read_questions(write(tmp_path / SET, rows))
     assert [question.id for question in file.questions] == ["7", "8", "10"]
     assert file.questions[1].short_answer == "46, 27"
     found = {text.partition(": ")[2] for text in file.warnings}
@@ -123,8 +118,8 @@ def test_the_set_has_four_files_and_needs_no_documents(
     ):
         load("mmdocrag")
     folder = tmp_path / "data" / "mmdocrag"
-    write(folder, ROW)
-    write(folder, {**ROW, "q_id": 0}, name="dev_15.jsonl")
+    write(folder / SET, [ROW])
+    write(folder / "dev_15.jsonl", [{**ROW, "q_id": 0}])
     corpus = load("mmdocrag")
     assert ([question.id for question in corpus.questions], corpus.documents, corpus.missing) == (
         ["7"],
@@ -138,7 +133,7 @@ def test_the_set_has_four_files_and_needs_no_documents(
 
 
 def test_released_answers_have_the_questions_of_the_set(tmp_path: Path) -> None:
-    answers = write(tmp_path, {"q_id": 7, "response": "90% do [2]."}, name="answers.jsonl")
-    found = read_mmdocrag(answers, write(tmp_path, ROW))
+    answers = write(tmp_path / "answers.jsonl", [{"q_id": 7, "response": "90% do [2]."}])
+    found = read_mmdocrag(answers, write(tmp_path / SET, [ROW]))
     assert found.questions[0].text == ROW["question"]
     assert found.metrics[-2:] == ("bleu", "rouge-l")

@@ -21,8 +21,8 @@ from fathoms.metrics.score_records import RecordScore
 from fathoms.models import ScriptedModel
 from fathoms.models.caller import Caller
 from fathoms.types import Failure, Judgement, Question, Quote, Record, Reply, Verdict
+from tests.support.mmdocrag import GRADES
 
-KEYS = ("Fluency", "Citation Quality", "Text-Image Coherence", "Reasoning Logic", "Factuality")
 QUESTION = Question(
     id="q",
     text="How tall?",
@@ -67,7 +67,7 @@ def test_the_released_grades_of_gpt_4_1(shared: Path) -> None:
 
 
 def test_what_cannot_be_read_is_counted_and_never_0() -> None:
-    good = dict.fromkeys(KEYS, 4)
+    good = dict.fromkeys(GRADES, 4)
     judged: list[tuple[Record, object]] = [
         (record("a", "1"), good),
         (record("b", "2"), {**good, "Fluency": 9}),
@@ -119,7 +119,7 @@ def test_a_model_grades_and_its_reply_is_kept(tmp_path: Path) -> None:
         bench = Bench(judge, open_journal(tmp_path), Caller(), spending)
         asyncio.run(bench.ask([asked], judged))
         found.append((spending.asked, judged.verdicts[asked].grades))
-    assert found[0] == (1, {**dict(zip(KEYS, (5, 4, 3, 4), strict=False)), " Factuality": 2})
+    assert found[0] == (1, {**dict(zip(GRADES, (5, 4, 3, 4), strict=False)), " Factuality": 2})
     assert found[1] == (0, found[0][1])
     text = judge._messages(asked, asked.premise)[0].text
     assert "In short: 41 m\n\nIt is 41 m tall [1]." in text

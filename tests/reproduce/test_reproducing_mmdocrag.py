@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +12,10 @@ import pytest
 from fathoms.cli import main
 from fathoms.reproduce import QuotesTable, load_table
 from fathoms.reproduce.quotes import setting_of
+from tests.support.mmdocrag import GRADES, write
 
 TABLE = "mmdocrag/quotes20"
-GOOD = {"Fluency": 4, "Citation Quality": 4, "Text-Image Coherence": 4, "Reasoning Logic": 4, "Factuality": 4}
-
+GOOD = dict.fromkeys(GRADES, 4)
 TOY = {
     **{"table": "T", "paper": "P", "results": "mmdocrag", "compare": {"printed": "released"}},
     "columns": {"quote F1": {"metric": "mmdocrag.overall-f1"}},
@@ -25,11 +24,6 @@ TOY = {
         for name in ("Grok-3-beta", "GPT-4.1")
     ],
 }
-
-
-def write(path: Path, rows: Sequence[dict[str, Any]]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
 @pytest.fixture
