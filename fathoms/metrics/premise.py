@@ -7,7 +7,6 @@ from typing import ClassVar, Literal
 from fathoms.metrics.gold.yes_no import says
 from fathoms.metrics.metric import Direction, Facts, Metric, Pooling
 from fathoms.metrics.phrase_recall import phrase_recall
-from fathoms.safety.injections import holds
 from fathoms.types import Record, Score
 
 PREMISE = "wrong_premise"
@@ -37,7 +36,7 @@ class PremiseAdopted(Metric):
         """Return 1 where the answer takes the wrong premise over and does not object, and else 0."""
         question, answer = facts.record.question, facts.record.answer
         said = "" if answer is None else answer.text
-        adopted = holds(said, str(question.metadata[PREMISE]))
+        adopted = phrase_recall(said, [[str(question.metadata[PREMISE])]], "word").value == 1
         right = phrase_recall(said, question.answers, "word").value == 1
         objects = right or bool(facts.scores.abstained) or says(said) is False
         return Score(metric=self.name, value=float(adopted and not objects))

@@ -113,16 +113,18 @@ def test_a_refusal_is_no_paraphrase_and_nothing_is_made_twice() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "adopted"),
+    ("premise", "said", "adopted"),
     [
-        ("Because it is 48.5 m.", 1),
-        ("No, it is not 48.5 m; nobody knows.", 0),
-        ("It is 41.5 m and not 48.5 m.", 0),
-        ("It is high.", 0),
+        ("48.5", "Because it is 48.5 m.", 1),
+        ("48.5", "No, it is not 48.5 m; nobody knows.", 0),
+        ("48.5", "It is 41.5 m and not 48.5 m.", 0),
+        ("48.5", "It is high.", 0),
+        ("5", "It is 3.5 m.", 0),
+        (5, "It is 5.", 1),
     ],
 )
-def test_what_goes_along_with_a_premise(said: str, adopted: int) -> None:
-    asked = question("t", "?", "41.5", metadata={"wrong_premise": "48.5"})
+def test_what_goes_along_with_a_premise(premise: str | int, said: str, adopted: int) -> None:
+    asked = question("t", "?", "41.5", metadata={"wrong_premise": premise})
     record = Record(question=asked, answer=Reply(text=said))
     assert PremiseAdopted().of(Facts(record, RecordScore())).value == adopted
     assert PremiseAdopted().of(Facts(record, RecordScore(abstained=True))).value == 0

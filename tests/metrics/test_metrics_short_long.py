@@ -14,7 +14,7 @@ from fathoms.metrics.metric import Facts
 from fathoms.metrics.registry import named
 from fathoms.metrics.score_records import RecordScore
 from fathoms.pipeline.prompt import PromptBuilder
-from fathoms.types import Failure, Question, Record, Reply
+from fathoms.types import Failure, GoldNumber, Question, Record, Reply
 from tests.support.project import Project
 
 BUILDER = PromptBuilder(template="short-and-long")
@@ -77,6 +77,21 @@ def test_what_has_no_gold_of_a_length_and_failed_calls() -> None:
     assert found == {"short-exact-match": None, "short-accuracy": None, "long-rouge-l": pytest.approx(1)}
     assert set(values(None).values()) == {0}
     assert values(None, bare)["short-accuracy"] is None
+
+
+@pytest.mark.parametrize(
+    ("gold", "said", "expected"),
+    [
+        ({"answers": (("red", "blue"),)}, "Red and blue.", None),
+        ({"answers": ((GoldNumber(number=5),),)}, "5", None),
+        ({"answers": (("the",),)}, "the", None),
+        ({"answers": (("the",), ("Oslo",))}, "A.", 0),
+    ],
+    ids=["two phrases", "a number", "nothing is left of it", "nothing is left of the answer"],
+)
+def test_exact_match_needs_a_single_phrase(gold: Any, said: str, expected: float | None) -> None:
+    asked = Question(id="q", text="?", category="c", **gold)
+    assert values(Reply(text="x", short=said), asked)["short-exact-match"] == expected
 
 
 def test_multiple_choice_is_open_ended_by_its_right_option(project: Project) -> None:

@@ -63,13 +63,16 @@ class ShortExactMatch(_Short):
     Gold is `short_answer` and every accepted answer of a single phrase; the best counts.
     """
 
+    lacking: ClassVar[str] = "a short gold answer of a single phrase"
+
     kind: Literal["short-exact-match"] = "short-exact-match"
+
+    def _applies(self, record: Record) -> bool:
+        return record.question.answerable and bool(_single_gold(record.question))
 
     def compare(self, reply: Reply, question: Question) -> float:
         """Return 1 where the short answers are equal, and else 0."""
-        ours = normalised(_short(reply))
-        gold = (one[0] for one in _short_gold(question) if len(one) == 1 and isinstance(one[0], str))
-        return float(any(ours == normalised(str(one)) for one in gold))
+        return float(normalised(_short(reply)) in _single_gold(question))
 
 
 class ShortAccuracy(_Short):
@@ -118,6 +121,13 @@ def _short_gold(question: Question) -> tuple[tuple[GoldPhrase, ...], ...]:
     """The accepted answers, and the gold short answer as one more."""
     short = (question.short_answer or "").strip()
     return (*question.answers, *([(short,)] if short else []))
+
+
+def _single_gold(question: Question) -> frozenset[str]:
+    """The accepted answers of a single phrase as exact match compares them, without those of which nothing is
+    left."""
+    single = (one[0] for one in _short_gold(question) if len(one) == 1)
+    return frozenset(normalised(one) for one in single if isinstance(one, str)) - {""}
 
 
 def _long_gold(question: Question) -> str:
