@@ -45,7 +45,11 @@ def _quotes(row: dict[str, Any], place: str, notes: Notes) -> list[dict[str, Any
     most = 1 if row.get("scenario") == "Incomplete" else None
     pictures = [(row.get("image"), True, INPUT)]
     for column, gold in (("gt_images", True), ("retrieved_images", False)):
-        pictures += [(one, gold, "") for one in (row.get(column) or [])[:most]]
+        found = row.get(column) or []
+        if isinstance(found, list):
+            pictures += [(one, gold, "") for one in found[:most]]
+        else:
+            notes.add(f"values of '{column}' left out, because they are not lists", place)
     for value, gold, description in pictures:
         name = unpacked(value, folder)
         if name is None:

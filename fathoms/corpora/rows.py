@@ -107,7 +107,7 @@ def _refuse_control(name: str) -> None:
             raise ValueError(f"contains the control character U+{ord(character):04X}: remove it")
 
 
-def _name(name: str) -> str:
+def checked_name(name: str) -> str:
     """Return the name of a category, a question, a quote or a key of metadata; raises ValueError if it is
     empty, too long, or contains a control character."""
     if not name.strip():
@@ -184,12 +184,14 @@ class CandidateQuote(Quote):
     @field_validator("id")
     @classmethod
     def _is_a_name(cls, name: str) -> str:
-        return _name(name)
+        return checked_name(name)
 
     @model_validator(mode="after")
     def _says_something(self) -> CandidateQuote:
         if not self.text.strip() and not self.description.strip() and self.image is None:
             raise ValueError(f"the quote '{self.id}' needs a 'text', a 'description' or an 'image'")
+        if self.image is not None and not self.image.parts:  # an empty text, or "."
+            raise ValueError(f"the path of the image of the quote '{self.id}' names no file")
         if self.image is not None and not str(self.image).isprintable():
             raise ValueError(
                 f"the path of the image of the quote '{self.id}' has a control character: remove it"
@@ -238,7 +240,7 @@ class QuestionRow(BaseModel):
     @field_validator("category", "id")
     @classmethod
     def _is_a_name(cls, name: str) -> str:
-        return _name(name)
+        return checked_name(name)
 
     @field_validator("reference_claims")
     @classmethod
@@ -267,7 +269,7 @@ class QuestionRow(BaseModel):
     @classmethod
     def _keys_are_names(cls, metadata: dict[str, Scalar]) -> dict[str, Scalar]:
         for key in metadata:
-            _name(key)
+            checked_name(key)
         return metadata
 
     @field_validator("files")
@@ -331,7 +333,7 @@ def questions_of(
         raise QuestionsError(complaints)
     derived = question_ids([row.category for _, row in checked])
     ids = [row.id or own_id for (_, row), own_id in zip(checked, derived, strict=True)]
-    if repeated := list(_repeated(zip([place for place, _ in checked], ids, strict=True))):
+    if repeated := list(repeated_ids(zip([place for place, _ in checked], ids, strict=True))):
         raise QuestionsError(repeated)
     questions = tuple(_question(row, own_id) for (_, row), own_id in zip(checked, ids, strict=True))
     return questions, tuple(warnings)
@@ -411,7 +413,7 @@ def _question(row: QuestionRow, own_id: str) -> Question:
     )
 
 
-def _repeated(ids: Iterable[tuple[str, str]]) -> Iterator[str]:
+def repeated_ids(ids: Iterable[tuple[str, str]]) -> Iterator[str]:
     """Yield a complaint for each id that repeats an earlier one; `ids` holds pairs of place and id.
 
     Ids that differ only in case, white space or Unicode form count as repeated: readers cannot tell them

@@ -16,6 +16,7 @@ from fathoms.corpora.released import short_gold, text_of
 TOLERANCE = "5%"
 """How far a number may be off."""
 _LETTERED = re.compile(r"\s*([A-Z])[).:]\s*(.+)", re.DOTALL)
+_NAMED = re.compile(r"\s*([A-Za-z])(?:[).:\s].*)?", re.DOTALL)
 
 
 def is_visrag(query: str, pages: Collection[str]) -> bool:
@@ -26,7 +27,7 @@ def is_visrag(query: str, pages: Collection[str]) -> bool:
 def gold_of(row: dict[str, Any]) -> dict[str, Any]:
     """Return the gold answer of a query in the keys of `rows`, empty if there is none.
 
-    Of options, the right one is the one that the first letter of the answer names. Any text of a list is
+    Of options, the right one is the one whose letter the answer is or begins with. Any text of a list is
     accepted.
     """
     answer, options = row.get("answer"), row.get("options")
@@ -44,11 +45,13 @@ def gold_of(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _by_option(answer: str, options: list[str]) -> dict[str, Any]:
-    """Return the options by their letters, and the right one."""
-    lettered = [_LETTERED.fullmatch(one) for one in options]
-    named = {
-        chr(ord("A") + number): found[2].strip() if found else one.strip()
-        for number, (one, found) in enumerate(zip(options, lettered, strict=True))
-    }
-    right = answer.strip()[:1].upper()
-    return {"options": named, "right": right} if right in named else {}
+    """Return the options by their own letters if all have one, or else by their places, and the right one;
+    empty if none is named, or two have the same letter."""
+    lettered = [found for one in options if (found := _LETTERED.fullmatch(one))]
+    if len(lettered) == len(options):
+        named = {found[1]: found[2].strip() for found in lettered}
+    else:
+        named = {chr(ord("A") + number): one.strip() for number, one in enumerate(options)}
+    letter = _NAMED.fullmatch(answer)
+    right = letter[1].upper() if letter else ""
+    return {"options": named, "right": right} if right in named and len(named) == len(options) else {}

@@ -17,6 +17,8 @@ KEYS = frozenset({"images", "question", "sn"})
 def questions(row: dict[str, Any], place: str, notes: Notes) -> list[dict[str, Any]]:
     """Return a row as a question in the keys of `rows`; none if it has no text or no pictures."""
     question, images = text_of(row, "question"), row.get("images")
+    if isinstance(images, dict):  # in parquet, a row has those of other rows too, without a label
+        images = {name: label for name, label in images.items() if label is not None}
     if question is None or not isinstance(images, dict) or not images:
         notes.add("rows left out, because 'question' is not a text, or there are no pictures", place)
         return []

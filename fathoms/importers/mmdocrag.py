@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from fathoms.corpora import read_questions
+from fathoms.corpora.rows import checked_name, repeated_ids
 from fathoms.errors import DataError, QuestionsError
 from fathoms.importers.imported import SHOWN, Imported
 from fathoms.importers.json_lines import json_lines
@@ -31,7 +32,7 @@ from fathoms.judges.kept import KeptJudge, KeptVerdicts
 from fathoms.judges.replies import read_grades, read_json
 from fathoms.metrics.quotes.metrics import MMDOCRAG
 from fathoms.metrics.quotes.quality import graded_answer, released_grade
-from fathoms.metrics.quotes.selection import answer_part
+from fathoms.metrics.quotes.selection import parted
 from fathoms.pipeline.external.answer import Parts
 from fathoms.runs.grades import QUALITY, grade
 from fathoms.types import Judgement, Question, Quote, Record, Usage, Verdict
@@ -39,6 +40,7 @@ from fathoms.types import Judgement, Question, Quote, Record, Usage, Verdict
 _QUOTES = tuple(str(metric.model_fields["kind"].default) for metric in MMDOCRAG)
 _JUDGED = ("mmdocrag-quality", "mmdocrag-quality-released")
 _TEXTS = ("bleu", "rouge-l")
+_EXPECTED = "expected 'q_id' and a text as 'response', or an 'error'"
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ def read_mmdocrag(path: Path, gold: Path | Sequence[Question], judge: Path | Non
     for number, value in values:
         row = _row(number, value, graded)
         if row is None:
-            complaints.append(f"{path}:{number}: left out: expected 'q_id' and a text as 'response'")
+            complaints.append(f"{path}:{number}: left out: {_EXPECTED}")
         else:
             rows.append(row)
             models.setdefault(row.parts.model or "")
@@ -92,15 +94,17 @@ def read_gold(path: Path) -> tuple[Question, ...]:
     Raises DataError for a file that is neither.
     """
     values, complaints = json_lines(path)
-    rows = [value for _, value in values]
-    if rows and isinstance(rows[0], dict) and "text_quotes" in rows[0]:
+    placed = [(f"{path}:{number}", value) for number, value in values]
+    if placed and isinstance(placed[0][1], dict) and "text_quotes" in placed[0][1]:
         return read_questions(path).questions
-    questions = [_bare_question(value, f"{path}:{number}", complaints) for number, value in values]
+    found = [(place, _bare_question(value, place, complaints)) for place, value in placed]
+    questions = [(place, question) for place, question in found if question is not None]
+    complaints += repeated_ids((place, question.id) for place, question in questions)
     if complaints:
         raise QuestionsError(complaints)
     if not questions:
         raise DataError(f"{path}: contains no gold quotes")
-    return tuple(question for question in questions if question is not None)
+    return tuple(question for _, question in questions)
 
 
 def _bare_question(value: Any, place: str, complaints: list[str]) -> Question | None:
@@ -110,6 +114,12 @@ def _bare_question(value: Any, place: str, complaints: list[str]) -> Question | 
     if id is None or not isinstance(quotes, list) or not all(isinstance(one, str) for one in quotes):
         complaints.append(f"{place}: expected 'q_id' and a list of 'gold_quotes', such as image1 and text3")
         return None
+    for name in (id, *quotes):
+        try:
+            checked_name(name)
+        except ValueError as error:
+            complaints.append(f"{place}: the id {name[:80]!a} {error}")
+            return None
     short = value.get("answer_short_joined", value.get("answer_short"))
     return Question(
         id=id,
@@ -151,14 +161,15 @@ def read_judge(path: Path) -> Graded:
 def _row(number: int, value: Any, graded: Graded | None) -> Row | None:
     """Return a row of the file of answers; `None` if it cannot be used."""
     id = _id(value)
-    text = value.get("response") if isinstance(value, dict) else None
-    if id is None or not isinstance(text, str | None):
+    if id is None or not ("response" in value or value.get("error")):
+        return None
+    text = value.get("response")
+    if not isinstance(text, str | None):
         return None
     text = text or ""
-    answer = answer_part(text)
+    thoughts, answer = parted(text)
     error = None if text.strip() or not value.get("error") else str(value["error"])
     usage = Usage(prompt_tokens=_count(value.get("in_tok")), completion_tokens=_count(value.get("out_tok")))
-    thoughts = text.removesuffix(answer) if len(answer) < len(text) else ""
     return Row(
         number,
         id,
@@ -166,7 +177,7 @@ def _row(number: int, value: Any, graded: Graded | None) -> Row | None:
         error=error,
         parts=Parts(
             usage=usage,
-            reasoning=thoughts.strip().removeprefix("<think>").removesuffix("</think>").strip(),
+            reasoning=thoughts.strip().removeprefix("<think>").strip(),
             model=str(value["model"]) if value.get("model") else None,
         ),
         released=_released(id, graded),

@@ -312,6 +312,14 @@ BROKEN = {
         row(quotes=[{"id": "image1", "image": "../../secret.png"}]),
         "the image of the quote 'image1' has to be a path inside the folder of the question file",
     ),
+    **{
+        f"quote-image-{name}": (
+            "q.jsonl",
+            row(quotes=[{"id": "image1", "image": image}]),
+            ":1: quotes.0: the path of the image of the quote 'image1' names no file",
+        )
+        for name, image in (("empty", ""), ("folder", "."))
+    },
     "quote-key": ("q.jsonl", row(quotes=[{"id": "image1", "img": "a.png"}]), ":1: unknown key 'img'"),
     "metadata-list": (
         "q.jsonl",

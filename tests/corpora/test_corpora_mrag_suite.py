@@ -74,6 +74,14 @@ def test_visual_rag_labels_pictures(tmp_path: Path) -> None:
     ]
 
 
+def test_visual_rag_in_parquet_keeps_the_pictures_of_rows_apart(tmp_path: Path) -> None:
+    """In parquet, the objects of a column have the keys of all rows, with null for those of others."""
+    hawk = {**MOTH, "images": {"00002_Animalia_Hawk/a.jpg": 1}, "sn": "Hawkus"}
+    moth, other = read_questions(table(tmp_path / "v2.parquet", [MOTH, hawk])).questions
+    assert [str(quote.image) for quote in moth.quotes] == list(MOTH["images"])
+    assert [(quote.id, quote.gold) for quote in other.quotes] == [("image1", True)]
+
+
 @pytest.mark.parametrize("indent", [None, 1])
 def test_webqa_is_an_object_of_questions_by_id(tmp_path: Path, indent: int | None) -> None:
     """Positive facts are gold, negative ones are not; texts and pictures are numbered apart."""
@@ -124,14 +132,23 @@ def visrag(folder: Path, queries: list[dict[str, Any]]) -> Path:
     [
         ("B", ["A) Rises", "B) Falls"], (("Falls",),), "Falls"),
         ("b) falls", ["Rises", "Falls"], (("Falls",),), "Falls"),
+        ("A", ["B) Falls", "A) Rises"], (("Rises",),), "Rises"),
+        ("C", ["A) Rises", "C) Falls"], (("Falls",),), "Falls"),
+        ("a", ["A. Smith", "Jones"], (("A. Smith",),), "A. Smith"),
+        ("Both", ["Rises", "Falls"], (), None),
+        ("A", ["A) Rises", "A) Falls"], (), None),
         (["3 March", "March 3"], None, (("3 March",), ("March 3",)), "3 March"),
         ("Oslo", None, (("Oslo",),), "Oslo"),
         (41.5, None, ((GoldNumber(number=41.5, tolerance="5%"),),), "41.5"),
     ],
-    ids=["options with letters", "options without", "several answers", "a text", "a number"],
+    ids=[
+        *("options with letters", "options without", "in another order", "without all letters"),
+        *("an initial is no letter", "no letter but a text", "a letter twice"),
+        *("several answers", "a text", "a number"),
+    ],
 )
 def test_visrag_has_its_answers_in_four_forms(
-    tmp_path: Path, answer: Any, options: Any, answers: Any, short: str
+    tmp_path: Path, answer: Any, options: Any, answers: Any, short: str | None
 ) -> None:
     row = {"query-id": "6519.png-1", "query": "What happens?", "answer": answer, "options": options or []}
     folder = visrag(tmp_path, [row])
@@ -199,6 +216,17 @@ def test_mrag_bench_becomes_open_ended_and_its_pictures_files(tmp_path: Path) ->
     assert ["'E' is none of the options A, B, C, D" in text for text in file.warnings] == [True]
     one = read_questions(tmp_path / "test-00000-of-00003.parquet")
     assert [question.id for question in one.questions] == ["17"]
+
+
+@pytest.mark.parametrize("value", [5, as_image(picture("front"))], ids=["a number", "one picture"])
+def test_mrag_bench_without_a_list_of_pictures(tmp_path: Path, value: Any) -> None:
+    file = read_questions(table(tmp_path / "test.parquet", [mrag_bench(gt_images=value)]))
+    assert [(quote.id, quote.gold) for quote in file.questions[0].quotes] == [
+        ("image1", True),
+        ("image2", False),
+        ("image3", False),
+    ]
+    assert "values of 'gt_images' left out, because they are not lists: 1 (line 1)" in file.warnings[0]
 
 
 def test_pictures_are_not_written_through_a_link(tmp_path: Path) -> None:

@@ -21,7 +21,6 @@ from typing import Literal
 from fathoms.types import Evidence, Hit, Question, Quote, Record
 
 Modality = Literal["text", "image"]
-MODALITIES: tuple[Modality, Modality] = ("image", "text")
 Item = tuple[Modality, str]
 """A cited or gold item: its modality, and the id of a quote, a gold page, or a number that names nothing."""
 
@@ -33,19 +32,26 @@ _TIMED = re.compile(r"\b(?:thought|reasoned|thinking)\b[^\n]{0,40} seconds\n\n",
 
 
 def answer_part(text: str) -> str:
-    """Return an answer without the thoughts before it: what follows a closing `</think>`, or else a line such
-    as "Thought for 12 seconds".
+    """Return an answer without the thoughts before it, as `parted` finds them."""
+    return parted(text)[1]
+
+
+def parted(text: str) -> tuple[str, str]:
+    """Return the thoughts before an answer, empty if there are none, and the answer: what follows a closing
+    `</think>`, or else a line such as "Thought for 12 seconds".
 
     Of several closing tags with an empty line after them, the answer stands between the first two, as in the
     released evaluation; otherwise it follows the last one. Thoughts that were cut off have no end, so nothing
     is dropped.
     """
     if f"{_CLOSED}\n\n" in text:
-        return text.split(f"{_CLOSED}\n\n")[1]
+        thoughts, answer, *_ = text.split(f"{_CLOSED}\n\n")
+        return thoughts, answer
     if _CLOSED in text:
-        return text.rpartition(_CLOSED)[2]
+        thoughts, _, answer = text.rpartition(_CLOSED)
+        return thoughts, answer
     timed = _TIMED.search(text) if " seconds\n\n" in text else None
-    return text[timed.end() :] if timed else text
+    return (text[: timed.end()], text[timed.end() :]) if timed else ("", text)
 
 
 @dataclass(frozen=True)
