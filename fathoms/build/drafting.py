@@ -11,13 +11,13 @@ from fathoms.judges.base import Judge
 from fathoms.models.caching import ReplyCache
 from fathoms.models.caller import Caller, to_failure
 from fathoms.models.protocols import ChatModel
+from fathoms.models.stop_reasons import was_cut
 from fathoms.types import Failure, Prompt, Question
 
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
 QUESTION_MARKS = ("?", "\uff1f", "\u061f", "\u037e")
 """A question mark in Latin, Chinese, Arabic and Greek script."""
-_CUT = ("length", "max_tokens")
 
 
 def model_of(judge: Judge, what: str) -> ChatModel:
@@ -96,7 +96,7 @@ async def _asked(
             reply, _ = await caller.reply(model, prompt, purpose="build", repeat=repeat)
         except ModelError as error:
             return to_failure(error)
-        if reply.stop_reason in _CUT:
+        if was_cut(reply):
             return Failure(kind="Cut", message="the reply was cut at the token limit of the model")
         if (found := read(reply.text)) is not None:
             return found

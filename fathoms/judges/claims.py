@@ -15,6 +15,7 @@ from fathoms.judges.replies import read_json
 from fathoms.models.caller import Caller, to_failure
 from fathoms.models.protocols import ChatModel
 from fathoms.models.sentences import sentences
+from fathoms.models.stop_reasons import was_cut
 from fathoms.runs.usage import total
 from fathoms.types import Claim, Failure, Form, Message, Prompt
 
@@ -65,7 +66,7 @@ async def model_claims(
         spent["cost"] = total([spent["cost"], reply.cost])
         spent["seconds"] = round(spent["seconds"] + call.seconds, 4)
         spent["usage"] = reply.usage.model_dump()
-        if reply.stop_reason in ("length", "max_tokens"):
+        if was_cut(reply):
             cut = "the list of claims was cut at the token limit of the model"
             return Failure(kind="Cut", message=cut), spent
         found = _read(reply.text, split)

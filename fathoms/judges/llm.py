@@ -27,6 +27,7 @@ from fathoms.models import Generator
 from fathoms.models.caller import Caller, to_failure
 from fathoms.models.chat.room import most_that_fits, room_for_prompt
 from fathoms.models.sentences import sentences
+from fathoms.models.stop_reasons import was_cut
 from fathoms.runs.usage import summed, total
 from fathoms.types import Failure, Form, Judgement, Message, Prompt, Reply, Rubric, Usage, Verdict
 
@@ -241,7 +242,7 @@ class LLMJudge(Judge):
                 )
                 replies.append(reply)
                 seconds += call.seconds
-                cut = _is_cut(reply)
+                cut = was_cut(reply)
                 said = None if cut else read_json(reply.text)
                 if cut or isinstance(said, dict):
                     break
@@ -289,7 +290,7 @@ class LLMJudge(Judge):
                 seconds += call.seconds
                 word = read_choice(reply.text, tuple(words)) if words else None
                 listed = None if words else read_list(reply.text, asked, kept)
-                if word is not None or listed is not None or _is_cut(reply):
+                if word is not None or listed is not None or was_cut(reply):
                     break
         except ModelError as error:
             return to_failure(error)
@@ -379,14 +380,9 @@ def _shown_premise(asked: Judgement, premise: str) -> str:
     return _numbered(premise) if asked.rubric == "relevant-sentences" else premise
 
 
-def _is_cut(reply: Reply) -> bool:
-    """Whether a reply was cut at its token limit."""
-    return reply.stop_reason in ("length", "max_tokens")
-
-
 def _unread(reply: Reply) -> str:
     """Say why a reply could not be read."""
-    return "the reply was cut at its token limit" if _is_cut(reply) else f"unreadable: {reply.text[:200]!r}"
+    return "the reply was cut at its token limit" if was_cut(reply) else f"unreadable: {reply.text[:200]!r}"
 
 
 def _numbered(text: str) -> str:

@@ -12,12 +12,9 @@ from fathoms.errors import ModelError
 from fathoms.models.caching import ReplyCache
 from fathoms.models.caller import Caller
 from fathoms.models.protocols import ChatModel
+from fathoms.models.stop_reasons import was_cut
 from fathoms.runs.events import happened
 from fathoms.types import Call, ImagePart, Message, Prompt, Reply, TextPart
-
-_CUT_OFF = ("length", "max_tokens", "MAX_TOKENS")
-"""The words of the vendors for a reply that ended at its limit of tokens."""
-
 
 DESCRIBE = """\
 Describe this picture, which is a page of a document or a part of one, for a reader who cannot see it. Copy
@@ -96,7 +93,7 @@ class Describer:
             raise ModelError(f"{name} could not be described: its picture cannot be read: {error}") from error
         if (fault := _fault(reply)) is not None:
             raise ModelError(f"{name} could not be described: {fault}")
-        if reply.stop_reason in _CUT_OFF and not reply.cached:
+        if was_cut(reply) and not reply.cached:
             happened("description-cut", level=logging.WARNING, picture=name, stop_reason=reply.stop_reason)
         return reply.text.strip()
 
