@@ -1,4 +1,4 @@
-"""Pictures made smaller until they fit the limits of a model."""
+"""Pictures made smaller until they fit the limits of a model, and made PNG where their name does not fit."""
 
 from __future__ import annotations
 
@@ -9,39 +9,53 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fathoms.config import fingerprint
-from fathoms.errors import DataError
+from fathoms.errors import DataError, StoreError
 from fathoms.paths import publish, sealed, sha256_file, temporary_folder
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+SUFFIXES = {
+    "PNG": (".png",),
+    "JPEG": (".jpg", ".jpeg"),
+    "MPO": (".jpg", ".jpeg"),  # a JPEG picture with further ones after it
+    "GIF": (".gif",),
+    "WEBP": (".webp",),
+}
+"""The formats that models are sent, and the endings of file names by which their media types are known."""
 FORMATS = ("PNG", "JPEG", "GIF", "WEBP")
-"""What models are sent. Pillow opens others by programs of their own, such as Ghostscript."""
+"""What Pillow may open, for other formats by programs of their own, such as Ghostscript."""
 _ATTEMPTS = 8
 """How often a picture is made smaller, at most, until its file is small enough."""
 
 
 def fitted_picture(path: Path, folder: Path, bounds: Mapping[str, int]) -> Path:
     """Return a picture within the bounds, which are any of `max_pixels`, `max_side` (the longer side in
-    pixels) and `max_bytes`: the file itself, or else a smaller PNG, which is kept below `folder` by the hash
-    of the file and the bounds.
+    pixels) and `max_bytes`: the file itself if its name also ends as its format says, or else a PNG, smaller
+    if it must be, which is kept below `folder` by the hash of the file and the bounds.
 
-    Raises DataError for a file that is no PNG, JPEG, GIF or WebP picture.
+    Raises DataError for a file that is no PNG, JPEG, GIF or WebP picture, and StoreError where the folder
+    cannot be written.
     """
     from PIL import Image
 
     try:
         with Image.open(path, formats=FORMATS) as picture:  # reads only the head of the file
-            if _fits(picture, path.stat().st_size, bounds):
+            named = path.suffix.lower() in SUFFIXES.get(picture.format or "", ())
+            if named and _fits(picture, path.stat().st_size, bounds):
                 return path
             own = folder / fingerprint("fitted picture", sha256_file(path), dict(bounds))
-            if sealed(own) != "sound":
-                data = png_within(opaque(picture), **bounds)
-                with temporary_folder(folder) as unfinished:
-                    (unfinished / "picture.png").write_bytes(data)
-                    publish(unfinished, own)
+            if sealed(own) == "sound":
+                return own / "picture.png"
+            data = png_within(opaque(picture), **bounds)
     except (OSError, SyntaxError, Image.DecompressionBombError) as error:
         raise DataError(f"{path} is not a picture that can be read: {error}") from error
+    try:
+        with temporary_folder(folder) as unfinished:
+            (unfinished / "picture.png").write_bytes(data)
+            publish(unfinished, own)
+    except OSError as error:
+        raise StoreError(f"the cache in {folder} cannot be written: {error}") from error
     return own / "picture.png"
 
 

@@ -11,9 +11,10 @@ from PIL import Image
 
 from fathoms.corpora import load
 from fathoms.corpora.sources import FileSource
-from fathoms.errors import ConfigError, DataError
+from fathoms.errors import ConfigError, DataError, StoreError
 from fathoms.ingest import fitted_picture
 from fathoms.models import AnthropicLLM, ScriptedModel
+from fathoms.models.chat.media import image_type
 from fathoms.pipeline.pipeline import Pipeline
 from fathoms.pipeline.prompt import PromptBuilder
 from fathoms.retrieve import Index, Quotes
@@ -37,6 +38,18 @@ QUESTION = Question(
         Quote(id="text2", text="It stands by the river.", gold=True),
     ),
 )
+
+
+SHOWN = [
+    ("a.PNG", "PNG", True),
+    ("a.jpeg", "JPEG", True),
+    ("a.webp", "WEBP", True),
+    ("a.gif", "GIF", True),
+    ("a.jpe", "JPEG", False),
+    ("a.jpg", "PNG", False),
+    ("a", "WEBP", False),
+]
+"""Names of files, what they hold, and whether they are sent as they are."""
 
 
 def found(retriever: Quotes, question: Question = QUESTION) -> tuple[Hit, ...]:
@@ -167,6 +180,25 @@ def test_transparent_pictures_are_white_and_other_files_are_refused(tmp_path: Pa
     for bounds in ({}, {"max_side": 100}):
         with pytest.raises(DataError, match="is not a picture that can be read"):
             fitted_picture(tmp_path / "script.png", tmp_path / "kept", bounds)
+
+
+@pytest.mark.parametrize(("name", "kind", "kept"), SHOWN)
+def test_a_picture_is_sent_as_what_it_is(tmp_path: Path, name: str, kind: str, kept: bool) -> None:
+    """The media type is that of the ending of the file's name: one that does not fit is not sent."""
+    path = tmp_path / name
+    path.write_bytes(picture(kind=kind))
+    made = fitted_picture(path, tmp_path / "kept", {})
+    assert (made == path) == kept
+    with Image.open(made) as opened:
+        assert image_type(made) == opened.get_format_mimetype()
+        assert opened.size == (170, 220)
+
+
+def test_a_cache_that_cannot_be_written_is_no_unreadable_picture(tmp_path: Path) -> None:
+    (tmp_path / "map.png").write_bytes(picture(kind="PNG"))
+    (tmp_path / "kept").write_text("a file where the folder should be")
+    with pytest.raises(StoreError, match="kept cannot be written"):
+        fitted_picture(tmp_path / "map.png", tmp_path / "kept", {"max_side": 100})
 
 
 @pytest.mark.parametrize("image", ["a\u0000b.png", "x" * 300 + ".png"])
