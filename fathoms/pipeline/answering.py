@@ -103,15 +103,16 @@ class Ingested:
         files = self.retriever.files
         if files is not None:
             return self._attach(files, questions, found)
-        if "describe" not in self.retriever.called:
-            self._check_number_of_pictures(found)
+        self._check_number_of_pictures(found)
         return found
 
     def _check_number_of_pictures(self, found: dict[str, tuple[Hit, ...]]) -> None:
-        """Raise ConfigError if a question has more pictures than the model takes in one request."""
+        """Raise ConfigError if a question has more pictures than the model takes in one request. Where a
+        language model will choose among candidates, the first of them stand for its choice."""
         most = file_limits(self.generate).images
         for name, hits in found.items():
-            number = sum(hit.chunk.image is not None for hit in hits)
+            shown = self.retriever.without_refining(hits)
+            number = sum(hit.chunk.image is not None for hit in shown)
             if most is not None and number > most:
                 raise ConfigError(
                     f"retrieve: question {name} has {number} pictures, and the model takes {most} in one"

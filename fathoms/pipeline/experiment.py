@@ -193,12 +193,12 @@ class Experiment(Pipeline, Measured):
 
     def served(self) -> dict[str, Any]:
         """What the servers report about the configured models, by stage."""
-        stages: dict[str, Component] = {"generate": self.generate, "retrieve": self.retrieve}
-        if self.retrieve.needs == "vectors":
-            stages["embed"] = self.embed
-        if self.pictures is not None:
-            stages["pictures"] = self.pictures
-        return {stage: found for stage, component in stages.items() if (found := component.served())}
+        return _served({"generate": self.generate, **self.used_stages()})
+
+
+def _served(stages: Mapping[str, Component]) -> dict[str, Any]:
+    """What the servers report about the models of stages; those that report nothing are left out."""
+    return {stage: found for stage, component in stages.items() if (found := component.served())}
 
 
 class SearchExperiment(Stages, Measured):
@@ -252,12 +252,7 @@ class SearchExperiment(Stages, Measured):
 
     def served(self) -> dict[str, Any]:
         """What the servers report about the configured models, by stage."""
-        stages: dict[str, Component] = {"retrieve": self.retrieve}
-        if self.retrieve.needs == "vectors":
-            stages["embed"] = self.embed
-        if self.pictures is not None:
-            stages["pictures"] = self.pictures
-        return {stage: found for stage, component in stages.items() if (found := component.served())}
+        return _served(self.used_stages())
 
     def prepare(
         self,

@@ -120,6 +120,12 @@ class Stages(Component):
     """The retriever that selects the context of each question."""
 
     @property
+    def cut_out(self) -> PictureChunks | None:
+        """How figures and tables become chunks; `None` where they do not, also because nothing is searched in
+        chunks."""
+        return self.pictures if self.retrieve.needs in ("chunks", "vectors") else None
+
+    @property
     def _image_dpi(self) -> int | None:
         """Resolution in dots per inch of the page images for the model; `None` if it is shown none."""
         return None
@@ -152,6 +158,15 @@ class Stages(Component):
         for check in self.checks().values():
             check()
 
+    def used_stages(self) -> dict[str, Component]:
+        """The stages of this pipeline that can call a server, by the stage's configuration key."""
+        found: dict[str, Component] = {"retrieve": self.retrieve}
+        if self.retrieve.needs == "vectors":
+            found["embed"] = self.embed
+        if self.cut_out is not None:
+            found["pictures"] = self.cut_out
+        return found
+
     def checks(self) -> dict[str, Callable[[], None]]:
         """The check of each stage that this pipeline needs, by the stage's configuration key."""
         needs = self.retrieve.needs
@@ -160,8 +175,8 @@ class Stages(Component):
             found["ingest"] = self.ingest.require
         if needs in ("chunks", "vectors"):
             found["chunk"] = self._check_chunk
-        if self.pictures is not None and needs in ("chunks", "vectors"):
-            found["pictures"] = partial(self._check_pictures, self.pictures)
+        if self.cut_out is not None:
+            found["pictures"] = partial(self._check_pictures, self.cut_out)
         if needs == "vectors":
             found["embed"] = partial(embedding.check, self.embed)
         return {**found, "retrieve": self._check_retrieve}
@@ -204,8 +219,8 @@ class Stages(Component):
         if needs == "vectors":
             stages.insert(0, ("embed", self.embed))
         if needs in ("chunks", "vectors"):
-            if self.pictures is not None:
-                stages.insert(0, ("pictures", self.pictures))
+            if self.cut_out is not None:
+                stages.insert(0, ("pictures", self.cut_out))
             stages.insert(0, ("chunk", self.chunk))
         if needs != "nothing":
             stages.insert(0, ("parse", self.ingest))
@@ -228,8 +243,7 @@ class Stages(Component):
 
     def parse(self, documents: Mapping[str, Path], cache: Cache, workers: int, progress: Progress) -> None:
         """Parse what the cache does not hold yet, and nothing else; raises as `Pipeline.prepare` does."""
-        bare = {"retrieve": WholeDocument(), "pictures": None}
-        self.model_copy(update=bare).build(documents, cache, workers, progress)
+        self.model_copy(update={"retrieve": WholeDocument()}).build(documents, cache, workers, progress)
 
     def build(self, documents: Mapping[str, Path], cache: Cache, workers: int, progress: Progress) -> Built:
         """Parse, chunk and embed what the cache does not hold yet; raises as `Pipeline.prepare` does."""
@@ -281,15 +295,15 @@ class Stages(Component):
         if self.retrieve.needs != "documents":
             with times.stage("chunk"):
                 made = self._chunk(parsed, cache, progress, times)
-        cut_out: set[str] = set()
-        if self.pictures is not None and made:
-            more = self._chunks_of_pictures(self.pictures, cache, progress, times).chunks(parsed, failures)
+        with_picture: set[str] = set()
+        if self.cut_out is not None and made:
+            more = self._chunks_of_pictures(self.cut_out, cache, progress, times).chunks(parsed, failures)
             both = [
                 (document, texts) for document, texts in zip(parsed, made, strict=True) if document.id in more
             ]
             parsed = [document for document, _ in both]
             made = [[*texts, *more[document.id]] for document, texts in both]
-            cut_out = {chunk.id for several in more.values() for chunk in several}
+            with_picture = {chunk.id for several in more.values() for chunk in several}
         if not failures:  # the next run is to find the facts of this corpus; this is no time of parsing
             known = self._remembered(documents, hashes, cache, IngestTimes())
             if known is not None:
@@ -297,7 +311,9 @@ class Stages(Component):
         chunks = list(chain(*made))
         if images is not None:
             chunks = [
-                c if c.id in cut_out else c.model_copy(update={"image": images[c.document].get(c.pages[0])})
+                c
+                if c.id in with_picture
+                else c.model_copy(update={"image": images[c.document].get(c.pages[0])})
                 for c in chunks
             ]
         return _Corpus(tuple(parsed), tuple(failures), chunks, self._facts(parsed, made))
@@ -336,10 +352,10 @@ class Stages(Component):
     def undescribed(self, documents: Mapping[str, Path], cache: Cache) -> list[Prompt]:
         """The prompts for descriptions of figures and tables that a model would be asked for, of the
         documents that were parsed before."""
-        if self.pictures is None:
+        if self.cut_out is None:
             return []
         parsed = list(self.parsed_before(documents, cache).values())
-        return self._chunks_of_pictures(self.pictures, cache, silent, IngestTimes()).undescribed(parsed)
+        return self._chunks_of_pictures(self.cut_out, cache, silent, IngestTimes()).undescribed(parsed)
 
     def _indexer(
         self,
@@ -422,7 +438,7 @@ class Stages(Component):
         than these bytes is needed: the parser's own output, or page images."""
         if not documents or documents.keys() != hashes.keys():
             return None
-        if self.chunk.reads is not None or self._image_dpi is not None or self.pictures is not None:
+        if self.chunk.reads is not None or self._image_dpi is not None or self.cut_out is not None:
             return None
         parser = self.ingest.identity()
         keys = {name: fingerprint(parser, hashes[name]) for name in documents}
@@ -628,8 +644,7 @@ class Pipeline(Stages):
         """Whether the model is shown the pages that retrieval by page images finds, or other pictures that
         come with the hits."""
         pages = self.retrieve.pages
-        searched = self.pictures is not None and self.retrieve.needs in ("chunks", "vectors")
-        cut_out = searched and self.pictures is not None and self.pictures.show == "images"
+        cut_out = self.cut_out is not None and self.cut_out.show == "images"
         return self.retrieve.shows_pictures or cut_out or (pages is not None and pages.shown)
 
     @property
@@ -639,7 +654,7 @@ class Pipeline(Stages):
         describing = self.retrieve.called.get("describe")
         if describing is not None:
             return describing, 1
-        return self.generate, getattr(self.retrieve, "top_k", None)
+        return self.generate, self.retrieve.most_pictures
 
     def checks(self) -> dict[str, Callable[[], None]]:
         """The check of each stage that this pipeline needs, by the stage's configuration key."""

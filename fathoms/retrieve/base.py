@@ -113,6 +113,11 @@ class Retriever(Component):
         return False
 
     @property
+    def most_pictures(self) -> int | None:
+        """The most pictures of pages among the hits of a question; `None` if their number is not known."""
+        return getattr(self, "top_k", None)
+
+    @property
     def searches_all(self) -> bool:
         """Whether the hits of a question depend on the other questions of the data set, so that all of them
         must be searched for, whichever are asked."""

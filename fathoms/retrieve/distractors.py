@@ -6,18 +6,18 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
-from fathoms.retrieve.base import Index, Needs, Retriever, hits
+from fathoms.retrieve.base import Index, hits
 from fathoms.retrieve.dense import Dense
 from fathoms.retrieve.hybrid import Hybrid
 from fathoms.retrieve.oracle import Oracle, gold_places
-from fathoms.retrieve.page_search import PageHandling
 from fathoms.retrieve.rerank import Rerank
 from fathoms.retrieve.visual import Visual
 from fathoms.retrieve.without_gold import Distracting, Ranking, holds_answer, without_gold
+from fathoms.retrieve.wrapping import Wrapping
 from fathoms.safety.option_limits import MOST_CHUNKS
 from fathoms.types import Hit, Question
 
@@ -25,7 +25,7 @@ Mode = Literal["gold-only", "gold-plus-distractors", "distractors-only"]
 Position = Literal["first", "middle", "last", "shuffled"]
 
 
-class Distractors(Retriever):
+class Distractors(Wrapping):
     """Gives a question its gold chunks, the most similar chunks that hold no gold, or both.
 
     Gold chunks are those of `oracle`; with a retriever by page images they are the gold pages. Distractors
@@ -73,32 +73,6 @@ class Distractors(Retriever):
         if gold is None:
             return None
         return gold + (0 if self.mode == "gold-only" else others)
-
-    @property
-    def needs(self) -> Needs:
-        """The input that the retriever needs."""
-        return self.retriever.needs
-
-    @property
-    def pages(self) -> PageHandling | None:
-        """How the retriever embeds and shows pages, if it searches by their images."""
-        return self.retriever.pages
-
-    def identity(self) -> dict[str, Any]:
-        """Extend the identity by that of the retriever."""
-        return {**super().identity(), "retriever": self.retriever.identity()}
-
-    def check(self) -> None:
-        """Check the retriever; raises its errors."""
-        self.retriever.check()
-
-    def index_bytes(self, index: Index) -> int | None:
-        """Return the bytes of the index of the retriever."""
-        return self.retriever.index_bytes(index)
-
-    def assess(self, index: Index, questions: Sequence[Question]) -> None:
-        """Note what the retriever loses, if it is approximate."""
-        self.retriever.assess(index, questions)
 
     def search(self, index: Index, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
         """Return the chunks of each question in the order of `position`, and note in the index how many

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
-from fathoms.retrieve.base import Index, Needs, Retriever, hits
+from fathoms.retrieve.base import Index, hits
 from fathoms.retrieve.bm25 import BM25
 from fathoms.retrieve.dense import Dense
 from fathoms.retrieve.distractors import Distractors
 from fathoms.retrieve.hybrid import Hybrid
 from fathoms.retrieve.oracle import Oracle
 from fathoms.retrieve.rerank import Rerank
+from fathoms.retrieve.wrapping import Wrapping
 from fathoms.safety.injections import CANARY, instruction
 from fathoms.types import Chunk, Hit, Question
 
 Inner = Annotated[Dense | BM25 | Hybrid | Rerank | Oracle | Distractors, Field(discriminator="kind")]
 
 
-class Injected(Retriever):
+class Injected(Wrapping):
     """Adds a chunk with a planted instruction to the hits of another retriever.
 
     The chunk claims to be a further passage on the pages of the first hit, so it looks like any other, and
@@ -62,23 +63,6 @@ class Injected(Retriever):
     def _asks_for_the_word(cls, text: str) -> str:
         instruction(text, "")
         return text
-
-    @property
-    def needs(self) -> Needs:
-        """The input that the inner retriever needs."""
-        return self.retriever.needs
-
-    def identity(self) -> dict[str, Any]:
-        """Extend the identity by that of the inner retriever."""
-        return {**super().identity(), "retriever": self.retriever.identity()}
-
-    def check(self) -> None:
-        """Check the inner retriever; raises its errors."""
-        self.retriever.check()
-
-    def index_bytes(self, index: Index) -> int | None:
-        """Return the bytes of the index of the inner retriever."""
-        return self.retriever.index_bytes(index)
 
     def search(self, index: Index, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
         """Return the hits of the inner retriever with the planted chunk among them."""

@@ -16,7 +16,6 @@ from fathoms.retrieve.base import Index, Needs, Retriever, hits
 from fathoms.types import Chunk, Hit, Question, Quote
 
 Mode = Literal["multimodal", "description", "ocr"]
-"""The most questions or pictures that an error names."""
 
 
 class Quotes(Retriever):

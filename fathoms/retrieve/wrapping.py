@@ -37,6 +37,12 @@ class Wrapping(Retriever):
         return self.wrapped.pages
 
     @property
+    def most_pictures(self) -> int | None:
+        """The most pictures of pages per question: those that the wrapped retriever finds, unless this one
+        has a `top_k` of its own."""
+        return getattr(self, "top_k", self.wrapped.most_pictures)
+
+    @property
     def searches_all(self) -> bool:
         """Whether the wrapped retriever must search for all questions, whichever are asked."""
         return self.wrapped.searches_all

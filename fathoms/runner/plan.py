@@ -41,6 +41,7 @@ from fathoms.runs.cache import Cache
 from fathoms.types import Purpose, Question
 
 E = TypeVar("E", Experiment, SearchExperiment)
+_UNPARSED = "the documents are not parsed yet: run 'fathoms ingest' first, which may take long"
 _IN_PROCESS = (OnnxEmbedder, LexicalEmbedder, SentenceTransformersEmbedder)
 
 
@@ -95,6 +96,8 @@ def plan(
     requests: int | None = len(asked) * repeats if len(experiment.called) == 1 else None
     if isinstance(experiment, SearchExperiment):
         requests = None if experiment.called else 0
+    if (describing := _describes_pictures(experiment)) is not None:
+        requests = None
     attached: dict[str, int] | None = None
     found: Estimates | None = None
     unknown = _obstacle(experiment, corpus, cache, missing)
@@ -107,14 +110,15 @@ def plan(
             else:
                 searched = _searching(_by_ocr(experiment), corpus, asked, cache, workers, progress)
                 found = repeated(searched, repeats)
-            found = added([found, _describing(experiment, corpus, cache)])
+            found = added([found, _describing(experiment, corpus, cache, workers, progress)])
             requests = sum(part.requests for part in found.values())
         except FathomsError as error:
             unknown = missing["retrieve"] = str(error)
             requests = None
     providers = {purpose: provider_of(model) for purpose, model in experiment.called.items()}
-    if (describing := _describes_pictures(experiment)) is not None:
-        providers["describe"] = provider_of(describing)
+    if describing is not None:
+        both = [providers.get("describe"), provider_of(describing)]  # pages when asked, figures beforehand
+        providers["describe"] = ", ".join(dict.fromkeys(filter(None, both)))
     if judges := _judges(experiment):
         providers["judge"] = provider_of(judges[-1])
     return Plan(
@@ -135,23 +139,31 @@ def plan(
 
 def _describes_pictures(experiment: AnyExperiment) -> Generator | None:
     """The model that describes figures and tables before anything is asked, if there is one."""
-    if isinstance(experiment, ExternalExperiment) or experiment.pictures is None:
+    if isinstance(experiment, ExternalExperiment) or experiment.cut_out is None:
         return None
-    return experiment.pictures.generate
+    return experiment.cut_out.generate
 
 
 def _by_ocr(experiment: E) -> E:
     """The experiment with the words of OCR in the place of descriptions, for which nobody is asked."""
-    if experiment.pictures is None:
+    if experiment.cut_out is None:
         return experiment
-    return experiment.model_copy(update={"pictures": experiment.pictures.by_ocr()})
+    return experiment.model_copy(update={"pictures": experiment.cut_out.by_ocr()})
 
 
-def _describing(experiment: Experiment | SearchExperiment, corpus: Corpus, cache: Cache) -> Estimates:
-    """Estimate the descriptions of figures and tables that are not kept yet."""
-    model = _describes_pictures(experiment)
-    prompts = [] if model is None else experiment.undescribed(corpus.documents, cache)
-    return {"describe": calling(model, prompts, DESCRIPTION)} if model is not None and prompts else {}
+def _describing(
+    experiment: Experiment | SearchExperiment,
+    corpus: Corpus,
+    cache: Cache,
+    workers: int,
+    progress: Progress,
+) -> Estimates:
+    """Parse the documents, and estimate the descriptions of figures and tables that are not kept yet."""
+    if (model := _describes_pictures(experiment)) is None:
+        return {}
+    experiment.parse(corpus.documents, cache, workers, progress)
+    prompts = experiment.undescribed(corpus.documents, cache)
+    return {"describe": calling(model, prompts, DESCRIPTION)} if prompts else {}
 
 
 def _judges(experiment: AnyExperiment) -> list[ChatModel]:
@@ -194,11 +206,8 @@ def _obstacle(
     """Why prompts cannot be packed beforehand; `None` where they can."""
     if isinstance(experiment, ExternalExperiment):
         return "the pipeline makes its own prompts"
-    pages = experiment.retrieve.pages
     if isinstance(experiment, SearchExperiment) and not experiment.called:
-        if pages is not None and isinstance(pages.embed, ServedPageModel):
-            return _embedding(pages.embed)
-        return None  # there is nothing to estimate
+        return _obstacle_to_search(experiment, corpus, cache, missing)
     absent = [stage for stage in ("ingest", "chunk", "embed", "retrieve") if stage in missing]
     if absent:
         return f"{', '.join(absent)}: something is missing"
@@ -207,13 +216,34 @@ def _obstacle(
         return "generate: something is missing"
     if experiment.retrieve.needs == "vectors" and not isinstance(experiment.embed, _IN_PROCESS):
         return f"embed: {described(experiment.embed)} would have to be called"
-    if isinstance(experiment.ingest, Docling) and not experiment.is_parsed(corpus.documents, cache):
-        return "the documents are not parsed yet: run 'fathoms ingest' first, which may take long"
+    if _takes_long_to_parse(experiment, corpus, cache):
+        return _UNPARSED
+    pages = experiment.retrieve.pages
     if pages is not None and isinstance(pages.embed, ServedPageModel):
         return _embedding(pages.embed)
     if not experiment.has_embedded_pages(corpus.documents, cache):
         return "the page images are not embedded yet: run 'fathoms ingest' first, which may take long"
     return None
+
+
+def _obstacle_to_search(
+    experiment: SearchExperiment, corpus: Corpus, cache: Cache, missing: Mapping[str, str]
+) -> str | None:
+    """Why the calls of a search without a language model cannot be estimated: only descriptions of figures
+    and tables are, for which the documents must be parsed."""
+    pages = experiment.retrieve.pages
+    if pages is not None and isinstance(pages.embed, ServedPageModel):
+        return _embedding(pages.embed)
+    if _describes_pictures(experiment) is None:
+        return None  # there is nothing to estimate
+    if "ingest" in missing:
+        return "ingest: something is missing"
+    return _UNPARSED if _takes_long_to_parse(experiment, corpus, cache) else None
+
+
+def _takes_long_to_parse(experiment: Experiment | SearchExperiment, corpus: Corpus, cache: Cache) -> bool:
+    """Whether documents are still to be parsed, by a parser that is too slow for an estimate."""
+    return isinstance(experiment.ingest, Docling) and not experiment.is_parsed(corpus.documents, cache)
 
 
 def _embedding(embed: ServedPageModel) -> str:

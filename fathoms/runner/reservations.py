@@ -216,8 +216,8 @@ def require_price(experiment: AnyExperiment, budget: Budget) -> None:
         "describe": "retrieve.generate",
     }
     called = [(keys[purpose], model) for purpose, model in experiment.called.items()]
-    if experiment.pictures is not None and experiment.pictures.generate is not None:
-        called.append(("pictures.generate", experiment.pictures.generate))
+    if experiment.cut_out is not None and experiment.cut_out.generate is not None:
+        called.append(("pictures.generate", experiment.cut_out.generate))
     for key, model in called:
         if model.cost(Usage(prompt_tokens=1, completion_tokens=1)) is None:
             name = getattr(model, "model", None) or getattr(model, "target", None) or model.kind
@@ -236,16 +236,17 @@ def require_room_for_descriptions(
     workers: int,
     progress: Progress,
 ) -> None:
-    """Parse the documents, and raise UsageError where describing their figures and tables is estimated to
-    take more than the limits of the command leave."""
-    if isinstance(experiment, ExternalExperiment) or experiment.pictures is None or not budget.is_limited:
+    """Parse the documents, and raise UsageError where describing their figures and tables can take more than
+    the limits of the command leave: each reply counts with `max_tokens`, as estimated where that is not
+    set."""
+    if isinstance(experiment, ExternalExperiment) or not budget.is_limited:
         return
-    model = experiment.pictures.generate
+    model = None if experiment.cut_out is None else experiment.cut_out.generate
     if model is None:
         return
     experiment.parse(corpus.documents, cache, workers, progress)
     prompts = experiment.undescribed(corpus.documents, cache)
-    need = calling(model, prompts, DESCRIPTION)
+    need = calling(model, prompts, model.max_tokens or DESCRIPTION)
     for limit, spent, wanted, option in (
         (budget.max_cost, budget.spent.cost, need.cost or 0.0, "--max-cost"),
         (
@@ -257,7 +258,7 @@ def require_room_for_descriptions(
     ):
         if limit is not None and spent + wanted > limit:
             raise UsageError(
-                f"{experiment.name}: describing {need.requests} figures and tables is estimated to take"
-                f" {wanted:.2f}, and {option} leaves {limit - spent:.2f}: raise it, or set"
-                f" pictures.words: ocr"
+                f"{experiment.name}: describing {need.requests} figures and tables can take {wanted:.2f},"
+                f" and {option} leaves {limit - spent:.2f}: raise it, lower pictures.generate.max_tokens, or"
+                " set pictures.words: ocr"
             )

@@ -8,13 +8,20 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
+from fathoms.corpora import load
 from fathoms.errors import ConfigError, ModelError
+from fathoms.models.caller import provider_of
 from fathoms.pipeline.experiment import Experiment, load_experiment
+from fathoms.pipeline.pipeline import silent
+from fathoms.runner.budget import Budget
+from fathoms.runner.plan import plan
+from fathoms.runner.reservations import require_price, require_room_for_descriptions
 from fathoms.runs.cache import Cache
 from fathoms.runs.store import Run
 from fathoms.types import Hit, ImagePart, Question
@@ -144,16 +151,22 @@ def test_what_cannot_work_is_refused(place: Project, pictures: str, change: str,
         load_experiment(place.path / "own.yaml").check()
 
 
-def test_descriptions_that_do_not_fit_the_limit_are_not_bought(place: Project, seer: Seer) -> None:
-    """The reply of each is estimated at 500 tokens of $5,000 a million: two take more than $5."""
-    model = DESCRIBED.format(address=seer.address).partition("generate: ")[2].rstrip("}") + "}}"
-    config = CONFIG.format(pictures=DESCRIBED.format(address=seer.address))
+@pytest.mark.parametrize(("most", "limit"), [(512, "5"), (4000, "20")])
+def test_descriptions_that_do_not_fit_the_limit_are_not_bought(
+    place: Project, seer: Seer, most: int, limit: str
+) -> None:
+    """The reply of each may have `max_tokens`, at $5,000 a million: two can take $5.12, or $40."""
+    described = DESCRIBED.format(address=seer.address).replace(
+        "model: seer,", f"model: seer, max_tokens: {most},"
+    )
+    model = described.partition("generate: ")[2].rstrip("}") + "}}"
+    config = CONFIG.format(pictures=described)
     place.write(
         "own.yaml", "".join([config.partition("generate: {kind: scripted")[0], f"generate: {model}\n"])
     )
-    done = place.fathoms("run", "own.yaml", "--max-cost", "5")
+    done = place.fathoms("run", "own.yaml", "--max-cost", limit)
     assert done.returncode == 2, done.stdout
-    assert "describing 2 figures and tables is estimated to take" in done.stderr
+    assert "describing 2 figures and tables can take" in done.stderr
     assert not seer.seen
 
 
@@ -178,3 +191,92 @@ def test_other_retrievers_go_without_pictures(place: Project) -> None:
     assert isinstance(own, Experiment)
     own.check()
     assert own.prepare({}, Cache(place.path / "cache")).retrieve([ASKED]) == {"q": ()}
+
+
+@pytest.mark.parametrize("kind", ["none", "whole-document"])
+def test_a_retriever_that_goes_without_pictures_has_none_described(
+    place: Project, seer: Seer, kind: str
+) -> None:
+    """So their model is neither planned, nor does its price or its cost matter."""
+    unpriced = DESCRIBED.format(address=seer.address).replace(", price: {input: 1000, output: 5000}", "")
+    config = CONFIG.format(pictures=unpriced).replace("{kind: bm25, top_k: 5}", f"{{kind: {kind}}}")
+    place.write("own.yaml", config.replace("kind: scripted", "kind: scripted, price: {input: 1, output: 1}"))
+    own = load_experiment(place.path / "own.yaml")
+    assert isinstance(own, Experiment)
+    assert "pictures" not in own.served()
+    corpus = load(own.data, place.path)
+    with closing(Cache(place.path / "cache")) as cache:
+        found = plan(own, corpus, corpus.questions, cache)
+        assert "describe" not in {**found.providers, **(found.estimates or {})}
+        budget = Budget(max_cost=1e-6)
+        require_price(own, budget)
+        require_room_for_descriptions(own, corpus, cache, budget, workers=1, progress=silent)
+    assert not seer.seen
+
+
+def test_what_descriptions_take_is_planned_for_a_search_alone(place: Project, seer: Seer) -> None:
+    """Before anything was parsed: two pictures."""
+    place.write("own.yaml", CONFIG.format(pictures=DESCRIBED.format(address=seer.address)))
+    own = load_experiment(place.path / "own.yaml", retrieval_only=True)
+    corpus = load(own.data, place.path)
+    with closing(Cache(place.path / "cache")) as cache:
+        found = plan(own, corpus, corpus.questions, cache)
+        slow = load_experiment(place.path / "own.yaml", ["ingest={kind: docling}"], retrieval_only=True)
+        unknown = plan(slow, corpus, corpus.questions, cache)
+    assert (unknown.requests, unknown.estimates) == (None, None), "Docling takes long"
+    assert found.requests == 2
+    assert found.estimates is not None
+    assert found.estimates["describe"].requests == 2
+    assert not seer.seen
+
+
+def test_a_plan_names_both_models_that_describe(place: Project, seer: Seer) -> None:
+    """One describes figures beforehand, and another the pages that are retrieved."""
+    described = "{kind: describe, first: {kind: bm25}, generate: {kind: scripted, default: A page.}}"
+    config = CONFIG.format(pictures=DESCRIBED.format(address=seer.address))
+    place.write("own.yaml", config.replace("{kind: bm25, top_k: 5}", described))
+    own = load_experiment(place.path / "own.yaml")
+    corpus = load(own.data, place.path)
+    with closing(Cache(place.path / "cache")) as cache:
+        named = plan(own, corpus, corpus.questions, cache).providers["describe"]
+    assert isinstance(own, Experiment)
+    assert own.pictures is not None
+    assert own.pictures.generate is not None
+    assert named == f"{provider_of(own.called['describe'])}, {provider_of(own.pictures.generate)}"
+
+
+def test_candidates_that_a_model_will_cut_do_not_count(place: Project, seer: Seer) -> None:
+    """Two pictures are candidates, and the model that answers takes one."""
+    graded = (
+        "{kind: rerank, top_k: 1, first: {kind: bm25},"
+        " by: {kind: llm, generate: {kind: scripted, default: '5'}}}"
+    )
+    config = CONFIG.format(pictures="{dpi: 144}").partition("generate:")[0]
+    model = "{kind: anthropic, model: claude-sonnet-4, max_images: 1}"
+
+    def candidates(retrieve: str) -> int:
+        place.write("own.yaml", config.replace("{kind: bm25, top_k: 5}", retrieve) + f"generate: {model}\n")
+        own = load_experiment(place.path / "own.yaml")
+        assert isinstance(own, Experiment)
+        documents = {path.name: path for path in sorted((place.path / "pdfs").glob("*.pdf"))}
+        with closing(Cache(place.path / "cache")) as cache:
+            (found,) = own.prepare(documents, cache).retrieve([ASKED]).values()
+        return sum(hit.chunk.image is not None for hit in found)
+
+    assert candidates(graded) == 2
+    with pytest.raises(ConfigError, match="question q has 2 pictures, and the model takes 1"):
+        candidates("{kind: bm25, top_k: 5}")
+
+
+def test_pictures_beside_a_planted_instruction_are_limited_from_the_start(
+    place: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "none")
+    config = CONFIG.format(pictures="{dpi: 144}").partition("generate:")[0]
+    model = "{kind: anthropic, model: claude-sonnet-4, max_images: 4}"
+    planted = "{kind: injected, retriever: {kind: bm25, top_k: 5}}"
+    place.write("own.yaml", config.replace("{kind: bm25, top_k: 5}", planted) + f"generate: {model}\n")
+    own = load_experiment(place.path / "own.yaml")
+    assert isinstance(own, Experiment)
+    with pytest.raises(ConfigError, match="5 page images are more than the 4"):
+        own.checks()["generate"]()

@@ -47,6 +47,7 @@ def test_configs() -> None:
     assert isinstance(made, Injected)
     assert made.needs == "chunks"
     assert made.identity() != made.model_copy(update={"instruction": "leak"}).identity()
+    assert made.most_pictures == 3, "the planted chunk has none"
     graded = Rerank(first=BM25(), by=LLMReranker(generate=ScriptedModel()))
     with pytest.raises(ValidationError, match="cannot be used here: take its 'first'"):
         Injected(retriever=graded)
