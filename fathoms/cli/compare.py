@@ -21,14 +21,15 @@ def compare(
     questions whose result changed, and hits by modality where the questions state one.
     """
     from fathoms.compare.compare import compare as compare_runs
-    from fathoms.compare.question_scores import default_metrics, read_scores
+    from fathoms.compare.question_scores import default_metrics
     from fathoms.report.comparison import comparison_panel
+    from fathoms.report.of_sweeps import read_all_scores
     from fathoms.report.terminal import modality_panel
     from fathoms.runs.finding import find_run
     from fathoms.runs.reading import load
 
     stores = [find_run(name, out) for name in runs]
-    scores = [read_scores(store, profile) for store in stores]
+    scores = [read_all_scores(store, profile) for store in stores]
     metrics = list(dict.fromkeys(metric or default_metrics(scores)))
     found = compare_runs(scores, metrics)
     if as_json:

@@ -129,7 +129,8 @@ def gate(
     """
     from fathoms.compare.against_baseline import require_sound
     from fathoms.compare.floors import Limit, check_limits, read_limits
-    from fathoms.compare.question_scores import count_notes, pool, read_scores, write_baseline
+    from fathoms.compare.question_scores import count_notes, pool, write_baseline
+    from fathoms.report.of_sweeps import read_all_scores
     from fathoms.runs.finding import find_run, oldest_first, with_earlier
 
     if save_baseline is not None and (least or most or baseline is not None or sequential):
@@ -162,7 +163,7 @@ def gate(
             " --save-baseline FILE to save one"
         )
     if save_baseline is not None:
-        kept = pool([read_scores(run, profile) for run in stored])
+        kept = pool([read_all_scores(run, profile) for run in stored])
         require_sound(kept, allowed)
         write_baseline(kept, save_baseline)
         console.say(f"baseline of {len(stored)} run{'s' * (len(stored) != 1)}: {save_baseline}")
@@ -173,7 +174,7 @@ def gate(
         from fathoms.compare.sequential import judge_in_sequence
         from fathoms.runs.reading import read_manifest
 
-        nights = [read_scores(run, profile) for run in stored]
+        nights = [read_all_scores(run, profile) for run in stored]
         checked = check_limits(nights[-1], limits, by_category=settings.by_category)
         of_limits = count_notes(nights[-1:], dict.fromkeys(limit.metric for limit in limits))
         if baseline is None:
@@ -182,7 +183,7 @@ def gate(
         pooled = pool([_baseline(name, profile, out) for name in baseline])
         if last > 1:
             earlier = with_earlier(stored[0], out, last, pooled.runs)[:-1]
-            nights = [*(read_scores(run, profile) for run in earlier), *nights]
+            nights = [*(read_all_scores(run, profile) for run in earlier), *nights]
         found = gate(
             nights,
             pooled,
@@ -280,11 +281,12 @@ def _judge_and_report(
 
 def _baseline(reference: str, profile: str | None, out: Path) -> QuestionScores:
     """Read a saved baseline if `reference` is a file, otherwise the scores of a run."""
-    from fathoms.compare.question_scores import read_baseline, read_scores
+    from fathoms.compare.question_scores import read_baseline
+    from fathoms.report.of_sweeps import read_all_scores
     from fathoms.runs.finding import find_run
 
     if not Path(reference).is_file():
-        return read_scores(find_run(reference, out), profile)
+        return read_all_scores(find_run(reference, out), profile)
     scores = read_baseline(Path(reference))
     if profile not in (None, scores.profile):
         raise UsageError(f"{reference} holds scores under the profile '{scores.profile}', not '{profile}'")

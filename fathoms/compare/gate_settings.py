@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from fathoms.compare.question_scores import OF_SWEEPS
 from fathoms.config import Key, suggest
 from fathoms.runs.reading import range_of
 
@@ -60,9 +61,11 @@ class GateSettings(BaseModel):
     def mistakes(self, units: Mapping[str, str]) -> Iterator[tuple[Key, str]]:
         """Yield each metric that cannot be judged, with a message: those that a run of the configuration does
         not have, and in `metric` those whose unit has no range. `units` has the unit of each metric that it
-        has."""
+        has; those of several runs of one command (`OF_SWEEPS`) are known when it is judged."""
         for number, name in enumerate(self.metric):
             place: Key = ("metric", number)
+            if name in OF_SWEEPS:
+                continue
             if name not in units:
                 yield place, f"{_unknown(name, units)}; {can_be_gated(units)}"
             elif range_of(units[name]) is None:
@@ -73,7 +76,7 @@ class GateSettings(BaseModel):
                 )
         for key in ("min", "max_rate"):
             for name in getattr(self, key):
-                if name not in units:
+                if name not in units and name not in OF_SWEEPS:
                     yield (key, name), _unknown(name, units)
 
 

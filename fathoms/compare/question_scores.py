@@ -37,6 +37,12 @@ _RULES = {
     "abstention-f1": ("classifier_key",),
 }
 _PHRASES = ("match", "hyphens")
+POSITION_GAP, GPD_GO_GAP = "position-gap", "gpd-go-gap"
+OF_SWEEPS = {
+    POSITION_GAP: "--matrix retrieve.position=first,middle,last",
+    GPD_GO_GAP: "--settings gold,gold+distractors",
+}
+"""The metrics of several runs of one command (`report.of_sweeps`), and the option that makes the runs."""
 _OF_OLD_BASELINES = {"correctness": "higher", "hallucination": "lower"}
 _OF_SEARCHES = ("recall@10", "ndcg@10")
 
@@ -116,6 +122,11 @@ class QuestionScores(StoredValue):
 
     def kind_of(self, metric: str) -> MetricKind:
         """Return what is known of a metric; raises UsageError if the run has no value of it."""
+        if metric in OF_SWEEPS and metric not in self.metrics:
+            raise UsageError(
+                f"{names(self)} has no {metric}, which is a figure of the scored runs of one command in one"
+                f" folder: make them with 'fathoms run CONFIG {OF_SWEEPS[metric]}' on at least 2 questions"
+            )
         if metric not in self.metrics:
             near = suggest(metric, self.metrics)
             if self.retrieval_only:

@@ -41,9 +41,9 @@ class Graded:
     """The id of the question that it is a variant of, or its own."""
 
 
-def graded_questions(run: ScoredRun, *, judged: bool) -> Iterator[Graded]:
-    """Yield the questions of a run that have a graded answer."""
-    profile = run.profile(None)
+def graded_questions(run: ScoredRun, *, judged: bool, profile: str | None = None) -> Iterator[Graded]:
+    """Yield the questions of a run that have a graded answer; `profile` is by default the one shown first."""
+    profile = run.profile(profile)
     for view in run.views():
         question = scored_question(view)
         found = [_kind(repeat, profile, judged=judged) for repeat in question.repeats]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from statistics import fmean
-from typing import Any
+from typing import Any, NamedTuple
 
 from fathoms.report.leaderboard import bracket, figure
 
@@ -45,26 +45,43 @@ def halves(originals: Mapping[str, str]) -> tuple[frozenset[str], frozenset[str]
     return found, frozenset(originals) - found
 
 
-def chosen_on_other_half(
-    scores: Mapping[str, Mapping[str, float]], originals: Mapping[str, str]
-) -> dict[str, Any] | None:
-    """Return the paired difference between the best and the worst of several runs, as `paired` does, without
-    the luck of the winner: both are chosen by their means over one half of the questions, and compared on the
-    other half alone, whose `n` is returned. `chosen` has the best and the worst.
+class Chosen(NamedTuple):
+    """The best and the worst of several runs, chosen on one half of the questions, and the other half."""
 
-    To choose on each half and to add up both comparisons would use all questions, but the two are not
-    independent, and its interval would exclude 0 too often. `scores` maps the name of a run to the scores of
-    its questions, in [0, 1], and `originals` the id of a question to that of its original. `None` if not both
-    halves have a question that is in all runs. Equal means are decided by the order of the runs.
-    """
+    best: str
+    worst: str
+    on: frozenset[str]
+
+
+def best_and_worst(scores: Mapping[str, Mapping[str, float]], originals: Mapping[str, str]) -> Chosen | None:
+    """Return the best and the worst of several runs by their means over one half of the questions, and the
+    questions of the other half, on which they are to be compared; `None` if not both halves have a question
+    that is in all runs. `scores` maps the name of a run to the scores of its questions, in [0, 1], and
+    `originals` the id of a question to that of its original. Equal means are decided by the order of the
+    runs."""
     shared = frozenset.intersection(*(frozenset(found) for found in scores.values()))
     by, on = halves({id: originals.get(id, id) for id in shared})
     if not by or not on:
         return None
     means = {name: fmean(found[id] for id in sorted(by)) for name, found in scores.items()}
-    high, low = max(means, key=means.__getitem__), min(means, key=means.__getitem__)
-    made = paired({id: scores[low][id] for id in on}, {id: scores[high][id] for id in on})
-    return None if made is None else {**made, "chosen": [high, low]}
+    return Chosen(max(means, key=means.__getitem__), min(means, key=means.__getitem__), on)
+
+
+def chosen_on_other_half(
+    scores: Mapping[str, Mapping[str, float]], originals: Mapping[str, str]
+) -> dict[str, Any] | None:
+    """Return the paired difference between the best and the worst of several runs, as `paired` does, without
+    the luck of the winner: `best_and_worst` chooses them on one half of the questions, and they are compared
+    on the other half alone, whose `n` is returned. `chosen` has the best and the worst.
+
+    To choose on each half and to add up both comparisons would use all questions, but the two are not
+    independent, and its interval would exclude 0 too often.
+    """
+    if (found := best_and_worst(scores, originals)) is None:
+        return None
+    low, high = ({id: scores[name][id] for id in found.on} for name in (found.worst, found.best))
+    made = paired(low, high)
+    return None if made is None else {**made, "chosen": [found.best, found.worst]}
 
 
 def signed(found: Mapping[str, Any]) -> str:

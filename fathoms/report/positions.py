@@ -36,10 +36,10 @@ Cells = Mapping[tuple[str, int], Sequence[Graded]]
 def positions_section(runs: Sequence[ScoredRun]) -> Section | None:
     """Return the table and the curves of runs that differ only in the place of the gold and in the number of
     distractors; `None` if they do not."""
-    settings = [_setting(run) for run in runs]
+    settings = [setting_of(run) for run in runs]
     if len(runs) < 2 or None in settings or len(set(map(str, settings))) < len(runs):
         return None
-    if not of_one_sweep(runs) or len(set(map(_rest, runs))) > 1:
+    if not of_one_sweep(runs) or len(set(map(rest_of, runs))) > 1:
         return None
     judged, by = by_which(runs)
     cells: dict[tuple[str, int], list[Graded]] = {}
@@ -62,7 +62,7 @@ def _cut(runs: Sequence[ScoredRun]) -> Iterator[str]:
         )
 
 
-def _setting(run: ScoredRun) -> tuple[str, int] | None:
+def setting_of(run: ScoredRun) -> tuple[str, int] | None:
     """Return the place of the gold and the number of distractors of a run; `None` if it has no such."""
     retrieve = run.manifest.config.get("retrieve")
     if (
@@ -74,7 +74,7 @@ def _setting(run: ScoredRun) -> tuple[str, int] | None:
     return str(retrieve.get("position")), int(retrieve.get("distractors") or 0)
 
 
-def _rest(run: ScoredRun) -> str:
+def rest_of(run: ScoredRun) -> str:
     """Return everything of the configuration of a run that is not swept."""
     config = {key: value for key, value in run.manifest.config.items() if key != "name"}
     retrieve = config.get("retrieve")

@@ -88,6 +88,8 @@ def test_a_reader_that_believes_the_decoys(robust: Project) -> None:
     table = run(robust, fooled, "--settings", SETTINGS)["settings"]
     assert shares(table) == {"gold": 1, "gold+distractors": 0, "distractors": 0}
     assert table["gap"]["value"] == -1
+    bounded = robust.json("gate", "latest", "--min", "gpd-go-gap=-0.1", code=100)
+    assert [(one["found"], one["questions"]) for one in bounded["limits"]] == [(-1.0, 3)]
     assert table["abstained_under_distractors"]["value"] == 0
 
 
@@ -121,11 +123,21 @@ def test_a_reader_of_the_first_context_has_a_position_gap_of_one(robust: Project
     gap = found["position-gap"]["2"]
     assert (gap["value"], gap["n"], gap["chosen"]) == (1, 1, ["first", "middle"])
     assert "position-gap with 2 distractors: 1.00 [" in report["shown"]
+    first, *_, last = (path.name for path in robust.runs())
+    bounded = robust.json("gate", last, "--max-rate", "position-gap=0.2", code=100)
+    assert [(one["found"], one["questions"]) for one in bounded["limits"]] == [(1.0, 1)]
+    [test] = robust.json("compare", first, last, "--metric", "position-gap")["tests"]
+    assert (test["overall"]["first"], test["overall"]["second"]) == (1.0, 1.0), "one figure of four runs"
 
 
 def test_a_reader_of_all_contexts_has_no_position_gap(robust: Project) -> None:
     gap = positions(robust, READS)["positions"]["position-gap"]["2"]
     assert (gap["value"], gap["low"] < 0 < gap["high"]) == (0, True)
+    bounded = robust.json("gate", "latest", "--max-rate", "position-gap=0.2")
+    assert [one["found"] for one in bounded["limits"]] == [0.0]
+    alone = robust.fathoms("gate", "latest", "--min", "gpd-go-gap=0")
+    assert alone.returncode == 2
+    assert "--settings gold,gold+distractors" in " ".join(alone.stderr.split())
 
 
 def test_curves_over_the_number_of_contexts(robust: Project) -> None:

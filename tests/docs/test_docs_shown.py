@@ -74,6 +74,8 @@ ELSEWHERE = {
     ),
     "fathoms gate night --sequential --baseline baseline.json --min correctness=0.6"
     " --max-rate hallucination=0.2": "test_cli_first_night.py; it ends with 100 where answers are wrong",
+    "fathoms gate latest --max-rate position-gap=0.2": "test_cli_distractors.py",
+    "fathoms gate latest --min gpd-go-gap=-0.1": "test_cli_distractors.py",
     "python benchmarks/simulate_statistics.py": "make slow",
 }
 """What is not run here, and by whom else."""

@@ -98,10 +98,10 @@ class Project:
             timeout=timeout,
         )
 
-    def json(self, *arguments: str) -> Any:
-        """What a command prints with `--json`."""
+    def json(self, *arguments: str, code: int = 0) -> Any:
+        """What a command prints with `--json`, which ends with an exit code."""
         done = self.fathoms(*arguments, "--json")
-        assert done.returncode == 0, done.stderr
+        assert done.returncode == code, done.stderr
         return json.loads(done.stdout)
 
     def runs(self) -> list[Path]:

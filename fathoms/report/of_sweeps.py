@@ -1,0 +1,114 @@
+"""Metrics of several runs of one command, as scores of questions that `fathoms gate` and `fathoms compare`
+take like those of any metric.
+
+- `position-gap`: an answer is correct with the gold at the best place, minus with the gold at the worst. Both
+  places are chosen on one half of the questions, and the other half has the values (`report.positions`). The
+  runs differ in `retrieve.position` alone.
+- `gpd-go-gap`: an answer is correct with gold and distractors, minus with gold alone. The runs are the
+  settings `gold` and `gold+distractors`.
+
+A run has the values of the runs that were made with it and lie in the same folder. Correct is decided as in
+the tables of a report: by the judge's grade where all runs have one, else by phrase recall.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from fathoms.compare.question_scores import GPD_GO_GAP, POSITION_GAP, MetricKind, QuestionScores, read_scores
+from fathoms.pipeline.matrix import SETTING
+from fathoms.report.graded import JUDGED, by_which, graded_questions
+from fathoms.report.paired import best_and_worst
+from fathoms.report.positions import PLACES, rest_of, setting_of
+from fathoms.runs.finding import list_runs
+from fathoms.runs.reading import ScoredRun, load, read_manifest
+from fathoms.runs.store import Run
+
+UNIT = "score -1 to 1"
+
+
+def read_all_scores(run: Run, profile: str | None = None) -> QuestionScores:
+    """Read the scores of a run as `read_scores` does, with the metrics of the runs that were made with it."""
+    scores = read_scores(run, profile)
+    own = load(run.path)
+    if setting_of(own) is None and SETTING not in own.manifest.sweep.cell:
+        return scores
+    together = list(_made_with(own, run))
+    for metric, runs in ((POSITION_GAP, _by_place(own, together)), (GPD_GO_GAP, _by_setting(own, together))):
+        if len(runs) > 1:
+            scores = _with(scores, metric, runs)
+    return scores
+
+
+def _made_with(own: ScoredRun, run: Run) -> Iterator[ScoredRun]:
+    """Yield the scored runs of the same command in the same folder, this one included."""
+    sweep = own.manifest.sweep.id
+    for other in list_runs(run.path.parent) if sweep else ():
+        if other.path == run.path:
+            yield own
+        elif (other.path / "summary.json").is_file() and read_manifest(other.path).sweep.id == sweep:
+            yield load(other.path)
+
+
+def _by_place(own: ScoredRun, together: Sequence[ScoredRun]) -> dict[str, ScoredRun]:
+    """Return the runs that differ from one in the place of the gold alone, by that place, first to last."""
+    mine = setting_of(own)
+    if mine is None or mine[1] == 0:
+        return {}
+    found = {
+        setting[0]: run
+        for run in together
+        if (setting := setting_of(run)) is not None and setting[1] == mine[1] and rest_of(run) == rest_of(own)
+    }
+    return {place: found[place] for place in PLACES if place in found}
+
+
+def _by_setting(own: ScoredRun, together: Sequence[ScoredRun]) -> dict[str, ScoredRun]:
+    """Return the runs with gold alone and with distractors beside it that differ from one in their setting
+    alone; none if one of them is missing."""
+    found = {run.manifest.sweep.cell.get(SETTING): run for run in together if _cell(run) == _cell(own)}
+    pair = ("gold", "gold+distractors")
+    return {name: found[name] for name in pair} if found.keys() >= set(pair) else {}
+
+
+def _cell(run: ScoredRun) -> dict[str, object]:
+    """Return what distinguishes a run from the others of its command, without its setting."""
+    return {key: value for key, value in run.manifest.sweep.cell.items() if key != SETTING}
+
+
+def _with(scores: QuestionScores, metric: str, runs: Mapping[str, ScoredRun]) -> QuestionScores:
+    """Return scores with a metric of several runs; without it if the runs have too few questions."""
+    judged, _ = by_which(list(runs.values()))
+    correct: dict[str, dict[str, float]] = {}
+    originals: dict[str, str] = {}
+    for name, run in runs.items():
+        graded = list(graded_questions(run, judged=judged, profile=scores.profile))
+        correct[name] = {one.id: one.shares["correct"] for one in graded}
+        originals |= {one.id: one.original for one in graded}
+    values = dict(_values(metric, correct, originals))
+    if not values:
+        return scores
+    kind = scores.metrics[JUDGED] if judged else MetricKind()  # by the same rules as these
+    direction = "lower" if metric == POSITION_GAP else "higher"
+    failed = sum(run.summary.counts.errors or 0 for run in runs.values())
+    counted = {"failed calls in its runs": failed} if failed else {}
+    told = kind.model_copy(update={"direction": direction, "unit": UNIT, "counted": counted})
+    questions = {
+        id: one.model_copy(update={"values": {**one.values, metric: (values[id],) if id in values else ()}})
+        for id, one in scores.questions.items()
+    }
+    return scores.model_copy(update={"questions": questions, "metrics": {**scores.metrics, metric: told}})
+
+
+def _values(
+    metric: str, correct: Mapping[str, Mapping[str, float]], originals: Mapping[str, str]
+) -> Iterator[tuple[str, float]]:
+    """Yield the value of each question that has one."""
+    first, second = list(correct.values())[:2]
+    ids = first.keys() & second.keys()
+    if metric == POSITION_GAP:
+        if (found := best_and_worst(correct, originals)) is None:
+            return
+        first, second, ids = correct[found.worst], correct[found.best], set(found.on)
+    for id in ids:
+        yield id, second[id] - first[id]
