@@ -25,7 +25,7 @@ from fathoms.errors import UsageError
 from fathoms.metrics.ingestion import is_yes_no
 from fathoms.metrics.phrase_recall import phrase_recall
 from fathoms.metrics.profiles import Profile
-from fathoms.runs.marks import OF
+from fathoms.runs.marks import DROPPED, OF
 from fathoms.runs.reading import ScoredRun
 from fathoms.runs.views import ScoredQuestion
 from fathoms.types import Question
@@ -40,6 +40,7 @@ LEAST = 5
 _STATED = re.compile(
     r"confidence(?:\s+(?:is|of|level)){0,3}\W{0,5}(\d+(?:[.,]\d+)?)\s*(%?)(?:/\s*(\d+))?", re.IGNORECASE
 )
+_DETAIL = f"{DROPPED}_detail"
 _TEXT = frozenset({"text", None})
 
 
@@ -74,10 +75,12 @@ class Known:
 
 @dataclass(frozen=True)
 class Filtered:
-    """The questions that stay, and those that are dropped with their reasons, in the order of the set."""
+    """The questions that stay, and those that are dropped with their reasons, in the order of the set; `full`
+    has all questions, the dropped ones with the reason in their metadata."""
 
     kept: tuple[Question, ...]
     dropped: tuple[Dropped, ...]
+    full: tuple[Question, ...]
 
 
 def stated_confidence(answer: str) -> float | None:
@@ -155,9 +158,19 @@ def filtered(
         if (of := dropped.get(str(one.metadata.get(OF)))) is not None:
             dropped.setdefault(one.id, Dropped(one, of.reason, f"as its original {of.question.id}"))
     return Filtered(
-        tuple(question for question in questions if question.id not in dropped),
+        tuple(_marked(question, None) for question in questions if question.id not in dropped),
         tuple(dropped[question.id] for question in questions if question.id in dropped),
+        tuple(_marked(question, dropped.get(question.id)) for question in questions),
     )
+
+
+def _marked(question: Question, drop: Dropped | None) -> Question:
+    """Return a question with the reason for which it is dropped in its metadata, and without one of an
+    earlier filter."""
+    metadata = {key: value for key, value in question.metadata.items() if key not in (DROPPED, _DETAIL)}
+    if drop is not None:
+        metadata |= {DROPPED: drop.reason, **({_DETAIL: drop.detail} if drop.detail else {})}
+    return question.model_copy(update={"metadata": metadata})
 
 
 def _without_retrieval(

@@ -58,9 +58,9 @@ def filter_questions(
     """Drop questions that a model answers without documents, and the easiest ones.
 
     Dropped are questions whose answer stands in the question, those that the closed-book run answers rightly
-    and with confidence, and then the easiest share of each category. The dropped questions are written beside
-    the new file, as NAME-dropped, each with the reason in its metadata; the file that was read stays as it
-    is.
+    and with confidence, and then the easiest share of each category. The full set is written beside the new
+    file, as NAME-full, with the reason in the metadata of each question that was dropped: a run of it shows
+    its figures over both sets.
     """
     from fathoms.build.filtering import filtered, known_without_documents
     from fathoms.build.question_source import profile_named
@@ -70,8 +70,8 @@ def filter_questions(
     from fathoms.runs.reading import load
 
     format_of(to)
-    dropped_to = to.with_stem(f"{to.stem}-dropped")
-    for path in (to, dropped_to) if not dry_run else ():
+    full = to.with_stem(f"{to.stem}-full")
+    for path in (to, full) if not dry_run else ():
         refuse_existing(path)
     questions, rules = read_questions(file).questions, profile_named(profile)
     known = None
@@ -111,7 +111,7 @@ def filter_questions(
         raise DataError(f"{to} was not written, because no question is left")
     write_questions(to, found.kept)
     if found.dropped:
-        write_questions(dropped_to, [_with_reason(drop) for drop in found.dropped])
+        write_questions(full, found.full)
     return ExitCode.OK
 
 
@@ -125,9 +125,3 @@ def _check_shared(name: str, known: Mapping[str, Any], questions: Any) -> None:
             f"note: {name} has no scored answer to {len(lacking)} of these questions, for which"
             " it does not count"
         )
-
-
-def _with_reason(drop: Any) -> Any:
-    """Return a dropped question with the reason in its metadata."""
-    reason = f"{drop.reason}: {drop.detail}" if drop.detail else drop.reason
-    return drop.question.model_copy(update={"metadata": {**drop.question.metadata, "dropped": reason}})

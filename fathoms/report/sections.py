@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from fathoms.report.filtered import filtered_section
 from fathoms.report.positions import positions_section
 from fathoms.report.prompts_table import prompts_section
 from fathoms.report.quotes import QUOTE_TABLES
@@ -22,6 +23,7 @@ _TABLES: tuple[Callable[[Sequence[ScoredRun]], Section | None], ...] = (
     positions_section,
     *QUOTE_TABLES,
     variants_section,
+    filtered_section,
     prompts_section,
 )
 

@@ -72,7 +72,7 @@ def _inflated(runs: Sequence[ScoredRun]) -> Iterator[str]:
 
 def _of_run(run: ScoredRun, *, judged: bool) -> dict[str, Any]:
     """Return what is known of the variants and of the ambiguous questions of a run."""
-    marked = marked_questions(run)
+    marked = {id: one for id, one in marked_questions(run).items() if OF in one or AMBIGUITY in one}
     if not marked:
         return {"variants": {}, AMBIGUITY: None}
     graded = {one.id: one for one in graded_questions(run, judged=judged)}

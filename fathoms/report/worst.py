@@ -84,7 +84,7 @@ def noticing(run: ScoredRun, profile: str) -> Iterator[BriefQuestion]:
 
 
 def marked_questions(run: ScoredRun) -> Mapping[str, Mapping[str, Any]]:
-    """Return the metadata of the questions that are variants or marked as ambiguous, by their ids."""
+    """Return the metadata of the questions that have one of `MARKS`, by their ids."""
     if _MARKED not in run.kept:
         for _ in noticing(run, str(run.summary.profile)):  # most tables are of the headline profile
             pass

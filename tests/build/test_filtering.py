@@ -148,14 +148,26 @@ def test_the_command_writes_both_sets_and_reasons(project: Project) -> None:
     assert not (project.path / "left.json").exists()
     done = project.fathoms("questions", "filter", "questions.json", "left.json", "--closed-book", "closed")
     assert done.returncode == 0, done.stderr
-    left, dropped = (
-        json.loads((project.path / name).read_text()) for name in ("left.json", "left-dropped.json")
+    left, full = (
+        [row for rows in json.loads((project.path / name).read_text()).values() for row in rows]
+        for name in ("left.json", "left-full.json")
     )
-    assert sum(map(len, left.values())) == 3
-    ((gone,),) = dropped.values()
+    assert (len(left), len(full)) == (3, 4)
+    [gone] = [row for row in full if "dropped" in row.get("metadata", {})]
+    assert gone["metadata"] == {
+        "dropped": "solved without documents",
+        "dropped_detail": "right in 100% of 1 answers, stating a confidence of 1.00",
+    }
+    assert project.fathoms("run", "closed.yaml", "--set", "data.questions=left-full.json").returncode == 0
+    [report] = project.json("report", "latest")
+    [both] = report["filtered"]["runs"]
+    correct = {
+        name: both["metrics"]["correctness"][name]["value"] for name in ("full", "filtered", "dropped")
+    }
+    assert correct == {"full": 1 / 3, "filtered": 0, "dropped": 1}  # one of four has no answer
+    assert (both["full"], both["filtered"], both["reasons"]) == (4, 3, {"solved without documents": 1})
     project.write(
         "others.json", json.dumps([{"id": "x", "question": "Who?", "answers": ["I"], "category": "A"}])
     )
     other = project.fathoms("questions", "filter", "others.json", "none.json", "--baseline", "closed")
     assert (other.returncode, "closed has none of these questions" in other.stderr) == (2, True)
-    assert gone["metadata"]["dropped"].startswith("solved without documents: right in 100% of 1 answers")

@@ -1,0 +1,112 @@
+"""The figures of a run over a full set of questions beside those over the questions that a filter keeps.
+
+`fathoms questions filter` writes the full set with a reason in the metadata of each question that it drops.
+The kept and the dropped questions are two groups of different questions, which are compared as independent
+ones.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from fathoms.metrics.columns import column_of
+from fathoms.metrics.pooling import pooled
+from fathoms.report.graded import figure_text
+from fathoms.report.section import Section
+from fathoms.report.worst import marked_questions
+from fathoms.runs.marks import DROPPED, OF
+from fathoms.runs.reading import ScoredRun
+from fathoms.stats.unpaired import difference_of_means
+
+Values = tuple[str, frozenset[str], Sequence[float | None]]
+"""One value per repeat of a question, after a category and its gold documents."""
+
+
+def filtered_section(runs: Sequence[ScoredRun]) -> Section | None:
+    """Return the table of runs over sets of which a filter drops questions; `None` if none are."""
+    found = [(run, one) for run in runs if (one := _of_run(run)) is not None]
+    if not found:
+        return None
+    rows = [
+        [run.name, metric, *map(figure_text, (of["full"], of["filtered"], of["dropped"], of["change"]))]
+        for run, one in found
+        for metric, of in one["metrics"].items()
+    ]
+    notes = [
+        "filtered: the questions that 'fathoms questions filter' keeps, of the full set; every question"
+        " counts alike, and variants are left out; filtered - dropped compares two independent groups",
+        *dict.fromkeys(map(_counted, (one for _, one in found))),
+    ]
+    return Section(
+        "filtered",
+        "The full set, and what a filter keeps of it",
+        ("run", "metric", "full", "filtered", "dropped", "filtered - dropped"),
+        rows,
+        notes,
+        {"runs": [{"run": run.run, **one} for run, one in found]},
+        numbers=4,
+    )
+
+
+def _counted(found: Mapping[str, Any]) -> str:
+    """Say how many questions a filter drops, and why."""
+    reasons = "; ".join(f"{number} {reason}" for reason, number in found["reasons"].items())
+    return f"{found['filtered']} of {found['full']} questions are kept; dropped: {reasons}"
+
+
+def _of_run(run: ScoredRun) -> dict[str, Any] | None:
+    """Return the figures of both sets by metric, and the reasons with their numbers; `None` if no question of
+    the run is dropped."""
+    reasons = Counter(
+        str(metadata[DROPPED])[:200]
+        for metadata in marked_questions(run).values()
+        if metadata.get(DROPPED) and OF not in metadata
+    )
+    if not reasons:
+        return None
+    names = [
+        name
+        for name, kind in run.metrics(None).items()
+        if (kind.headline or kind.asked) and kind.unit == "share"
+    ]
+    kept: dict[str, list[Values]] = {name: [] for name in names}
+    dropped: dict[str, list[Values]] = {name: [] for name in names}
+    asked = 0
+    for view in run.questions():
+        if OF in view.question.metadata:
+            continue
+        asked += 1
+        groups = dropped if view.question.metadata.get(DROPPED) else kept
+        for name in names:
+            groups[name].append(("", view.question.gold_documents, view.values(name, run.profile(None))))
+    return {
+        "full": asked,
+        "filtered": asked - reasons.total(),
+        "reasons": dict(reasons),
+        "metrics": dict(_compared(kept, dropped)),
+    }
+
+
+def _compared(
+    kept: Mapping[str, Sequence[Values]], dropped: Mapping[str, Sequence[Values]]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the figures of each metric that has values: over all, kept and dropped questions, and the
+    difference."""
+    for name in kept:
+        full, filtered, without = map(_figure, ([*kept[name], *dropped[name]], kept[name], dropped[name]))
+        if full is not None:
+            change = (
+                None if None in (filtered, without) else difference_of_means(without or {}, filtered or {})
+            )
+            yield name, {"full": full, "filtered": filtered, "dropped": without, "change": change}
+
+
+def _figure(values: Sequence[Values]) -> Mapping[str, Any] | None:
+    """Return the mean over questions with its interval; `None` if no question has a value."""
+    known = [row for row in values if any(value is not None for value in row[2])]
+    if not known:
+        return None
+    found: Mapping[str, Any] = pooled(column_of(known), "questions", "share")["overall"]
+    return found
