@@ -1,0 +1,191 @@
+"""The entities that components name and the relations between them, found by a language model.
+
+Nothing is taken on trust: an entity must be named on its page, and a relation must quote words that stand
+there and contain its target.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fathoms.build.drafting import ask_all
+from fathoms.build.making.components import Component, Modality, opening
+from fathoms.build.making.verbatim import on_page
+from fathoms.judges.replies import read_json
+from fathoms.metrics.phrase_recall import fold_text, stands_in
+from fathoms.models.caching import ReplyCache
+from fathoms.models.protocols import ChatModel
+from fathoms.types import Box, Failure, Form, Message, Prompt, StoredValue
+
+KINDS = ("person", "organisation", "place", "object", "concept", "event", "date", "number", "other")
+MOST = 10
+"""The most entities, and the most relations, that are asked for in a component."""
+NO_NAME = "entity that its page does not name"
+NO_QUOTE = "relation whose quote is not on its page"
+NO_TARGET = "relation whose quote lacks its target"
+NO_END = "relation with an entity that its page does not name"
+_PROMPT = """\
+Find what the {named} says about named things, such as people, organisations, places, products, materials,
+methods, events, dates and numbers with their units.
+
+1. List these things, at most {most}. Give each its full name, as it stands on the page, so that it is
+understood without the page: not "it" or "the device".
+2. List relations between two of them, at most {most}. The source and the relation together must lead to one
+target only. The quote is the words of the page that state the relation, copied letter by letter; it contains
+the target.
+
+Reply with JSON:
+{{"entities": [{{"name": TEXT, "kind": {kinds}}}, ...],
+"relations": [{{"source": NAME, "relation": TEXT, "target": NAME, "quote": TEXT}}, ...]}}"""
+_TEXT = {"type": "string"}
+
+
+def _list_of(**properties: object) -> dict[str, Any]:
+    """Return the schema of a list of objects with these properties."""
+    one = {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+    return {"type": "array", "items": one, "maxItems": MOST}
+
+
+_SCHEMA = {
+    "type": "object",
+    "properties": {
+        "entities": _list_of(name=_TEXT, kind={"type": "string", "enum": list(KINDS)}),
+        "relations": _list_of(source=_TEXT, relation=_TEXT, target=_TEXT, quote=_TEXT),
+    },
+    "required": ["entities", "relations"],
+    "additionalProperties": False,
+}
+
+
+class Mention(StoredValue):
+    """Where an entity is named, and as what: a component, given by its id, of a page of a document."""
+
+    name: str
+    kind: str
+    document: str
+    page: int
+    component: str
+
+
+class Relation(StoredValue):
+    """What a page says of one entity in relation to another, with the words that say so. `source` and
+    `target` are the names that the page has for them."""
+
+    source: str
+    relation: str
+    target: str
+    quote: str
+    document: str
+    page: int
+    component: str
+    modality: Modality = "text"
+    bbox: Box | None = None
+
+
+@dataclass(frozen=True)
+class Extracted:
+    """The mentions and relations of all components in their order, how many others were left out, by the
+    reason, and why a component gave none at all, by its id."""
+
+    mentions: tuple[Mention, ...] = ()
+    relations: tuple[Relation, ...] = ()
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    failures: Mapping[str, str] = field(default_factory=dict)
+
+
+def extract(
+    components: Sequence[Component],
+    model: ChatModel,
+    replies: ReplyCache | None = None,
+    on_done: Callable[[int, int], None] = lambda done, total: None,
+) -> Extracted:
+    """Ask the model for the entities and relations of each component, in one call each."""
+    said = ask_all(components, model, prompt_about, read_found, replies, on_done)
+    mentions: list[Mention] = []
+    relations: list[Relation] = []
+    dropped: Counter[str] = Counter()
+    failures = {}
+    for component, found in said.items():
+        if isinstance(found, Failure):
+            failures[component.id] = found.message
+            continue
+        for one in _checked(component, *found):
+            if isinstance(one, str):
+                dropped[one] += 1
+            elif isinstance(one, Mention):
+                mentions.append(one)
+            else:
+                relations.append(one)
+    return Extracted(tuple(mentions), tuple(relations), dict(dropped), failures)
+
+
+def prompt_about(component: Component) -> Prompt:
+    """Return the prompt about a component, which shows its picture where there is one."""
+    named = {"text": "passage", "table": "table", "figure": "figure"}[component.modality]
+    kinds = " or ".join(f'"{kind}"' for kind in KINDS)
+    asked = opening(component) + _PROMPT.format(named=named, most=MOST, kinds=kinds)
+    images = (component.image,) if component.image else ()
+    return Prompt(messages=(Message(role="user", text=asked, images=images),), form=Form(json_schema=_SCHEMA))
+
+
+Rows = list[dict[str, str]]
+
+
+def read_found(reply: str) -> tuple[Rows, Rows] | None:
+    """Read the rows of entities and of relations; `None` for a reply without either. Rows that lack a part
+    are left out."""
+    data = read_json(reply)
+    if not isinstance(data, dict) or not data.keys() & {"entities", "relations"}:
+        return None
+    entities = _rows(data.get("entities"), ("name",), "kind")
+    return entities, _rows(data.get("relations"), ("source", "relation", "target", "quote"))
+
+
+def _rows(found: Any, needed: Sequence[str], also: str | None = None) -> Rows:
+    """Return the rows that have text for every needed key, with their spaces tidied."""
+    rows = []
+    for row in found if isinstance(found, list) else ():
+        if isinstance(row, dict) and all(
+            isinstance(row.get(key), str) and row[key].strip() for key in needed
+        ):
+            keys = [*needed, *([also] if also else [])]
+            rows.append({key: " ".join(str(row.get(key) or "").split()) for key in keys})
+    return rows
+
+
+def _checked(component: Component, entities: Rows, relations: Rows) -> Iterator[Mention | Relation | str]:
+    """Yield what stands on the page of a component, and the reason for everything that does not. The ends of
+    a relation are mentions, too, also where they were not listed."""
+    page = (fold_text(component.page_text, "word"), fold_text(component.text, "word"))
+    place = {"document": component.document, "page": component.page, "component": component.id}
+    named: dict[str, bool] = {}
+
+    def mentions(rows: Iterable[dict[str, str]]) -> Iterator[Mention | str]:
+        for row in rows:
+            name = row["name"]
+            if name not in named:
+                named[name] = any(map(str.isalnum, name)) and stands_in(page, name, "word", "both")
+                kind = row["kind"].lower() if row["kind"].lower() in KINDS else "other"
+                yield Mention(name=name, kind=kind, **place) if named[name] else NO_NAME
+
+    yield from mentions(entities)
+    for row in relations:
+        yield from mentions({"name": row[end], "kind": ""} for end in ("source", "target"))
+        quote = on_page(row["quote"], component.page_text)
+        if not named[row["source"]] or not named[row["target"]]:
+            yield NO_END
+        elif quote is None:
+            yield NO_QUOTE
+        elif not stands_in((fold_text(quote, "word"),), row["target"], "word", "both"):
+            yield NO_TARGET
+        else:
+            box = {"modality": component.modality, "bbox": component.bbox}
+            yield Relation(**{**row, **place, **box, "quote": quote})
