@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fathoms.build.drafting import QUESTION_MARKS, ask_each, model_of
+from fathoms.build.source_words import source_named
 from fathoms.corpora.variants import variant
 from fathoms.judges.base import Judge
 from fathoms.judges.replies import read_json
@@ -79,12 +80,6 @@ _SCHEMA = {
     "required": ["status", "reason"],
     "additionalProperties": False,
 }
-_SOURCE = re.compile(
-    r"\b(according to|in|from|based on) the"
-    r" (evidence|image|picture|chart|figure|table|passage|text|document)\b"
-    r"|\bthe (following|above) (image|picture|chart|figure|table|text)\b",
-    re.IGNORECASE,
-)
 
 Progress = Callable[[int, int], None]
 
@@ -246,7 +241,7 @@ def _question_in(reply: str) -> str | None:
     """Read a rewritten question; `None` for several lines, for no question, and for one that mentions its
     source."""
     lines = [line.strip() for line in reply.strip().splitlines() if line.strip()]
-    if len(lines) != 1 or not lines[0].endswith(QUESTION_MARKS) or _SOURCE.search(lines[0]):
+    if len(lines) != 1 or not lines[0].endswith(QUESTION_MARKS) or source_named(lines[0]):
         return None
     return lines[0]
 

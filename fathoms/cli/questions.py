@@ -18,6 +18,7 @@ from fathoms.cli.cache import opened
 from fathoms.cli.candidates import candidates
 from fathoms.cli.dedupe import dedupe
 from fathoms.cli.filter import filter_questions
+from fathoms.cli.inspecting import inspect
 from fathoms.cli.label import label
 from fathoms.cli.options import RUNS, Json, Out
 from fathoms.cli.parsing import parsed
@@ -36,6 +37,7 @@ app.command("candidates")(candidates)
 app.command("filter")(filter_questions)
 app.command("ambiguity")(ambiguity)
 app.command("label")(label)
+app.command("inspect")(inspect)
 app.command("dedupe")(dedupe)
 app.command("perturb")(perturb)
 
