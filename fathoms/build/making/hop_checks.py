@@ -1,0 +1,189 @@
+"""Checks of multi-hop questions: whether their hops are linked, and whether there is a shortcut.
+
+Two independent questions joined by "and" are no multi-hop question, and one whose answer is found from the
+question alone or from one of its pages needs no hops (Double-Bench, Shen et al. 2025).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from fathoms.build.drafting import ask_all
+from fathoms.build.making.drafts import Check, Draft
+from fathoms.build.making.wording import one_line
+from fathoms.judges.replies import read_choice
+from fathoms.metrics.phrase_recall import fold_text, phrase_recall, stands_in
+from fathoms.models.caching import ReplyCache
+from fathoms.models.protocols import ChatModel
+from fathoms.types import Document, Failure, Form, Message, Place, Prompt, Question
+
+LINKED, SHORTCUT = "linked hops", "one-hop shortcut"
+ALONE = "question alone"
+_YES, _NO = "yes", "no"
+_LINK = """\
+A question with several steps: {question}
+
+Step {before}: {first}
+Answer of step {before}: {answer}
+Step {after}: {second}
+
+Is the answer of step {before} needed to find out what step {after} asks for, given only the question above
+and some documents? If both can be looked up independently of each other, it is not needed. Answer with one
+word: yes or no."""
+_PAGE = """\
+Page {page} of {document}:
+
+{text}
+
+Answer the question below from this page alone, in a few words. If the page does not hold everything that is
+needed, answer "unknown".
+
+Question: {question}
+Answer:"""
+_CLOSED = """\
+Answer this question in a few words from what you know. If you do not know it, answer "unknown".
+
+Question: {question}
+Answer:"""
+
+Progress = Callable[[int, int], None]
+
+
+class _Link(NamedTuple):
+    """A hop after the first of a draft, given by the id of the question and its number from 2."""
+
+    question: str
+    step: int
+
+
+class _Try(NamedTuple):
+    """A page, or none, from which a question is answered."""
+
+    question: str
+    place: Place | None
+
+
+def check_hops(
+    drafts: Sequence[Draft],
+    documents: Mapping[str, Document],
+    model: ChatModel,
+    replies: ReplyCache | None = None,
+    on_done: Progress = lambda done, total: None,
+) -> list[Draft]:
+    """Return the drafts with verdicts on those that have steps and have not failed. A sub-question has to
+    name the answer of the one before, the model has to say that it needs it, and the model must not find the
+    accepted answer from the question alone or from a page of its evidence alone. What could not be decided,
+    because a call failed, is not passed. Drafts are no longer asked about once they failed."""
+    named = [_named(draft) if _is_open(draft) else draft for draft in drafts]
+    linked = _linked(named, model, replies, on_done)
+    return _without_shortcuts(linked, documents, model, replies, on_done)
+
+
+def _is_open(draft: Draft) -> bool:
+    """Whether a draft of several hops has not failed."""
+    return draft.failed is None and len(draft.question.steps) > 1
+
+
+def _named(draft: Draft) -> Draft:
+    """Check that each sub-question names the answer of the one before."""
+    steps = draft.question.steps
+    for number, (first, second) in enumerate(pairwise(steps), 2):
+        text = (fold_text(second.question, "word"),)
+        if not first.answer or not stands_in(text, first.answer, "word", "both"):
+            reason = f"step {number} does not name {first.answer!r}: {second.question}"
+            return draft.after(Check(check=LINKED, item="named", passed=False, reason=reason))
+    return draft.after(Check(check=LINKED, item="named", passed=True))
+
+
+def _linked(
+    drafts: Sequence[Draft], model: ChatModel, replies: ReplyCache | None, on_done: Progress
+) -> list[Draft]:
+    """Ask whether each hop needs the answer of the one before."""
+    by_id = {draft.question.id: draft.question for draft in drafts if _is_open(draft)}
+    links = [_Link(id, step) for id, one in by_id.items() for step in range(2, len(one.steps) + 1)]
+
+    def about(link: _Link) -> Prompt:
+        question = by_id[link.question]
+        first, second = question.steps[link.step - 2], question.steps[link.step - 1]
+        text = _LINK.format(
+            question=question.text,
+            before=link.step - 1,
+            after=link.step,
+            first=first.question,
+            answer=first.answer,
+            second=second.question,
+        )
+        return _prompt(text, Form(choices=(_YES, _NO)))
+
+    said = ask_all(links, model, about, _yes_or_no, replies, on_done)
+
+    def verdict(question: Question) -> Check:
+        for step in range(2, len(question.steps) + 1):
+            found = said[_Link(question.id, step)]
+            if isinstance(found, Failure):
+                return _undecided(LINKED, "needed", found)
+            if not found:
+                reason = f"step {step} does not need the answer of step {step - 1}"
+                return Check(check=LINKED, item="needed", passed=False, reason=reason)
+        return Check(check=LINKED, item="needed", passed=True)
+
+    return [draft.after(verdict(draft.question)) if draft.question.id in by_id else draft for draft in drafts]
+
+
+def _without_shortcuts(
+    drafts: Sequence[Draft],
+    documents: Mapping[str, Document],
+    model: ChatModel,
+    replies: ReplyCache | None,
+    on_done: Progress,
+) -> list[Draft]:
+    """Answer each question from nothing, and from each of its pages alone, page by page."""
+    by_id = {draft.question.id: draft.question for draft in drafts if _is_open(draft)}
+    texts = {
+        (name, page.number): page.text for name, document in documents.items() for page in document.pages
+    }
+    tries = {id: [None, *sorted(one.gold_pages & texts.keys())] for id, one in by_id.items()}
+    asked = sorted(
+        (_Try(id, place) for id, places in tries.items() for place in places),
+        key=lambda one: one.place or ("", 0),
+    )
+
+    def about(one: _Try) -> Prompt:
+        question = by_id[one.question].text
+        if one.place is None:
+            return _prompt(_CLOSED.format(question=question))
+        document, page = one.place
+        text = texts[one.place]
+        return _prompt(_PAGE.format(page=page, document=document, text=text, question=question))
+
+    said = ask_all(asked, model, about, one_line, replies, on_done)
+
+    def verdict(question: Question) -> Check:
+        for place in tries[question.id]:
+            found = said[_Try(question.id, place)]
+            item = ALONE if place is None else f"page {place[1]} of {place[0]}"
+            if isinstance(found, Failure):
+                return _undecided(SHORTCUT, item, found)
+            if phrase_recall(found, question.answers, "word").value == 1:
+                reason = f"answered from the {item}: {found}"
+                return Check(check=SHORTCUT, passed=False, reason=reason)
+        return Check(check=SHORTCUT, passed=True)
+
+    return [draft.after(verdict(draft.question)) if draft.question.id in by_id else draft for draft in drafts]
+
+
+def _undecided(check: str, item: str, failure: Failure) -> Check:
+    """Return a verdict that could not be reached."""
+    return Check(check=check, item=item, passed=False, reason=f"not decided: {failure.message}")
+
+
+def _yes_or_no(reply: str) -> bool | None:
+    """Read yes or no; `None` for anything else."""
+    return {_YES: True, _NO: False, None: None}[read_choice(reply, (_YES, _NO))]
+
+
+def _prompt(text: str, form: Form | None = None) -> Prompt:
+    """Return a prompt with one message."""
+    return Prompt(messages=(Message(role="user", text=text),), form=form)

@@ -1,0 +1,318 @@
+"""Walks through a graph that was worked out by hand, to multi-hop questions with all of their gold, and the
+checks of these questions, each passed and failed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fathoms.build.making.components import components
+from fathoms.build.making.drafts import Draft
+from fathoms.build.making.graph import Entity, entity_at, merge
+from fathoms.build.making.hop_checks import check_hops
+from fathoms.build.making.hop_drafts import Walk, composed, drafted
+from fathoms.build.making.paths import Hop, choices, reaches, starts, ways_in
+from fathoms.build.making.relations import Relation, extract
+from fathoms.build.making.walks import walks
+from fathoms.build.making.wording import one_line, one_question
+from fathoms.models import LexicalEmbedder, ScriptedModel
+from fathoms.models.caching import ReplyCache
+from fathoms.runs.cache import Cache
+from fathoms.types import Document, Evidence, Failure, Page, Question, Step
+
+REST = "Nothing else of it is known to anybody who wrote about it in the years that followed."
+TOWER = f"The Varn tower of Lune was designed by Ada Holm, owned by\nthe Lune Council and 41.5 m high. {REST}"
+HOLM = f"Ada Holm was born in Osk, as a daughter of the miller. {REST}"
+OSK = f"Osk lies on the river Mell. The river Mell rises at 812 m. {REST}"
+COUNCIL = f"The Lune Council was founded in 1904. {REST}"
+FACTS = {  # page: source, relation, target, quote, sub-question
+    TOWER: [
+        ("Varn tower of Lune", "was designed by", "Ada Holm", "designed by Ada Holm"),
+        ("Varn tower of Lune", "is owned by", "Lune Council", "owned by the Lune Council"),
+        ("Varn tower of Lune", "is", "41.5 m", "owned by the Lune Council and 41.5 m high"),
+    ],
+    HOLM: [("Ada Holm", "was born in", "Osk", "Ada Holm was born in Osk")],
+    OSK: [
+        ("Osk", "lies on", "river Mell", "Osk lies on the river Mell"),
+        ("river Mell", "rises at", "812 m", "The river Mell rises at 812 m"),
+    ],
+    COUNCIL: [("Lune Council", "was founded in", "1904", "founded in 1904")],
+}
+SUBS = {
+    "Varn tower of Lune - was designed by": "Who designed the Varn tower of Lune?",
+    "Varn tower of Lune - is owned by": "**Sub-question:** Who owns the Varn tower of Lune?",
+    "Ada Holm - was born in": "In which town was Ada Holm born?",
+    "Osk - lies on": "On which river does Osk lie?",
+    "river Mell - rises at": "At what height does the River Mell rise?",
+    "Lune Council - was founded in": "In which year was the Lune Council founded?",
+}
+BORN = "In which town was the designer of the Varn tower of Lune born?"
+ON = "On which river does the birthplace of the designer of the Varn tower of Lune lie?"
+NESTED = "On which river does [In which town was [Who designed the Varn tower of Lune?] born?] lie?"
+SCRIPT = {
+    "begin like this": "It is about a tower.",
+    "It says of Varn tower of Lune": "To know the people behind the tower.",
+    "What might a reader": "To know where things come from.",
+    "1. was designed by": "1",
+    "2. was designed by": "The answer is 2.",
+    NESTED: ON,
+    "[On which river does [In which town was Ada Holm born?]": "How high is the source of the river of Osk?",
+    "In which town was [Who designed the Varn tower of Lune?] born?": f"Question: {BORN}",
+    "On which river does [In which town was Ada Holm born?] lie?": "On which river is Ada Holm's birthplace?",
+    **{f"This states: {start}": sub for start, sub in SUBS.items()},
+}
+
+
+def reply(facts: list[tuple[str, str, str, str]]) -> str:
+    keys = ("source", "relation", "target", "quote")
+    names = dict.fromkeys(name for fact in facts for name in (fact[0], fact[2]))
+    entities = [{"name": name, "kind": "other"} for name in names]
+    return json.dumps(
+        {"entities": entities, "relations": [dict(zip(keys, fact, strict=True)) for fact in facts]}
+    )
+
+
+def scripted(**more: Any) -> ScriptedModel:
+    pages = {f"Passage on this page:\n\n{text}": reply(facts) for text, facts in FACTS.items()}
+    given = {"replies": pages | SCRIPT, "default": "?", "max_tokens": 1000, **more}
+    return ScriptedModel(**given)
+
+
+def first(replies: dict[str, str], others: dict[str, str]) -> dict[str, str]:
+    """These replies before others, which they replace."""
+    return replies | {key: said for key, said in others.items() if key not in replies}
+
+
+def document(name: str, *pages: str) -> Document:
+    made = tuple(Page(number=number, text=text) for number, text in enumerate(pages, 1))
+    return Document(id=name, path=Path(name), sha256="0" * 64, pages=made)
+
+
+DOCUMENTS = {one.id: one for one in (document("a.pdf", TOWER, HOLM), document("b.pdf", OSK, COUNCIL))}
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    found = extract(components(DOCUMENTS.values()).kept, scripted())
+    assert (found.dropped, found.failures) == ({}, {})
+    return merge(found, LexicalEmbedder(), Cache(tmp_path_factory.mktemp("cache")))
+
+
+def by_text(drafts: list[Draft]) -> dict[str, Question]:
+    return {draft.question.text: draft.question for draft in drafts if draft.failed is None}
+
+
+def test_walks_become_questions_with_steps_and_a_chain_of_evidence(graph: Any) -> None:
+    told: list[tuple[int, int]] = []
+    found = walks(graph, DOCUMENTS, scripted(), [2, 3], 10, on_done=lambda *at: told.append(at))
+    made = by_text(found)
+    assert set(made) == {BORN, ON, "On which river is Ada Holm's birthplace?"}
+    assert told[-1] == (3, 10)
+    one = made[ON]
+    assert (one.category, one.hops, one.files) == ("Cross-Document", 3, ("a.pdf", "b.pdf"))
+    assert one.steps == (
+        Step(question="Who designed the Varn tower of Lune?", answer="Ada Holm"),
+        Step(question="In which town was Ada Holm born?", answer="Osk"),
+        Step(question="On which river does Osk lie?", answer="river Mell"),
+    )
+    assert one.evidence == (
+        Evidence(document="a.pdf", page=1, quote="designed by Ada Holm", step=1, modality="text"),
+        Evidence(document="a.pdf", page=2, quote="Ada Holm was born in Osk", step=2, modality="text"),
+        Evidence(document="b.pdf", page=1, quote="Osk lies on the river Mell", step=3, modality="text"),
+    )
+    assert (one.answers, one.reference) == ((("river Mell",),), "river Mell")
+    assert one.metadata == {"intent": "To know the people behind the tower."}
+    assert made[BORN].category == "Multi-Hop"
+    assert made["On which river is Ada Holm's birthplace?"].category == "Cross-Document"
+
+
+def test_walks_that_fail_are_drafts_with_the_reason(graph: Any) -> None:
+    """From Holm, three hops end at 812 m; from Osk, both hops stand on one page, so there is no way on."""
+    found = walks(graph, DOCUMENTS, scripted(), [2, 3], 10)
+    failed = {draft.question.text: draft.failed for draft in found if draft.failed}
+    assert {text: (one.check, one.reason) for text, one in failed.items()} == {
+        "Osk > river Mell": ("walk", "no way on after 1 of 2 hops"),
+        "How high is the source of the river of Osk?": (
+            "question",
+            "does not name 'Ada Holm', where it begins",
+        ),
+    }
+
+
+def test_walks_are_the_same_again_and_nothing_is_asked_twice(graph: Any, tmp_path: Path) -> None:
+    replies = ReplyCache(Cache(tmp_path))
+    first = walks(graph, DOCUMENTS, scripted(), [2, 3], 10, seed=3, replies=replies)
+    assert walks(graph, DOCUMENTS, scripted(latency=60), [2, 3], 10, seed=3, replies=replies) == first
+    assert len(walks(graph, DOCUMENTS, scripted(), [2, 3], 1, seed=3)) == 1
+
+
+@pytest.mark.parametrize(
+    ("key", "said", "check", "reason"),
+    [
+        ("begin like this", " ", "walk", "no intent: the reply cannot be used: ' '"),
+        ("It says of", " ", "walk", "no intent: the reply cannot be used: ' '"),
+        ("1. ", "both 1 and 2", "walk", "no choice: the reply cannot be used: 'both 1 and 2'"),
+        ("1. ", "9", "walk", "the model chose number 9 of 2"),
+        ("This states: Ada", "None.", "sub-questions", "step 2: the reply cannot be used: 'None.'"),
+        (
+            "This states: Ada",
+            "Where was she born?",
+            "sub-questions",
+            "step 2 does not name 'Ada Holm': Where was she born?",
+        ),
+        (
+            "This states: Ada",
+            "Was Ada Holm born in Osk?",
+            "sub-questions",
+            "step 2 gives its answer 'Osk' away: Was Ada Holm born in Osk?",
+        ),
+        ("This question is put", "Born.", "question", "the reply cannot be used: 'Born.'"),
+        (
+            "This question is put",
+            "Where was Ada Holm of the Varn tower of Lune born?",
+            "question",
+            "names 'Ada Holm', which a step asks for",
+        ),
+        (
+            "This question is put",
+            "Was the designer of the Varn tower of Lune born in Osk?",
+            "question",
+            "gives its answer 'Osk' away",
+        ),
+    ],
+)
+def test_each_rule_drops_a_draft(graph: Any, key: str, said: str, check: str, reason: str) -> None:
+    model = scripted(replies=first({key: said}, scripted().replies))
+    found = walks(graph, DOCUMENTS, model, [2], 1)[0]
+    assert found.failed is not None
+    assert (found.failed.check, found.failed.reason) == (check, reason)
+
+
+def test_a_quote_that_has_left_its_page_drops_a_draft(graph: Any) -> None:
+    changed = DOCUMENTS | {"a.pdf": document("a.pdf", TOWER, f"Ada Holm was born elsewhere. {REST}")}
+    found = walks(graph, changed, scripted(), [2], 1)[0].failed
+    assert found is not None
+    assert found.reason == "step 2: page 2 of a.pdf lacks 'Ada Holm was born in Osk'"
+
+
+def test_no_node_is_walked_twice_and_at_most_ten_are_shown(graph: Any) -> None:
+    wide = graph.copy()
+    for number in range(12):
+        wide.add_node(f"n{number}", **Entity(kind="other", names=(f"N{number}",), mentions=()).model_dump())
+        for ends in (("osk", f"n{number}"), (f"n{number}", "ada holm")):
+            data = {**graph.edges["osk", "river mell", 0], "relation": f"r{ends}"}
+            wide.add_edge(*ends, **data)
+    ways = ways_in(wide)
+    reach = reaches(ways, 4)
+    (holm,) = choices((), "ada holm", 2, ways, reach, 0)
+    assert holm.target == "osk"
+    found = choices([holm], "ada holm", 3, ways, reach, 0)
+    assert found == choices([holm], "ada holm", 3, ways, reach, 0)
+    assert len(found) == 10
+    assert len({hop.target for hop in choices([holm], "ada holm", 4, ways, reach, 0)} - {"river mell"}) == 10
+    onward = next(hop for hop in found if hop.target.startswith("n"))
+    assert choices([holm, onward], "ada holm", 3, ways, reach, 0) == []
+
+
+def test_walks_begin_where_most_is_known_and_long_enough_ways_lead_on(graph: Any) -> None:
+    found = list(starts(graph, ways_in(graph), [2, 3], 0))
+    assert set(found) == {("varn tower of lune", 2), ("ada holm", 2), ("osk", 2)} | {
+        ("varn tower of lune", 3),
+        ("ada holm", 3),
+    }
+    assert [wanted for _, wanted in found] == [2, 3, 2, 3, 2]
+    assert {list(starts(graph, ways_in(graph), [2], seed))[1] for seed in range(20)} == {
+        ("ada holm", 2),
+        ("osk", 2),
+    }
+
+
+def test_a_sub_question_takes_the_place_of_the_name_with_its_article() -> None:
+    ab, bc = (
+        Relation(source=ends[0], relation="r", target=ends[1], quote="q", document="a", page=1, component="c")
+        for ends in ("ab", "bc")
+    )
+    first = Hop("a", "b", ("A1",), ("Bee-Line", "B"), (ab,))
+    second = Hop("b", "c", ("Bee-Line", "B"), ("C1",), (bc,))
+    walk = Walk("a", 2, Entity(kind="other", names=("A1",), mentions=()), (first, second))
+    subs: dict[Hop, str | Failure] = {first: "Who made A1?", second: "When did the bee line begin?"}
+    assert composed(walk, subs) == "When did [Who made A1?] begin?"
+    assert composed(walk, subs | {second: "When did it begin?"}) is None
+    lost = drafted(walk, subs, None, {})
+    assert lost.failed is not None
+    assert lost.failed.reason == "the sub-questions cannot be put together"
+
+
+def test_one_line_and_one_question_are_read_from_talkative_replies() -> None:
+    assert one_line(' "To know\nmore." ') == "To know more."
+    assert one_line(" ") is None
+    assert one_question('Sure!\n\n**Rewritten question:** "Who is it?"\n\nI hope this helps.') == "Who is it?"
+    assert one_question("Who is it?\nWho is it?") == "Who is it?"
+    assert one_question("Who is it?\nWhat is it?") is None
+    assert one_question("这座塔是什么时候建成的\uff1f") == "这座塔是什么时候建成的\uff1f"
+    assert one_question("?") is None
+
+
+def checked(model: ScriptedModel, draft: Draft) -> list[tuple[str, bool, str]]:
+    (found,) = check_hops([draft], DOCUMENTS, model)
+    return [(one.name, one.passed, one.reason) for one in found.checks]
+
+
+@pytest.fixture(scope="module")
+def draft(graph: Any) -> Draft:
+    found = walks(graph, DOCUMENTS, scripted(), [2, 3], 10)
+    made = next(draft for draft in found if draft.question.text == BORN)
+    return Draft(question=made.question)
+
+
+LINKS = "Is the answer of step"
+CLOSED, ALONE = "Answer this question in a few words", "from this page alone"
+
+
+def judge(**more: str) -> ScriptedModel:
+    """A judge that finds the steps linked and no shortcut, but for what is given."""
+    names = {"links": LINKS, "closed": CLOSED, "first": "Page 1 of a.pdf", "second": "Page 2 of a.pdf"}
+    replies = {LINKS: "Yes.", CLOSED: "unknown", ALONE: "unknown"}
+    return ScriptedModel(replies=first({names[name]: said for name, said in more.items()}, replies))
+
+
+def test_linked_hops_without_a_shortcut_pass(draft: Draft) -> None:
+    assert checked(judge(), draft) == [
+        ("linked hops: named", True, ""),
+        ("linked hops: needed", True, ""),
+        ("one-hop shortcut", True, ""),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("said", "name", "reason"),
+    [
+        ({"links": "no"}, "linked hops: needed", "step 2 does not need the answer of step 1"),
+        ({"links": "maybe"}, "linked hops: needed", "not decided: the reply cannot be used: 'maybe'"),
+        ({"closed": "In Osk."}, "one-hop shortcut", "answered from the question alone: In Osk."),
+        ({"second": "osk"}, "one-hop shortcut", "answered from the page 2 of a.pdf: osk"),
+        ({"first": " "}, "one-hop shortcut: page 1 of a.pdf", "not decided: the reply cannot be used: ' '"),
+    ],
+)
+def test_each_check_drops_a_draft(draft: Draft, said: dict[str, str], name: str, reason: str) -> None:
+    assert checked(judge(**said), draft)[-1] == (name, False, reason)
+
+
+def test_hops_whose_sub_questions_do_not_name_the_answer_before_are_not_asked_about(draft: Draft) -> None:
+    steps = (draft.question.steps[0], Step(question="What is 1 + 1?", answer="Osk"))
+    other = Draft(question=draft.question.model_copy(update={"steps": steps}))
+    reason = "step 2 does not name 'Ada Holm': What is 1 + 1?"
+    assert checked(ScriptedModel(fail_on={" ": "asked"}), other) == [("linked hops: named", False, reason)]
+
+
+def test_drafts_of_one_hop_and_dropped_ones_are_left_as_they_are(draft: Draft) -> None:
+    (failed,) = check_hops([draft], DOCUMENTS, judge(links="no"))
+    single = Draft(question=Question(id="s", text="Who?", category="c"))
+    assert check_hops([failed, single], DOCUMENTS, ScriptedModel(fail_on={" ": "asked"})) == [failed, single]
+
+
+def test_the_names_of_a_node_are_those_of_its_pages(graph: Any) -> None:
+    assert entity_at(graph, "osk").documents == {"a.pdf", "b.pdf"}
