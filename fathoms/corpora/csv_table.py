@@ -7,7 +7,8 @@ A phrase such as `{number: 41.5, unit: m}` is a richer form (`fathoms.types.GOLD
 `answers`, `files` or `reference_claims` that begins with `[` is read as JSON, which allows phrases that
 contain ` | ` or ` & `. `files` and `reference_claims` are separated with ` | `. `evidence` is a list such as
 `docllm.pdf:7; docllm.pdf:9`, of names and pages, or JSON; `steps`, `nuggets`, `quotes` and `metadata` are
-always JSON.
+always JSON. `options` are texts such as `red | green` or `A: red | B: green`, or JSON, and `right` names one
+of them (`fathoms.corpora.options`).
 An empty cell means that the key is absent.
 """
 
@@ -23,6 +24,7 @@ from typing import Any
 
 from fathoms.config import parse_yaml, suggest
 from fathoms.corpora.fathoms_json import written
+from fathoms.corpora.options import OPTIONS, RIGHT, in_cell
 from fathoms.corpora.rows import IGNORED, Placed, QuestionRow
 from fathoms.errors import ConfigError, DataError
 from fathoms.safety.inputs import parse_json
@@ -37,7 +39,7 @@ _TRUTH = {
     **dict.fromkeys(("false", "f", "no", "n", "off", "0"), False),
 }
 SEPARATORS = (",", ";", "\t")
-_KNOWN = (*QuestionRow.model_fields, "text")
+_KNOWN = (*QuestionRow.model_fields, "text", OPTIONS, RIGHT)
 _JSON = ("evidence", "steps", "nuggets", "quotes", "metadata")
 _LISTS = ("answers", "files", "reference_claims")
 COLUMNS = (
@@ -140,7 +142,9 @@ def _value(column: str, cell: str) -> Any:
     `QuestionRow`."""
     if column == "evidence" and not cell.lstrip().startswith(("[", "{")):
         return [_page(place) for place in re.split(r";| \| ", cell) if place.strip()]
-    if column in _JSON or (column in _LISTS and cell.lstrip().startswith("[")):
+    if column == OPTIONS and not cell.lstrip().startswith(("[", "{")):
+        return in_cell(cell)
+    if column in (*_JSON, OPTIONS) or (column in _LISTS and cell.lstrip().startswith("[")):
         return _json(cell)
     if column == "answers":
         return [[_phrase(part) for part in variant.split(" & ")] for variant in cell.split(" | ")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,14 +10,16 @@ from fathoms.config import suggest
 from fathoms.errors import DataError
 
 OPTIONS, RIGHT = "options", "right"
+_NAMED = re.compile(r"(?P<name>[A-Za-z]|[0-9]{1,3})\s?[:.)]\s(?P<text>.+)", re.DOTALL)
 
 
 def open_ended(place: str, data: Mapping[str, Any]) -> dict[str, Any]:
     """Return a row without `options` and `right`, the name of the right option: its text becomes the accepted
     answer and the short answer, unless the row has them, and the options are not shown to the model.
 
-    Options are a mapping from names to texts, or a list, whose names are A, B, C and so on. `metadata` gets
-    their number as `options`. Raises DataError, with the place, if the right option is not among them.
+    Options are a mapping from names to texts, or a list, whose names are A, B, C and so on. `metadata` keeps
+    them as a text in the notation of a CSV cell (`in_cell`), and the name of the right one. Raises DataError,
+    with the place, if the right option is not among them.
     """
     if OPTIONS not in data and RIGHT not in data:
         return dict(data)
@@ -36,6 +39,16 @@ def open_ended(place: str, data: Mapping[str, Any]) -> dict[str, Any]:
     row = {key: value for key, value in data.items() if key not in (OPTIONS, RIGHT)}
     metadata = row.get("metadata")
     if metadata is None or isinstance(metadata, dict):
-        row["metadata"] = {OPTIONS: len(found), **(metadata or {})}
+        kept = " | ".join(f"{name}: {text}" for name, text in found.items())
+        row["metadata"] = {OPTIONS: kept, RIGHT: right, **(metadata or {})}
     row = {key: value for key, value in row.items() if value not in (None, [])}
     return {"answers": [[found[right]]], "short_answer": found[right], **row}
+
+
+def in_cell(cell: str) -> Any:
+    """Return the options in a cell of a CSV file that is no JSON: texts by name for `A: red | B: green`, and
+    a list of texts for `red | green`."""
+    texts = [text.strip() for text in cell.split(" | ")]
+    named = [_NAMED.fullmatch(text) for text in texts]
+    found = {match["name"]: match["text"] for match in named if match}
+    return found if len(found) == len(texts) else texts

@@ -120,7 +120,8 @@ class PromptBuilder(Component):
     """Text between two chunks; null takes the template's."""
     answer_mark: str | None = None
     """Text in the reply after which the answer stands, such as `Answer:`. What the model writes before its
-    last occurrence is kept as reasoning and not scored; a reply without it is kept whole, and counted. The
+    last occurrence is kept as reasoning and not scored; a reply without it is kept whole, and counted. Where
+    it does not stand letter by letter, capitals, bold and blanks before its colon make no difference. The
     empty text takes every reply as it is; null takes the template's."""
     short_mark: str | None = None
     """Text in the reply after which a short answer stands, such as `Short answer:`, where the prompt asks for
@@ -223,14 +224,16 @@ class PromptBuilder(Component):
         mark, short_mark = texts.answer_mark, texts.short_mark
         if not mark:
             return reply
-        before, found, answer = reply.text.rpartition(mark)
+        parts = after_mark(reply.text, mark)
         short = None
-        if short_mark:
-            before, found, short = before.rpartition(short_mark)
-            short, answer = short.strip(_EMPHASIS), answer.strip(_EMPHASIS)
-            found = found and short and answer
-        if not found:
+        if parts and short_mark:
+            long = parts[1].strip(_EMPHASIS)
+            parts = after_mark(parts[0], short_mark)
+            short = parts[1].strip(_EMPHASIS) if parts else None
+            parts = (parts[0], long) if parts and short and long else None
+        if not parts:
             return reply.model_copy(update={"lacks_mark": True})
+        before, answer = parts
         reasoning = "\n\n".join(filter(None, [reply.reasoning, before.strip(_EMPHASIS)]))
         return reply.model_copy(update={"text": answer.strip(), "reasoning": reasoning, "short": short})
 
@@ -241,6 +244,32 @@ class PromptBuilder(Component):
         text = _fill(texts.merge, {"answers": answers, "question": question.text})
         user = Message(role="user", text=text)
         return Prompt(messages=_with_system(texts, user), parts=tuple(part for _, part in asked))
+
+
+def after_mark(text: str, mark: str) -> tuple[str, str] | None:
+    """Return what stands before and after the last place of a mark in a reply; `None` without one.
+
+    Where the mark does not stand there letter by letter, it counts in capitals or small letters too, in bold
+    and with blanks before its colon: a mark of several words anywhere, one of a single word at the beginning
+    of a line.
+    """
+    before, found, after = text.rpartition(mark)
+    if not found:
+        places = list(_loose(mark).finditer(text))
+        if not places:
+            return None
+        before, after = text[: places[-1].start()], text[places[-1].end() :]
+    return before, after.lstrip(_EMPHASIS) if before.endswith(("*", "_")) else after.strip()
+
+
+@lru_cache(maxsize=64)
+def _loose(mark: str) -> re.Pattern[str]:
+    """Compile the pattern of the places that are taken for a mark."""
+    words = mark.strip().removesuffix(":").split()
+    line = r"^[ \t>#*_-]{0,9}"
+    start = rf"(?:{line}|(?<!\w))" if len(words) > 1 else line
+    end = r"[ \t*_]{0,4}[:\uff1a]" if mark.strip().endswith(":") else ""
+    return re.compile(start + r"[\s*_]{1,4}".join(map(re.escape, words)) + end, re.IGNORECASE | re.MULTILINE)
 
 
 @lru_cache(maxsize=64)

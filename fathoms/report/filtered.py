@@ -97,9 +97,7 @@ def _compared(
     for name in kept:
         full, filtered, without = map(_figure, ([*kept[name], *dropped[name]], kept[name], dropped[name]))
         if full is not None:
-            change = (
-                None if None in (filtered, without) else difference_of_means(without or {}, filtered or {})
-            )
+            change = difference_of_means(without or {}, filtered or {})
             yield name, {"full": full, "filtered": filtered, "dropped": without, "change": change}
 
 

@@ -130,6 +130,22 @@ def test_only_what_follows_the_mark_is_the_answer() -> None:
     assert (unmarked.text, unmarked.lacks_mark) == ("41.5 m", True)
 
 
+@pytest.mark.parametrize(
+    ("said", "answer"),
+    [
+        ("Confidence: 0.9\nANSWER : 41.5 m", "41.5 m"),
+        ("- **answer**: 41.5 m", "41.5 m"),
+        ("**Answer:** 41.5 m", "41.5 m"),
+        ("Answer: 41.5 m\nThe short answer: yes", "41.5 m\nThe short answer: yes"),  # as it is, first
+        ("I cannot see an answer: the page is empty.", None),
+        ("My answers: 41.5 m", None),
+    ],
+)
+def test_a_mark_in_other_letters(said: str, answer: str | None) -> None:
+    found = PromptBuilder(template="closed-book-confidence").answer_in(Reply(text=said))
+    assert (found.text, found.lacks_mark) == (answer or said, answer is None)
+
+
 def test_replies_without_the_mark_are_counted(settings: Project) -> None:
     prompt = "prompt={template: extract-then-answer}"
     assert settings.fathoms("run", "tiny.yaml", "--set", prompt).returncode == 0

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fathoms.corpora import dump_fathoms_json, read_questions
+from fathoms.corpora import dump_fathoms_json, read_questions, write_questions
 from fathoms.corpora.fathoms_json import json_rows
 from fathoms.corpora.rows import questions_of
-from fathoms.errors import DataError, UsageError
+from fathoms.errors import DataError, QuestionsError, UsageError
 from fathoms.types import Evidence, Nugget, Question, Quote
 
 pytestmark = pytest.mark.slow  # many examples of every format
@@ -469,3 +469,33 @@ def test_tables_as_spreadsheets_save_them(tmp_path: Path, name: str, data: bytes
     assert [(each.document, each.page) for each in how.evidence] == [("a.pdf", 7), ("b.pdf", 9)]
     guessed = data.startswith(b"question,")
     assert [("Windows-1252" in warning) for warning in found.warnings] == [True] * guessed
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        "red | green | blue,B",
+        "A: red | B: green | C: blue,B",
+        "3. blue | 2) green | 1: red,2",
+        '"[""red"", ""green"", ""blue""]",B',
+        '"{""x"": ""red"", ""y"": ""green""}",y',
+    ],
+)
+def test_options_in_a_table(tmp_path: Path, cells: str) -> None:
+    """Multiple choice becomes open-ended by its right option, and survives any format with its options."""
+    file = tmp_path / "q.csv"
+    file.write_text(f"question,options,right\nWhich?,{cells}\n")
+    questions = read_questions(file).questions
+    assert [(one.answers, one.short_answer) for one in questions] == [((("green",),), "green")]
+    assert "green" in str(questions[0].metadata["options"])
+    assert questions[0].metadata["right"] == cells.rpartition(",")[2]
+    for name in ("again.csv", "again.json", "again.jsonl"):
+        write_questions(tmp_path / name, questions)
+        assert read_questions(tmp_path / name).questions == questions
+
+
+def test_a_right_option_that_is_none_is_said_with_its_line(tmp_path: Path) -> None:
+    file = tmp_path / "q.csv"
+    file.write_text("question,options,right\nWhich?,red | green,C\n")
+    with pytest.raises(QuestionsError, match=r"q.csv:2: right: 'C' is none of the options A, B"):
+        read_questions(file)

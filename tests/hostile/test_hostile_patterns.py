@@ -21,6 +21,7 @@ from fathoms.metrics.nearest_neighbour import NearestNeighbour
 from fathoms.metrics.phrase_recall import phrase_recall
 from fathoms.models.chat.closed_errors import Fault, is_file_gone, quoted, refusal_in
 from fathoms.models.chat.reasoning import split_reasoning
+from fathoms.pipeline.prompt import after_mark
 from fathoms.retrieve.llm_reranker import grade_of
 from fathoms.safety.masking import Mask, is_secret_name, without_logins, without_shapes
 
@@ -44,7 +45,7 @@ UNITS = (
         "%25",
     ),
     *("</think>", "://u:p@", "\\u00", "*** ", "A/", "violat ", "violat", "token count ", "file ", "\x1b["),
-    *("sk-", 'aB1 \n"(,', "the document does not ", "there is no ", "so "),
+    *("sk-", 'aB1 \n"(,', "the document does not ", "there is no ", "so ", "short ", "answer "),
 )
 MASK = Mask([KEY, "a" * 16 + "b", "%" * 16 + "1", "p\u00e4ssw\u00f6rd-1234"])
 TEXTS: dict[str, Callable[[str], object]] = {
@@ -53,6 +54,8 @@ TEXTS: dict[str, Callable[[str], object]] = {
     "shapes": without_shapes,
     "name": is_secret_name,
     "quoted": quoted,
+    "mark": lambda text: after_mark(text, "Short answer:"),
+    "mark of a word": lambda text: after_mark(text, "Answer:"),
     "refusal": lambda text: refusal_in(Fault(text, 400, "x")),
     "file gone": lambda text: is_file_gone(Fault(text, 400)),
     "clauses": split_clauses,

@@ -33,6 +33,10 @@ GOLD = Question(
     [
         ("Short answer: A marmot.\nLong answer: It lives high up.", "A marmot.", "It lives high up."),
         ("Let me see.\n**Short answer:** Ten\n\n**Long answer:** It is ten.", "Ten", "It is ten."),
+        ("SHORT ANSWER: Ten\nlong answer: It is ten.", "Ten", "It is ten."),
+        ("**Short Answer**: Ten\n### Long  answer : It is ten.", "Ten", "It is ten."),
+        ("short answer: ten, long answer: It is\nten.", "ten,", "It is\nten."),
+        ("Short answer: x\nLong answer: see the long answer: y", "x", "see the long answer: y"),
         ("It is a marmot.", None, "It is a marmot."),
         ("Short answer: A marmot.", None, "Short answer: A marmot."),
         ("Long answer: x\nShort answer: y", None, "Long answer: x\nShort answer: y"),
@@ -105,7 +109,8 @@ def test_multiple_choice_is_open_ended_by_its_right_option(project: Project) -> 
     first, second = read_questions(path).questions
     assert (first.answers, first.short_answer) == ((("Alpine marmot",),), "Alpine marmot")
     assert (second.answers, second.short_answer) == ((("lime",),), "green")
-    assert first.metadata == {"options": 4}
+    kept = "A: Prairie dog | B: marmot | C: Groundhog | D: Alpine marmot"
+    assert first.metadata == {"options": kept, "right": "D"}
     rows[0]["right"] = "E"
     project.write("choice.jsonl", "\n".join(map(json.dumps, rows)))
     with pytest.raises(QuestionsError, match=r"choice.jsonl:1: right: 'E' is none of the options A, B, C, D"):
