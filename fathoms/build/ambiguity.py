@@ -110,9 +110,8 @@ def assess(
 ) -> Assessed:
     """Mark every question that has no mark yet as clear or ambiguous, with the reason, in its metadata.
     Variants have the mark of their originals, and are not asked about."""
-    asked = [one for one in questions if MARK not in one.metadata and OF not in one.metadata]
     model = model_of(judge, "find ambiguous questions")
-    found = ask_each(asked, model, _detecting, read_status, replies, on_done)
+    found = ask_each(to_assess(questions), model, assessing, read_status, replies, on_done)
     marked = [
         one if (said := found.get(one.id)) is None or isinstance(said, Failure) else with_mark(one, *said)
         for one in questions
@@ -122,12 +121,17 @@ def assess(
     )
 
 
+def to_assess(questions: Sequence[Question]) -> list[Question]:
+    """Return the questions without a mark that are no variants."""
+    return [one for one in questions if MARK not in one.metadata and OF not in one.metadata]
+
+
 def with_mark(question: Question, mark: str, reason: str) -> Question:
     """Return a question with a mark and its reason."""
     return question.model_copy(update={"metadata": {**question.metadata, MARK: mark, REASON: reason}})
 
 
-def _detecting(question: Question) -> Prompt:
+def assessing(question: Question) -> Prompt:
     """Return the prompt that asks whether a question is ambiguous."""
     return _prompt(_DETECT.format(question=question.text), Form(json_schema=_SCHEMA))
 

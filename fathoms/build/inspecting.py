@@ -48,7 +48,6 @@ LINKED = Item(
     "linked",
     "Does each step after the first need the answer of the step before it? Two independent questions that are"
     ' joined by "and" do not.',
-    evidence=True,
     steps=True,
 )
 SINGLE_HOP = (
@@ -198,7 +197,7 @@ def plan(
 
     def prompt(asked: Asked) -> Prompt:
         item, question = chosen[asked], originals[asked.question]
-        shown = _about(question, evidence[question.id]) if item.evidence else f"Question: {question.text}\n"
+        shown = _shown(item, question, evidence[question.id])
         text = _OPENING + shown + _LAST.format(asks=item.asks)
         return Prompt(messages=(Message(role="user", text=text),), form=Form(json_schema=_SCHEMA))
 
@@ -222,16 +221,16 @@ def _settled(item: Item, question: Question, evidence: str) -> Check | Failure |
     return None
 
 
-def _about(question: Question, evidence: str) -> str:
-    """Return what is shown of a question with its evidence."""
-    steps = "".join(
-        f"Step {number}: {step.question or 'not known'} {step.answer or 'not known'}\n"
-        for number, step in enumerate(question.steps, 1)
-    )
-    return (
-        f"Evidence:\n{evidence}\n\nQuestion: {question.text}\n"
-        f"Answer: {gold_text(question) or 'not known'}\n{steps}"
-    )
+def _shown(item: Item, question: Question, evidence: str) -> str:
+    """Return what is shown of a question for an item: the question alone, or also its answer and steps, and
+    the evidence before it."""
+    shown = f"Evidence:\n{evidence}\n\n" if item.evidence else ""
+    shown += f"Question: {question.text}\n"
+    if item.evidence or item.steps:
+        shown += f"Answer: {gold_text(question) or 'not known'}\n"
+        for number, step in enumerate(question.steps, 1):
+            shown += f"Step {number}: {step.question or 'not known'} {step.answer or 'not known'}\n"
+    return shown
 
 
 def read_verdict(reply: str) -> tuple[bool, str] | None:

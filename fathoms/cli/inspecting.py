@@ -14,7 +14,7 @@ from fathoms.cli import console, progress
 from fathoms.cli.cache import opened
 from fathoms.cli.options import Json
 from fathoms.cli.parsing import read_text
-from fathoms.errors import DataError, ExitCode
+from fathoms.errors import DataError, ExitCode, UsageError
 
 if TYPE_CHECKING:
     from fathoms.build.inspecting import Inspected
@@ -36,6 +36,17 @@ def inspect(
         Path | None,
         typer.Option("--to", help="The .json, .jsonl or .csv file to create.", show_default=False),
     ] = None,
+    card: Annotated[
+        bool, typer.Option("--card", help="Print the screening card of the set instead.")
+    ] = False,
+    card_out: Annotated[
+        Path | None,
+        typer.Option("--card-out", help="The Markdown file to write the card to.", show_default=False),
+    ] = None,
+    first: Annotated[
+        int,
+        typer.Option("--first", min=1, help="How many pages of BM25 the card has judged for a question."),
+    ] = 10,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print how many calls it takes, and ask nothing.")
     ] = False,
@@ -44,22 +55,36 @@ def inspect(
     """Check each question against a checklist, and drop those that fail an item of it.
 
     A model gives one verdict on each item, with a short reason. Prints the questions that fail, with their
-    items; with --to, writes those that pass all of them, with their variants. Ends with exit code 1 if an
-    item could not be judged, which is no pass, or a PDF cannot be read.
+    items; with --to, writes those that pass all of them, with their variants. The screening card counts
+    questions that are ambiguous, name their source, have pages with the answer that nobody labelled, or have
+    hops that are not linked. Ends with exit code 1 if something could not be judged, which is no pass, or a
+    PDF cannot be read.
     """
-    from fathoms.corpora import read_questions, refuse_existing
+    from fathoms.cli.screening import card_markdown, screened, show_card
+    from fathoms.corpora import read_questions, refuse_existing, write_new
     from fathoms.corpora.questions import format_of
     from fathoms.judges.of_run import read_judge
 
+    card = card or card_out is not None
     if to is not None:
+        if card:
+            raise UsageError("--card writes no question file: leave out --to")
         format_of(to)
-        refuse_existing(to)
+    for path in (to, card_out):
+        if path is not None:
+            refuse_existing(path)
     questions = read_questions(file).questions
     own = read_judge(judge)
     documents, unread = _documents(pdfs)
     if dry_run:
-        console.say(_planned(questions, documents))
+        console.say(_planned(questions, documents, first if card else None))
         return ExitCode.FAILED if unread else ExitCode.OK
+    if card:
+        shares = screened(questions, documents, own, first)
+        show_card(shares, as_json, unread)
+        if card_out is not None:
+            write_new(card_out, card_markdown(file, own.name, shares, first))
+        return ExitCode.FAILED if unread or any(one.untold for one in shares) else ExitCode.OK
     found = _inspect(questions, documents, own)
     if as_json:
         console.show_json({**_json(found), "unread": dict(unread)})
@@ -83,14 +108,19 @@ def _documents(pdfs: Sequence[Path] | None) -> tuple[Mapping[str, Document], Map
     return parsed.documents, parsed.failures
 
 
-def _planned(questions: Sequence[Question], documents: Mapping[str, Document]) -> str:
-    """Say how many calls it takes, and how many tokens of prompts."""
+def _planned(questions: Sequence[Question], documents: Mapping[str, Document], first: int | None) -> str:
+    """Say how many calls it takes, and how many tokens of prompts; of a card with `first`."""
     from fathoms.build.inspecting import plan
+    from fathoms.build.screening import calls
     from fathoms.models.caller import prompt_size
 
-    planned = plan(questions, documents)
-    tokens = sum(prompt_size(planned.prompt(asked)) for asked in planned.asked)
-    return f"{len(planned.asked)} calls, about {tokens:,} tokens of prompts; nothing was asked"
+    if first is not None:
+        number, tokens = calls(questions, documents, first)
+    else:
+        planned = plan(questions, documents)
+        number = len(planned.asked)
+        tokens = sum(prompt_size(planned.prompt(asked)) for asked in planned.asked)
+    return f"{number} calls, about {tokens:,} tokens of prompts; nothing was asked"
 
 
 def _inspect(
