@@ -17,6 +17,7 @@ from fathoms.cli.ambiguity import ambiguity
 from fathoms.cli.cache import opened
 from fathoms.cli.candidates import candidates
 from fathoms.cli.dedupe import dedupe
+from fathoms.cli.edit import edit
 from fathoms.cli.filter import filter_questions
 from fathoms.cli.inspecting import inspect
 from fathoms.cli.label import label
@@ -40,6 +41,7 @@ app.command("label")(label)
 app.command("inspect")(inspect)
 app.command("dedupe")(dedupe)
 app.command("perturb")(perturb)
+app.command("edit")(edit)
 
 Name = Annotated[
     str,

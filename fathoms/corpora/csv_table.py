@@ -147,7 +147,7 @@ def _value(column: str, cell: str) -> Any:
     if column in (*_JSON, OPTIONS) or (column in _LISTS and cell.lstrip().startswith("[")):
         return _json(cell)
     if column == "answers":
-        return [[_phrase(part) for part in variant.split(" & ")] for variant in cell.split(" | ")]
+        return [[read_phrase(part) for part in variant.split(" & ")] for variant in cell.split(" | ")]
     if column in _LISTS:
         return [file.strip() for file in cell.split(" | ")]
     if column == "hops" and _COUNT.fullmatch(cell.strip()):
@@ -198,8 +198,9 @@ def answer_columns(text: str, lines: Sequence[int]) -> list[int | None]:
     return found
 
 
-def _phrase(text: str) -> Any:
-    """Return a phrase, or the richer form that a phrase such as `{number: 41.5, unit: m}` stands for."""
+def read_phrase(text: str) -> Any:
+    """Return a phrase, or the richer form that a phrase such as `{number: 41.5, unit: m}` stands for. Raises
+    DataError for a form that is not valid YAML."""
     form = _FORM.match(text.strip())
     if form is None or not get_close_matches(form[1], GOLD_FORMS, 1, 0.7):
         return text

@@ -28,12 +28,21 @@ def write_questions(path: Path, questions: Sequence[Question]) -> None:
     UsageError if the file exists, DataError for an unknown extension or a question that the format cannot
     represent, and StoreError if the file cannot be written.
     """
-    text = DUMPERS[format_of(path)](questions)
+    write_new(path, dumped(path, questions))
+
+
+def dumped(path: Path, questions: Sequence[Question]) -> str:
+    """Return the text of a question file, whose extension decides on the format; it reads back as the same
+    questions. Raises DataError where that is not possible."""
+    ending = format_of(path)
+    if ending not in DUMPERS:
+        raise DataError(f"{path}: no questions are written as {ending}: use {', '.join(DUMPERS)}")
+    text = DUMPERS[ending](questions)
     back = set(read_text(text, path))
     for question in questions:
         if question not in back:
-            raise DataError(f"{path}: '{question.id}' cannot be written as {format_of(path)} without a loss")
-    write_new(path, text)
+            raise DataError(f"{path}: '{question.id}' cannot be written as {ending} without a loss")
+    return text
 
 
 def refuse_existing(path: Path) -> None:

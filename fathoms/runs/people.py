@@ -18,7 +18,7 @@ from fathoms.config import dotted, misread
 from fathoms.errors import DataError, StoreError
 from fathoms.paths import sha256_file
 from fathoms.runs.journal import Journal, Line, journal_line
-from fathoms.types import Judgement, Rubric, StoredValue
+from fathoms.types import Judgement, Question, Rubric, StoredValue
 
 LABELS_FILE = "labels.jsonl"
 GRADES_FILE = "grades.jsonl"
@@ -74,6 +74,33 @@ class AmbiguityLabel(OfAnswer):
     """The text of the question that was decided about."""
 
 
+class Decision(OfAnswer):
+    """What a reviewer decided about a question of a set; `run` is the name of its question file.
+
+    `before` is the question as the set or its drafts had it, `listed` whether the set had it, and `after` the
+    question as it was mended. `open` takes an earlier decision back. A decision that `settles` ends a
+    disagreement, and is not counted as a judgement of its own.
+    """
+
+    decision: Literal["accept", "mend", "drop", "open"]
+    before: Question
+    listed: bool = True
+    after: Question | None = None
+    settles: bool = False
+
+    @property
+    def key(self) -> tuple[Hashable, ...]:
+        """What was decided: the question, and whether a disagreement about it was settled."""
+        return self.run, self.question, self.settles
+
+    @property
+    def result(self) -> Question | None:
+        """The question that the set has by this decision; `None` if it has none."""
+        if self.decision == "drop" or (self.decision == "open" and not self.listed):
+            return None
+        return self.after if self.decision == "mend" else self.before
+
+
 class ClaimLabel(OfAnswer):
     """A label of a claim of an answer, compared with one source.
 
@@ -106,6 +133,7 @@ _NAMES: dict[type[OfAnswer], str] = {
     FoundErrors: "what errors were found",
     ClaimLabel: "a label",
     AmbiguityLabel: "whether a question is ambiguous",
+    Decision: "a decision about a question",
 }
 
 Judged = tuple[str, str, str, str | None, Rubric]
@@ -142,8 +170,12 @@ Kind = TypeVar("Kind", bound=OfAnswer)
 
 def read_all(paths: Iterable[Path], kind: type[Kind]) -> list[Kind]:
     """Return the last that every reviewer said of each thing; raises StoreError."""
-    read = (said for path in paths for said in read_said(path, kind, _NAMES[kind]))
-    return list({(said.key, said.reviewer): said for said in read}.values())
+    return latest(said for path in paths for said in read_said(path, kind, _NAMES[kind]))
+
+
+def latest(said: Iterable[Kind]) -> list[Kind]:
+    """Return the last that every reviewer said of each thing."""
+    return list({(one.key, one.reviewer): one for one in said}.values())
 
 
 def append_said(path: Path, said: StoredValue) -> None:
@@ -153,6 +185,11 @@ def append_said(path: Path, said: StoredValue) -> None:
     except OSError as error:
         raise StoreError(f"{path.parent} cannot be made: {error.strerror or error}") from error
     Journal(path).append([journal_line({"schema": SCHEMA, **said.model_dump(mode="json")})])
+
+
+def read_decisions(path: Path) -> list[Decision]:
+    """Read everything that was ever decided about the questions of a set, in order; raises StoreError."""
+    return read_said(path, Decision, _NAMES[Decision])
 
 
 def read_said(path: Path, kind: type[S], name: str) -> list[S]:

@@ -51,6 +51,8 @@ ELSEWHERE = {
     "fathoms questions inspect mine.json pdfs --judge judge.yaml --to inspected.json": "test_inspecting.py",
     "fathoms questions inspect mine.json pdfs --judge judge.yaml --card --dry-run": "test_screening.py",
     "fathoms questions inspect mine.json pdfs --judge judge.yaml --card-out card.md": "test_screening.py",
+    "fathoms questions edit mine.json pdfs --as ann": "test_cli_edit.py, in Chromium",
+    "fathoms questions edit mine.json --summary": "test_cli_edit.py",
     "fathoms questions candidates mine.yaml quotes.json -n 20": "test_candidates.py, with a smaller number",
     "fathoms run configs/visual.yaml": "test_cli_visual.py, with a small model of random weights",
     "fathoms doctor mine.yaml": "test_page_index.py, with a small model of random weights",

@@ -1,4 +1,4 @@
-"""The page's colours: WCAG 2.2 AA contrast, in the light and in the dark theme."""
+"""The colours of the report and of the page of edits: WCAG 2.2 AA contrast, in both themes."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ import re
 
 import pytest
 
+from fathoms.build.editing.server import PAGE as EDITS
 from fathoms.report.html.assembling import PAGE
 
 PAIR = re.compile(r"--([\w-]+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\);")
-COLOURS = {name: pair for name, *pair in PAIR.findall((PAGE / "style.css").read_text())}
+STYLES = [(PAGE / "style.css").read_text(), (EDITS / "edit.css").read_text()]
 # what is read, on what it stands: 4.5 (success criterion 1.4.3)
 TEXTS = [
     *((ink, ground) for ink in ("ink", "soft", "link") for ground in ("paper", "panel")),
     *(("ink", "best"), ("soft", "best"), ("ink", "mark"), ("paper", "ink")),
     *((kind, f"{kind}-back") for kind in ("good", "half", "bad", "fail")),
+    *(("ink", "half-back"), ("sheet", "box"), ("sheet", "chosen")),
     *(
         (f"on-{part}", part)
         for part in ("reached", *(f"lost-{s}" for s in ("documents", "retrieved", "prompt", "answer")))
@@ -45,18 +47,23 @@ def test_known_contrasts() -> None:
     assert contrast("#767676", "#ffffff") == pytest.approx(4.54, abs=0.01)
 
 
-def test_all_colours_have_the_contrast_that_wcag_demands() -> None:
-    pairs = [(*pair, 4.5) for pair in TEXTS] + [(*pair, 3.0) for pair in SHAPES]
+@pytest.mark.parametrize("style", STYLES, ids=["report", "edits"])
+def test_all_colours_have_the_contrast_that_wcag_demands(style: str) -> None:
+    colours = {name: pair for name, *pair in PAIR.findall(style)}
+    demanded = [(*pair, 4.5) for pair in TEXTS] + [(*pair, 3.0) for pair in SHAPES]
+    pairs = [(ink, ground, least) for ink, ground, least in demanded if {ink, ground} <= colours.keys()]
+    assert len(pairs) > 10
     too_low = [
         f"{ink} on {ground}, {theme}: {found:.2f} < {least}"
         for ink, ground, least in pairs
         for at, theme in enumerate(("light", "dark"))
-        if (found := contrast(COLOURS[ink][at], COLOURS[ground][at])) < least
+        if (found := contrast(colours[ink][at], colours[ground][at])) < least
     ]
     assert not too_low, "\n".join(too_low)
 
 
-def test_every_colour_of_the_style_is_in_the_list() -> None:
+@pytest.mark.parametrize("style", STYLES, ids=["report", "edits"])
+def test_every_colour_of_the_style_is_in_the_list(style: str) -> None:
     """A colour elsewhere in the style would be checked by nobody."""
-    for line in (PAGE / "style.css").read_text().splitlines():
+    for line in style.splitlines():
         assert PAIR.search(line) or not re.search(r"#[0-9a-fA-F]{3}|rgb|hsl", line), line

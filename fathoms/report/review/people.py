@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from functools import partial
-from itertools import combinations
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from fathoms.judges.agreement import figures, intervals
 from fathoms.report.metrics_table import MAIN, is_shown
 from fathoms.report.review.agreement import mean_rating
+from fathoms.runs.pairs import reviewer_pairs
 from fathoms.runs.people import (
     ERRORS_FILE,
     GRADES_FILE,
@@ -33,47 +33,12 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Pair:
-    """Two reviewers on the `n` things of which both have spoken: the share of which they say the same, and
-    Cohen's kappa; for grades also kappa weighted by squared distance. A kappa is `None` if chance alone would
-    always give agreement."""
-
-    reviewers: tuple[str, str]
-    n: int
-    same: float
-    kappa: float | None
-    weighted: float | None = None
-
-
 def read_of_runs(runs: Sequence[ScoredRun], kind: type[Kind]) -> list[Kind]:
     """Read what was said of some runs from their folders."""
     file = {Grade: GRADES_FILE, FoundErrors: ERRORS_FILE, ClaimLabel: LABELS_FILE}[kind]
     ids = {run.run for run in runs}
     paths = [run.path / file for run in runs if run.path]
     return [said for said in read_all(paths, kind) if said.run in ids]
-
-
-def reviewer_pairs(
-    said: Iterable[Kind], value: Callable[[Kind], Hashable], grades: Sequence[int] = ()
-) -> Iterator[Pair]:
-    """Yield the agreement of every two reviewers; `grades` are all values in order, where they have one."""
-    from fathoms.stats.kappa import kappa
-
-    by_reviewer: dict[str, dict[tuple[Hashable, ...], Hashable]] = {}
-    for one in said:
-        by_reviewer.setdefault(one.reviewer, {})[one.key] = value(one)
-    for (first, ours), (second, theirs) in combinations(sorted(by_reviewer.items()), 2):
-        pairs = [(ours[key], theirs[key]) for key in ours if key in theirs]
-        if not pairs:
-            continue
-        places = {name: place for place, name in enumerate(grades or dict.fromkeys(sum(pairs, ())))}
-        table = [[0] * len(places) for _ in places]
-        for a, b in pairs:
-            table[places[a]][places[b]] += 1
-        same = fmean(a == b for a, b in pairs)
-        weighted = kappa(table, quadratic=True) if grades else None
-        yield Pair((first, second), len(pairs), same, kappa(table), weighted)
 
 
 def quality_json(runs: Sequence[ScoredRun], grades: Sequence[Grade], scores: str | None) -> Json | None:

@@ -1,0 +1,74 @@
+"""Writes an edited set, in place or to another file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from fathoms.build.editing.standing import Standing
+from fathoms.corpora import read_questions, refuse_existing
+from fathoms.corpora.writing import dumped
+from fathoms.errors import DataError, StoreError, UsageError
+from fathoms.paths import write_atomic
+from fathoms.safety.inputs import read_file
+
+
+class Target:
+    """Where an edited set is written: in the place of the set (`source`), whose last version is then kept
+    beside it, or to a new file (`to`), which this object may write again."""
+
+    def __init__(self, source: Path, to: Path | None) -> None:
+        self.path = to or source
+        self._source = source
+        self._to = to
+        self._is_ours = False
+        if to is not None:
+            refuse_existing(to)
+
+    @property
+    def backup(self) -> str | None:
+        """The name of the file with the last version of the set; `None` where the set stays as it is."""
+        return None if self._to else f"{self._source.name}.bak"
+
+    def unwritten(self, found: Iterable[Standing]) -> int:
+        """Return how many entries are not in the file as people decided."""
+        if self._to is None:
+            return sum(one.result != one.entry.now for one in found)
+        ours = read_questions(self._to).questions if self._is_ours else ()
+        there = {question.id: question for question in ours}
+        return sum(one.result != there.get(one.entry.question.id) for one in found)
+
+    def require_writable(self) -> None:
+        """Raise UsageError where writing would lose something of the set, or overwrite another file."""
+        if self._to is not None:
+            if not self._is_ours:
+                refuse_existing(self._to)
+            return
+        file = read_questions(self._source)
+        lost = "its format is that of a released data set" if file.released else ", ".join(file.ignored)
+        if lost:
+            raise UsageError(
+                f"{self._source} cannot be written in place without a loss ({lost}): start the command again"
+                " with --to and a new file; what was decided is kept"
+            )
+
+    def write(self, text: str) -> None:
+        """Write the text of the set; raises StoreError."""
+        try:
+            if self._to is None:
+                write_atomic(self._source.with_name(str(self.backup)), read_file(self._source))
+            write_atomic(self.path, text.encode())
+        except OSError as error:
+            raise StoreError(f"{self.path}: cannot be written: {error.strerror or error}") from error
+        self._is_ours = self._to is not None
+
+
+def write_set(target: Target, found: Sequence[Standing]) -> int:
+    """Write the questions as people decided, and return their number. Raises UsageError or DataError where
+    that is not possible, and StoreError where the file cannot be written."""
+    target.require_writable()
+    questions = [one.result for one in found if one.result is not None]
+    if not questions:
+        raise DataError(f"{target.path} was not written, because no question is left")
+    target.write(dumped(target.path, questions))
+    return len(questions)
