@@ -173,3 +173,9 @@ class PromptTooLongError(ModelError):
 
 class StoreError(FathomsError):
     """A run directory or the cache cannot be read or written."""
+
+
+class OverBudgetError(FathomsError):
+    """A command has spent more than it was allowed to (`--max-cost`)."""
+
+    exit_code = ExitCode.OVER_BUDGET

@@ -51,6 +51,7 @@ def ask_all(
     read: Callable[[str], T | None],
     replies: ReplyCache | None = None,
     on_done: Callable[[int, int], None] = lambda done, total: None,
+    sample: Callable[[K], int] = lambda item: 0,
 ) -> dict[K, T | Failure]:
     """Return what the model says of each item, such as a question, as `read` makes it of the reply.
 
@@ -58,8 +59,9 @@ def ask_all(
     `prompt_for`, a failed call, a reply that was cut, or one that cannot be read. Replies are taken from the
     cache where it has them, so asking again after an interruption pays nothing twice. Items are asked about
     in their order, so that providers can use what they keep of a prompt that begins like the one before.
+    `sample` numbers, from 0, the items that ask the same several times; it is added to the model's seed.
     """
-    return asyncio.run(_ask_all(items, model, prompt_for, read, Caller(replies=replies), on_done))
+    return asyncio.run(_ask_all(items, model, prompt_for, read, Caller(replies=replies), on_done, sample))
 
 
 async def _ask_all(
@@ -69,6 +71,7 @@ async def _ask_all(
     read: Callable[[str], T | None],
     caller: Caller,
     on_done: Callable[[int, int], None],
+    sample: Callable[[K], int],
 ) -> dict[K, T | Failure]:
     """Ask about all items; only so many prompts are in memory as the model takes calls at once."""
     done = 0
@@ -78,7 +81,10 @@ async def _ask_all(
         nonlocal done
         async with places:
             prompt = prompt_for(item)
-            found = prompt if isinstance(prompt, Failure) else await _asked(prompt, model, read, caller)
+            if isinstance(prompt, Failure):
+                found: T | Failure = prompt
+            else:
+                found = await _asked(prompt, model, read, caller, 2 * sample(item))
         done += 1
         on_done(done, len(items))
         return item, found
@@ -87,11 +93,11 @@ async def _ask_all(
 
 
 async def _asked(
-    prompt: Prompt, model: ChatModel, read: Callable[[str], T | None], caller: Caller
+    prompt: Prompt, model: ChatModel, read: Callable[[str], T | None], caller: Caller, first: int
 ) -> T | Failure:
-    """Ask once, and once more for a reply that cannot be read."""
+    """Ask once, and once more for a reply that cannot be read. `first` is the number of the first repeat."""
     text = ""
-    for repeat in range(2):
+    for repeat in (first, first + 1):
         try:
             reply, _ = await caller.reply(model, prompt, purpose="build", repeat=repeat)
         except ModelError as error:

@@ -60,6 +60,7 @@ COMMANDS = {
         "cache:app", "Inspect and shrink the cache of parsed documents, embeddings and replies."
     ),
     "questions": Command("questions:app", "Write, check and convert question files."),
+    "build": Command("build:build", "Make a question set from PDFs."),
 }
 
 

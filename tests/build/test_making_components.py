@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fathoms.build.making.components import LONGEST, Component, components, opening
+from fathoms.build.making.components import LONGEST, components, opening
 from fathoms.build.making.drafts import Check, Draft, folder_of, read_drafts, write_drafts
 from fathoms.errors import DataError
 from fathoms.types import Document, Element, Page, Question
@@ -26,7 +26,8 @@ def document(*pages: str | tuple[Element, ...]) -> Document:
 
 
 def test_passages_are_divided_at_line_ends_into_equal_parts() -> None:
-    page = "\n".join([WORDS] * 24)  # 24 lines of 18 words are 432 words: three passages of eight lines
+    # 24 lines of 18 words are 432 words: three passages of eight lines
+    page = "\n".join(WORDS.replace("pump", f"pump{line}") for line in range(24))
     found = components([document(page)]).kept
     assert [one.text.count("\n") + 1 for one in found] == [8, 8, 8]
     assert all(len(one.text.split()) <= LONGEST for one in found)
@@ -69,7 +70,8 @@ def test_tables_and_figures_are_components_of_their_own() -> None:
     table = Element(kind="table", text="| pump | litres |\n" * 8, bbox=(10, 10, 90, 90))
     figure = Element(kind="picture", text="", bbox=(10, 100, 90, 190))
     text = Element(kind="text", text=WORDS)
-    found = components([document((text, table, text, figure))])
+    other = Element(kind="text", text=WORDS.upper())
+    found = components([document((text, table, other, text, figure))])
     assert [one.modality for one in found.kept] == ["text", "table", "text"]
     assert found.dropped == {"figure without picture": 1}
     assert found.kept[1].bbox == (10, 10, 90, 90)
@@ -77,8 +79,12 @@ def test_tables_and_figures_are_components_of_their_own() -> None:
 
 
 def test_all_prompts_about_a_component_begin_alike() -> None:
-    one = Component(document="a.pdf", page=2, number=1, modality="table", text="| a |", page_text="Page.")
-    assert opening(one) == "Page 2 of the document a.pdf:\n\nPage.\n\nTable on this page:\n\n| a |\n\n"
+    table = Element(kind="table", text="| a |" * 30, bbox=(10, 10, 90, 90))
+    found = components([document("Pumps of Lune.", (Element(kind="text", text="Prices:"), table))]).kept
+    assert opening(found[0]) == (
+        "From page 2 of the document pump.pdf.\n\nThe document begins with: Pumps of Lune.\n\n"
+        f"Before the table: ... Prices:\n\nTable:\n\n{'| a |' * 30}\n\n"
+    )
 
 
 def test_drafts_are_kept_beside_the_question_set_with_all_verdicts(tmp_path: Path) -> None:

@@ -25,6 +25,8 @@ SHORTEST = 15
 _KINDS: dict[str, Modality] = {"table": "table", "picture": "figure"}
 _CONTENTS = re.compile(r"(\.\s?){4,}\s*\d+\s*$|\s{3,}\d+\s*$")
 _REFERENCE = re.compile(r"^\s*(\[\d+\]|\d{1,3}\.\s+[A-Z])|\bdoi\b|https?://|\bet al\.|\barXiv\b|\bpp\.\s*\d")
+_TITLE, _NEAR = 25, 50
+"""The words of the beginning of a document, and those on each side of a component, that prompts have."""
 _EDGE = 2
 """The lines at the top and at the bottom of a page that may be running heads."""
 _SHARE = 0.4
@@ -34,7 +36,8 @@ _SHARE = 0.4
 class Component(StoredValue):
     """A passage, a table or a figure on a page of a document. `page` and `number`, the place of the component
     on its page, count from 1. `text` is what is written in it, and `image` its picture where there is one.
-    `page_text` is the text of the whole page."""
+    `title` is how the document begins, and `page_text` the text of the whole page; `before` and `after` are
+    the words on the page that stand next to the component."""
 
     document: str
     page: int
@@ -42,6 +45,9 @@ class Component(StoredValue):
     modality: Modality
     text: str
     page_text: str
+    title: str = ""
+    before: str = ""
+    after: str = ""
     bbox: Box | None = None
     image: Path | None = None
 
@@ -63,21 +69,27 @@ class Components:
     dropped: Mapping[str, int]
 
 
-def components(documents: Iterable[Document], modalities: Sequence[Modality] = MODALITIES) -> Components:
+def components(
+    documents: Iterable[Document],
+    modalities: Sequence[Modality] = MODALITIES,
+    pictures: Mapping[tuple[str, int, Box], Path] | None = None,
+) -> Components:
     """Return the components of documents. Tables and figures are those that the parser found as layout
-    elements; without any, a page has only passages."""
-    kept: list[Component] = []
+    elements; without any, a page has only passages. `pictures` are those of tables and figures, by document,
+    page and box."""
+    kept: dict[str, Component] = {}
     dropped: Counter[str] = Counter()
     for document in documents:
         running = _running_lines(document)
-        for component in _of_document(document, running):
+        for component in _of_document(document, running, pictures or {}):
             if component.modality not in modalities:
                 continue
-            if reason := unfit(component):
+            reason = "repeated" if component.id in kept else unfit(component)
+            if reason:
                 dropped[reason] += 1
             else:
-                kept.append(component)
-    return Components(tuple(kept), dict(dropped))
+                kept[component.id] = component
+    return Components(tuple(kept.values()), dict(dropped))
 
 
 def unfit(component: Component) -> str | None:
@@ -100,20 +112,35 @@ def unfit(component: Component) -> str | None:
 
 
 def opening(component: Component) -> str:
-    """Return the beginning of every prompt about a component: its document, its page and its text. It is the
-    same for all of them, so that providers and servers can reuse what they computed for it."""
+    """Return the beginning of every prompt about a component: how its document begins, its text, and what
+    stands next to it. It is the same for all of them, so that providers and servers can reuse what they
+    computed for it."""
     named = {"text": "Passage", "table": "Table", "figure": "Figure"}[component.modality]
-    return (
-        f"Page {component.page} of the document {component.document}:\n\n{component.page_text.strip()}\n\n"
-        f"{named} on this page:\n\n{component.text.strip() or '(see the picture)'}\n\n"
-    )
+    parts = [
+        f"From page {component.page} of the document {component.document}.",
+        component.title and f"The document begins with: {component.title}",
+        component.before and f"Before the {named.lower()}: ... {component.before}",
+        component.after and f"After the {named.lower()}: {component.after} ...",
+        f"{named}:",
+        component.text.strip() or "(see the picture)",
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n\n"
 
 
-def _of_document(document: Document, running: frozenset[str]) -> Iterator[Component]:
+def _of_document(
+    document: Document, running: frozenset[str], pictures: Mapping[tuple[str, int, Box], Path]
+) -> Iterator[Component]:
     """Yield all components of a document."""
+    first = next((page.text for page in document.pages if page.text.strip()), "")
+    title = " ".join(first.split()[:_TITLE])
     for page in document.pages:
-        for number, (modality, text, bbox) in enumerate(_pieces(page, running), 1):
+        pieces = list(_pieces(page, running))
+        for number, (modality, text, bbox) in enumerate(pieces, 1):
+            around = [" ".join(piece[1].split()) for piece in pieces]
             yield Component(
+                title="" if page.text == first and number == 1 else title,
+                before=" ".join(" ".join(around[: number - 1]).split()[-_NEAR:]),
+                after=" ".join(" ".join(around[number:]).split()[:_NEAR]),
                 document=document.id,
                 page=page.number,
                 number=number,
@@ -121,6 +148,7 @@ def _of_document(document: Document, running: frozenset[str]) -> Iterator[Compon
                 text=text,
                 page_text=page.text,
                 bbox=bbox,
+                image=None if bbox is None else pictures.get((document.id, page.number, bbox)),
             )
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from fathoms.errors import ModelError
 from fathoms.models.chat.base import ChatComponent
@@ -34,11 +35,14 @@ class ScriptedModel(ChatComponent):
     pictures: dict[str, str] = Field(default_factory=dict)
     """Maps the sha256 of a picture file to the reply that is given if the last message shows this picture. It
     takes precedence over `replies`."""
+    patterns: dict[str, str] = Field(default_factory=dict)
+    """Maps a regular expression to the reply that is given if it is found in the last message and nothing of
+    `pictures` and `replies` matches. `\\1` or `\\g<name>` in the reply stands for what a group matched. The
+    first match is used."""
     default: str = "I don't know."
-    """The reply if nothing of `pictures` and `replies` matches."""
+    """The reply if nothing of `pictures`, `replies` and `patterns` matches."""
     echo: bool = False
-    """Whether to reply with the packed context instead of `default` if nothing of `pictures` and `replies`
-    matches."""
+    """Whether to reply with the packed context instead of `default` if nothing else matches."""
     fail_on: dict[str, str] = Field(default_factory=dict)
     """Maps a text to the message of the error that is raised if the last message contains it. It takes
     precedence over `replies`."""
@@ -53,11 +57,23 @@ class ScriptedModel(ChatComponent):
     max_concurrency: int = Field(default=8, ge=1, le=MOST_AT_ONCE)
     """Maximum number of requests at a time."""
 
+    @field_validator("patterns")
+    @classmethod
+    def _valid(cls, patterns: dict[str, str]) -> dict[str, str]:
+        """Refuse what is no regular expression."""
+        for pattern in patterns:
+            try:
+                re.compile(pattern)
+            except re.error as error:
+                raise ValueError(f"'{pattern}' is no regular expression: {error}") from None
+        return patterns
+
     def identity(self) -> dict[str, Any]:
-        """Leave out `pictures` where there are none, so that replies in older caches are found."""
+        """Leave out newer options where they are not used, so that replies in older caches are found."""
         found = super().identity()
-        if not self.pictures:
-            del found["options"]["pictures"]
+        for name in ("pictures", "patterns"):
+            if not found["options"][name]:
+                del found["options"][name]
         return found
 
     def check(self) -> None:
@@ -78,6 +94,7 @@ class ScriptedModel(ChatComponent):
             raise ModelError(failure)
         told = self._seen(prompt.messages[-1])
         told = _first(self.replies, asked) if told is None else told
+        told = self._by_pattern(asked) if told is None else told
         said = (prompt.context if self.echo else self.default) if told is None else told
         words = said.split(" ")
         kept = words[: self.max_tokens]
@@ -87,6 +104,13 @@ class ScriptedModel(ChatComponent):
             usage=Usage(prompt_tokens=self.count_tokens(prompt.messages), completion_tokens=len(kept)),
             latency=time.perf_counter() - started,
         )
+
+    def _by_pattern(self, asked: str) -> str | None:
+        """Return the reply of the first regular expression that is found in a text, `None` if none is."""
+        for pattern, reply in self.patterns.items():
+            if (found := re.search(pattern, asked, re.DOTALL)) is not None:
+                return found.expand(reply)
+        return None
 
     def _seen(self, message: Message) -> str | None:
         """Return the reply to the first picture of a message that has one, `None` if none has."""

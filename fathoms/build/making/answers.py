@@ -1,0 +1,137 @@
+"""Gold answers of drafts: a reference, a short and a long answer, and phrases with their variants.
+
+Every phrase must stand in the evidence, and the scorer must find the phrases both in themselves and in the
+reference: a question whose gold answer is refused by the scorer could not be answered rightly by anybody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import islice, product
+from typing import Any, NamedTuple
+
+from fathoms.build.making.asking import TEXT, Asker, json_form
+from fathoms.build.making.components import Component
+from fathoms.build.making.drafts import Check, Draft
+from fathoms.build.making.languages import in_language
+from fathoms.judges.replies import read_json
+from fathoms.metrics.phrase_recall import phrase_recall
+from fathoms.types import Failure, Prompt, Question
+
+CHECK = "answers"
+MOST = 12
+"""The most variants of an answer."""
+_LISTS = {"type": "array", "items": {"type": "array", "items": TEXT}}
+_FORM = json_form(short=TEXT, long=TEXT, phrases=_LISTS)
+_ASK = """\
+Question: {question}
+Answer: {answer}
+
+Write the gold answer to this question, from what stands above alone.
+- "short": the answer in as few words as possible.
+- "long": the answer in one full sentence that contains the short one word by word.
+- "phrases": what an answer must contain to be right. A list with one entry for each fact that is asked for,
+  mostly one; each entry is a list of the ways in which the fact may be written, first as it stands above.
+{language}
+Reply with JSON: {{"short": ..., "long": ..., "phrases": [["...", "..."]]}}"""
+
+
+class Answer(NamedTuple):
+    """A gold answer as a model wrote it: for each fact, the ways to write it."""
+
+    short: str
+    long: str
+    phrases: tuple[tuple[str, ...], ...]
+
+
+def answered(
+    drafts: Sequence[Draft], components: Mapping[str, Component], asker: Asker, language: str = "same"
+) -> list[Draft]:
+    """Return drafts with their gold answers, or with the reason why they have none that holds.
+    `components` are by the id of the question."""
+
+    def asking(question: Question) -> Prompt:
+        component = components[question.id]
+        wanted = in_language(language, component.page_text)
+        request = _ASK.format(question=question.text, answer=question.reference, language=wanted)
+        return asker.about(component, request, _FORM)
+
+    said = asker.ask(CHECK, [draft.question for draft in drafts], asking, _read)
+    return [_with_answer(draft, said[draft.question], components[draft.question.id]) for draft in drafts]
+
+
+def _with_answer(draft: Draft, said: Answer | Failure, component: Component) -> Draft:
+    """Return a draft with what a model wrote, as far as the evidence and the scorer agree with it."""
+    if isinstance(said, Failure):
+        return draft.after(Check(check=CHECK, item="written", passed=False, reason=said.message))
+    # a figure without text is judged by those who see it
+    evidence = component.page_text if component.page_text.strip() else None
+    drafted = draft.question.reference or ""
+    for short, reference in ((said.short, said.long), (said.short, drafted), (drafted, said.long)):
+        variants = accepted(said.phrases, short, evidence, reference)
+        if variants:
+            break
+    else:
+        tried = ", ".join(map(repr, [said.short, *(one for row in said.phrases for one in row)][:5]))
+        return draft.after(
+            Check(
+                check=CHECK,
+                item="phrases hold",
+                passed=False,
+                reason=f"none of {tried} stands both in the evidence and in the reference",
+            )
+        )
+    question = draft.question.model_copy(
+        update={
+            "answers": variants,
+            "reference": reference,
+            "short_answer": short,
+            "long_answer": said.long,
+        }
+    )
+    given = phrase_recall(question.text, variants, "word").value == 1
+    return draft.after(
+        Check(check=CHECK, item="phrases hold", passed=True),
+        Check(check=CHECK, item="answer not in the question", passed=not given),
+        question=question,
+    )
+
+
+def accepted(
+    facts: Sequence[Sequence[str]], short: str, evidence: str | None, reference: str
+) -> tuple[tuple[str, ...], ...]:
+    """Return the variants of an answer, each with one phrase for every fact; none if they do not hold.
+
+    They hold if of each fact one way to write it stands in the evidence, where that is known, and if the
+    reference is right by them. Where those of the model do not hold, the short answer is tried. Ways that the
+    scorer does not find in themselves, such as punctuation, are left out.
+    """
+    for tried in ([list(fact) for fact in facts], [[short]]):
+        rows = [[way for way in dict.fromkeys(row) if _scores(way, way)] for row in tried]
+        if not rows or not all(rows):
+            continue
+        if evidence is not None and not all(any(_scores(evidence, way) for way in row) for row in rows):
+            continue
+        variants = tuple(islice(product(*rows), MOST))
+        if phrase_recall(reference, variants, "word").value == 1:
+            return variants
+    return ()
+
+
+def _scores(text: str, phrase: str) -> bool:
+    """Whether the scorer finds a phrase in a text."""
+    return bool(phrase.strip()) and phrase_recall(text, ((phrase,),), "word").value == 1
+
+
+def _read(reply: str) -> Answer | None:
+    """Read a gold answer; `None` if it lacks the short or the long one."""
+    data: Any = read_json(reply)
+    if not isinstance(data, dict):
+        return None
+    short, long = (" ".join(str(data.get(key) or "").split()) for key in ("short", "long"))
+    rows = data.get("phrases")
+    facts = []
+    for row in rows if isinstance(rows, list) else []:
+        ways = row if isinstance(row, list) else [row]
+        facts.append(tuple(" ".join(str(way).split()) for way in ways if str(way).strip()))
+    return Answer(short, long, tuple(fact for fact in facts if fact)) if short and long else None

@@ -1,0 +1,156 @@
+"""Asking models while a question set is made: every reply is kept, and what each stage took is counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
+
+from fathoms.build.drafting import ask_all
+from fathoms.build.making.components import Component, opening
+from fathoms.errors import OverBudgetError
+from fathoms.judges.replies import read_json
+from fathoms.models.caching import ReplyCache
+from fathoms.models.protocols import ChatModel
+from fathoms.runs.cache import Cache
+from fathoms.types import Failure, Form, Message, Prompt, Reply
+
+K = TypeVar("K", bound=Hashable)
+T = TypeVar("T")
+Progress = Callable[[str, int, int], None]
+"""Reports progress; called with (stage, items done, items in total)."""
+
+
+@dataclass
+class Spent:
+    """What a stage took: calls to models, replies that were kept from before, tokens, and US dollars.
+    `unpriced` counts calls whose cost is not known."""
+
+    calls: int = 0
+    reused: int = 0
+    prompt_tokens: int = 0
+    reply_tokens: int = 0
+    cost: float = 0.0
+    unpriced: int = 0
+
+
+class Journal(ReplyCache):
+    """All replies that were given while a question set was made, on the disk as soon as they arrive.
+
+    A build that was interrupted, or that is made again, asks only what has no reply yet. `spent` has what
+    each stage took in this process. After a reply with which the costs exceed `max_cost`, in US dollars,
+    OverBudgetError is raised.
+    """
+
+    def __init__(self, cache: Cache, max_cost: float | None = None) -> None:
+        super().__init__(cache)
+        self.max_cost = max_cost
+        self.spent: dict[str, Spent] = {}
+        self._stage = ""
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Count the replies of the block for this stage."""
+        before, self._stage = self._stage, name
+        self.spent.setdefault(name, Spent())
+        try:
+            yield
+        finally:
+            self._stage = before
+
+    @property
+    def cost(self) -> float:
+        """What was paid in this process, in US dollars, as far as it is known."""
+        return sum(spent.cost for spent in self.spent.values())
+
+    def get(self, key: str) -> Reply | None:
+        """Return the reply that was given before, `None` if there is none."""
+        if (found := super().get(key)) is not None:
+            self._now.reused += 1
+        return found
+
+    def put(self, key: str, reply: Reply) -> None:
+        """Keep a new reply, and count what it took."""
+        super().put(key, reply)
+        now = self._now
+        now.calls += 1
+        now.prompt_tokens += reply.usage.prompt_tokens or 0
+        now.reply_tokens += reply.usage.completion_tokens or 0
+        now.cost += reply.cost or 0.0
+        now.unpriced += reply.cost is None
+        if self.max_cost is not None and self.cost > self.max_cost:
+            raise OverBudgetError(
+                f"stopped after ${self.cost:.2f}, which is more than --max-cost {self.max_cost:g};"
+                " everything that was paid for is kept, and --resume goes on from there"
+            )
+
+    @property
+    def _now(self) -> Spent:
+        return self.spent.setdefault(self._stage, Spent())
+
+
+@dataclass(frozen=True)
+class Asker:
+    """The models that are asked for the stages of a build, and the journal of their replies. `judge` gives
+    verdicts, `model` writes; `sees` says whether `model` is shown the pictures of figures and tables."""
+
+    model: ChatModel
+    judge: ChatModel
+    journal: Journal
+    progress: Progress = lambda stage, done, total: None
+    sees: bool = False
+
+    def ask(
+        self,
+        stage: str,
+        items: Sequence[K],
+        prompt_for: Callable[[K], Prompt | Failure],
+        read: Callable[[str], T | None],
+        *,
+        judging: bool = False,
+        sample: Callable[[K], int] = lambda item: 0,
+    ) -> dict[K, T | Failure]:
+        """Return what the model, or with `judging` the judge, says of each item, as `ask_all` does."""
+        model = self.judge if judging else self.model
+        with self.journal.stage(stage):
+            return ask_all(
+                items, model, prompt_for, read, self.journal, partial(self.progress, stage), sample
+            )
+
+    def about(self, component: Component, request: str, form: Form | None = None) -> Prompt:
+        """Return the prompt that asks `request` about a component, which is shown first."""
+        shown = (component.image,) if self.sees and component.image is not None else ()
+        text = opening(component) + request
+        return Prompt(messages=(Message(role="user", text=text, images=shown),), form=form)
+
+
+def plain_prompt(text: str, form: Form | None = None) -> Prompt:
+    """Return a prompt with one message."""
+    return Prompt(messages=(Message(role="user", text=text),), form=form)
+
+
+def json_form(**properties: object) -> Form:
+    """Return the form of a JSON object that has exactly these properties, given by their schemas."""
+    return Form(
+        json_schema={
+            "type": "object",
+            "properties": properties,
+            "required": list(properties),
+            "additionalProperties": False,
+        }
+    )
+
+
+def texts_in(reply: str, *keys: str) -> tuple[str, ...] | None:
+    """Read texts from the JSON of a reply, on one line each; `None` if one of them is missing or empty."""
+    data = read_json(reply)
+    if not isinstance(data, dict):
+        return None
+    found = tuple(" ".join(str(data.get(key) or "").split()) for key in keys)
+    return found if all(found) else None
+
+
+TEXT = {"type": "string"}
+"""The schema of a text."""

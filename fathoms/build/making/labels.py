@@ -1,0 +1,56 @@
+"""The evidence of drafts: all pages that hold the gold answer, as a judge says who knows the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from fathoms.build.labelling import Asked, pages_to_ask, prompts_about, read_label
+from fathoms.build.making.asking import Asker
+from fathoms.build.making.drafts import Check, Draft
+from fathoms.types import Document, Evidence, Failure, Place
+
+CHECK = "labels"
+
+
+def labelled(
+    drafts: Sequence[Draft],
+    pages: Mapping[str, frozenset[Place]],
+    documents: Mapping[str, Document],
+    asker: Asker,
+    first: int | None = 0,
+) -> list[Draft]:
+    """Return drafts with all pages as evidence that hold their answers. Judged are those of `pages`, by the
+    id of the question, and those of the corpus that BM25 ranks among the `first`; all pages if `first` is
+    `None`. A draft whose own page does not hold its answer is dropped."""
+    questions = [draft.question.model_copy(update={"files": ()}) for draft in drafts]
+    asked = {
+        Asked(question.id, *place): None
+        for question in questions
+        for place in sorted(pages.get(question.id, frozenset()) | question.gold_pages)
+    }
+    if first is None or first:
+        asked |= dict.fromkeys(pages_to_ask(questions, documents, first))
+    items = sorted(asked, key=lambda item: item.place)  # a page is the common beginning of its prompts
+    said = asker.ask(CHECK, items, prompts_about(questions, documents), read_label, judging=True)
+    made = []
+    for draft in drafts:
+        own = {item: said[item] for item in items if item.question == draft.question.id}
+        failed = next((one for one in own.values() if isinstance(one, Failure)), None)
+        holds = {item.place for item, yes in own.items() if yes is True}
+        made.append(_with_pages(draft, holds, failed))
+    return made
+
+
+def _with_pages(draft: Draft, holds: set[Place], failed: Failure | None) -> Draft:
+    """Return a draft with further pages of evidence, and the verdict."""
+    if failed is not None:
+        return draft.after(Check(check=CHECK, item="judged", passed=False, reason=failed.message))
+    gold = draft.question.gold_pages
+    new = [Evidence(document=document, page=page) for document, page in sorted(holds - gold)]
+    files = dict.fromkeys([*draft.question.files, *(one.document for one in new)])
+    question = draft.question.model_copy(
+        update={"evidence": (*draft.question.evidence, *new), "files": tuple(files)}
+    )
+    reason = f"{len(new)} further pages hold it" if new else ""
+    own = Check(check=CHECK, item="its own page holds the answer", passed=gold <= holds, reason=reason)
+    return draft.after(own, question=question)

@@ -1,0 +1,305 @@
+"""The stages of a build in order, until there are as many good questions as wanted or nothing is left to ask.
+
+Drafts go through the stages in batches. What a batch lacks, the next one makes up for. Everything depends on
+the documents, the recipe and the replies alone, and all replies are kept, so a build that was interrupted
+goes on where it stopped when it is made again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from fathoms.build.making import answers, clarity, filters, labels, single, unanswerable
+from fathoms.build.making.asking import Asker, Journal, Progress
+from fathoms.build.making.balance import Coverage, balanced, coverage
+from fathoms.build.making.components import Component, Components, components
+from fathoms.build.making.drafts import Check, Draft
+from fathoms.build.making.recipe import Recipe
+from fathoms.corpora import read_questions
+from fathoms.errors import DataError, ModelError, UsageError
+from fathoms.ingest import PdfParser, cut_out_images, cut_outs
+from fathoms.pipeline.pipeline import Stages
+from fathoms.runs.cache import Cache
+from fathoms.types import Box, Document, Place, Question
+
+LEAST = 4
+"""The fewest drafts of a batch."""
+Keep = Callable[[Sequence[Draft]], None]
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """The documents of a build, those that could not be read or were left out with the reason, the components
+    that questions can be about, and the searches of the clarity loop."""
+
+    documents: Mapping[str, Document]
+    left_out: Mapping[str, str]
+    components: Components
+    searches: clarity.Searches
+
+
+@dataclass(frozen=True)
+class Made:
+    """A question set that was made: its questions, all drafts, and what it covers. `wanted` is the number of
+    questions that was asked for."""
+
+    questions: tuple[Question, ...]
+    drafts: tuple[Draft, ...]
+    coverage: Coverage
+    wanted: int
+
+    @property
+    def funnel(self) -> dict[str, int]:
+        """How many drafts were dropped, by the first check that they failed, in the order of the stages."""
+        failed = (draft.failed for draft in self.drafts)
+        return dict(Counter(check.name for check in failed if check is not None))
+
+    @property
+    def passed(self) -> int:
+        """How many drafts passed all checks; those that are not in the set were not needed."""
+        return sum(draft.failed is None for draft in self.drafts)
+
+
+def read_corpus(
+    recipe: Recipe, paths: Mapping[str, Path], cache: Cache, *, workers: int = 2, progress: Progress
+) -> Corpus:
+    """Parse the documents, divide them into components, and index them for the searches. Documents that
+    cannot be read are left out and named. Raises DataError if nothing is left to ask about."""
+    deepest = max(recipe.clarity.retrievers, key=lambda one: one.needs == "vectors")
+    stages = Stages(
+        ingest=recipe.ingest.model_copy(update={"on_error": "skip"}),
+        chunk=recipe.chunk,
+        embed=recipe.embed,
+        retrieve=deepest,
+    )
+    built = stages.build(paths, cache, workers, progress)
+    left_out = {error.document: error.detail for error in built.failures}
+    settings = recipe.components
+    documents: dict[str, Document] = {}
+    for document in built.documents:
+        pages = document.page_count or len(document.pages)
+        if pages < settings.least_pages or (settings.most_pages or pages) < pages:
+            left_out[document.id] = f"it has {pages} pages"
+        else:
+            documents[document.id] = document
+    pictures = _pictures(recipe, documents.values(), cache, left_out)
+    found = components(documents.values(), settings.modalities, pictures)
+    if not found.kept:
+        raise DataError(
+            f"these documents have nothing that a question could be about: {_reasons(found, left_out)}"
+        )
+    searches = clarity.Searches(built.index, recipe.clarity.retrievers, recipe.clarity.top)
+    return Corpus({one.id: one for one in built.documents}, left_out, found, searches)
+
+
+def make(
+    recipe: Recipe,
+    corpus: Corpus,
+    asker: Asker,
+    keep: Keep = lambda drafts: None,
+    *,
+    have: Sequence[Question] = (),
+    first: frozenset[Place] = frozenset(),
+) -> Made:
+    """Make a question set. `keep` is called with all drafts after each batch. `have` are questions that stay
+    in the set, and `first` are pages whose components are asked about before all others."""
+    against = [one for path in recipe.filters.against for one in read_questions(path).questions]
+    making = _Making(recipe, corpus, asker, keep, tuple(have), tuple(against))
+    queue = single.order(corpus.components.kept, recipe.seed)
+    queue.sort(key=lambda one: (one.document, one.page) not in first)
+    used = {one.metadata.get("component") for one in have}
+    queue = [one for one in queue if one.id not in used]
+    lacking = _lacking(recipe, have)
+    making.single_hop(queue, lacking.get(1, 0))
+    making.without_answer(lacking[0])
+    answerable = [one for one in making.passed if one.answerable]
+    chosen = balanced(answerable, sum(number for hops, number in lacking.items() if hops))
+    chosen += balanced([one for one in making.passed if not one.answerable], lacking[0])
+    questions = (*have, *chosen)
+    return Made(
+        questions,
+        tuple(making.drafts),
+        coverage(questions, corpus.documents, recipe.components.modalities),
+        recipe.n,
+    )
+
+
+class _Making:
+    """The drafts of a build so far."""
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        corpus: Corpus,
+        asker: Asker,
+        keep: Keep,
+        have: tuple[Question, ...],
+        against: tuple[Question, ...],
+    ) -> None:
+        self.recipe, self.corpus, self.asker, self.keep = recipe, corpus, asker, keep
+        self.have, self.against = have, against
+        self.drafts: list[Draft] = []
+        self.components: dict[str, Component] = {}
+
+    @property
+    def passed(self) -> list[Question]:
+        """The questions of the drafts that passed all checks."""
+        return [draft.question for draft in self.drafts if draft.failed is None]
+
+    def single_hop(self, queue: Sequence[Component], wanted: int) -> None:
+        """Draft questions on one component each, until there are some more than wanted, or the components or
+        the allowed drafts are used up."""
+        enough = math.ceil(wanted * (1 + self.recipe.balance.spare))
+        allowed = queue[: wanted * self.recipe.drafts.most]
+        at = kept = 0
+        while at < len(allowed) and kept < wanted:
+            size = max(LEAST, math.ceil((enough - kept) * self._needed(at, kept)))
+            batch = self._drafted(allowed[at : at + size])
+            at += size
+            kept += sum(draft.failed is None for draft in batch)
+            self._keep(batch)
+
+    def without_answer(self, wanted: int) -> None:
+        """Turn questions that passed into ones that no page answers, until there are enough of these."""
+        originals = [draft for draft in self.drafts if draft.failed is None and draft.question.hops == 1]
+        at = kept = 0
+        while at < len(originals) and kept < wanted:
+            batch = unanswerable.unanswerable(
+                originals[at : at + max(LEAST, wanted - kept)],
+                self.components,
+                self.corpus.documents,
+                self.corpus.searches,
+                self.asker,
+                self.recipe.drafts.language,
+            )
+            at += len(batch)
+            batch = self._through(batch, self._no_duplicates)
+            kept += sum(draft.failed is None for draft in batch)
+            self._keep(batch)
+
+    def _needed(self, made: int, kept: int) -> float:
+        """How many drafts one good question takes, by what was seen so far."""
+        return made / kept if kept else 1.5
+
+    def _drafted(self, batch: Sequence[Component]) -> list[Draft]:
+        """Draft a question on each component, and put it through all stages."""
+        recipe, language = self.recipe, self.recipe.drafts.language
+        worth = set(single.worth_asking(batch, self.asker) if recipe.components.judge else batch)
+        pairs = single.drafted(
+            [one for one in batch if one in worth], self.corpus.documents, self.asker, language
+        )
+        self.components |= {draft.question.id: component for component, draft in pairs}
+        drafts = [draft for _, draft in pairs]
+        pages: dict[str, frozenset[Place]] = {}
+
+        def clear(left: Sequence[Draft]) -> Sequence[Draft]:
+            found = clarity.clarified(
+                left,
+                self.components,
+                self.corpus.documents,
+                self.corpus.searches,
+                self.asker,
+                most=recipe.clarity.most,
+                rounds=recipe.clarity.rounds,
+                language=language,
+            )
+            pages.update(found.pages)
+            return found.drafts
+
+        drafts = self._through(drafts, clear)
+        drafts = self._through(drafts, self._no_duplicates)
+        drafts = self._through(
+            drafts,
+            partial(answers.answered, components=self.components, asker=self.asker, language=language),
+        )
+        drafts = self._checked(drafts)
+        first = None if recipe.labels.first == "all" else recipe.labels.first
+        drafts = self._through(
+            drafts,
+            lambda left: labels.labelled(left, pages, self.corpus.documents, self.asker, first),
+        )
+        return [*_not_worth([one for one in batch if one not in worth]), *drafts]
+
+    def _checked(self, drafts: list[Draft]) -> list[Draft]:
+        """Put drafts that have their gold answers through the checks that any question must pass."""
+        settings = self.recipe.filters
+        if settings.closed_book:
+            drafts = self._through(
+                drafts,
+                partial(
+                    filters.closed_book,
+                    asker=self.asker,
+                    samples=settings.closed_book,
+                    confidence=settings.confidence,
+                ),
+            )
+        return drafts
+
+    def _no_duplicates(self, left: Sequence[Draft]) -> Sequence[Draft]:
+        """Drop drafts that repeat others, also of earlier batches and of other sets."""
+        known = [*self.have, *self.passed, *self.against]
+        return filters.without_duplicates(left, known, self.recipe.filters.duplicates)
+
+    @staticmethod
+    def _through(drafts: Sequence[Draft], stage: Callable[[Sequence[Draft]], Sequence[Draft]]) -> list[Draft]:
+        """Put the drafts that passed so far through a stage."""
+        left = [draft for draft in drafts if draft.failed is None]
+        after = {draft.question.id: draft for draft in (stage(left) if left else ())}
+        return [after.get(draft.question.id, draft) for draft in drafts]
+
+    def _keep(self, batch: Iterable[Draft]) -> None:
+        """Add the drafts of a batch, and store all."""
+        self.drafts += batch
+        self.keep(self.drafts)
+
+
+def asker_for(recipe: Recipe, journal: Journal, progress: Progress) -> Asker:
+    """Return the models of a recipe. The writing model is shown pictures if components may have some, and it
+    is not known to see none."""
+    sees = {"table", "figure"} & set(recipe.components.modalities)
+    if sees:
+        try:
+            recipe.model.check_images()
+        except (ModelError, UsageError):
+            sees = set()
+    return Asker(recipe.model, recipe.judge or recipe.model, journal, progress, bool(sees))
+
+
+def _lacking(recipe: Recipe, have: Sequence[Question]) -> dict[int, int]:
+    """Return how many questions are lacking, by their number of hops; 0 is for those without an answer."""
+    counts = Counter(one.hops or 1 if one.answerable else 0 for one in have)
+    wanted = {0: recipe.unanswerable_wanted, **recipe.wanted()}
+    return {hops: max(0, number - counts[hops]) for hops, number in wanted.items()}
+
+
+def _not_worth(batch: Sequence[Component]) -> list[Draft]:
+    """Return the drafts of components that are not worth asking about, or could not be judged."""
+    check = Check(check="components", item="worth asking about", passed=False)
+    return [single.placeholder(component).after(check) for component in batch]
+
+
+def _pictures(
+    recipe: Recipe, documents: Iterable[Document], cache: Cache, left_out: dict[str, str]
+) -> dict[tuple[str, int, Box], Path]:
+    """Return the pictures of tables and figures by document, page and box, where the parser has boxes."""
+    found: dict[tuple[str, int, Box], Path] = {}
+    parser = recipe.ingest
+    if not {"table", "figure"} & set(recipe.components.modalities) or not isinstance(parser, PdfParser):
+        return found
+    for document in documents:
+        cuts = cut_outs(document)
+        if cuts:
+            files = cut_out_images(document, recipe.components.dpi, cache.folder / "images", parser)
+            found |= {(document.id, cut.page, cut.bbox): files[cut.name] for cut in cuts if cut.name in files}
+    return found
+
+
+def _reasons(found: Components, left_out: Mapping[str, str]) -> str:
+    """Say why nothing is left to ask about."""
+    dropped = [f"{number} {reason}" for reason, number in found.dropped.items()]
+    return "; ".join([*(f"{name}: {why}" for name, why in left_out.items()), *dropped]) or "there is no text"

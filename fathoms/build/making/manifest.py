@@ -1,0 +1,147 @@
+"""The manifest of a question set that was built: what it was made of, with what, and what it cost.
+
+`manifest.json` stands in the folder of the drafts. It tells which pages have changed since, so that an update
+makes only what they touch.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, ValidationError
+
+from fathoms.build.making.asking import Spent
+from fathoms.build.making.drafts import folder_of
+from fathoms.build.making.recipe import Recipe
+from fathoms.config import VERSION, fingerprint
+from fathoms.errors import DataError
+from fathoms.paths import sha256_file, write_atomic
+from fathoms.types import Document, Place, StoredValue
+
+FILE = "manifest.json"
+
+
+class DocumentState(StoredValue):
+    """A document as it was: the sha256 of its file, and a hash of the text of each page by its number."""
+
+    sha256: str
+    pages: dict[int, str]
+
+
+class Entry(StoredValue):
+    """One entry of the changelog of a set: the version, when it was made, and what changed, in sentences."""
+
+    version: int
+    made: str
+    changes: tuple[str, ...]
+
+
+class Manifest(StoredValue):
+    """What a question set was made of. `version` counts from 1, `questions` is the sha256 of the file as it
+    was written, and `cost` is in US dollars, for all versions together, as far as it is known; `recipe` has
+    all settings, and `fathoms` is the version of the program."""
+
+    version: int
+    fathoms: str
+    seed: int
+    recipe: dict[str, Any]
+    models: dict[str, str]
+    documents: dict[str, DocumentState]
+    questions: str
+    funnel: dict[str, int]
+    spent: dict[str, dict[str, float]]
+    cost: float
+    changelog: tuple[Entry, ...] = Field(min_length=1)
+
+
+def states(documents: Iterable[Document]) -> dict[str, DocumentState]:
+    """Return the state of each document, by its name."""
+    return {
+        one.id: DocumentState(
+            sha256=one.sha256, pages={page.number: page_hash(page.text) for page in one.pages}
+        )
+        for one in documents
+    }
+
+
+def page_hash(text: str) -> str:
+    """Return a hash of the text of a page, in which white space does not count."""
+    return fingerprint(" ".join(text.split()))[:16]
+
+
+def read_manifest(path: Path) -> Manifest:
+    """Read the manifest of a question set. Raises DataError if there is none, or it is damaged."""
+    file = folder_of(path) / FILE
+    if not file.is_file():
+        raise DataError(f"{path} was not made by fathoms build: there is no {file}")
+    try:
+        return Manifest.model_validate_json(file.read_text(encoding="utf-8"))
+    except (ValidationError, ValueError) as error:
+        raise DataError(f"{file}: not a manifest of a question set: {str(error).splitlines()[0]}") from None
+
+
+def write_manifest(
+    path: Path,
+    recipe: Recipe,
+    documents: Iterable[Document],
+    funnel: Mapping[str, int],
+    spent: Mapping[str, Spent],
+    changes: Iterable[str],
+    before: Manifest | None = None,
+) -> Manifest:
+    """Write the manifest of a question set, whose file was written just before."""
+    models = {"model": recipe.model, "judge": recipe.judge or recipe.model, "embed": recipe.embed}
+    version = before.version + 1 if before else 1
+    made = datetime.now(UTC).isoformat(timespec="seconds")
+    manifest = Manifest(
+        version=version,
+        fathoms=VERSION,
+        seed=recipe.seed,
+        recipe=recipe.model_dump(mode="json"),
+        models={name: fingerprint(model.identity()) for name, model in models.items()},
+        documents=states(documents),
+        questions=sha256_file(path),
+        funnel=dict(funnel),
+        spent={stage: vars(one) for stage, one in spent.items()},
+        cost=sum(one.cost for one in spent.values()) + (before.cost if before else 0.0),
+        changelog=(
+            *(before.changelog if before else ()),
+            Entry(version=version, made=made, changes=tuple(changes)),
+        ),
+    )
+    text = json.dumps(manifest.model_dump(mode="json"), indent=2, ensure_ascii=False)
+    write_atomic(folder_of(path) / FILE, f"{text}\n".encode())
+    return manifest
+
+
+def moved_pages(before: Mapping[str, DocumentState], now: Mapping[str, DocumentState]) -> dict[Place, Place]:
+    """Return where each page that was there before stands now, if its text is unchanged: at the same number,
+    or at that of the page that has its text now, as after a page was put in before it."""
+    found: dict[Place, Place] = {}
+    for name, old in before.items():
+        new = now.get(name)
+        if new is None:
+            continue
+        places: dict[str, list[int]] = {}
+        for number, text in new.pages.items():
+            places.setdefault(text, []).append(number)
+        for number, text in old.pages.items():
+            if new.pages.get(number) == text:
+                found[name, number] = (name, number)
+            elif len(places.get(text, ())) == 1:
+                found[name, number] = (name, places[text][0])
+    return found
+
+
+def fresh_pages(before: Mapping[str, DocumentState], now: Mapping[str, DocumentState]) -> frozenset[Place]:
+    """Return the pages whose text was nowhere in their document before."""
+    return frozenset(
+        (name, number)
+        for name, new in now.items()
+        for number, text in new.pages.items()
+        if name not in before or text not in before[name].pages.values()
+    )

@@ -1,0 +1,32 @@
+"""Writing a question set that was made, or a new version of it, of which the one before is kept."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from fathoms.build.making.drafts import folder_of
+from fathoms.corpora import write_questions
+from fathoms.errors import StoreError
+from fathoms.paths import write_atomic
+from fathoms.types import Question
+
+
+def replace_set(path: Path, questions: Sequence[Question], version: int | None = None) -> None:
+    """Write a question set. With `version`, there is one already, of this version, which is copied into the
+    folder of the drafts first. Raises as `write_questions` does."""
+    if version is None:
+        write_questions(path, questions)
+        return
+    kept = folder_of(path) / "versions"
+    try:
+        kept.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, kept / f"{path.stem}.v{version}{path.suffix}")
+        with TemporaryDirectory() as folder:  # where it is checked that it reads back as it was
+            new = Path(folder, path.name)
+            write_questions(new, questions)
+            write_atomic(path, new.read_bytes())
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be written: {error}") from error

@@ -1,0 +1,369 @@
+"""`fathoms build`: make a question set from documents."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_args
+
+import typer
+
+from fathoms.cli import console, progress
+from fathoms.cli.cache import opened
+from fathoms.cli.loading import CORES, Workers
+from fathoms.cli.options import Json
+from fathoms.config import suggest
+from fathoms.errors import DataError, ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from fathoms.build.making.asking import Journal
+    from fathoms.build.making.maker import Corpus, Made
+    from fathoms.build.making.manifest import Manifest
+    from fathoms.build.making.recipe import Recipe
+
+SUFFIXES = (".yaml", ".yml")
+
+
+def build(
+    sources: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="[RECIPE] PDFS",
+            help="PDFs, or folders of them; and at most one YAML file with the settings.",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out",
+            help="The question file to create (.json, .jsonl, .csv); drafts and replies are kept in"
+            " NAME.build beside it.",
+            show_default=False,
+        ),
+    ],
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model",
+            "-m",
+            help="The model that writes and judges: KIND:NAME, such as openai:gpt-4.1 or ollama:qwen3:8b, or"
+            " the name of an embedded model.",
+            show_default=False,
+        ),
+    ] = None,
+    n: Annotated[
+        int | None, typer.Option("--n", min=1, help="How many questions to make.", show_default="50")
+    ] = None,
+    hops: Annotated[
+        str | None,
+        typer.Option("--hops", metavar="1,2", help="Numbers of hops of the questions.", show_default="1"),
+    ] = None,
+    modalities: Annotated[
+        str | None,
+        typer.Option(
+            "--modalities", metavar="text,table,figure", help="What questions are about.", show_default="text"
+        ),
+    ] = None,
+    unanswerable: Annotated[
+        str | None,
+        typer.Option(
+            "--unanswerable",
+            metavar="SHARE",
+            help="Share of questions without an answer.",
+            show_default="15%",
+        ),
+    ] = None,
+    language: Annotated[
+        str | None,
+        typer.Option(
+            "--language",
+            help="Language of the questions, such as de; same: that of each page.",
+            show_default="same",
+        ),
+    ] = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Decides all draws.", show_default="0")] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="Change a setting, such as clarity.top=5 (repeatable)."
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Ask nothing; print calls, tokens and dollars by stage.")
+    ] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with a build that was interrupted. Nothing is paid twice.")
+    ] = False,
+    update: Annotated[
+        bool,
+        typer.Option("--update", help="Bring an existing set up to date after documents have changed."),
+    ] = False,
+    fewer: Annotated[
+        bool,
+        typer.Option("--allow-fewer", help="End with exit code 0 although there are fewer than asked for."),
+    ] = False,
+    max_cost: Annotated[
+        float | None,
+        typer.Option("--max-cost", metavar="USD", min=0, help="Stop when more was spent (exit code 3)."),
+    ] = None,
+    workers: Workers = CORES,
+    as_json: Json = False,
+) -> int:
+    """Make a question set from PDFs.
+
+    A model writes questions on passages, tables and figures of the documents, with gold answers and evidence;
+    every question goes through checks, and is dropped with the reason if it fails one. Prints how many drafts
+    were made, dropped and kept. Ends with exit code 1 if fewer questions were made than asked for, or if a
+    document could not be read.
+    """
+    from fathoms.build.making.maker import read_corpus
+    from fathoms.corpora.questions import format_of
+
+    format_of(out)
+    recipe, paths = _recipe(
+        sources,
+        {
+            "n": n,
+            "seed": seed,
+            "walks.hops": hops and [_number(one, "--hops") for one in hops.split(",")],
+            "components.modalities": modalities and [one.strip() for one in modalities.split(",")],
+            "unanswerable.share": unanswerable and _share(unanswerable),
+            "drafts.language": language,
+            "model": model and _model(model),
+        },
+        settings or (),
+    )
+    if not dry_run:
+        _require_possible(out, resume=resume, update=update)
+    with opened() as cache, progress.bars() as bars:
+        if not dry_run:
+            recipe.check()
+        corpus = read_corpus(recipe, paths, cache, workers=workers, progress=bars.stage)
+        for name, why in corpus.left_out.items():
+            console.note(f"note: left out {name}: {why}")
+        if dry_run:
+            _tell_plan(recipe, corpus, as_json=as_json)
+            return ExitCode.FAILED if corpus.left_out else ExitCode.OK
+        with _journal(out, max_cost) as journal:
+            made, changes, manifest = _make(recipe, corpus, journal, bars.stage, out, update=update)
+    if as_json:
+        console.show_json(_json(made, changes, manifest, corpus))
+    else:
+        _tell(made, changes, manifest, corpus, out)
+    short = len(made.questions) < made.wanted
+    if short:
+        console.complain(
+            f"{len(made.questions)} of {made.wanted} questions: name more documents, raise drafts.most, or"
+            " use a better model"
+        )
+    return ExitCode.FAILED if (short and not fewer) or corpus.left_out else ExitCode.OK
+
+
+def _recipe(
+    sources: Sequence[Path], options: Mapping[str, Any], settings: Sequence[str]
+) -> tuple[Recipe, Mapping[str, Path]]:
+    """Return the recipe and the documents by name, from the arguments and options of the command."""
+    from fathoms.build.making.recipe import load_recipe
+    from fathoms.corpora import gather_pdfs
+
+    files = [path for path in sources if path.suffix.lower() in SUFFIXES]
+    if len(files) > 1:
+        raise UsageError(f"{files[1]}: only one YAML file has the settings of a build")
+    given = [f"{key}={json.dumps(value)}" for key, value in options.items() if value is not None]
+    if not files and options["model"] is None and not any(one.startswith("model") for one in settings):
+        raise UsageError("a model writes the questions: add --model, such as --model openai:gpt-4.1")
+    recipe = load_recipe(files[0] if files else None, [*given, *settings])
+    named = [*recipe.documents, *(path for path in sources if path not in files)]
+    if not named:
+        raise UsageError("name the PDFs, or folders of them")
+    paths, warnings = gather_pdfs(named)
+    for warning in warnings:
+        console.note(f"note: {warning}")
+    return recipe, paths
+
+
+def _model(text: str) -> dict[str, Any]:
+    """Return the settings of a model that is named as KIND:NAME, or by the name of an embedded one."""
+    from fathoms.models import Generator
+
+    kinds = {one.model_fields["kind"].default: one for one in get_args(get_args(Generator)[0])}
+    kind, colon, name = text.partition(":")
+    if colon and kind in kinds and name:
+        return {"kind": kind, "model": name}
+    if colon:
+        raise UsageError(f"--model {text}: there is no kind '{kind}'{suggest(kind, kinds)}")
+    # pages are the common beginning of many prompts, and drafts are short
+    return {"kind": "embedded", "model": text, "n_ctx": 8192, "max_tokens": 512, "cache_prompt": "context"}
+
+
+def _number(text: str, option: str) -> int:
+    """Read a whole number of an option."""
+    if not text.strip().isdigit():
+        raise UsageError(f"{option} {text}: expected whole numbers, such as 1,2")
+    return int(text)
+
+
+def _share(text: str) -> float:
+    """Read a share such as `15%` or `0.15`."""
+    try:
+        value = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        value = -1
+    if not 0 <= value < 1:
+        raise UsageError(f"--unanswerable {text}: expected a share such as 15%")
+    return value
+
+
+def _require_possible(out: Path, *, resume: bool, update: bool) -> None:
+    """Raise UsageError where there is already something that would be lost, or nothing to go on with."""
+    from fathoms.build.making.drafts import folder_of
+    from fathoms.corpora import refuse_existing
+
+    if update:
+        if not out.is_file():
+            raise UsageError(f"{out}: there is no such question file to update")
+        return
+    refuse_existing(out)
+    folder = folder_of(out)
+    if resume and not folder.is_dir():
+        raise UsageError(f"nothing to resume: there is no folder {folder}")
+    if not resume and folder.exists():
+        raise UsageError(
+            f"{folder} has the drafts of an earlier build: add --resume to go on with it, or name another"
+            f" file"
+        )
+
+
+@contextmanager
+def _journal(out: Path, max_cost: float | None) -> Iterator[Journal]:
+    """Open the journal of the replies of a build."""
+    from fathoms.build.making.asking import Journal
+    from fathoms.build.making.drafts import folder_of
+    from fathoms.runs.cache import Cache
+
+    with closing(Cache(folder_of(out))) as cache:
+        yield Journal(cache, max_cost)
+
+
+def _make(
+    recipe: Recipe,
+    corpus: Corpus,
+    journal: Journal,
+    stage: Any,
+    out: Path,
+    *,
+    update: bool,
+) -> tuple[Made, tuple[str, ...], Manifest]:
+    """Make or update the set, and write it with its drafts and its manifest."""
+    from fathoms.build.making.drafts import write_drafts
+    from fathoms.build.making.maker import asker_for, make
+    from fathoms.build.making.manifest import read_manifest, write_manifest
+    from fathoms.build.making.updating import updated
+    from fathoms.build.making.writing import replace_set
+    from fathoms.corpora import read_questions
+
+    asker = asker_for(recipe, journal, stage)
+
+    def keep(drafts: Any) -> None:
+        write_drafts(out, drafts)
+
+    if not update:
+        made = make(recipe, corpus, asker, keep)
+        changes: tuple[str, ...] = (f"made {len(made.questions)} questions",)
+        before = None
+    else:
+        before = read_manifest(out)
+        left = updated(read_questions(out).questions, before, corpus.documents, corpus.searches, asker)
+        made = make(recipe, corpus, asker, keep, have=left.questions, first=left.fresh)
+        new = [f"new {one.id}" for one in made.questions[len(left.questions) :]]
+        changes = (*left.changes, *new)
+    if not made.questions:
+        raise DataError(f"{out} was not written, because no question passed all checks: see {_funnel(made)}")
+    replace_set(out, made.questions, before.version if before else None)
+    manifest = write_manifest(
+        out, recipe, corpus.documents.values(), made.funnel, journal.spent, changes, before
+    )
+    return made, changes, manifest
+
+
+def _funnel(made: Made) -> str:
+    """Return the funnel of drafts in one line."""
+    return ", ".join(f"{count} {name}" for name, count in made.funnel.items()) or "no draft was made"
+
+
+def _tell_plan(recipe: Recipe, corpus: Corpus, *, as_json: bool) -> None:
+    """Print what each stage is expected to take."""
+    from fathoms.build.making.planning import PASSING, planned, total
+    from fathoms.report.amounts import dollars
+
+    plan = planned(recipe, corpus.components.kept)
+    whole = total(plan)
+    if as_json:
+        console.show_json({"stages": {name: vars(one) for name, one in plan.items()}, "total": vars(whole)})
+        return
+    dropped = ", ".join(f"{count} {reason}" for reason, count in corpus.components.dropped.items())
+    left = f" ({dropped} left out)" if dropped else ""
+    console.say(
+        f"{len(corpus.documents)} documents, {len(corpus.components.kept)} components{left};"
+        f" {recipe.n} questions wanted"
+    )
+    for name, one in {**plan, "total": whole}.items():
+        cost = "price not known" if one.cost is None else dollars(one.cost)
+        console.say(
+            f"  {name:<13} {one.calls:>8,} calls  {one.prompt_tokens:>12,} tokens of prompts"
+            f"  {one.reply_tokens:>10,} of replies  {cost}"
+        )
+    console.say(f"if {PASSING:.0%} of the drafts pass all checks; nothing was asked")
+
+
+def _tell(made: Made, changes: Sequence[str], manifest: Manifest, corpus: Corpus, out: Path) -> None:
+    """Print the funnel of drafts, what the set covers, and what it took."""
+    if manifest.version > 1:
+        for line in changes:
+            console.say(line)
+    console.say(f"{len(made.drafts)} drafts")
+    for name, count in made.funnel.items():
+        console.say(f"  {count:>5} dropped: {name}")
+    console.say(f"  {made.passed:>5} passed all checks")
+    for name, values in made.coverage.counts.items():
+        console.say(f"{name}: {', '.join(f'{value} {count}' for value, count in values.items())}")
+    pages = ", ".join(f"{gold} of {size} in {name}" for name, (gold, size) in made.coverage.pages.items())
+    console.say(f"pages with evidence: {pages}")
+    for lacking in made.coverage.lacking:
+        console.say(f"lacking: no question on {lacking}")
+    _tell_spent(manifest.spent)
+    console.say(f"{out}: {console.amount(len(made.questions), 'question')}, version {manifest.version}")
+
+
+def _tell_spent(spent: Mapping[str, Mapping[str, float]]) -> None:
+    """Print what was asked and paid."""
+    from fathoms.report.amounts import dollars
+
+    calls, reused = (int(sum(one[key] for one in spent.values())) for key in ("calls", "reused"))
+    tokens = int(sum(one["prompt_tokens"] + one["reply_tokens"] for one in spent.values()))
+    again = f", {reused:,} replies from before" if reused else ""
+    unpriced = int(sum(one["unpriced"] for one in spent.values()))
+    cost = sum(one["cost"] for one in spent.values())
+    price = "price not known" if unpriced and not cost else dollars(cost)
+    console.say(f"{calls:,} calls{again}, {tokens:,} tokens, {price}")
+
+
+def _json(made: Made, changes: Sequence[str], manifest: Manifest, corpus: Corpus) -> dict[str, Any]:
+    """Return the same as JSON values."""
+    return {
+        "questions": len(made.questions),
+        "wanted": made.wanted,
+        "version": manifest.version,
+        "drafts": len(made.drafts),
+        "dropped": made.funnel,
+        "passed": made.passed,
+        "coverage": {name: dict(values) for name, values in made.coverage.counts.items()},
+        "pages": {name: list(value) for name, value in made.coverage.pages.items()},
+        "lacking": made.coverage.lacking,
+        "spent": manifest.spent,
+        "changes": list(changes),
+        "left_out": dict(corpus.left_out),
+    }

@@ -1,0 +1,436 @@
+"""Each stage of a build with a scripted model: what is kept, and for which reason a draft is dropped."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from fathoms.build.making import answers, clarity, filters, labels, single, unanswerable
+from fathoms.build.making.asking import Asker, Journal, plain_prompt
+from fathoms.build.making.balance import balanced, coverage
+from fathoms.build.making.components import Component, components
+from fathoms.build.making.drafts import Draft
+from fathoms.build.making.languages import in_language, language_of
+from fathoms.build.sources import names_source
+from fathoms.corpora import read_questions
+from fathoms.errors import OverBudgetError
+from fathoms.models import ScriptedModel
+from fathoms.retrieve import BM25, Index
+from fathoms.runs.cache import Cache
+from fathoms.types import Chunk, Document, Evidence, Page, Prompt, Question, Reply
+
+SERVICE = (
+    "The Lune pump of the north hall is serviced every three months by two people, who close both of its"
+    " valves before they open the housing."
+)
+PRICE = "In Varn, a pump costs 417 crowns, and its housing is made of cast iron with a lid of green copper."
+OTHER = "The Aster pump of the south hall is serviced every three months by one person, who closes no valve."
+PAGES = {"lune.pdf": [SERVICE, OTHER], "varn.pdf": [PRICE]}
+SAMPLE = Path(__file__).parents[2] / "data" / "sample" / "questions.json"
+
+
+def documents(pages: Mapping[str, list[str]] = PAGES) -> dict[str, Document]:
+    return {
+        name: Document(
+            id=name,
+            path=Path(name),
+            sha256="0" * 64,
+            pages=tuple(Page(number=number, text=text) for number, text in enumerate(texts, 1)),
+        )
+        for name, texts in pages.items()
+    }
+
+
+def component(document: str = "lune.pdf", page: int = 1) -> Component:
+    found = components(documents().values()).kept
+    return next(one for one in found if (one.document, one.page) == (document, page))
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Iterator[Cache]:
+    with closing(Cache(tmp_path / "cache")) as opened:
+        yield opened
+
+
+def asker(cache: Cache, *replies: tuple[str, str], default: str = "no") -> Asker:
+    """Models that give the first reply whose text the prompt contains."""
+    model = ScriptedModel(replies=dict(replies), default=default, max_tokens=4096)
+    return Asker(model, model, Journal(cache))
+
+
+def searches(tmp_path: Path, top: int = 10) -> clarity.Searches:
+    """A search of all pages by BM25."""
+    chunks = [
+        Chunk(id=f"{name}-{page.number}", document=name, pages=(page.number,), text=page.text)
+        for name, one in documents().items()
+        for page in one.pages
+    ]
+    index = Index((), chunks, None, lambda texts: None, tmp_path / "index")
+    return clarity.Searches(index, (BM25(top_k=10),), top)
+
+
+def wrote(question: str, answer: str, quote: str) -> tuple[str, str]:
+    said = json.dumps({"question": question, "answer": answer, "quote": quote})
+    return "Write one question", said
+
+
+GOOD = wrote(
+    "How often is the Lune pump of the north hall serviced?",
+    "every three months",
+    "is serviced every three months by two people",
+)
+
+
+def draft(cache: Cache, said: tuple[str, str] = GOOD, language: str = "same") -> Draft:
+    ((_, made),) = single.drafted([component()], documents(), asker(cache, said), language)
+    return made
+
+
+def test_a_draft_has_its_evidence_and_an_id_that_says_where_it_is_from(cache: Cache) -> None:
+    made = draft(cache)
+    assert made.failed is None
+    assert made.question.id.startswith("lune-p1-")
+    assert made.question.category == "Text-Only"
+    assert made.question.evidence == (
+        Evidence(
+            document="lune.pdf", page=1, quote="is serviced every three months by two people", modality="text"
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("said", "failed"),
+    [
+        (wrote("When is it?", "monthly", "The pump is serviced monthly"), "rules: quote stands on the page"),
+        (wrote("Name the pump of Lune.", "Lune pump", "The Lune pump"), "rules: is a question"),
+        (
+            wrote("How often does this page say it is done?", "x", "The Lune pump"),
+            "rules: no mention of its source",
+        ),
+        (
+            wrote("Is it every three months?", "every three months", "every three months"),
+            "rules: answer not in the question",
+        ),
+        (wrote("Wie oft wird die Pumpe der Nordhalle gewartet?", "x", "The Lune pump"), "rules: language"),
+        (("Write one question", "Sorry, I cannot."), "drafts: written"),
+    ],
+)
+def test_rules_drop_drafts_with_the_reason(cache: Cache, said: tuple[str, str], failed: str) -> None:
+    made = draft(cache, said)
+    assert made.failed is not None
+    assert made.failed.name == failed
+
+
+def test_a_quote_with_a_slip_gets_the_words_of_the_page() -> None:
+    page = "A valve that\nleaks is replaced at once."
+    assert single.standing("a valve that leaks", page) == "A valve that leaks"
+    assert single.standing("A valve that leeks is replaced", page) == "A valve that leaks is replaced"
+    assert single.standing("A pump that leaks is sold", page) is None
+    assert single.standing(" ", page) is None
+
+
+def test_components_take_turns_by_document() -> None:
+    found = components(documents({"a.pdf": [SERVICE, OTHER, PRICE], "b.pdf": [SERVICE]}).values()).kept
+    ordered = single.order(found, 1)
+    assert [one.document for one in ordered] == ["a.pdf", "b.pdf", "a.pdf", "a.pdf"]
+    assert single.order(found, 1) == ordered
+
+
+def test_components_without_a_fact_are_not_asked_about(cache: Cache) -> None:
+    both = [component(), component("varn.pdf")]
+    model = asker(cache, (f"{SERVICE}\n\nDoes this passage", "Yes."), ("Does this passage", "perhaps"))
+    assert single.worth_asking(both, model) == [component()]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("What does the table show?", None),
+        ("What is the total in the table?", "in the table"),
+        ("According to this document, who paid?", "According to this document"),
+        ("Was zeigt diese Tabelle?", "diese Tabelle"),
+        ("What is on page 7?", "page 7"),
+        ("Who wrote the text of the anthem?", None),
+        ("In which year was the report of the Skarrow observatory written?", None),
+    ],
+)
+def test_words_that_mention_the_source(text: str, words: str | None) -> None:
+    assert names_source(text) == words
+
+
+def test_questions_of_the_sample_corpus_that_mention_their_source() -> None:
+    """Read by hand: five of fifty do."""
+    found = {one.id for one in read_questions(SAMPLE).questions if names_source(one.text)}
+    assert found == {"image-07", "image-08", "image-10", "multi-06", "table-01"}
+
+
+def test_languages() -> None:
+    assert language_of("Die Pumpe wird alle drei Monate gewartet.") == "de"
+    assert language_of("417") is None
+    assert in_language("same", SERVICE) == "Write in English."
+    assert in_language("eo", SERVICE) == "Write in the language with the code eo."
+
+
+def clear(
+    cache: Cache, tmp_path: Path, *replies: tuple[str, str], most: int = 1, rounds: int = 1
+) -> clarity.Clear:
+    made = draft(cache)
+    return clarity.clarified(
+        [made],
+        {made.question.id: component()},
+        documents(),
+        searches(tmp_path),
+        asker(cache, *replies),
+        most=most,
+        rounds=rounds,
+    )
+
+
+NEW = "How often do two people service the Lune pump of the north hall?"
+
+
+VAGUE = ("too vague, because", NEW)
+OWN = (f"{SERVICE}\n\nDoes this page alone", "yes")
+
+
+def test_a_vague_question_is_rewritten_and_judged_again(cache: Cache, tmp_path: Path) -> None:
+    """Both pages answer the first version, and its own page alone the second."""
+    old = "yes or no.\n\nQuestion: How often is the Lune"
+    found = clear(cache, tmp_path, VAGUE, OWN, (old, "yes"))
+    (made,) = found.drafts
+    assert made.failed is None
+    assert made.question.text == NEW
+    assert found.pages == {made.question.id: frozenset({("lune.pdf", 1)})}
+    assert [check.item for check in made.checks if check.check == "clarity"] == [
+        "its own page answers it",
+        "rewritten",
+        "its own page answers it",
+        "few pages answer it",
+    ]
+
+
+def test_a_question_that_stays_vague_is_dropped(cache: Cache, tmp_path: Path) -> None:
+    (made,) = clear(cache, tmp_path, VAGUE, OWN, (f"{OTHER}\n\nDoes this page alone", "yes")).drafts
+    assert made.failed is not None
+    assert made.failed.reason == "2 pages answer it after 1 rewritings"
+
+
+def test_a_question_that_few_pages_answer_stays(cache: Cache, tmp_path: Path) -> None:
+    found = clear(cache, tmp_path, (f"{SERVICE}\n\nDoes this page alone", "yes"))
+    (made,) = found.drafts
+    assert made.failed is None
+    assert found.pages == {made.question.id: frozenset({("lune.pdf", 1)})}
+
+
+def test_a_question_that_its_own_page_does_not_answer_is_dropped(cache: Cache, tmp_path: Path) -> None:
+    (made,) = clear(cache, tmp_path).drafts
+    assert made.failed is not None
+    assert made.failed.name == "clarity: its own page answers it"
+
+
+def test_a_rewriting_must_keep_the_rules(cache: Cache, tmp_path: Path) -> None:
+    (made,) = clear(
+        cache,
+        tmp_path,
+        ("too vague", "How often is the pump on this page serviced?"),
+        ("Does this page alone", "yes"),
+    ).drafts
+    assert made.failed is not None
+    assert made.failed.name == "rules: no mention of its source"
+
+
+def test_a_page_that_cannot_be_judged_is_no_page_without_an_answer(cache: Cache, tmp_path: Path) -> None:
+    (made,) = clear(cache, tmp_path, ("Does this page alone", "perhaps")).drafts
+    assert made.failed is not None
+    assert made.failed.name == "clarity: judged"
+
+
+EVIDENCE = "The mesh has 130 micrometres."
+
+
+@pytest.mark.parametrize(
+    ("facts", "short", "evidence", "reference", "variants"),
+    [
+        # a variant that the page does not have may stand beside one that it has
+        (
+            [["130 micrometres", "130 µm"]],
+            "x",
+            EVIDENCE,
+            "It has 130 micrometres.",
+            [("130 micrometres",), ("130 µm",)],
+        ),
+        # two facts: every combination is an accepted answer
+        ([["mesh", "net"], ["130"]], "x", EVIDENCE, "A mesh of 130.", [("mesh", "130"), ("net", "130")]),
+        # phrases that do not stand in the evidence give way to the short answer
+        ([["0.13 mm"]], "130 micrometres", EVIDENCE, "It has 130 micrometres.", [("130 micrometres",)]),
+        # the reference must be right by the phrases
+        ([["130 micrometres"]], "130 micrometres", EVIDENCE, "It is fine.", []),
+        # a phrase that the scorer does not find in itself
+        ([["..."]], "...", EVIDENCE, "...", []),
+        ([], "nowhere", EVIDENCE, "nowhere", []),
+        # without text, as of a picture, the reference alone decides
+        ([["green"]], "green", None, "It is green.", [("green",)]),
+    ],
+)
+def test_phrases_hold_in_the_evidence_and_in_the_reference(
+    facts: list[list[str]], short: str, evidence: str | None, reference: str, variants: list[tuple[str, ...]]
+) -> None:
+    assert list(answers.accepted(facts, short, evidence, reference)) == variants
+
+
+def gold(cache: Cache, said: object) -> Draft:
+    made = draft(cache)
+    own = {made.question.id: component()}
+    return answers.answered([made], own, asker(cache, ("Write the gold answer", json.dumps(said))))[0]
+
+
+def test_a_gold_answer_has_all_its_forms(cache: Cache) -> None:
+    made = gold(
+        cache,
+        {
+            "short": "three months",
+            "long": "It is serviced every three months.",
+            "phrases": [["three months", "quarterly"]],
+        },
+    )
+    assert made.failed is None
+    assert made.question.answers == (("three months",), ("quarterly",))
+    assert made.question.reference == made.question.long_answer == "It is serviced every three months."
+    assert made.question.short_answer == "three months"
+
+
+def test_the_drafted_answer_stands_in_where_the_gold_one_does_not_hold(cache: Cache) -> None:
+    made = gold(cache, {"short": "twice a year", "long": "It is every three months.", "phrases": []})
+    assert made.question.answers == (("every three months",),)
+    assert made.question.short_answer == "every three months"
+
+
+def test_a_gold_answer_that_stands_nowhere_drops_the_draft(cache: Cache) -> None:
+    made = draft(cache, wrote("How often is the Lune pump serviced?", "yearly", "The Lune pump"))
+    own = {made.question.id: component()}
+    said = json.dumps({"short": "daily", "long": "Daily.", "phrases": [["daily"]]})
+    (dropped,) = answers.answered([made], own, asker(cache, ("Write the gold answer", said)))
+    assert dropped.failed is not None
+    assert dropped.failed.name == "answers: phrases hold"
+
+
+def test_labels_add_the_pages_that_hold_the_answer(cache: Cache) -> None:
+    made = gold(cache, {"short": "three months", "long": "Every three months.", "phrases": []})
+    pages = {made.question.id: frozenset({("lune.pdf", 1), ("lune.pdf", 2)})}
+    (found,) = labels.labelled([made], pages, documents(), asker(cache, ("Does this page hold", "yes")))
+    assert found.failed is None
+    assert found.question.gold_pages == {("lune.pdf", 1), ("lune.pdf", 2)}
+    (every,) = labels.labelled([made], {}, documents(), asker(cache, ("Does this page hold", "yes")), None)
+    assert every.question.files == ("lune.pdf", "varn.pdf")
+    (dropped,) = labels.labelled([made], pages, documents(), asker(cache))
+    assert dropped.failed is not None
+    assert dropped.failed.name == "labels: its own page holds the answer"
+
+
+def changed(
+    cache: Cache, tmp_path: Path, question: str, detail: str, other: str, *replies: tuple[str, str]
+) -> Draft:
+    made = draft(cache)
+    said = json.dumps({"question": question, "detail": detail, "replacement": other})
+    (found,) = unanswerable.unanswerable(
+        [made],
+        {made.question.id: component()},
+        documents(),
+        searches(tmp_path),
+        asker(cache, ("Change this question", said), *replies),
+    )
+    return found
+
+
+def test_an_unanswerable_question_differs_in_one_detail_that_is_nowhere(cache: Cache, tmp_path: Path) -> None:
+    made = changed(
+        cache, tmp_path, "How often is the Merle pump of the north hall serviced?", "Lune", "Merle"
+    )
+    assert made.failed is None
+    assert not made.question.answerable
+    assert made.question.answers == ()
+    assert str(made.question.metadata["made_from"]).startswith("lune-p1-")
+
+
+@pytest.mark.parametrize(
+    ("question", "detail", "other", "failed"),
+    [
+        ("How often is the Aster pump of the north hall serviced?", "Lune", "Aster", "the detail is nowhere"),
+        ("Who services the Merle pump of the north hall?", "Lune", "Merle", "one detail replaced"),
+        ("How often is the Lune pump of the north hall serviced?", "Varn", "Merle", "one detail replaced"),
+    ],
+)
+def test_other_changes_are_dropped(
+    cache: Cache, tmp_path: Path, question: str, detail: str, other: str, failed: str
+) -> None:
+    made = changed(cache, tmp_path, question, detail, other)
+    assert made.failed is not None
+    assert made.failed.item == failed
+
+
+def test_a_changed_question_that_a_page_answers_is_dropped(cache: Cache, tmp_path: Path) -> None:
+    made = changed(
+        cache,
+        tmp_path,
+        "How often is the Merle pump of the north hall serviced?",
+        "Lune",
+        "Merle",
+        ("Does this page alone", "yes"),
+    )
+    assert made.failed is not None
+    assert made.failed.item == "no page answers it"
+
+
+@pytest.mark.parametrize(
+    ("said", "passed"),
+    [
+        ("Every three months. Confidence: 0.95", False),  # right and sure
+        ("Every three months. Confidence: 0.9", True),  # right, not above the threshold
+        ("Every two months. Confidence: 1", True),  # sure and wrong
+        ("Every three months.", True),  # one answer without a stated confidence does not tell
+    ],
+)
+def test_questions_that_a_model_answers_without_documents(cache: Cache, said: str, passed: bool) -> None:
+    made = gold(cache, {"short": "three months", "long": "Every three months.", "phrases": []})
+    (found,) = filters.closed_book([made], asker(cache, ("from what you know", said)))
+    assert (found.failed is None) == passed
+
+
+def test_questions_that_repeat_others(cache: Cache) -> None:
+    made = draft(cache)
+    twin = Question(id="public", text=made.question.text.upper(), category="x")
+    (found,) = filters.without_duplicates([made], [twin])
+    assert found.failed is not None
+    assert found.failed.reason == f"1.00 like public: {twin.text}"
+
+
+def test_the_set_is_balanced_by_what_is_rarest() -> None:
+    def one(id: str, document: str, modality: str) -> Question:
+        evidence = (Evidence(document=document, page=1, modality=modality),)
+        return Question(id=id, text="?", category=modality, evidence=evidence)
+
+    questions = [one("a", "x", "text"), one("b", "x", "text"), one("c", "x", "table"), one("d", "y", "text")]
+    assert [each.id for each in balanced(questions, 3)] == ["a", "c", "d"]
+    found = coverage(questions, documents({"x": ["1", "2"], "y": ["1"], "z": ["1"]}), ["text", "figure"])
+    assert found.pages == {"x": (1, 2), "y": (1, 1), "z": (0, 1)}
+    assert found.lacking == ["document z", "modality figure"]
+
+
+def test_what_is_spent_is_counted_and_limited(cache: Cache) -> None:
+    def about(at: int) -> Prompt:
+        return plain_prompt(f"item {at}")
+
+    journal = Journal(cache, max_cost=0.0)
+    model = ScriptedModel()
+    with journal.stage("drafts"):
+        Asker(model, model, journal).ask("drafts", [1, 2], about, str)
+    assert journal.spent["drafts"].calls == 2
+    again = Journal(cache)
+    Asker(model, model, again).ask("drafts", [1, 2], about, str)
+    assert (again.spent["drafts"].calls, again.spent["drafts"].reused) == (0, 2)
+    with pytest.raises(OverBudgetError, match="--resume goes on"):
+        journal.put("key", Reply(text="", cost=0.01))

@@ -1,0 +1,176 @@
+"""`fathoms build` from PDFs to a question set: exact funnels, interruptions, limits and updates."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from fathoms.build.making.drafts import read_drafts
+from fathoms.build.making.manifest import read_manifest
+from fathoms.corpora import read_questions
+from tests.support.building import recipe, scripted
+from tests.support.project import Project, write_pdf
+
+PAGES = {
+    "varn.pdf": [
+        "The Varn tower stands beside the harbour wall, and its seven bells were cast in the year 1741.",
+        "Every visitor climbs the narrow staircase twice, because the upper gallery closes at noon for"
+        " lunch.",
+        "A copper weathercock turns above the lantern room, which the keeper paints white every other"
+        " spring.",
+    ],
+    "lune.pdf": [
+        "Miners from Lune carried silver along the old ridge road until the railway tunnel opened below it.",
+        "Heavy rain floods the lower shaft each autumn, so engineers drain it with four electric pumps.",
+    ],
+}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    pdfs = tmp_path / "pdfs"
+    pdfs.mkdir()
+    for name, pages in PAGES.items():
+        write_pdf(pdfs / name, pages)
+    return Project(tmp_path)
+
+
+def write(project: Project, **settings: Any) -> str:
+    project.write("recipe.yaml", yaml.safe_dump({"documents": ["pdfs"], **recipe(**settings)}))
+    return "recipe.yaml"
+
+
+def test_a_set_is_made_of_pdfs_in_one_command(project: Project) -> None:
+    """Five pages give five drafts; four answerable questions and one without an answer are wanted."""
+    done = project.fathoms(
+        "build", write(project, n=5, unanswerable={"share": 0.2}), "--out", "set.json", "--json"
+    )
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert (told["questions"], told["wanted"], told["version"]) == (5, 5, 1)
+    assert told["dropped"] == {}
+    questions = read_questions(project.path / "set.json").questions
+    assert [one.answerable for one in questions].count(False) == 1
+    assert {one.evidence[0].document for one in questions if one.answerable} == {"varn.pdf", "lune.pdf"}
+    checked = project.fathoms("questions", "check", "set.json", "pdfs", "--ignore", "few-questions")
+    assert checked.returncode == 0, checked.stdout
+
+
+def test_fewer_than_asked_is_said_and_fails(project: Project) -> None:
+    name = write(project, n=9, unanswerable={"share": 0})
+    done = project.fathoms("build", name, "--out", "set.json")
+    assert done.returncode == 1
+    assert "5 of 9 questions" in done.stderr
+    assert len(read_questions(project.path / "set.json").questions) == 5
+    allowed = project.fathoms("build", name, "--out", "other.json", "--allow-fewer")
+    assert allowed.returncode == 0
+
+
+def test_nothing_that_passed_is_no_success(project: Project) -> None:
+    done = project.fathoms(
+        "build", write(project, n=2, model={"kind": "scripted", "default": "no"}), "--out", "set.json"
+    )
+    assert done.returncode == 1
+    assert "5 components: worth asking about" in done.stderr
+    assert not (project.path / "set.json").exists()
+    assert len(read_drafts(project.path / "set.json")) == 5
+
+
+def test_a_plan_asks_nothing(project: Project) -> None:
+    done = project.fathoms("build", write(project, n=2), "--out", "set.json", "--dry-run", "--json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["stages"]["drafts"]["calls"] == 5  # two questions, a fifth to spare, of which half pass
+    assert not (project.path / "set.build").exists()
+
+
+def test_a_killed_build_goes_on_and_pays_nothing_twice(project: Project) -> None:
+    """The model takes a while, and the build is killed in the middle."""
+    slow = {**scripted(), "latency": 0.1, "max_concurrency": 1}
+    name = write(project, n=4, unanswerable={"share": 0}, model=slow)
+    command = [sys.executable, "-m", "fathoms", "build", name, "--out", "set.json"]
+    env = {**os.environ, "FATHOMS_CACHE_DIR": str(project.path / "cache")}
+    running = subprocess.Popen(command, cwd=project.path, env=env, stderr=subprocess.DEVNULL)
+    journal = project.path / "set.build" / "cache.sqlite"
+    until = time.monotonic() + 60
+    while not journal.exists() and time.monotonic() < until:
+        time.sleep(0.05)
+    time.sleep(1.0)
+    running.send_signal(signal.SIGKILL)
+    running.wait()
+    again = project.fathoms("build", name, "--out", "set.json")
+    assert again.returncode == 2
+    assert "add --resume" in again.stderr
+    done = project.fathoms("build", name, "--out", "set.json", "--resume", "--json")
+    assert done.returncode == 0, done.stderr
+    spent = json.loads(done.stdout)["spent"]
+    whole = project.fathoms("build", name, "--out", "other.json", "--json")
+    assert whole.returncode == 0, whole.stderr
+    reused = sum(one["reused"] for one in spent.values())
+    assert reused > 0
+    assert reused + sum(one["calls"] for one in spent.values()) == sum(
+        one["calls"] for one in json.loads(whole.stdout)["spent"].values()
+    )
+    assert (project.path / "set.json").read_bytes() == (project.path / "other.json").read_bytes()
+
+
+def test_an_update_remakes_only_what_changed(project: Project) -> None:
+    name = write(project, n=4, unanswerable={"share": 0})
+    assert project.fathoms("build", name, "--out", "set.json").returncode == 0
+    before = {one.id: one for one in read_questions(project.path / "set.json").questions}
+    same = project.fathoms("build", name, "--out", "set.json", "--update", "--json")
+    assert same.returncode == 0, same.stderr
+    told = json.loads(same.stdout)
+    assert (told["version"], told["changes"]) == (2, [])
+    assert sum(one["calls"] for one in told["spent"].values()) == 0
+
+    # a page is put in before the others of one document, and the other document is gone
+    new = (
+        "Salt merchants rented the western cellar from autumn until spring, and paid with barrels of herring."
+    )
+    write_pdf(project.path / "pdfs" / "varn.pdf", [new, *PAGES["varn.pdf"]])
+    (project.path / "pdfs" / "lune.pdf").unlink()
+    done = project.fathoms("build", name, "--out", "set.json", "--update", "--json", "--allow-fewer")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["changes"][:2] == ["document varn.pdf changed", "document lune.pdf is gone"]
+    after = {one.id: one for one in read_questions(project.path / "set.json").questions}
+    moved = before.keys() & after.keys()
+    assert moved
+    for id in moved:
+        assert after[id].evidence[0].page == (before[id].evidence[0].page or 0) + 1
+    assert not any(one.evidence[0].document == "lune.pdf" for one in after.values())
+    assert any(new.startswith("Salt") and one.evidence[0].page == 1 for one in after.values())
+    manifest = read_manifest(project.path / "set.json")
+    assert [entry.version for entry in manifest.changelog] == [1, 2, 3]
+    assert (project.path / "set.build" / "versions" / "set.v2.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["pdfs", "--out", "set.json"], "add --model"),
+        (["pdfs", "--out", "set.json", "--model", "opnai:gpt"], "did you mean 'openai'"),
+        (["recipe.yaml", "--out", "set.json", "--hops", "two"], "expected whole numbers"),
+        (["recipe.yaml", "--out", "set.json", "--unanswerable", "x"], "expected a share"),
+        (["recipe.yaml", "--out", "set.txt"], "set.txt"),
+        (["recipe.yaml", "--out", "set.json", "--update"], "no such question file"),
+        (["recipe.yaml", "--out", "set.json", "--resume"], "nothing to resume"),
+        (["recipe.yaml", "--out", "set.json", "--set", "clarity.tops=1"], "clarity.tops"),
+    ],
+)
+def test_calls_that_cannot_work(project: Project, arguments: list[str], message: str) -> None:
+    write(project)
+    done = project.fathoms("build", *arguments)
+    assert done.returncode != 0
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
