@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from fathoms.build.making.maker import Corpus, Made
     from fathoms.build.making.manifest import Manifest
     from fathoms.build.making.recipe import Recipe
+    from fathoms.runs.cache import Cache
 
 SUFFIXES = (".yaml", ".yml")
 
@@ -148,7 +150,7 @@ def build(
             _tell_plan(recipe, corpus, as_json=as_json)
             return ExitCode.FAILED if corpus.left_out else ExitCode.OK
         with _journal(out, max_cost) as journal:
-            made, changes, manifest = _make(recipe, corpus, journal, bars.stage, out, update=update)
+            made, changes, manifest = _make(recipe, corpus, journal, cache, bars.stage, out, update=update)
     if as_json:
         console.show_json(_json(made, changes, manifest, corpus))
     else:
@@ -252,13 +254,14 @@ def _make(
     recipe: Recipe,
     corpus: Corpus,
     journal: Journal,
+    cache: Cache,
     stage: Any,
     out: Path,
     *,
     update: bool,
 ) -> tuple[Made, tuple[str, ...], Manifest]:
     """Make or update the set, and write it with its drafts and its manifest."""
-    from fathoms.build.making.drafts import write_drafts
+    from fathoms.build.making.drafts import folder_of, write_drafts
     from fathoms.build.making.maker import asker_for, make
     from fathoms.build.making.manifest import read_manifest, write_manifest
     from fathoms.build.making.updating import updated
@@ -267,17 +270,17 @@ def _make(
 
     asker = asker_for(recipe, journal, stage)
 
-    def keep(drafts: Any) -> None:
-        write_drafts(out, drafts)
-
+    keep, folder = partial(write_drafts, out), folder_of(out)
     if not update:
-        made = make(recipe, corpus, asker, keep)
+        made = make(recipe, corpus, asker, keep, cache=cache, folder=folder)
         changes: tuple[str, ...] = (f"made {len(made.questions)} questions",)
         before = None
     else:
         before = read_manifest(out)
         left = updated(read_questions(out).questions, before, corpus.documents, corpus.searches, asker)
-        made = make(recipe, corpus, asker, keep, have=left.questions, first=left.fresh)
+        made = make(
+            recipe, corpus, asker, keep, cache=cache, folder=folder, have=left.questions, first=left.fresh
+        )
         new = [f"new {one.id}" for one in made.questions[len(left.questions) :]]
         changes = (*left.changes, *new)
     if not made.questions:

@@ -15,8 +15,6 @@ from fathoms.build.making.balance import balanced, coverage
 from fathoms.build.making.components import Component, components
 from fathoms.build.making.drafts import Draft
 from fathoms.build.making.languages import in_language, language_of
-from fathoms.build.sources import names_source
-from fathoms.corpora import read_questions
 from fathoms.errors import OverBudgetError
 from fathoms.models import ScriptedModel
 from fathoms.retrieve import BM25, Index
@@ -30,7 +28,6 @@ SERVICE = (
 PRICE = "In Varn, a pump costs 417 crowns, and its housing is made of cast iron with a lid of green copper."
 OTHER = "The Aster pump of the south hall is serviced every three months by one person, who closes no valve."
 PAGES = {"lune.pdf": [SERVICE, OTHER], "varn.pdf": [PRICE]}
-SAMPLE = Path(__file__).parents[2] / "data" / "sample" / "questions.json"
 
 
 def documents(pages: Mapping[str, list[str]] = PAGES) -> dict[str, Document]:
@@ -144,28 +141,6 @@ def test_components_without_a_fact_are_not_asked_about(cache: Cache) -> None:
     both = [component(), component("varn.pdf")]
     model = asker(cache, (f"{SERVICE}\n\nDoes this passage", "Yes."), ("Does this passage", "perhaps"))
     assert single.worth_asking(both, model) == [component()]
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("What does the table show?", None),
-        ("What is the total in the table?", "in the table"),
-        ("According to this document, who paid?", "According to this document"),
-        ("Was zeigt diese Tabelle?", "diese Tabelle"),
-        ("What is on page 7?", "page 7"),
-        ("Who wrote the text of the anthem?", None),
-        ("In which year was the report of the Skarrow observatory written?", None),
-    ],
-)
-def test_words_that_mention_the_source(text: str, words: str | None) -> None:
-    assert names_source(text) == words
-
-
-def test_questions_of_the_sample_corpus_that_mention_their_source() -> None:
-    """Read by hand: five of fifty do."""
-    found = {one.id for one in read_questions(SAMPLE).questions if names_source(one.text)}
-    assert found == {"image-07", "image-08", "image-10", "multi-06", "table-01"}
 
 
 def test_languages() -> None:

@@ -76,7 +76,7 @@ def reply(facts: list[tuple[str, str, str, str]]) -> str:
 
 
 def scripted(**more: Any) -> ScriptedModel:
-    pages = {f"Passage on this page:\n\n{text}": reply(facts) for text, facts in FACTS.items()}
+    pages = {f"Passage:\n\n{text}": reply(facts) for text, facts in FACTS.items()}
     given = {"replies": pages | SCRIPT, "default": "?", "max_tokens": 1000, **more}
     return ScriptedModel(**given)
 

@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from fathoms.build.drafting import QUESTION_MARKS
 from fathoms.build.labelling import Asked, read_label
 from fathoms.build.making.asking import Asker, plain_prompt
 from fathoms.build.making.components import Component
 from fathoms.build.making.drafts import Check, Draft
 from fathoms.build.making.languages import in_language
 from fathoms.build.making.single import rules
+from fathoms.build.making.wording import one_question
 from fathoms.retrieve import Index, Retriever
 from fathoms.types import Document, Failure, Place, Prompt, Question
 
@@ -168,7 +168,7 @@ def _rewritten(
             ),
         )
 
-    said = asker.ask(CHECK, list(numbers), asking, _question)
+    said = asker.ask(CHECK, list(numbers), asking, one_question)
     made = []
     for draft, number in vague:
         text = said[draft.question]
@@ -180,9 +180,3 @@ def _rewritten(
         new = draft.after(Check(check=CHECK, item="rewritten", passed=True, reason=reason), question=question)
         made.append(new.after(*rules(new, components[question.id], language)))
     return made
-
-
-def _question(reply: str) -> str | None:
-    """Read a question on one line; `None` for anything else."""
-    lines = [line.strip() for line in reply.strip().splitlines() if line.strip()]
-    return lines[0] if len(lines) == 1 and lines[0].endswith(QUESTION_MARKS) else None

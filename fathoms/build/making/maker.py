@@ -14,19 +14,27 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from fathoms.build.inspecting import CHECK as CHECKLIST
+from fathoms.build.inspecting import inspect
 from fathoms.build.making import answers, clarity, filters, labels, single, unanswerable
 from fathoms.build.making.asking import Asker, Journal, Progress
 from fathoms.build.making.balance import Coverage, balanced, coverage
 from fathoms.build.making.components import Component, Components, components
 from fathoms.build.making.drafts import Check, Draft
+from fathoms.build.making.graph import merge, save
+from fathoms.build.making.hop_checks import check_hops
 from fathoms.build.making.recipe import Recipe
+from fathoms.build.making.relations import extract
+from fathoms.build.making.walks import walks
 from fathoms.corpora import read_questions
 from fathoms.errors import DataError, ModelError, UsageError
 from fathoms.ingest import PdfParser, cut_out_images, cut_outs
+from fathoms.judges.llm import LLMJudge
 from fathoms.pipeline.pipeline import Stages
 from fathoms.runs.cache import Cache
 from fathoms.types import Box, Document, Place, Question
 
+GRAPH = "graph.json"
 LEAST = 4
 """The fewest drafts of a batch."""
 Keep = Callable[[Sequence[Draft]], None]
@@ -103,24 +111,25 @@ def make(
     asker: Asker,
     keep: Keep = lambda drafts: None,
     *,
+    cache: Cache,
+    folder: Path | None = None,
     have: Sequence[Question] = (),
     first: frozenset[Place] = frozenset(),
 ) -> Made:
-    """Make a question set. `keep` is called with all drafts after each batch. `have` are questions that stay
-    in the set, and `first` are pages whose components are asked about before all others."""
+    """Make a question set. `keep` is called with all drafts after each batch. `cache` has embeddings, and the
+    graph of multi-hop questions is stored in `folder`. `have` are questions that stay in the set, and `first`
+    are pages whose components are asked about before all others."""
     against = [one for path in recipe.filters.against for one in read_questions(path).questions]
-    making = _Making(recipe, corpus, asker, keep, tuple(have), tuple(against))
+    making = _Making(recipe, corpus, asker, keep, tuple(have), tuple(against), cache, folder)
     queue = single.order(corpus.components.kept, recipe.seed)
     queue.sort(key=lambda one: (one.document, one.page) not in first)
     used = {one.metadata.get("component") for one in have}
     queue = [one for one in queue if one.id not in used]
     lacking = _lacking(recipe, have)
     making.single_hop(queue, lacking.get(1, 0))
+    making.multi_hop(queue, {hops: number for hops, number in lacking.items() if hops > 1})
     making.without_answer(lacking[0])
-    answerable = [one for one in making.passed if one.answerable]
-    chosen = balanced(answerable, sum(number for hops, number in lacking.items() if hops))
-    chosen += balanced([one for one in making.passed if not one.answerable], lacking[0])
-    questions = (*have, *chosen)
+    questions = (*have, *_chosen(making.passed, lacking))
     return Made(
         questions,
         tuple(making.drafts),
@@ -140,9 +149,11 @@ class _Making:
         keep: Keep,
         have: tuple[Question, ...],
         against: tuple[Question, ...],
+        cache: Cache,
+        folder: Path | None,
     ) -> None:
         self.recipe, self.corpus, self.asker, self.keep = recipe, corpus, asker, keep
-        self.have, self.against = have, against
+        self.have, self.against, self.cache, self.folder = have, against, cache, folder
         self.drafts: list[Draft] = []
         self.components: dict[str, Component] = {}
 
@@ -163,6 +174,51 @@ class _Making:
             at += size
             kept += sum(draft.failed is None for draft in batch)
             self._keep(batch)
+
+    def multi_hop(self, queue: Sequence[Component], wanted: Mapping[int, int]) -> None:
+        """Draft questions by walks through the graph of the documents, until there are some more than wanted
+        or the walks are used up."""
+        number = sum(wanted.values())
+        if not number:
+            return
+        recipe, asker = self.recipe, self.asker
+        with asker.journal.stage("graph"):
+            found = extract(
+                queue[: recipe.graph.most], asker.model, asker.journal, partial(asker.progress, "graph")
+            )
+        graph = merge(found, recipe.embed, self.cache, recipe.graph.similarity)
+        if self.folder is not None:
+            save(graph, self.folder / GRAPH)
+        tried = math.ceil(number * (1 + recipe.balance.spare))
+        done: list[Draft] = []
+        while True:
+            with asker.journal.stage("walks"):
+                drafts = walks(
+                    graph,
+                    self.corpus.documents,
+                    asker.model,
+                    sorted(wanted),
+                    tried,
+                    recipe.seed,
+                    asker.journal,
+                    partial(asker.progress, "walks"),
+                )
+            drafts = self._checked(self._hops_checked(drafts))
+            passed = Counter(draft.question.hops or 1 for draft in drafts if draft.failed is None)
+            # the replies so far are kept, so that walking further asks only for what is new
+            if all(passed[hops] >= least for hops, least in wanted.items()) or len(drafts) <= len(done):
+                break
+            done, tried = drafts, 2 * tried
+        self._keep(drafts)
+
+    def _hops_checked(self, drafts: Sequence[Draft]) -> list[Draft]:
+        """Put multi-hop drafts through the checks of their hops."""
+        asker = self.asker
+        with asker.journal.stage("hops"):
+            checked = check_hops(
+                drafts, self.corpus.documents, asker.judge, asker.journal, partial(asker.progress, "hops")
+            )
+        return self._through(checked, self._no_duplicates)
 
     def without_answer(self, wanted: int) -> None:
         """Turn questions that passed into ones that no page answers, until there are enough of these."""
@@ -238,7 +294,29 @@ class _Making:
                     confidence=settings.confidence,
                 ),
             )
-        return drafts
+        return self._through(drafts, self._inspected) if self.recipe.checks.checklist else drafts
+
+    def _inspected(self, left: Sequence[Draft]) -> list[Draft]:
+        """Put drafts through the checklist. An item that could not be judged is not passed."""
+        asker = self.asker
+        questions = [draft.question for draft in left]
+        with asker.journal.stage(CHECKLIST):
+            said = inspect(
+                questions,
+                self.corpus.documents,
+                LLMJudge(model=self.recipe.judge or self.recipe.model),
+                asker.journal,
+                partial(asker.progress, CHECKLIST),
+            )
+        made = []
+        for draft in left:
+            found = said[draft.question.id]
+            unjudged = [
+                Check(check=CHECKLIST, item=item, passed=False, reason=f"not judged: {why}")
+                for item, why in found.unjudged.items()
+            ]
+            made.append(draft.after(*found.checks, *unjudged))
+        return made
 
     def _no_duplicates(self, left: Sequence[Draft]) -> Sequence[Draft]:
         """Drop drafts that repeat others, also of earlier batches and of other sets."""
@@ -275,6 +353,19 @@ def _lacking(recipe: Recipe, have: Sequence[Question]) -> dict[int, int]:
     counts = Counter(one.hops or 1 if one.answerable else 0 for one in have)
     wanted = {0: recipe.unanswerable_wanted, **recipe.wanted()}
     return {hops: max(0, number - counts[hops]) for hops, number in wanted.items()}
+
+
+def _chosen(passed: Sequence[Question], lacking: Mapping[int, int]) -> list[Question]:
+    """Return the questions that are taken into the set, by their numbers of hops; 0 is for those without an
+    answer."""
+    groups: dict[int, list[Question]] = {hops: [] for hops in lacking}
+    for question in passed:
+        groups.setdefault(question.hops or 1 if question.answerable else 0, []).append(question)
+    return [
+        one
+        for hops in sorted(lacking, key=lambda hops: hops or math.inf)
+        for one in balanced(groups[hops], lacking[hops])
+    ]
 
 
 def _not_worth(batch: Sequence[Component]) -> list[Draft]:

@@ -19,8 +19,9 @@ from fathoms.build.making.asking import TEXT, Asker, json_form, texts_in
 from fathoms.build.making.components import Component
 from fathoms.build.making.drafts import Check, Draft
 from fathoms.build.making.languages import in_language, language_of
+from fathoms.build.making.verbatim import on_page
 from fathoms.build.similar_text import nearest
-from fathoms.build.sources import names_source
+from fathoms.build.source_words import source_named
 from fathoms.ingest.chunkers.boxes import text_boxes
 from fathoms.metrics.phrase_recall import phrase_recall
 from fathoms.paths import safe_name
@@ -95,7 +96,7 @@ def drafted(
 def rules(draft: Draft, component: Component, language: str = "same") -> list[Check]:
     """Return the verdicts of all rules that need no model about the text of a draft."""
     question = draft.question
-    source = names_source(question.text)
+    source = source_named(question.text)
     variants = question.answers or (((question.reference or ""),),)
     given = phrase_recall(question.text, variants, "word").value == 1
     other = language_of(question.text)
@@ -129,14 +130,11 @@ def evidence_for(component: Component, quote: str, page: Page) -> Evidence | Non
 
 
 def standing(quote: str, text: str) -> str | None:
-    """Return a quote as it stands in a text, in which line ends count as spaces; `None` if nothing in it is
-    like the quote."""
-    plain, wanted = " ".join(text.split()), " ".join(quote.split())
-    if not wanted:
-        return None
-    if (at := plain.lower().find(wanted.lower())) >= 0:
-        return plain[at : at + len(wanted)]
-    near = nearest(wanted, {"": {1: plain}})
+    """Return a quote as it stands in a text (`on_page`), or what is most like it there; `None` if nothing
+    is."""
+    if (found := on_page(quote, text)) is not None or not quote.strip():
+        return found
+    near = nearest(" ".join(quote.split()), {"": {1: " ".join(text.split())}})
     return near.text if near is not None and near.likeness >= _LIKE else None
 
 
