@@ -71,7 +71,7 @@ def merge(
     for name, mentions in by_name.items():
         merged[leader[name]] += mentions
     dropped = Counter(extracted.dropped)
-    graph = _networkx().MultiDiGraph()
+    graph = networkx_or_error().MultiDiGraph()
     for name, mentions in merged.items():
         graph.add_node(name, **_entity(mentions).model_dump(mode="json"))
     for source, target, relation in _unique(extracted.relations, leader, dropped):
@@ -99,7 +99,7 @@ def entity_at(graph: MultiDiGraph, node: str) -> Entity:
 
 def save(graph: MultiDiGraph, path: Path) -> None:
     """Write a graph as JSON in networkx' node-link form."""
-    data = _networkx().node_link_data(graph, **_KEYS)
+    data = networkx_or_error().node_link_data(graph, **_KEYS)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomic(path, f"{json.dumps(data, ensure_ascii=False)}\n".encode())
 
@@ -108,7 +108,7 @@ def load(path: Path) -> MultiDiGraph:
     """Read a graph that `save` wrote. Raises DataError for anything else."""
     try:
         data = json.loads(read_text(path))
-        graph = _networkx().node_link_graph(data, directed=True, multigraph=True, **_KEYS)
+        graph = networkx_or_error().node_link_graph(data, directed=True, multigraph=True, **_KEYS)
         for node in graph:
             entity_at(graph, node)
         for _, _, edge in graph.edges(data=True):
@@ -173,8 +173,8 @@ def _unique(
     return unique
 
 
-def _networkx() -> Any:
-    """Return networkx."""
+def networkx_or_error() -> Any:
+    """Return networkx. Raises MissingExtraError without it."""
     try:
         import networkx
     except ImportError:

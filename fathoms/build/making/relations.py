@@ -21,8 +21,8 @@ from fathoms.models.protocols import ChatModel
 from fathoms.types import Box, Failure, Form, Message, Prompt, StoredValue
 
 KINDS = ("person", "organisation", "place", "object", "concept", "event", "date", "number", "other")
-MOST = 10
-"""The most entities, and the most relations, that are asked for in a component."""
+ENTITIES, RELATIONS = 8, 6
+"""The most entities and relations that are asked for in a component."""
 NO_NAME = "entity that its page does not name"
 NO_QUOTE = "relation whose quote is not on its page"
 NO_TARGET = "relation whose quote lacks its target"
@@ -31,19 +31,24 @@ _PROMPT = """\
 Find what the {named} says about named things, such as people, organisations, places, products, materials,
 methods, events, dates and numbers with their units.
 
-1. List these things, at most {most}. Give each its full name, as it stands on the page, so that it is
+1. List these things, at most {entities}. Give each its full name, as it stands on the page, so that it is
 understood without the page: not "it" or "the device".
-2. List relations between two of them, at most {most}. The source and the relation together must lead to one
-target only. The quote is the words of the page that state the relation, copied letter by letter; it contains
-the target.
+2. List relations from one of them to another, at most {relations}, of different sources. First copy the words
+of the page that state the relation, letter by letter, as its quote. Then name the source, the relation and
+the target, which the quote contains. The source and the relation together lead to this one target only.
+
+For example, "The Varn tower was designed by Ada Holm, who was born in Osk." has these relations:
+{{"quote": "The Varn tower was designed by Ada Holm", "source": "Varn tower", "relation": "was designed by",
+"target": "Ada Holm"}}, {{"quote": "Ada Holm, who was born in Osk", "source": "Ada Holm", "relation":
+"was born in", "target": "Osk"}}
 
 Reply with JSON:
 {{"entities": [{{"name": TEXT, "kind": {kinds}}}, ...],
-"relations": [{{"source": NAME, "relation": TEXT, "target": NAME, "quote": TEXT}}, ...]}}"""
+"relations": [{{"quote": TEXT, "source": NAME, "relation": TEXT, "target": NAME}}, ...]}}"""
 _TEXT = {"type": "string"}
 
 
-def _list_of(**properties: object) -> dict[str, Any]:
+def _list_of(most: int, **properties: object) -> dict[str, Any]:
     """Return the schema of a list of objects with these properties."""
     one = {
         "type": "object",
@@ -51,14 +56,14 @@ def _list_of(**properties: object) -> dict[str, Any]:
         "required": list(properties),
         "additionalProperties": False,
     }
-    return {"type": "array", "items": one, "maxItems": MOST}
+    return {"type": "array", "items": one, "maxItems": most}
 
 
 _SCHEMA = {
     "type": "object",
     "properties": {
-        "entities": _list_of(name=_TEXT, kind={"type": "string", "enum": list(KINDS)}),
-        "relations": _list_of(source=_TEXT, relation=_TEXT, target=_TEXT, quote=_TEXT),
+        "entities": _list_of(ENTITIES, name=_TEXT, kind={"type": "string", "enum": list(KINDS)}),
+        "relations": _list_of(RELATIONS, quote=_TEXT, source=_TEXT, relation=_TEXT, target=_TEXT),
     },
     "required": ["entities", "relations"],
     "additionalProperties": False,
@@ -131,7 +136,8 @@ def prompt_about(component: Component) -> Prompt:
     """Return the prompt about a component, which shows its picture where there is one."""
     named = {"text": "passage", "table": "table", "figure": "figure"}[component.modality]
     kinds = " or ".join(f'"{kind}"' for kind in KINDS)
-    asked = opening(component) + _PROMPT.format(named=named, most=MOST, kinds=kinds)
+    numbers = {"entities": ENTITIES, "relations": RELATIONS}
+    asked = opening(component) + _PROMPT.format(named=named, kinds=kinds, **numbers)
     images = (component.image,) if component.image else ()
     return Prompt(messages=(Message(role="user", text=asked, images=images),), form=Form(json_schema=_SCHEMA))
 
