@@ -37,7 +37,11 @@ if TYPE_CHECKING:
 Model = Annotated[str | None, typer.Option("--model", "-m", help="Use this model for `generate`.")]
 Limit = Annotated[
     int | None,
-    typer.Option("--limit", min=1, help="Ask at most this many questions, taken from each category in turn."),
+    typer.Option(
+        "--limit",
+        min=1,
+        help="Ask at most this many questions, taken from each category in turn, and their variants.",
+    ),
 ]
 Categories = Annotated[
     list[str] | None, typer.Option("--category", help="Ask only questions of this category (repeatable).")

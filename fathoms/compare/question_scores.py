@@ -19,6 +19,7 @@ from pydantic import Field
 from fathoms.config import fingerprint, misread, suggest
 from fathoms.errors import DataError, StoreError, UsageError, some_of
 from fathoms.paths import write_atomic
+from fathoms.runs.marks import variants_of
 from fathoms.runs.reading import Summary, all_metrics, read_questions, read_summary
 from fathoms.runs.store import Run
 from fathoms.runs.views import ScoredQuestion
@@ -38,6 +39,8 @@ _RULES = {
 }
 _PHRASES = ("match", "hyphens")
 POSITION_GAP, GPD_GO_GAP = "position-gap", "gpd-go-gap"
+OF_VARIANTS = frozenset({"premise-adopted"})
+"""The metrics of variants of questions; other metrics leave variants out."""
 OF_SWEEPS = {
     POSITION_GAP: "--matrix retrieve.position=first,middle,last",
     GPD_GO_GAP: "--settings gold,gold+distractors",
@@ -168,7 +171,8 @@ class QuestionScores(StoredValue):
 
 
 def read_scores(run: Run, profile: str | None = None) -> QuestionScores:
-    """Read the scores of a run under `profile`, by default the profile that its reports show first.
+    """Read the scores of a run under `profile`, by default the profile that its reports show first. Variants
+    of questions have those of `OF_VARIANTS` alone.
 
     Raises DataError if the run has no such scores, and StoreError if the run is damaged.
     """
@@ -184,8 +188,14 @@ def read_scores(run: Run, profile: str | None = None) -> QuestionScores:
     found: list[tuple[str, QuestionScore]] = []
     answers = failed = cached = 0
     listed = all_metrics(summary, wanted)
+    variants = variants_of(run.manifest())
     for view in read_questions(run.path, summary):
-        found.append((view.question.id, _question(run, view, wanted, listed)))
+        if view.question.id not in variants:
+            found.append((view.question.id, _question(run, view, wanted, listed)))
+        elif of_variants := {name: kind for name, kind in listed.items() if name in OF_VARIANTS}:
+            scores = _question(run, view, wanted, of_variants)
+            if any(scores.values.values()):
+                found.append((view.question.id, scores))
         answers += len(view.repeats)
         failed += sum(repeat.error is not None for repeat in view.repeats)
         cached += sum(repeat.answer is not None and repeat.answer.cached for repeat in view.repeats)

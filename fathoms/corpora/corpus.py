@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
-from itertools import chain, zip_longest
+from itertools import chain, islice, zip_longest
 from pathlib import Path
 
 from fathoms.config import suggest
 from fathoms.errors import UsageError
+from fathoms.runs.marks import OF, variants_among
 from fathoms.types import Question
 
 LONGEST_HINT = 300
@@ -49,7 +50,8 @@ class Corpus:
 
         An empty filter lets every question pass. The questions are in file order. With `limit`, they are
         taken round-robin over the categories instead, so that the selection for a smaller limit is always
-        a prefix of the selection for a larger one.
+        a prefix of the selection for a larger one. Variants come right after their originals, and do not
+        count for the limit.
 
         Raises UsageError for an unknown category or id, for a limit below 1, and for an empty selection.
         """
@@ -80,10 +82,15 @@ class Corpus:
         if limit is None:
             return tuple(chosen)
         piles: dict[str, list[Question]] = {category: [] for category in self.categories}
+        beside = frozenset(variants_among(chosen))
+        of: dict[str, list[Question]] = {}
         for question in chosen:
-            piles[question.category].append(question)
-        rounds = chain.from_iterable(zip_longest(*piles.values()))
-        return tuple(q for q in rounds if q is not None)[:limit]
+            if question.id in beside:
+                of.setdefault(str(question.metadata[OF]), []).append(question)
+            else:
+                piles[question.category].append(question)
+        rounds = (q for q in chain.from_iterable(zip_longest(*piles.values())) if q is not None)
+        return tuple(q for first in islice(rounds, limit) for q in (first, *of.get(first.id, ())))
 
 
 def needs(question: Question) -> frozenset[str]:

@@ -9,6 +9,7 @@ from fathoms.config import VERSION, fingerprint
 from fathoms.importers.imported import Imported
 from fathoms.importers.parsing import NO_DOCUMENTS, ParsedFolder
 from fathoms.runs.documents import keep_documents
+from fathoms.runs.marks import variants_among
 from fathoms.runs.store import Run
 
 
@@ -22,6 +23,8 @@ def keep(imported: Imported, data: str, out: Path, parsed: ParsedFolder = NO_DOC
     kept = imported.kept
     judge = {"judge": kept.judge.model_dump(mode="json")} if kept else {}
     config = {**judge, **({"metrics": list(imported.metrics)} if imported.metrics else {})}
+    asked = {record.question.id: record.question for record in imported.records}
+    variants = variants_among(asked.values())
     manifest = {
         "model": imported.model,
         "pipeline": imported.pipeline,
@@ -33,7 +36,8 @@ def keep(imported: Imported, data: str, out: Path, parsed: ParsedFolder = NO_DOC
             "questions": len(imported.questions),
             "categories": list(sizes),
             "category_sizes": dict(sizes),
-            "asked": len({record.question.id for record in imported.records}),
+            "asked": len(asked),
+            **({"variants": variants} if variants else {}),
             "warnings": [*imported.warnings, *parsed.warnings],
             "parser": parsed.parser,
             "folder": str(parsed.folder) if parsed.folder else None,

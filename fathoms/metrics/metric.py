@@ -82,13 +82,15 @@ class Metric(Component):
     `failed` is the value of a failed call, `None` where failed calls are left out. `inert` says that scoring
     runs no code of the user and asks no server, `group` names the table of their own in which reports show
     metrics that are computed for every run to which they apply, `in_profile` that the figures are stored with
-    those of the scoring profiles, and `follows_profile` that the values depend on the headline profile.
+    those of the scoring profiles, `follows_profile` that the values depend on the headline profile, and
+    `of_variants` that the figures are of variants of questions, which others leave out (`runs.marks`).
     """
 
     inert: ClassVar[bool] = True
     group: ClassVar[str | None] = None
     in_profile: ClassVar[bool] = False
     follows_profile: ClassVar[bool] = False
+    of_variants: ClassVar[bool] = False
     direction: ClassVar[Direction] = "higher"
     unit: ClassVar[str] = "share"
     headline: ClassVar[bool] = False

@@ -24,6 +24,7 @@ class PremiseAdopted(Metric):
     direction: ClassVar[Direction] = "lower"
     pooling: ClassVar[Pooling] = "questions"
     follows_profile: ClassVar[bool] = True
+    of_variants: ClassVar[bool] = True
 
     kind: Literal["premise-adopted"] = "premise-adopted"
 

@@ -16,7 +16,7 @@ from fathoms.metrics.pooling import pooled
 from fathoms.report.graded import figure_text
 from fathoms.report.section import Section
 from fathoms.report.worst import marked_questions
-from fathoms.runs.marks import DROPPED, OF
+from fathoms.runs.marks import DROPPED
 from fathoms.runs.reading import ScoredRun
 from fathoms.stats.unpaired import difference_of_means
 
@@ -59,10 +59,11 @@ def _counted(found: Mapping[str, Any]) -> str:
 def _of_run(run: ScoredRun) -> dict[str, Any] | None:
     """Return the figures of both sets by metric, and the reasons with their numbers; `None` if no question of
     the run is dropped."""
+    variants = run.manifest.data.variants
     reasons = Counter(
         str(metadata[DROPPED])[:200]
-        for metadata in marked_questions(run).values()
-        if metadata.get(DROPPED) and OF not in metadata
+        for id, metadata in marked_questions(run).items()
+        if metadata.get(DROPPED) and id not in variants
     )
     if not reasons:
         return None
@@ -75,7 +76,7 @@ def _of_run(run: ScoredRun) -> dict[str, Any] | None:
     dropped: dict[str, list[Values]] = {name: [] for name in names}
     asked = 0
     for view in run.questions():
-        if OF in view.question.metadata:
+        if view.question.id in variants:
             continue
         asked += 1
         groups = dropped if view.question.metadata.get(DROPPED) else kept

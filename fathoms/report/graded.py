@@ -15,7 +15,6 @@ from typing import Any
 from fathoms.metrics.names import CORRECT, WRONG
 from fathoms.metrics.retrieval.gold import gold_of
 from fathoms.report.leaderboard import bracket, figure
-from fathoms.runs.marks import OF
 from fathoms.runs.reading import ScoredRun
 from fathoms.runs.views import ScoredQuestion, ScoredRepeat, scored_question
 
@@ -37,26 +36,27 @@ class Graded:
     groups: frozenset[Group]
     shares: Mapping[str, float]
     abstained: float | None = None
-    original: str = ""
-    """The id of the question that it is a variant of, or its own."""
 
 
-def graded_questions(run: ScoredRun, *, judged: bool, profile: str | None = None) -> Iterator[Graded]:
-    """Yield the questions of a run that have a graded answer; `profile` is by default the one shown first."""
+def graded_questions(
+    run: ScoredRun, *, judged: bool, profile: str | None = None, variants: bool = False
+) -> Iterator[Graded]:
+    """Yield the questions of a run that have a graded answer; `profile` is by default the one shown first.
+    Variants whose originals were asked, too, are left out unless `variants` is set."""
+    left_out = frozenset[str]() if variants else run.manifest.data.variants
     profile = run.profile(profile)
     for view in run.views():
         question = scored_question(view)
         found = [_kind(repeat, profile, judged=judged) for repeat in question.repeats]
         known = [kind for kind in found if kind is not None]
-        if known and question.question.answerable:
+        if known and question.question.answerable and question.question.id not in left_out:
             shares = {kind: known.count(kind) / len(known) for kind in KINDS}
             asked = question.question
             flags = [repeat.under(profile).abstained for repeat in question.repeats]
             labelled = [float(flag) for flag in flags if flag is not None]
             abstained = fmean(labelled) if labelled else None
             groups = frozenset(_groups(question))
-            original = str(asked.metadata.get(OF) or asked.id)
-            yield Graded(asked.id, asked.gold_documents, groups, shares, abstained, original)
+            yield Graded(asked.id, asked.gold_documents, groups, shares, abstained)
 
 
 def _kind(repeat: ScoredRepeat, profile: str, *, judged: bool) -> str | None:

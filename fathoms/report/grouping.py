@@ -15,6 +15,7 @@ from fathoms.metrics.columns import column_of
 from fathoms.metrics.funnel_summary import summarise_funnels
 from fathoms.metrics.pooling import pooled
 from fathoms.metrics.score_records import RecordScore, Scores, Scoring
+from fathoms.runs.marks import KIND
 from fathoms.runs.reading import ScoredRun
 from fathoms.runs.views import Json, MetricScore, ScoredQuestion, ScoredRepeat, misfit, scored_question
 from fathoms.types import Record, Scalar
@@ -29,7 +30,8 @@ def grouped(run: ScoredRun, key: str) -> ScoredRun:
     """Return a run whose categories are the values of a key of the metadata.
 
     All means, intervals and funnels are computed again from the scores of the questions, with the values as
-    categories, so `overall` is the mean over the values. Other figures stay as they are.
+    categories, so `overall` is the mean over the values. Other figures stay as they are. Variants of
+    questions count where their kind is the key, and nowhere else.
 
     Raises UsageError if no question has the key or if it has too many different values, and StoreError for a
     question file that cannot be used.
@@ -38,12 +40,15 @@ def grouped(run: ScoredRun, key: str) -> ScoredRun:
     records: list[Record] = []
     rows: list[dict[str, RecordScore]] = []
     found: set[str] = set()
+    left_out = frozenset[str]() if key == KIND else run.manifest.data.variants
     questions: list[tuple[str, ScoredQuestion]] = []
     profiles = run.summary_json.get("profiles") or {}
     for view in run.views():
         question = scored_question(view)
         metadata = question.question.metadata
         found.update(metadata)
+        if question.question.id in left_out:
+            continue
         group = label(metadata.get(key))
         values[group] = metadata.get(key)
         bare = tuple(ScoredRepeat(metrics=_values(repeat)) for repeat in question.repeats)

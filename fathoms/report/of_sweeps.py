@@ -79,13 +79,14 @@ def _cell(run: ScoredRun) -> dict[str, object]:
 def _with(scores: QuestionScores, metric: str, runs: Mapping[str, ScoredRun]) -> QuestionScores:
     """Return scores with a metric of several runs; without it if the runs have too few questions."""
     judged, _ = by_which(list(runs.values()))
-    correct: dict[str, dict[str, float]] = {}
-    originals: dict[str, str] = {}
-    for name, run in runs.items():
-        graded = list(graded_questions(run, judged=judged, profile=scores.profile))
-        correct[name] = {one.id: one.shares["correct"] for one in graded}
-        originals |= {one.id: one.original for one in graded}
-    values = dict(_values(metric, correct, originals))
+    correct = {
+        name: {
+            one.id: one.shares["correct"]
+            for one in graded_questions(run, judged=judged, profile=scores.profile)
+        }
+        for name, run in runs.items()
+    }
+    values = dict(_values(metric, correct))
     if not values:
         return scores
     kind = scores.metrics[JUDGED] if judged else MetricKind()  # by the same rules as these
@@ -100,14 +101,12 @@ def _with(scores: QuestionScores, metric: str, runs: Mapping[str, ScoredRun]) ->
     return scores.model_copy(update={"questions": questions, "metrics": {**scores.metrics, metric: told}})
 
 
-def _values(
-    metric: str, correct: Mapping[str, Mapping[str, float]], originals: Mapping[str, str]
-) -> Iterator[tuple[str, float]]:
+def _values(metric: str, correct: Mapping[str, Mapping[str, float]]) -> Iterator[tuple[str, float]]:
     """Yield the value of each question that has one."""
     first, second = list(correct.values())[:2]
     ids = first.keys() & second.keys()
     if metric == POSITION_GAP:
-        if (found := best_and_worst(correct, originals)) is None:
+        if (found := best_and_worst(correct)) is None:
             return
         first, second, ids = correct[found.worst], correct[found.best], set(found.on)
     for id in ids:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from statistics import fmean
 from typing import Any, NamedTuple
 
@@ -35,14 +35,11 @@ def paired(first: Mapping[str, float], second: Mapping[str, float]) -> dict[str,
     }
 
 
-def halves(originals: Mapping[str, str]) -> tuple[frozenset[str], frozenset[str]]:
-    """Return two halves of some questions, given by their ids with those of their originals, which a hash of
-    the originals decides: variants are in the half of their original. The first half has one original more if
-    their number is odd."""
-    order = sorted(set(originals.values()), key=lambda id: hashlib.sha256(id.encode()).hexdigest())
-    first = frozenset(order[::2])
-    found = frozenset(id for id, original in originals.items() if original in first)
-    return found, frozenset(originals) - found
+def halves(ids: Iterable[str]) -> tuple[frozenset[str], frozenset[str]]:
+    """Return two halves of some questions, which a hash of their ids decides. The first half has one question
+    more if their number is odd."""
+    order = sorted(set(ids), key=lambda id: hashlib.sha256(id.encode()).hexdigest())
+    return frozenset(order[::2]), frozenset(order[1::2])
 
 
 class Chosen(NamedTuple):
@@ -53,23 +50,20 @@ class Chosen(NamedTuple):
     on: frozenset[str]
 
 
-def best_and_worst(scores: Mapping[str, Mapping[str, float]], originals: Mapping[str, str]) -> Chosen | None:
+def best_and_worst(scores: Mapping[str, Mapping[str, float]]) -> Chosen | None:
     """Return the best and the worst of several runs by their means over one half of the questions, and the
     questions of the other half, on which they are to be compared; `None` if not both halves have a question
-    that is in all runs. `scores` maps the name of a run to the scores of its questions, in [0, 1], and
-    `originals` the id of a question to that of its original. Equal means are decided by the order of the
-    runs."""
+    that is in all runs. `scores` maps the name of a run to the scores of its questions, in [0, 1]. Equal
+    means are decided by the order of the runs."""
     shared = frozenset.intersection(*(frozenset(found) for found in scores.values()))
-    by, on = halves({id: originals.get(id, id) for id in shared})
+    by, on = halves(shared)
     if not by or not on:
         return None
     means = {name: fmean(found[id] for id in sorted(by)) for name, found in scores.items()}
     return Chosen(max(means, key=means.__getitem__), min(means, key=means.__getitem__), on)
 
 
-def chosen_on_other_half(
-    scores: Mapping[str, Mapping[str, float]], originals: Mapping[str, str]
-) -> dict[str, Any] | None:
+def chosen_on_other_half(scores: Mapping[str, Mapping[str, float]]) -> dict[str, Any] | None:
     """Return the paired difference between the best and the worst of several runs, as `paired` does, without
     the luck of the winner: `best_and_worst` chooses them on one half of the questions, and they are compared
     on the other half alone, whose `n` is returned. `chosen` has the best and the worst.
@@ -77,7 +71,7 @@ def chosen_on_other_half(
     To choose on each half and to add up both comparisons would use all questions, but the two are not
     independent, and its interval would exclude 0 too often.
     """
-    if (found := best_and_worst(scores, originals)) is None:
+    if (found := best_and_worst(scores)) is None:
         return None
     low, high = ({id: scores[name][id] for id in found.on} for name in (found.worst, found.best))
     made = paired(low, high)

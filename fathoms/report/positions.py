@@ -139,8 +139,7 @@ def _gap(by_place: Mapping[str, Sequence[Graded]]) -> dict[str, Any] | None:
         for place in PLACES
         if place in by_place
     }
-    originals = {one.id: one.original for graded in by_place.values() for one in graded}
-    return chosen_on_other_half(correct, originals) if len(correct) > 1 else None
+    return chosen_on_other_half(correct) if len(correct) > 1 else None
 
 
 def _sentence(item: tuple[int, Mapping[str, Any]]) -> str:

@@ -135,8 +135,11 @@ def _best(scores: Scores, sets: Sequence[str]) -> dict[str, Any] | None:
 
     Over several data sets, values are means of the data sets, without an interval.
     """
-    shared = {data: _originals([by_data.get(data, {}) for by_data in scores.values()]) for data in sets}
-    parts = {data: halves(originals) for data, originals in shared.items()}
+    shared = {
+        data: frozenset.intersection(*(frozenset(by_data.get(data, {})) for by_data in scores.values()))
+        for data in sets
+    }
+    parts = {data: halves(ids) for data, ids in shared.items()}
     if not all(by and on for by, on in parts.values()):
         return None
 
@@ -160,12 +163,6 @@ def _best(scores: Scores, sets: Sequence[str]) -> dict[str, Any] | None:
         **{name: honest.get(name) for name in ("value", "low", "high")},
         "n": sum(len(on) for _, on in parts.values()),
     }
-
-
-def _originals(found: Sequence[Mapping[str, Graded]]) -> dict[str, str]:
-    """Return the ids of the questions that all prompts have, each with that of its original."""
-    shared = frozenset.intersection(*map(frozenset, found))
-    return {id: found[0][id].original or id for id in sorted(shared)}
 
 
 def _sentences(best: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:

@@ -45,7 +45,6 @@ def variants_section(runs: Sequence[ScoredRun]) -> Section | None:
     notes = [
         f"{by}; a variant is compared with its original, pair by pair; ambiguous and clear questions are"
         " different ones, and are compared as independent groups; n: pairs, or ambiguous questions",
-        *_inflated(runs),
     ]
     for run, one in zip(runs, found, strict=True):
         notes += _patterns_told(run.name, one.get("patterns"), several=len(runs) > 1)
@@ -60,22 +59,12 @@ def variants_section(runs: Sequence[ScoredRun]) -> Section | None:
     )
 
 
-def _inflated(runs: Sequence[ScoredRun]) -> Iterator[str]:
-    """Say that variants count in all other figures."""
-    number = max(sum(OF in metadata for metadata in marked_questions(run).values()) for run in runs)
-    if number:
-        yield (
-            f"in all other figures, the {number} variants count as questions of their own, so their"
-            " intervals are too narrow: 'fathoms report RUN --by variant' shows them apart"
-        )
-
-
 def _of_run(run: ScoredRun, *, judged: bool) -> dict[str, Any]:
     """Return what is known of the variants and of the ambiguous questions of a run."""
     marked = {id: one for id, one in marked_questions(run).items() if OF in one or AMBIGUITY in one}
     if not marked:
         return {"variants": {}, AMBIGUITY: None}
-    graded = {one.id: one for one in graded_questions(run, judged=judged)}
+    graded = {one.id: one for one in graded_questions(run, judged=judged, variants=True)}
     return {
         "variants": dict(_pairs(marked, graded)),
         AMBIGUITY: _ambiguous(marked, graded),

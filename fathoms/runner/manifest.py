@@ -22,6 +22,7 @@ from fathoms.pipeline.experiment import (
     Prepared,
     SearchExperiment,
 )
+from fathoms.runs.marks import variants_among
 from fathoms.types import Question
 
 _PACKAGES = (
@@ -113,6 +114,7 @@ def _data(corpus: Corpus, prepared: Prepared, asked: Sequence[Question]) -> dict
         "category_sizes": corpus.sizes(),
         "asked": len(asked),
         "asked_ids": [question.id for question in asked],
+        **({"variants": found} if (found := variants_among(asked)) else {}),
         "asked_categories": dict(Counter(question.category for question in asked)),
         "left_out": [question.id for question in corpus.left_out()],
         "missing_documents": list(corpus.missing),

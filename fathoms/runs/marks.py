@@ -3,6 +3,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from fathoms.types import Question
+
 KIND, OF = "variant", "variant_of"
 MARK, AMBIGUOUS, CLEAR = "ambiguity", "ambiguous", "clear"
 """The key of the metadata that marks a question, and its two values."""
@@ -10,3 +15,16 @@ DROPPED = "dropped"
 """The key with the reason for which a filter drops a question; `dropped_detail` is what the filter saw."""
 MARKS = frozenset({OF, MARK, DROPPED})
 """The keys of which a question that is compared has one."""
+
+
+def variants_among(questions: Collection[Question]) -> list[str]:
+    """Return the ids of the questions whose original is among them, too: they count in no figure but those of
+    variants."""
+    ids = {question.id for question in questions}
+    return [question.id for question in questions if question.metadata.get(OF) in ids]
+
+
+def variants_of(manifest: Mapping[str, Any]) -> frozenset[str]:
+    """Return the ids of the variants that a run asked beside their originals."""
+    found = (manifest.get("data") or {}).get("variants")
+    return frozenset(map(str, found)) if isinstance(found, list) else frozenset()

@@ -676,13 +676,15 @@ class KnownDocument(_Part):
 
 class Data(_Part):
     """The data set of a run with so many `questions`, of which those `left_out` need documents that are
-    missing. `ingest` is `None` if no documents were read."""
+    missing, and `variants` were asked beside their originals. `ingest` is `None` if no documents were
+    read."""
 
     name: str | None = None
     folder: str | None = None
     questions: int = 0
     asked_ids: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+    variants: frozenset[str] = frozenset()
     asked_categories: dict[str, int] = Field(default_factory=dict)
     documents: dict[str, KnownDocument] = Field(default_factory=dict)
     warnings: tuple[str, ...] = ()
@@ -789,14 +791,16 @@ class ScoredRun:
         return map(brief_question, self.views())
 
     def correctness(self, profile: str) -> Mapping[str, QuestionMean]:
-        """Return the correctness of each question that has one, by its id; the files are read once."""
+        """Return the correctness of each question that has one and is no variant, by its id; the files are
+        read once."""
         if profile not in self._correctness:
             self._correctness[profile] = {
                 (asked := view.question).id: QuestionMean(
                     asked.model_dump_json(), asked.category, sum(known) / len(known), len(known)
                 )
                 for view in self.questions()
-                if (known := [v for v in view.values("correctness", profile) if v is not None])
+                if view.question.id not in self.manifest.data.variants
+                and (known := [v for v in view.values("correctness", profile) if v is not None])
             }
         return self._correctness[profile]
 

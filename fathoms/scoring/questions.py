@@ -36,7 +36,8 @@ TOGETHER = 256
 class Rules:
     """How the questions of a run are scored: under which profiles, `profile` being the headline, and with
     which results of a judge and `labels` of people. `imported` says whether the run has released scores,
-    `retrieval_only` that it asked for no answers, and `retrieves` whether its pipeline has a retriever."""
+    `retrieval_only` that it asked for no answers, and `retrieves` whether its pipeline has a retriever.
+    `variants` are the questions that count in no figure of others."""
 
     scoring: Scoring
     profiles: tuple[Profile, ...]
@@ -46,6 +47,7 @@ class Rules:
     retrieves: bool = True
     judged: JudgeResults = field(default_factory=JudgeResults)
     labels: Labels | None = None
+    variants: frozenset[str] = frozenset()
 
 
 class QuestionScorer:
@@ -123,7 +125,10 @@ class QuestionScorer:
         found = (made.claims, made.verdicts, made.unjudged, rules.retrieval_only)
         of_retrieval = rank_scores(self._of_retrieval, records, rules.retrieves, rules.retrieval_only)
         for metric in self._of_retrieval:
-            without_gold = sum(metric.name not in scores for scores in of_retrieval)
+            without_gold = sum(
+                metric.name not in scores and record.question.id not in rules.variants
+                for record, scores in zip(records, of_retrieval, strict=True)
+            )
             self.pools[metric.name].leave_out(GOLD[metric.level], without_gold)
         ranked = iter(of_retrieval)
         for repeats in questions:
@@ -137,7 +142,8 @@ class QuestionScorer:
             write(repeats, rows, metrics, claims)
             for record, row in zip(repeats, rows, strict=True):
                 self.tally.add(record, row)
-                self.curves.add(record)
+                if record.question.id not in rules.variants:
+                    self.curves.add(record)
                 self.document_ids.add(record)
         self._on_done(len(self.tally))
 
@@ -146,6 +152,7 @@ class QuestionScorer:
         file shows them."""
         question, ranked = facts.record.question, facts.ranked
         number = self._asked.number(question)
+        is_variant = question.id in self._rules.variants
         found: dict[str, dict[str, Any]] = {}
         for name, metric, pool, is_ranked in self._measures:
             compared = len(facts.compared)
@@ -153,11 +160,12 @@ class QuestionScorer:
             if score is None:
                 continue  # nothing was to be found, and no metric says so by itself
             if metric.group and (gold := score.why.get("lacks")) in GOLD.values():
-                pool.leave_out(str(gold))
+                pool.leave_out(str(gold), not is_variant)
                 continue
-            pool.add(question, score, number)
-            if self._rules.labels:
-                pool.add_labels(facts, score, self._rules.labels)
+            if metric.of_variants or not is_variant:
+                pool.add(question, score, number)
+                if self._rules.labels:
+                    pool.add_labels(facts, score, self._rules.labels)
             shown: dict[str, Any] = {"value": score.value}
             found[name] = shown
             if score.n != 1:

@@ -19,6 +19,7 @@ from fathoms.judges.asking import Spending, decomposer
 from fathoms.judges.journal import damage_sentence
 from fathoms.judges.of_run import Judging, judge_run
 from fathoms.metrics.aggregate import summarise
+from fathoms.metrics.asked import AskedRecord
 from fathoms.metrics.claims.compared import spending
 from fathoms.metrics.claims.extraction import sentence_of
 from fathoms.metrics.funnel_summary import summarise_funnels
@@ -42,6 +43,7 @@ from fathoms.models.calling.collecting import rare_collections
 from fathoms.retrieve.noted import noted
 from fathoms.runs.documents import StoredDocuments, missing_sentence
 from fathoms.runs.folder import SCHEMA
+from fathoms.runs.marks import variants_of
 from fathoms.runs.people import LABELS_FILE, ClaimLabel, read_all
 from fathoms.runs.service import service_figures
 from fathoms.runs.store import Entry, Flaw, Run, flaws_sentence
@@ -126,6 +128,7 @@ def score_run(
         retrieval_only,
         _retrieves(manifest),
         labels=Labels(read_all([run.path / LABELS_FILE], ClaimLabel)) if needing else None,
+        variants=variants_of(manifest),
     )
     questions = _by_question(entries)
     size = min(SHARE_JUDGED, worth) if needing else SHARE
@@ -152,9 +155,10 @@ def score_run(
     alien = scorer.document_ids.warning((manifest.get("data") or {}).get("documents") or ())
     # of a large run, they would take as much memory as the summary needs
     del entries, questions, shares, scorer
-    records, scores = tally.records, Scores(scoring, tally.scores, {})
+    records, rows = tally.without(rules.variants)
+    scores = Scores(scoring, rows, {})
     made = verdicts.made if verdicts else ()
-    summary = summary_of(run.id, manifest, tally, scores, flaws, made)
+    summary = summary_of(run.id, manifest, tally, records, scores, flaws, made)
     summary["warnings"] += filter(None, [missing_sentence(documents), alien])
     summary["warnings"] += left_out
     by = (verdicts.judge.name, verdicts.key) if verdicts else None
@@ -455,11 +459,13 @@ def summary_of(
     run: str,
     manifest: Mapping[str, Any],
     tally: Tally,
+    records: Sequence[AskedRecord],
     scores: Scores,
     flaws: Sequence[Flaw] = (),
     verdicts: Iterable[Verdict] = (),
 ) -> dict[str, Any]:
-    """Build the summary of a run: means per profile, counts, usage and seconds.
+    """Build the summary of a run: means per profile, counts, usage and seconds. `records` and `scores` are
+    those of the means, and `tally` has all.
 
     The format is `schemas/summary.schema.json`.
     """
@@ -478,6 +484,11 @@ def summary_of(
     service = service_figures(tally.counts["answered"], tally.told, manifest.get("config") or {})
     warnings = [*warnings, *(service["warnings"] if service else ())]
     warnings += noted(manifest)
+    if variants := variants_of(manifest):
+        warnings.append(
+            f"{len(variants)} of the questions are variants of others: they are compared with their"
+            " originals, and count in no other figure"
+        )
     if unread := tally.counts["unread"]:
         warnings.append(
             f"the search texts for {unread} of {len(tally)} answers could not be read from the reply of"
@@ -500,7 +511,7 @@ def summary_of(
             manifest, searched=tally.counts["searched"] > 0, answered=tally.counts["answered"] > 0
         ),
         "prices": manifest.get("prices"),
-        "profiles": summarise(tally.records, scores),
+        "profiles": summarise(records, scores),
         "usage": {name: spent[name] for name in ("prompt_tokens", "completion_tokens")},
         "cost": spent["cost"],
         **{name: spent[name] for name in ("usage_by_purpose",) if name in spent},

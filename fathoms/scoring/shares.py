@@ -22,6 +22,7 @@ from fathoms.models import LexicalEmbedder
 from fathoms.models.calling.collecting import rare_collections
 from fathoms.runs.documents import StoredDocuments
 from fathoms.runs.folder import fitting
+from fathoms.runs.marks import variants_of
 from fathoms.runs.question_lines import LARGE, divided
 from fathoms.runs.store import Entry, Run
 from fathoms.safety.child_main import ThisProcess
@@ -214,6 +215,7 @@ def serve(process: ThisProcess) -> None:
         setup["imported"],
         setup["retrieval_only"],
         setup["retrieves"],
+        variants=variants_of(setup["manifest"]),
     )
     known, texts = run.verdicts(VERDICTS), run_texts(run, setup["manifest"])
     metrics, held = default_metrics(), None

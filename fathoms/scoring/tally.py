@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from fathoms.metrics.asked import Asked, AskedQuestion, AskedRecord
@@ -17,11 +17,11 @@ from fathoms.types import Failure, Record, ServiceReply
 class Tally:
     """What the summary of a run needs of its records.
 
-    `asked` are the questions, and `scores` the scores by profile of each record, of which equal ones are one
-    object. `counts` are counts of records, `seconds` the times of the stages of those that were really asked,
-    and `stages` the stages that any record has. `told` holds what the replies of a service say about it, each
-    with the time when it came. `timed` holds the number of the question of each of
-    `seconds`. `unlabelled` are answers without an abstention label.
+    `asked` are the questions. Of the scores of records, equal ones are one object. `counts` are counts of
+    records, `seconds` the times of the stages of those that were really asked, and `stages` the stages that
+    any record has. `told` holds what the replies of a service say about it, each with the time when it came.
+    `timed` holds the number of the question of each of `seconds`. `unlabelled` are answers without an
+    abstention label.
     """
 
     def __init__(self, asked: Asked | None = None) -> None:
@@ -41,25 +41,25 @@ class Tally:
     def __len__(self) -> int:
         return len(self._numbers)
 
-    @property
-    def records(self) -> list[AskedRecord]:
-        """The records, in the order in which they were added."""
+    def without(
+        self, left_out: Collection[str]
+    ) -> tuple[list[AskedRecord], tuple[dict[str, RecordScore], ...]]:
+        """Return the records in the order in which they were added, and the scores of each by profile,
+        reduced to its figures; those of some questions are left out."""
         failures = self._failures
         plain: dict[int, AskedRecord] = {}
-        found = []
+        records, scores = [], []
         for index, number in enumerate(self._numbers):
+            if left_out and self.asked[number].id in left_out:
+                continue
+            scores.append(self._bare.kept[self._scores[index]])
             if index in failures:
-                found.append(AskedRecord(self.asked[number], failures[index]))
+                records.append(AskedRecord(self.asked[number], failures[index]))
                 continue
             if number not in plain:
                 plain[number] = AskedRecord(self.asked[number])
-            found.append(plain[number])
-        return found
-
-    @property
-    def scores(self) -> tuple[dict[str, RecordScore], ...]:
-        """The scores of the records by profile, reduced to their figures."""
-        return tuple(map(self._bare.kept.__getitem__, self._scores))
+            records.append(plain[number])
+        return records, tuple(scores)
 
     def add(self, record: Record, row: Mapping[str, RecordScore]) -> None:
         """Add a record with its scores by profile."""

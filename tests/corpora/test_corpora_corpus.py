@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from pydantic import BaseModel, ConfigDict
 from fathoms.config import read_yaml, validate
 from fathoms.corpora import Corpus, DataSource, FileSource, NamedSource, load
 from fathoms.corpora.pdfs import find_pdfs
+from fathoms.corpora.variants import variant
 from fathoms.errors import ConfigError, DataError, UsageError
 from fathoms.types import Evidence, Question
 
@@ -217,3 +219,14 @@ def test_invalid_data_sections_are_refused(tmp_path: Path, text: str, complaint:
 def test_an_unknown_name_without_a_configuration() -> None:
     with pytest.raises(UsageError, match=r"unknown data set 'sampel' \(did you mean 'sample'\?\)"):
         load("sampel")
+
+
+def test_variants_come_with_their_originals_and_do_not_count() -> None:
+    """A variant whose original is not chosen is a question like any other."""
+    first, *others = TOY.questions
+    typos, french = (variant(first, kind, "?") for kind in ("typos", "translated"))
+    varied = replace(TOY, questions=(typos, first, *others, french))
+    plain = ids(TOY.select(limit=2))
+    assert ids(varied.select(limit=2)) == [plain[0], typos.id, french.id, plain[1]]
+    assert ids(varied.select(limit=1, ids=[typos.id, french.id])) == [typos.id]
+    assert ids(varied.select()) == [typos.id, *ids(TOY.select()), french.id]

@@ -246,9 +246,10 @@ def test_shares_add_up_to_the_whole(setup: dict[str, object], tmp_path: Path) ->
     figures = {name: pool.figures() for name, pool in scorer.pools.items()}
     for name, found in summary["metrics"].items():
         assert {key: found[key] for key in figures[name]} == figures[name], name
-    scores = Scores(Scoring(), scorer.tally.scores, {})
+    records, rows = scorer.tally.without(())
+    scores = Scores(Scoring(), rows, {})
     fathoms = {key: one for key, one in summary["profiles"]["fathoms"].items() if key != "funnel"}
-    assert summarise(scorer.tally.records, scores)["fathoms"] == fathoms
+    assert summarise(records, scores)["fathoms"] == fathoms
     files, lines = (
         {view["question"]["id"]: [one["metrics"] for one in view["repeats"]] for view in run.views()}
         for run in (alone, together)

@@ -16,7 +16,8 @@ RIGHT = {"k0", "d0", "d1"}
 
 
 def run_of(folder: Path, *, marked: bool = True, variants: bool = False) -> ScoredRun:
-    made = Run.create(folder, "one", "0" * 16, {"config": {}, "data": {"name": "d"}})
+    beside = [f"{id}~typos" for id in REASONS] if variants else []
+    made = Run.create(folder, "one", "0" * 16, {"config": {}, "data": {"name": "d", "variants": beside}})
     records = []
     for id, reason in REASONS.items():
         metadata = {"dropped": reason} if marked and reason else {}

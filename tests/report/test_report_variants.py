@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from fathoms.compare.question_scores import read_scores
 from fathoms.corpora.variants import variant
+from fathoms.report.grouping import grouped
 from fathoms.report.markdown import report_markdown
 from fathoms.report.sections import sections, sections_json
 from fathoms.report.terminal import section_panels
@@ -34,7 +36,8 @@ RIGHT = {"c0", "c1", "c2", "a0", "a0~rewritten", "a1~rewritten", "a2~rewritten"}
 
 @pytest.fixture
 def run(tmp_path: Path) -> ScoredRun:
-    made = Run.create(tmp_path, "one", "0" * 16, {"config": {}, "data": {"name": "d"}})
+    data = {"name": "d", "variants": [one.id for one in REWRITTEN]}
+    made = Run.create(tmp_path, "one", "0" * 16, {"config": {}, "data": data})
     made.append(
         [
             Record(question=one, answer=Reply(text="yes" if one.id in RIGHT else "green"))
@@ -65,6 +68,23 @@ def test_pairs_and_groups(run: ScoredRun, tmp_path: Path) -> None:
     markdown = report_markdown([run], tmp_path)
     assert "## Questions put differently" in markdown
     assert "| one | rewritten | 0.75" in markdown
+
+
+def test_variants_count_in_no_other_figure(run: ScoredRun) -> None:
+    """4 of the 8 originals are right; with the 4 variants, it would be 7 of 12."""
+    found = run.metrics(None)["correctness"].overall
+    assert (found.value, found.n) == (0.5, 8)
+    assert "4 of the questions are variants of others" in run.summary_json["warnings"][0]
+    assert run.summary.counts.answered == 12
+    assert len(run.correctness(run.profile(None))) == 8
+    assert run.path is not None
+    assert len(read_scores(Run(run.path)).questions) == 8
+    kinds = grouped(run, "variant").metrics(None)["correctness"].categories
+    assert {name: (one.value, one.n) for name, one in kinds.items()} == {
+        "rewritten": (0.75, 4),
+        "(none)": (0.5, 8),
+    }
+    assert grouped(run, "ambiguity").metrics(None)["correctness"].categories["ambiguous"].n == 4
 
 
 def test_ambiguous_questions_fail_by_pattern(run: ScoredRun) -> None:
@@ -101,4 +121,3 @@ def test_names_that_look_like_markup_are_shown_as_they_are(tmp_path: Path) -> No
     console.print(*section_panels([load(made.path)]))
     shown = console.file.getvalue()  # type: ignore[attr-defined]
     assert "typos [/b]" in shown
-    assert "the 4 variants count as questions of their own" in " ".join(shown.split())
