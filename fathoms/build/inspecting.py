@@ -174,7 +174,7 @@ def inspect(
             if (reply := said.get(asked := Asked(one.id, item.name))) is not None:
                 found[asked] = reply if isinstance(reply, Failure) else _check(item, *reply)
     return {
-        one.id: _inspected((item.name, found[one.id, item.name]) for item in items(one))  # type: ignore[index]
+        one.id: _inspected((item.name, found[Asked(one.id, item.name)]) for item in items(one))
         for one in _originals(questions)
     }
 

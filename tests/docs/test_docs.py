@@ -149,7 +149,7 @@ def _validate(block: Block) -> None:
             validate(Experiment, Source(block.page, data))
         return
     data = yaml.safe_load(block.text)
-    if block.page == "judges.md" and "kind" in data:
+    if block.page in ("judges.md", "writing-questions.md") and "kind" in data:
         TypeAdapter(AnyJudge).validate_python(data)
     elif "licence" in data:
         validate(Manifest, Source(block.page, data))

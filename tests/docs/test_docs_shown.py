@@ -47,6 +47,9 @@ ELSEWHERE = {
     ),
     "fathoms questions label mine.json pdfs --judge judge.yaml --dry-run": "test_labelling.py",
     "fathoms questions label mine.json pdfs --judge judge.yaml --to labelled.json": "test_labelling.py",
+    "fathoms questions label data/sample/questions.json data/sample --judge small.yaml": (
+        "a measurement of half an hour; test_labelling.py, with a scripted model"
+    ),
     "fathoms questions inspect mine.json pdfs --judge judge.yaml --dry-run": "test_inspecting.py",
     "fathoms questions inspect mine.json pdfs --judge judge.yaml --to inspected.json": "test_inspecting.py",
     "fathoms questions inspect mine.json pdfs --judge judge.yaml --card --dry-run": "test_screening.py",
