@@ -27,7 +27,7 @@ from fathoms.metrics.phrase_recall import phrase_recall
 from fathoms.metrics.profiles import Profile
 from fathoms.runs.marks import DROPPED, OF
 from fathoms.runs.reading import ScoredRun
-from fathoms.runs.views import ScoredQuestion
+from fathoms.runs.views import ScoredQuestion, ScoredRepeat
 from fathoms.types import Question
 
 IN_QUESTION, SOLVED, EASY = (
@@ -105,6 +105,7 @@ def known_without_documents(run: ScoredRun, profile: Profile) -> dict[str, Known
     none, and there are fewer than five repeats of a question.
     """
     found: dict[str, Known] = {}
+    tells = False
     for view in run.questions():
         if any(repeat.hits for repeat in view.repeats):
             raise UsageError(
@@ -113,7 +114,8 @@ def known_without_documents(run: ScoredRun, profile: Profile) -> dict[str, Known
             )
         if (known := _known(view, profile)) is not None:
             found[view.question.id] = known
-    if found and all(one.stated is None and one.repeats < LEAST for one in found.values()):
+            tells = tells or known.repeats >= LEAST or any(_stated(one) is not None for one in view.repeats)
+    if found and not tells:
         raise UsageError(
             f"{run.run} does not tell how sure its answers are: run it with --repeats {LEAST} or more and a"
             " temperature above 0, or with prompt: {template: closed-book-confidence}"
@@ -129,9 +131,14 @@ def _known(view: ScoredQuestion, profile: Profile) -> Known | None:
     if not scored:
         return None
     right = [repeat for value, repeat in scored if value == 1]
-    said = [f"{one.reasoning}\n{one.text}" for repeat in right if (one := repeat.answer) is not None]
-    stated = [one for one in map(stated_confidence, said) if one is not None]
+    stated = [one for one in map(_stated, right) if one is not None]
     return Known(len(right) / len(scored), len(scored), fmean(stated) if stated else None)
+
+
+def _stated(repeat: ScoredRepeat) -> float | None:
+    """Return the confidence that an answer states, also in what stands before its mark."""
+    answer = repeat.answer
+    return None if answer is None else stated_confidence(f"{answer.reasoning}\n{answer.text}")
 
 
 def filtered(

@@ -90,6 +90,8 @@ def test_a_run_that_cannot_tell_is_refused(tmp_path: Path) -> None:
     questions = [asked("q")]
     with pytest.raises(UsageError, match="--repeats 5 or more"):
         known_without_documents(run_of(tmp_path / "a", {"q": ["41 m"] * 4}, questions), FATHOMS)
+    wrong = run_of(tmp_path / "wrong", {"q": ["Confidence: 0 Answer: 40 m"]}, questions)
+    assert known_without_documents(wrong, FATHOMS)["q"].right == 0, "it tells, and knows nothing"
     with pytest.raises(UsageError, match="retrieved texts for question q"):
         known_without_documents(run_of(tmp_path / "b", {"q": KNOWS}, questions, hits=1), FATHOMS)
 
