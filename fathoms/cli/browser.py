@@ -1,4 +1,4 @@
-"""Opening a file or an address in the user's browser."""
+"""Opening a file in the user's browser."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from pathlib import Path
 from fathoms.cli import console
 
 
-def show_in_browser(place: Path | str) -> None:
-    """Open a file or an address in the browser. Without a display, in CI, or if no browser starts, print a
-    note instead."""
+def show_in_browser(path: Path, address: str | None = None) -> None:
+    """Open a file in the browser. Without a display, in CI, or if no browser starts, print a note instead,
+    with the `address` to which the file leads, if it does."""
     import webbrowser
 
-    address = place if isinstance(place, str) else place.absolute().as_uri()
-    if os.environ.get("CI") or not _has_display() or not webbrowser.open(address):
-        console.note(f"no browser was found: open {place} yourself")
+    if os.environ.get("CI") or not _has_display() or not webbrowser.open(path.absolute().as_uri()):
+        console.note(f"no browser was found: open {address or path} yourself")
 
 
 def _has_display() -> bool:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,7 +16,7 @@ from fathoms.cli import console
 from fathoms.cli.browser import show_in_browser
 from fathoms.cli.options import Json
 from fathoms.cli.parsing import parsed
-from fathoms.errors import ExitCode, UsageError, some_of
+from fathoms.errors import ExitCode, StoreError, UsageError, some_of
 
 if TYPE_CHECKING:
     from fathoms.build.editing import Editing, Material, Summary
@@ -62,6 +65,8 @@ def edit(
     serves = not (write or summary or as_json)
     material = _material(name, pdfs or [], with_text=serves)
     editing = Editing(material, _called(person, material.path), to)
+    if serves or write:
+        editing.require_writable()
     if serves:
         _serve(editing, port, browser=browser)
     if write:
@@ -122,12 +127,28 @@ def _serve(editing: Editing, port: int, *, browser: bool) -> None:
     with server:
         console.say(f"{server.address}\nCtrl-C ends the page; every decision is saved at once.")
         sys.stdout.flush()
-        if browser:
-            show_in_browser(server.address)
-        try:
-            server.serve_forever()
-        except KeyboardInterrupt:
-            console.say("")
+        with _way(server.address, editing.path) as file:
+            if browser:
+                show_in_browser(file, server.address)
+            try:
+                server.serve_forever()
+            except KeyboardInterrupt:
+                console.say("")
+
+
+@contextmanager
+def _way(address: str, path: Path) -> Iterator[Path]:
+    """Make a file beside the set that leads to the page and that only its owner can read. The browser is
+    given this file, because other users of the machine can see its arguments, which must not have the token.
+    """
+    try:
+        folder = TemporaryDirectory(dir=path.parent, prefix=f"{path.stem}-edit-")
+    except OSError as error:
+        raise StoreError(f"{path.parent} cannot be written: {error.strerror or error}") from error
+    with folder:
+        file = Path(folder.name, "open.html")
+        file.write_text(f'<!doctype html><meta http-equiv="refresh" content="0; url={address}">')
+        yield file
 
 
 def _tell(found: Summary, unwritten: int, target: Path) -> None:

@@ -42,12 +42,14 @@ _ABOUT = re.compile(rf"'?(?P<field>{_FIELDS})\b")
 
 @dataclass(frozen=True)
 class Complaint:
-    """One thing that is wrong: the field and the index in it where they are known, what is wrong with it, and
-    what to do. One that `stops` has to be mended; of others, a person may say that they are no mistake."""
+    """One thing that is wrong: the field, the index in it and the part of that item, such as `quote`, where
+    they are known, what is wrong, and what to do. One that `stops` has to be mended; of others, a person may
+    say that they are no mistake."""
 
     message: str
     field: str = ""
     index: int | None = None
+    part: str = ""
     advice: str = ""
     stops: bool = True
     code: str = "invalid"
@@ -71,6 +73,7 @@ class Checker:
                 found.message,
                 _SHOWN_AT.get(str(found.key[0]), str(found.key[0])) if found.key else "",
                 next((part for part in found.key if isinstance(part, int)), None),
+                str(found.key[2]) if found.key[:1] == ("evidence",) and len(found.key) > 2 else "",
                 ADVICE.get(rule.code, ""),
                 rule.severity == "error",
                 rule.code,
@@ -87,8 +90,9 @@ def of_error(error: DataError) -> Iterator[Complaint]:
     for line in (line for text in texts for line in text.splitlines()):
         said = line.removeprefix("question: ")
         if found := _AT_FIELD.fullmatch(said):
-            number = re.search(r"\d+", found["rest"])
-            yield Complaint(found["message"], found["field"], int(number[0]) if number else None)
+            index, _, part = found["rest"].removeprefix(".").partition(".")
+            number = int(index) if index.isdecimal() else None
+            yield Complaint(found["message"], found["field"], number, part.partition(".")[0])
         else:
             about = _ABOUT.match(said)
             yield Complaint(said, about["field"] if about else "")

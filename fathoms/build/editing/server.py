@@ -130,6 +130,10 @@ class _Handler(BaseHTTPRequestHandler):
             self._send_json(HTTPStatus.NOT_FOUND, {"error": "there is no such question or document"})
         except FathomsError as error:
             self._send_json(HTTPStatus.CONFLICT, {"error": str(error)})
+        except ConnectionError:  # the browser has gone elsewhere
+            self.close_connection = True
+        except OSError as error:
+            self._send_json(HTTPStatus.INTERNAL_SERVER_ERROR, {"error": str(error)})
 
     def _allowed(self) -> str:
         """Return what is asked for, without the token; raises _RefusedRequestError for strangers."""

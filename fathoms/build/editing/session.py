@@ -80,7 +80,8 @@ class Editing:
         self._lock = RLock()
         self._order: list[str] = []
         self._standings: dict[str, Standing] = {}
-        self._seen: object = None
+        self._seen: list[tuple[int, int] | None] | None = None
+        self._questions: Sequence[Question] = ()
         self._doubts: dict[Question, list[Complaint]] = {}
         self._refresh()
 
@@ -88,6 +89,10 @@ class Editing:
     def path(self) -> Path:
         """The question file."""
         return self._material.path
+
+    def require_writable(self) -> None:
+        """Raise UsageError if the set could not be written as people decide."""
+        self._target.require_writable()
 
     def summary(self) -> Summary:
         """Return how everybody decided."""
@@ -167,10 +172,9 @@ class Editing:
                     before=standing.entry.question,
                     listed=standing.entry.listed,
                     after=after,
-                    settles=standing.differ and self._person in standing.said,
+                    settles=self._settles(standing, word),
                 ),
             )
-            self._seen = None
             self._refresh()
 
     def write(self) -> dict[str, Any]:
@@ -182,6 +186,12 @@ class Editing:
             self._seen = None
             self._refresh()
             return {"file": self._target.path.name, "questions": count, "backup": self._target.backup}
+
+    def _settles(self, standing: Standing, word: str) -> bool:
+        """Whether a decision is about a disagreement that the person has seen. What is taken back before
+        anything was settled is the person's own decision."""
+        seen = standing.differ and self._person in standing.said
+        return seen and (word != "open" or standing.settled is not None)
 
     def _decided(
         self, standing: Standing, asked: Asked
@@ -255,9 +265,10 @@ class Editing:
         seen = [_stamp(path) for path in (self._material.path, self._edits)]
         if seen == self._seen:
             return
+        if self._seen is None or seen[0] != self._seen[0]:
+            self._questions = read_questions(self._material.path).questions
         history = read_decisions(self._edits)
-        questions = read_questions(self._material.path).questions
-        found = standings(entries(questions, self._material.drafts, history), history)
+        found = standings(entries(self._questions, self._material.drafts, history), history)
         self._standings = {one.entry.question.id: one for one in found}
         kept = [name for name in self._order if name in self._standings]
         self._order = list(dict.fromkeys([*kept, *self._standings]))

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from fathoms.build.editing.standing import Standing
 from fathoms.corpora import read_questions, refuse_existing
-from fathoms.corpora.writing import dumped
+from fathoms.corpora.questions import format_of
+from fathoms.corpora.writing import DUMPERS, dumped
 from fathoms.errors import DataError, StoreError, UsageError
 from fathoms.paths import write_atomic
 from fathoms.safety.inputs import read_file
@@ -41,16 +42,22 @@ class Target:
     def require_writable(self) -> None:
         """Raise UsageError where writing would lose something of the set, or overwrite another file."""
         if self._to is not None:
+            format_of(self._to)
             if not self._is_ours:
                 refuse_existing(self._to)
-            return
-        file = read_questions(self._source)
-        lost = "its format is that of a released data set" if file.released else ", ".join(file.ignored)
-        if lost:
+        elif lost := self._lost():
             raise UsageError(
-                f"{self._source} cannot be written in place without a loss ({lost}): start the command again"
-                " with --to and a new file; what was decided is kept"
+                f"{self._source} cannot be edited in place, because {lost}: add --to and a new file"
             )
+
+    def _lost(self) -> str | None:
+        """Return why the set cannot be written as it is; `None` if it can."""
+        if self._source.suffix.lower() not in DUMPERS:
+            return f"it would have to be one of {', '.join(DUMPERS)}"
+        file = read_questions(self._source)
+        if file.released:
+            return "it has the format of a released data set"
+        return f"it would lose its {', '.join(file.ignored)}" if file.ignored else None
 
     def write(self, text: str) -> None:
         """Write the text of the set; raises StoreError."""

@@ -101,10 +101,23 @@ function drawAll() {
       h('option', { value: key, selected: key === filter }, `${name} (${all.entries.filter(fits).length})`),
     ),
   );
+  fill($('people'), people());
   const rows = visible();
   $('list-count').textContent = `${rows.length} ${rows.length === 1 ? 'question' : 'questions'}`;
   $('list').replaceChildren(...rows.map(listed));
   $('list').querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest' });
+}
+
+/** What is known of everybody's decisions, once two people have decided. */
+function people() {
+  const { by_person: counts, pairs } = all.summary;
+  if (Object.keys(counts).length < 2) return null;
+  return [
+    ...Object.entries(counts).map(([name, count]) => h('li', {}, said(name), ` decided ${count} of ${all.total}`)),
+    ...pairs.map((pair) =>
+      h('li', {}, said(pair.reviewers.join(' and ')), `: the same on ${Math.round(100 * pair.same)} % of ${pair.n}, kappa ${pair.kappa === null ? 'n/a' : pair.kappa.toFixed(2)}`),
+    ),
+  ];
 }
 
 function listed(entry) {
@@ -222,12 +235,14 @@ async function write() {
 function drawQuestion() {
   const active = document.activeElement?.id;
   const fields = draft ?? shown.fields;
+  const isDoubted = shown.doubts.length > 0 || shown.checks.some((check) => !check.passed);
   fill(
     $('question'),
     h('h2', { id: 'heading' }, said(shown.id), ' ', h('span.soft', {}, standing())),
     actions(),
     disagreement(),
     complaints.filter((one) => !(one.field in fields)).map(complained),
+    isDoubted ? verdicts() : null,
     textField('question', LABELS.question, fields, '.question'),
     answersField(fields),
     textField('reference', LABELS.reference, fields),
@@ -236,7 +251,7 @@ function drawQuestion() {
     textField('category', LABELS.category, fields),
     answerableField(fields),
     evidenceFields(fields),
-    verdicts(),
+    isDoubted ? null : verdicts(),
     facts(),
   );
   drawPages(fields);
@@ -324,13 +339,21 @@ function asText(value) {
 }
 
 const complained = (one) =>
-  h('p.complaint', { id: `complaint-${one.field}-${one.index ?? ''}` }, said(one.message), one.advice ? `. ${one.advice}` : '');
+  h('p.complaint', { id: `complaint-${complaints.indexOf(one)}` }, said(one.message), one.advice ? `. ${one.advice}` : '');
 
-/** The complaints about a field, or about one item of it, and the attributes that tie them to its control. */
+/** The complaints about a field, or about one item of it. */
+const about = (field, index = null) =>
+  complaints.filter((one) => one.field === field && (index === null || (one.index ?? 0) === index));
+
+/** The attributes that tie complaints to the control of what they are about. */
+const tied = (mine) =>
+  mine.length
+    ? { 'aria-invalid': 'true', 'aria-describedby': mine.map((one) => `complaint-${complaints.indexOf(one)}`).join(' ') }
+    : {};
+
 function wrong(field, index = null) {
-  const mine = complaints.filter((one) => one.field === field && (index === null || (one.index ?? 0) === index));
-  const id = mine.length ? `complaint-${field}-${mine[0].index ?? ''}` : null;
-  return { notes: mine.map(complained), attributes: mine.length ? { 'aria-invalid': 'true', 'aria-describedby': id } : {} };
+  const mine = about(field, index);
+  return { notes: mine.map(complained), attributes: tied(mine) };
 }
 
 function area(id, value, set, attributes = {}) {
@@ -423,7 +446,9 @@ function evidenceFields(fields) {
 }
 
 function evidenceField(one, at) {
-  const { notes, attributes } = wrong('evidence', at);
+  const mine = about('evidence', at);
+  const quoted = tied(mine.filter((one) => one.part === 'quote'));
+  const placed = tied(mine.filter((one) => one.part !== 'quote'));
   const number = (name, value, set, more = {}) => {
     const input = h('input', {
       type: 'number',
@@ -450,11 +475,11 @@ function evidenceField(one, at) {
           'div.row',
           {},
           h('div.field.grow', {}, h('label', { for: `evidence-${at}-document` }, 'Document'), documents(`evidence-${at}-document`, one.document, (value) => adjust(() => (draft.evidence[at].document = value)))),
-          h('div.field', {}, h('label', { for: `evidence-${at}-page` }, 'Page'), number('page', one.page, (value) => (draft.evidence[at].page = value), { min: 1, ...attributes })),
+          h('div.field', {}, h('label', { for: `evidence-${at}-page` }, 'Page'), number('page', one.page, (value) => (draft.evidence[at].page = value), { min: 1, ...placed })),
         ),
-        h('div.field', {}, h('label', { for: `evidence-${at}-quote` }, 'Quoted words'), area(`evidence-${at}-quote`, one.quote ?? '', (value) => (draft.evidence[at].quote = value || null))),
+        h('div.field', {}, h('label', { for: `evidence-${at}-quote` }, 'Quoted words'), area(`evidence-${at}-quote`, one.quote ?? '', (value) => (draft.evidence[at].quote = value || null), quoted)),
         one.bbox ? h('div.row', {}, corners) : null,
-        notes,
+        mine.map(complained),
         h('div.row', {}, boxButton(one, at), h('button.quiet', { type: 'button', id: `remove-evidence-${at}`, onclick: () => change(() => draft.evidence.splice(at, 1)) }, 'Remove evidence')),
       ]
     : [h('p', {}, said(one.document), one.page ? `, page ${one.page}` : ''), one.quote ? h('blockquote', { dir: 'auto' }, plain(one.quote)) : null];
