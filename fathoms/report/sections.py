@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from fathoms.report.filtered import filtered_section
+from fathoms.report.of_metrics import TABLES as OF_METRICS
 from fathoms.report.positions import positions_section
 from fathoms.report.prompts_table import prompts_section
 from fathoms.report.quotes import QUOTE_TABLES
@@ -25,6 +26,7 @@ _TABLES: tuple[Callable[[Sequence[ScoredRun]], Section | None], ...] = (
     variants_section,
     filtered_section,
     prompts_section,
+    *OF_METRICS,
 )
 
 

@@ -155,3 +155,4 @@ def test_a_service_of_ones_own_that_obeys(project: Project) -> None:
         "obeyed": (1, 4),
         "leaked": (1, 4),
     }
+    assert "whose context has the planted word" in " ".join(done.stdout.split()), "a table of its own"

@@ -130,3 +130,9 @@ def test_a_run_counts_the_replies_that_do_not_follow(project: Project) -> None:
     accuracy = summary["metrics"]["short-accuracy"]  # the model says of the door how tall the tower is
     assert accuracy["overall"]["value"] == pytest.approx((0.5 + 0) / 2)  # of two categories
     assert accuracy["counted"] == {"replies without a short and a long answer": 1}  # of three with gold
+    [report] = project.json("report", "latest")
+    [run] = report["short-long"]["runs"]
+    assert run["metrics"]["short-accuracy"]["value"] == accuracy["overall"]["value"]
+    assert run["counted"] == accuracy["counted"]
+    assert "planted" not in report
+    assert "is a matter of form" in " ".join(done.stdout.split())

@@ -1,0 +1,95 @@
+"""Tables of metrics that are read together: short and long answers, and planted instructions.
+
+To add one, add it to `TABLES`: its key, its title, its metrics, and what a reader must know of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from fathoms.metrics.names import PLANTED
+from fathoms.report.graded import figure_text
+from fathoms.report.section import Section
+from fathoms.runs.reading import MetricFigures, ScoredRun
+
+_LONG = tuple(f"mm-ragchecker.{name}" for name in ("faithfulness", "hallucination", "claim-recall"))
+
+
+class _Table(NamedTuple):
+    """A table: it stands where a run has a value of one of the `needs`, and has these and `more`."""
+
+    key: str
+    title: str
+    needs: tuple[str, ...]
+    more: tuple[str, ...]
+    note: str
+
+
+def _section(table: _Table, runs: Sequence[ScoredRun]) -> Section | None:
+    """Return a table of runs; `None` if no run has what it needs."""
+    found = [(run, figures) for run in runs if (figures := _known(table, run))]
+    if not found:
+        return None
+    rows = [
+        [run.name, name, figure_text(one.overall.model_dump()), str(one.overall.n)]
+        for run, figures in found
+        for name, one in figures.items()
+    ]
+    values = [
+        {
+            "run": run.run,
+            "metrics": {name: one.overall.model_dump() for name, one in figures.items()},
+            "counted": _counted(figures),
+        }
+        for run, figures in found
+    ]
+    counted = [
+        f"{run.name}: {number} {what}" for run, figures in found for what, number in _counted(figures).items()
+    ]
+    header = ("run", "metric", "value", "n")
+    return Section(table.key, table.title, header, rows, [table.note, *counted], {"runs": values}, numbers=2)
+
+
+def _counted(figures: Mapping[str, MetricFigures]) -> dict[str, int]:
+    """Return the counts that a reader must know; metrics that apply to more questions count more."""
+    found: dict[str, int] = {}
+    for one in figures.values():
+        for what, number in one.counted.items():
+            found[what] = max(number, found.get(what, 0))
+    return found
+
+
+def _known(table: _Table, run: ScoredRun) -> dict[str, MetricFigures]:
+    """Return the figures of a table that a run has; none if it lacks what the table needs."""
+    metrics = run.metrics(None)
+    known = {
+        name: metrics[name]
+        for name in (*table.needs, *table.more)
+        if name in metrics and metrics[name].overall.value is not None
+    }
+    return known if known.keys() & set(table.needs) else {}
+
+
+_ALL = (
+    _Table(
+        "short-long",
+        "Short and long answers",
+        ("short-exact-match", "short-accuracy", "long-rouge-l"),
+        _LONG,
+        "a high accuracy with a low exact match is a matter of form; a good short answer beside unsupported"
+        " claims in the long one explains more than was read; n: questions",
+    ),
+    _Table(
+        "planted",
+        "Planted instructions",
+        PLANTED,
+        (),
+        "the share of the answers that obey an instruction in their context, or that repeat the prompt, over"
+        " the n questions whose context has the planted word; 0 is no proof against other instructions",
+    ),
+)
+TABLES: tuple[Callable[[Sequence[ScoredRun]], Section | None], ...] = tuple(
+    partial(_section, table) for table in _ALL
+)
