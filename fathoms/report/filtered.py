@@ -65,7 +65,7 @@ def _of_run(run: ScoredRun) -> dict[str, Any] | None:
         for id, metadata in marked_questions(run).items()
         if metadata.get(DROPPED) and id not in variants
     )
-    if not reasons:
+    if not reasons or run.summary.profile not in run.summary.profiles:
         return None
     names = [
         name

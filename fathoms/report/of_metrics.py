@@ -63,7 +63,7 @@ def _counted(figures: Mapping[str, MetricFigures]) -> dict[str, int]:
 
 def _known(table: _Table, run: ScoredRun) -> dict[str, MetricFigures]:
     """Return the figures of a table that a run has; none if it lacks what the table needs."""
-    metrics = run.metrics(None)
+    metrics = run.summary.metrics
     known = {
         name: metrics[name]
         for name in (*table.needs, *table.more)
