@@ -114,7 +114,7 @@ def build(
     workers: Workers = CORES,
     as_json: Json = False,
 ) -> int:
-    """Make a question set from PDFs.
+    """Make a question set from PDFs; 'fathoms build PDFS' does the same.
 
     A model writes questions on passages, tables and figures of the documents, with gold answers and evidence;
     every question goes through checks, and is dropped with the reason if it fails one. Prints how many drafts

@@ -60,7 +60,10 @@ COMMANDS = {
         "cache:app", "Inspect and shrink the cache of parsed documents, embeddings and replies."
     ),
     "questions": Command("questions:app", "Write, check and convert question files."),
-    "build": Command("build:build", "Make a question set from PDFs."),
+    "build": Command(
+        "building:app",
+        "Make a question set from PDFs (fathoms build PDFS), or show the graph of its multi-hop questions.",
+    ),
 }
 
 

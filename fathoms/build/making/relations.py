@@ -21,7 +21,7 @@ from fathoms.models.protocols import ChatModel
 from fathoms.types import Box, Failure, Form, Message, Prompt, StoredValue
 
 KINDS = ("person", "organisation", "place", "object", "concept", "event", "date", "number", "other")
-ENTITIES, RELATIONS = 8, 6
+ENTITIES, RELATIONS = 6, 5
 """The most entities and relations that are asked for in a component."""
 NO_NAME = "entity that its page does not name"
 NO_QUOTE = "relation whose quote is not on its page"
