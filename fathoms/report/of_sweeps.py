@@ -14,14 +14,16 @@ the tables of a report: by the judge's grade where all runs have one, else by ph
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 
 from fathoms.compare.question_scores import GPD_GO_GAP, POSITION_GAP, MetricKind, QuestionScores, read_scores
+from fathoms.errors import StoreError
 from fathoms.pipeline.matrix import SETTING
 from fathoms.report.graded import JUDGED, by_which, graded_questions
 from fathoms.report.paired import best_and_worst
 from fathoms.report.positions import PLACES, rest_of, setting_of
 from fathoms.runs.finding import list_runs
-from fathoms.runs.reading import ScoredRun, load, read_manifest
+from fathoms.runs.reading import ScoredRun, load
 from fathoms.runs.store import Run
 
 UNIT = "score -1 to 1"
@@ -33,7 +35,7 @@ def read_all_scores(run: Run, profile: str | None = None) -> QuestionScores:
     own = load(run.path)
     if setting_of(own) is None and SETTING not in own.manifest.sweep.cell:
         return scores
-    together = list(_made_with(own, run))
+    together = [each for each in _made_with(own, run) if scores.profile in each.summary.profiles]
     for metric, runs in ((POSITION_GAP, _by_place(own, together)), (GPD_GO_GAP, _by_setting(own, together))):
         if len(runs) > 1:
             scores = _with(scores, metric, runs)
@@ -41,13 +43,17 @@ def read_all_scores(run: Run, profile: str | None = None) -> QuestionScores:
 
 
 def _made_with(own: ScoredRun, run: Run) -> Iterator[ScoredRun]:
-    """Yield the scored runs of the same command in the same folder, this one included."""
+    """Yield the scored runs of the same command in the same folder, this one included. Runs that cannot be
+    read are none of them."""
     sweep = own.manifest.sweep.id
     for other in list_runs(run.path.parent) if sweep else ():
         if other.path == run.path:
             yield own
-        elif (other.path / "summary.json").is_file() and read_manifest(other.path).sweep.id == sweep:
-            yield load(other.path)
+            continue
+        with suppress(StoreError):
+            found = load(other.path)
+            if found.manifest.sweep.id == sweep and found.summary.profiles:
+                yield found
 
 
 def _by_place(own: ScoredRun, together: Sequence[ScoredRun]) -> dict[str, ScoredRun]:

@@ -126,6 +126,9 @@ def test_a_reader_of_the_first_context_has_a_position_gap_of_one(robust: Project
     first, *_, last = (path.name for path in robust.runs())
     bounded = robust.json("gate", last, "--max-rate", "position-gap=0.2", code=100)
     assert [(one["found"], one["questions"]) for one in bounded["limits"]] == [(1.0, 1)]
+    broken = robust.path / "runs" / "20200101T000000000Z_broken_0123456"
+    broken.mkdir()
+    (broken / "manifest.json").write_text("{")
     [test] = robust.json("compare", first, last, "--metric", "position-gap")["tests"]
     assert (test["overall"]["first"], test["overall"]["second"]) == (1.0, 1.0), "one figure of four runs"
 
