@@ -132,6 +132,11 @@ def test_dropped_drafts_are_listed_and_can_be_taken_in(path: Path) -> None:
         ({"answers": [["4.15"]]}, "answers", NEAR),
         ({"answerable": False}, "answers", "has both 'answerable: false' and answers"),
         ({"evidence": [{"document": "varn.pdf", "page": 3}]}, "evidence", "which has 2 pages"),
+        (
+            {"evidence": [{"document": "varn.pdf", "page": 1, "bbox": [300, 10, 20, 30]}]},
+            "evidence",
+            "left and top before its right and bottom",
+        ),
         ({"evidence": [{"document": "warn.pdf", "page": 1}]}, "evidence", "did you mean 'varn.pdf'?"),
         (
             {"evidence": [{"document": "varn.pdf", "page": 2, "quote": "door is painted"}]},
@@ -182,6 +187,19 @@ def test_what_the_page_does_not_show_stays_as_it_was(tmp_path: Path) -> None:
     (after,) = read_questions(path).questions
     assert after.evidence == (*before.evidence, Evidence(document="varn.pdf", page=2))
     assert before.model_copy(update={"evidence": after.evidence}) == after
+
+
+def test_a_set_can_be_made_of_dropped_drafts_alone(path: Path) -> None:
+    """A build of which no draft passed writes no set."""
+    dropped = Check(check="closed-book", passed=False)
+    drafts = [Draft(question=one, checks=(dropped,)) for one in read_questions(path).questions]
+    path.unlink()
+    session = editing(path, drafts=drafts)
+    decide(session, 2, "accept")
+    session.require_writable()
+    session.write()
+    assert ids(path) == ["c"]
+    assert not path.with_name("set.jsonl.bak").exists()
 
 
 def test_formats_and_files_that_would_lose_something(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from fathoms.corpora.csv_table import read_phrase
 from fathoms.corpora.fathoms_json import written
 from fathoms.corpora.rows import questions_of
+from fathoms.errors import DataError
 from fathoms.types import Box, Question
 
 Text = Annotated[str, Field(max_length=100_000)]
@@ -75,6 +76,7 @@ def edited(question: Question, fields: Edited) -> Question:
         if not (row.get(name) or "").strip():
             row.pop(name, None)
     if after["evidence"] != before["evidence"]:
+        _require_boxes(fields.evidence)
         row["evidence"] = [
             {key: value for key, value in one.items() if value not in (None, "")} for one in after["evidence"]
         ]
@@ -98,6 +100,19 @@ def _line(phrase: object) -> str:
     return " ".join(str(phrase).splitlines())
 
 
+def _require_boxes(evidence: Sequence[EditedEvidence]) -> None:
+    """Raise DataError for a box whose corners are the wrong way round."""
+    for index, one in enumerate(evidence):
+        if one.bbox is not None:
+            left, top, right, bottom = one.bbox
+            if not (0 <= left < right and 0 <= top < bottom):
+                raise DataError(
+                    f"question: evidence.{index}.bbox: the box has to have its left and top before its right"
+                    " and bottom, in points from the top left corner of the page"
+                )
+
+
 def _with_documents(files: Sequence[str], evidence: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the files of a question and the documents of its evidence; none where it is asked of all."""
-    return list(dict.fromkeys([*files, *(one["document"] for one in evidence)])) if files else []
+    named = [one["document"] for one in evidence if "document" in one]
+    return list(dict.fromkeys([*files, *named])) if files else []

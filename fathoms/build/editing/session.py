@@ -260,13 +260,19 @@ class Editing:
             raise IndexError(number)
         return self._standings[self._order[number]]
 
+    def _read(self) -> Sequence[Question]:
+        """Read the set; a build of which every draft was dropped has written none."""
+        if self._material.drafts and not self._material.path.exists():
+            return ()
+        return read_questions(self._material.path).questions
+
     def _refresh(self) -> None:
         """Read the set and the decisions again, if another process has changed them."""
         seen = [_stamp(path) for path in (self._material.path, self._edits)]
         if seen == self._seen:
             return
         if self._seen is None or seen[0] != self._seen[0]:
-            self._questions = read_questions(self._material.path).questions
+            self._questions = self._read()
         history = read_decisions(self._edits)
         found = standings(entries(self._questions, self._material.drafts, history), history)
         self._standings = {one.entry.question.id: one for one in found}

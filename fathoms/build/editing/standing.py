@@ -15,8 +15,8 @@ from fathoms.types import Question
 @dataclass(frozen=True)
 class Entry:
     """A question as it was before anybody decided about it. `listed` says whether the set had it; other
-    entries are drafts that were dropped. `checks` are the verdicts about its draft. `now` is what the file of
-    the set has in its place, `None` if nothing."""
+    entries are drafts that were dropped or left over. `checks` are the verdicts about its draft. `now` is
+    what the file of the set has in its place, `None` if nothing."""
 
     question: Question
     listed: bool
@@ -90,7 +90,7 @@ class Summary:
 def entries(
     questions: Sequence[Question], drafts: Iterable[Draft], history: Sequence[Decision]
 ) -> list[Entry]:
-    """Return the entries of a set in the order of its file, then those of dropped questions and drafts.
+    """Return the entries of a set in the order of its file, then those of dropped questions and other drafts.
 
     A set that was written has mended questions in the place of those that people have seen; which these were
     is found from all decisions that were ever made (`history`), in order.
@@ -100,9 +100,8 @@ def entries(
     decided: dict[str, list[Decision]] = {}
     for one in history:
         decided.setdefault(one.question, []).append(one)
-    dropped = [name for name, draft in drafted.items() if draft.failed]
     found = []
-    for name in dict.fromkeys([*now, *decided, *dropped]):
+    for name in dict.fromkeys([*now, *decided, *drafted]):
         entry = _first(name, now.get(name), decided.get(name, ()), drafted.get(name))
         if entry is not None:
             checks = drafted[name].checks if name in drafted else ()
@@ -117,7 +116,7 @@ def _first(name: str, now: Question | None, decided: Sequence[Decision], draft: 
             return Entry(one.before, one.listed)
     if now is not None:
         return Entry(now, listed=True)
-    return Entry(draft.question, listed=False) if draft is not None and draft.failed else None
+    return Entry(draft.question, listed=False) if draft is not None else None
 
 
 def standings(found: Sequence[Entry], history: Iterable[Decision]) -> list[Standing]:

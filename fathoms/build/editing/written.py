@@ -54,6 +54,8 @@ class Target:
         """Return why the set cannot be written as it is; `None` if it can."""
         if self._source.suffix.lower() not in DUMPERS:
             return f"it would have to be one of {', '.join(DUMPERS)}"
+        if not self._source.exists():
+            return None
         file = read_questions(self._source)
         if file.released:
             return "it has the format of a released data set"
@@ -62,7 +64,7 @@ class Target:
     def write(self, text: str) -> None:
         """Write the text of the set; raises StoreError."""
         try:
-            if self._to is None:
+            if self._to is None and self._source.exists():
                 write_atomic(self._source.with_name(str(self.backup)), read_file(self._source))
             write_atomic(self.path, text.encode())
         except OSError as error:

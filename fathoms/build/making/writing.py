@@ -5,10 +5,10 @@ from __future__ import annotations
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from fathoms.build.making.drafts import folder_of
 from fathoms.corpora import write_questions
+from fathoms.corpora.writing import dumped
 from fathoms.errors import StoreError
 from fathoms.paths import write_atomic
 from fathoms.types import Question
@@ -24,9 +24,6 @@ def replace_set(path: Path, questions: Sequence[Question], version: int | None =
     try:
         kept.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, kept / f"{path.stem}.v{version}{path.suffix}")
-        with TemporaryDirectory() as folder:  # where it is checked that it reads back as it was
-            new = Path(folder, path.name)
-            write_questions(new, questions)
-            write_atomic(path, new.read_bytes())
+        write_atomic(path, dumped(path, questions).encode())
     except OSError as error:
         raise StoreError(f"{path}: cannot be written: {error}") from error

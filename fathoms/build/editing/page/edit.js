@@ -261,7 +261,7 @@ function drawQuestion() {
 function standing() {
   if (shown.settled) return `settled: ${SAID[shown.settled]}`;
   if (shown.own) return SAID[shown.own];
-  return shown.listed ? 'undecided' : 'a draft that was dropped';
+  return shown.listed ? 'undecided' : 'a draft that is not in the set';
 }
 
 function actions() {
