@@ -21,7 +21,7 @@ from fathoms.build.making.wording import one_line, one_question
 from fathoms.models import LexicalEmbedder, ScriptedModel
 from fathoms.models.caching import ReplyCache
 from fathoms.runs.cache import Cache
-from fathoms.types import Document, Evidence, Failure, Page, Question, Step
+from fathoms.types import Document, Element, Evidence, Failure, Page, Question, Step
 
 REST = "Nothing else of it is known to anybody who wrote about it in the years that followed."
 TOWER = f"The Varn tower of Lune was designed by Ada Holm, owned by\nthe Lune Council and 41.5 m high. {REST}"
@@ -182,6 +182,12 @@ def test_walks_are_the_same_again_and_nothing_is_asked_twice(graph: Any, tmp_pat
             "question",
             "gives its answer 'Osk' away",
         ),
+        (
+            "This question is put",
+            "According to the document, where was the designer of the Varn tower of Lune born?",
+            "question",
+            "names its source: According to the document",
+        ),
     ],
 )
 def test_each_rule_drops_a_draft(graph: Any, key: str, said: str, check: str, reason: str) -> None:
@@ -189,6 +195,30 @@ def test_each_rule_drops_a_draft(graph: Any, key: str, said: str, check: str, re
     found = walks(graph, DOCUMENTS, model, [2], 1)[0]
     assert found.failed is not None
     assert (found.failed.check, found.failed.reason) == (check, reason)
+
+
+def test_questions_are_in_the_language_that_is_wanted(graph: Any) -> None:
+    german = "In welcher Stadt wurde der Mensch geboren, der den Varn tower of Lune entworfen hat?"
+    replies = {"[Who designed the Varn tower of Lune?] born": german}
+    model = scripted(replies=first(replies, scripted().replies))
+    found = walks(graph, DOCUMENTS, model, [2], 1)[0].failed
+    assert found is not None
+    assert found.reason == "is in the language de, not en"
+    assert walks(graph, DOCUMENTS, model, [2], 1, language="de")[0].failed is None
+
+
+def test_evidence_has_the_box_of_its_words_where_the_parser_knows_it(graph: Any) -> None:
+    page = Page(
+        number=2,
+        text=HOLM,
+        elements=(
+            Element(kind="text", text=HOLM[:24], bbox=(10, 10, 90, 20)),
+            Element(kind="text", text=HOLM[24:], bbox=(10, 20, 95, 40)),
+        ),
+    )
+    boxed = DOCUMENTS["a.pdf"].model_copy(update={"pages": (DOCUMENTS["a.pdf"].pages[0], page)})
+    found = walks(graph, DOCUMENTS | {"a.pdf": boxed}, scripted(), [2], 1)[0].question.evidence
+    assert [one.bbox for one in found] == [None, (10, 10, 90, 20)]
 
 
 def test_a_quote_that_has_left_its_page_drops_a_draft(graph: Any) -> None:

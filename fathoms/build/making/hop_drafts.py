@@ -12,11 +12,15 @@ from dataclasses import dataclass
 
 from fathoms.build.making.drafts import Check, Draft
 from fathoms.build.making.graph import Entity
+from fathoms.build.making.languages import language_of
 from fathoms.build.making.paths import Hop
+from fathoms.build.making.relations import Relation
+from fathoms.build.making.single import box_of
 from fathoms.build.making.verbatim import on_page
 from fathoms.build.making.wording import named
+from fathoms.build.source_words import source_named
 from fathoms.config import fingerprint
-from fathoms.types import Document, Evidence, Failure, Question, Step
+from fathoms.types import Document, Evidence, Failure, Page, Question, Step
 
 MULTI_HOP, CROSS_DOCUMENT = "Multi-Hop", "Cross-Document"
 """The categories of the questions: a cross-document question needs pages of several documents."""
@@ -63,18 +67,25 @@ def composed(walk: Walk, subs: Subs) -> str | None:
     return whole
 
 
-def drafted(walk: Walk, subs: Subs, text: str | Failure | None, documents: Mapping[str, Document]) -> Draft:
+def drafted(
+    walk: Walk,
+    subs: Subs,
+    text: str | Failure | None,
+    documents: Mapping[str, Document],
+    language: str = "same",
+) -> Draft:
     """Return the draft of a walk with its checks. `text` is the whole question as far as there is one; a
     draft without one shows the way of the walk in its place."""
     if walk.stopped:
-        return _draft(walk, subs, None).after(Check(check=WALK, passed=False, reason=walk.stopped))
-    draft = _draft(walk, subs, text if isinstance(text, str) else None)
+        return _draft(walk, subs, None, documents).after(Check(check=WALK, passed=False, reason=walk.stopped))
+    draft = _draft(walk, subs, text if isinstance(text, str) else None, documents)
     draft = draft.after(Check(check=WALK, passed=True), *_checked(STEPS, _flaws(walk, subs)))
     if draft.failed is None and not isinstance(text, str):
         why = text.message if text else "the sub-questions cannot be put together"
         return draft.after(Check(check=WORDING, passed=False, reason=why))
     if draft.failed is None:
-        draft = draft.after(*_checked(WORDING, _wording_flaws(walk, str(text))))
+        wanted = language_of(page_text(walk.hops[-1], documents)) if language == "same" else language
+        draft = draft.after(*_checked(WORDING, _wording_flaws(walk, str(text), wanted)))
         draft = draft.after(*_checked(EVIDENCE, _evidence_flaws(walk, documents)))
     return draft
 
@@ -98,7 +109,7 @@ def _flaws(walk: Walk, subs: Subs) -> Iterator[str]:
             yield f"step {number} gives its answer {given!r} away: {text}"
 
 
-def _wording_flaws(walk: Walk, text: str) -> Iterator[str]:
+def _wording_flaws(walk: Walk, text: str, language: str | None) -> Iterator[str]:
     """Yield what is wrong with the wording of a question."""
     if named(walk.entity.names, text) is None:
         yield f"does not name {walk.entity.names[0]!r}, where it begins"
@@ -109,19 +120,34 @@ def _wording_flaws(walk: Walk, text: str) -> Iterator[str]:
         yield f"gives its answer {given!r} away"
     if "[" in text:
         yield "has brackets left"
+    if (source := source_named(text)) is not None:
+        yield f"names its source: {source}"
+    if language and (other := language_of(text)) not in (None, language):
+        yield f"is in the language {other}, not {language}"
 
 
 def _evidence_flaws(walk: Walk, documents: Mapping[str, Document]) -> Iterator[str]:
     """Yield the quotes that do not stand on their pages."""
     for number, hop in enumerate(walk.hops, 1):
         for one in hop.relations:
-            pages = documents[one.document].pages if one.document in documents else ()
-            text = next((page.text for page in pages if page.number == one.page), "")
-            if on_page(one.quote, text) is None:
+            page = _page_of(one, documents)
+            if page is None or on_page(one.quote, page.text) is None:
                 yield f"step {number}: page {one.page} of {one.document} lacks {one.quote!r}"
 
 
-def _draft(walk: Walk, subs: Subs, text: str | None) -> Draft:
+def page_text(hop: Hop, documents: Mapping[str, Document]) -> str:
+    """Return the text of the first page that says of a hop; empty if it is gone."""
+    page = _page_of(hop.relation, documents)
+    return page.text if page else ""
+
+
+def _page_of(one: Relation, documents: Mapping[str, Document]) -> Page | None:
+    """Return the page of a relation, `None` if it is gone."""
+    pages = documents[one.document].pages if one.document in documents else ()
+    return next((page for page in pages if page.number == one.page), None)
+
+
+def _draft(walk: Walk, subs: Subs, text: str | None, documents: Mapping[str, Document]) -> Draft:
     """Return the question of a walk, so far without checks."""
     way = " > ".join([walk.entity.names[0], *(hop.targets[0] for hop in walk.hops)])
     last = walk.hops[-1].targets if walk.hops else ()
@@ -135,7 +161,7 @@ def _draft(walk: Walk, subs: Subs, text: str | None) -> Draft:
         answers=tuple((name,) for name in last),
         reference=last[0] if last else None,
         short_answer=last[0] if last else None,
-        evidence=tuple(_evidence(walk)),
+        evidence=tuple(_evidence(walk, documents)),
         hops=walk.wanted,
         steps=tuple(_steps(walk, subs)),
         metadata={INTENT: walk.intent},
@@ -152,15 +178,16 @@ def _steps(walk: Walk, subs: Subs) -> Iterator[Step]:
         yield Step(question=text if isinstance(text, str) else "", answer=name or hop.targets[0])
 
 
-def _evidence(walk: Walk) -> Iterator[Evidence]:
+def _evidence(walk: Walk, documents: Mapping[str, Document]) -> Iterator[Evidence]:
     """Yield every place of every hop."""
     for number, hop in enumerate(walk.hops, 1):
         for one in hop.relations:
+            page = _page_of(one, documents)
             yield Evidence(
                 document=one.document,
                 page=one.page,
                 quote=one.quote,
-                bbox=one.bbox,
+                bbox=one.bbox or (box_of(one.quote, page) if page else None),
                 step=number,
                 modality=one.modality,
             )

@@ -202,6 +202,7 @@ class _Making:
                     recipe.seed,
                     asker.journal,
                     partial(asker.progress, "walks"),
+                    recipe.drafts.language,
                 )
             drafts = self._checked(self._hops_checked(drafts))
             passed = Counter(draft.question.hops or 1 for draft in drafts if draft.failed is None)

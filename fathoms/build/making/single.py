@@ -25,7 +25,7 @@ from fathoms.build.source_words import source_named
 from fathoms.ingest.chunkers.boxes import text_boxes
 from fathoms.metrics.phrase_recall import phrase_recall
 from fathoms.paths import safe_name
-from fathoms.types import Document, Evidence, Failure, Page, Prompt, Question
+from fathoms.types import Box, Document, Evidence, Failure, Page, Prompt, Question
 
 CATEGORIES = {"text": "Text-Only", "table": "Tables", "figure": "Images"}
 """The category of questions on each kind of component, named as in FATHOMS."""
@@ -125,8 +125,7 @@ def evidence_for(component: Component, quote: str, page: Page) -> Evidence | Non
     exact = standing(quote, page.text)
     if exact is None:
         return None
-    boxes = [] if component.bbox else [box.bbox for box in next(text_boxes(page, [exact]))]
-    return Evidence.model_validate({**found, "quote": exact, "bbox": component.bbox or _around(boxes)})
+    return Evidence.model_validate({**found, "quote": exact, "bbox": component.bbox or box_of(exact, page)})
 
 
 def standing(quote: str, text: str) -> str | None:
@@ -197,8 +196,9 @@ def _draft(
     return draft.after(*rules(draft, component, language))
 
 
-def _around(boxes: Sequence[tuple[float, float, float, float]]) -> tuple[float, float, float, float] | None:
-    """Return the box around boxes, `None` for none."""
+def box_of(quote: str, page: Page) -> Box | None:
+    """Return the box around the elements of a page in which words stand, `None` where it has no boxes."""
+    boxes = [box.bbox for box in next(text_boxes(page, [quote]))]
     if not boxes:
         return None
     left, top, right, bottom = zip(*boxes, strict=True)

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 from fathoms.build.drafting import ask_all
 from fathoms.build.making.drafts import Draft
 from fathoms.build.making.graph import Entity, entity_at
-from fathoms.build.making.hop_drafts import Walk, composed, drafted
+from fathoms.build.making.hop_drafts import Walk, composed, drafted, page_text
+from fathoms.build.making.languages import in_language
 from fathoms.build.making.paths import Hop, Ways, choices, reaches, starts, ways_in
 from fathoms.build.making.wording import one_line, one_question
 from fathoms.models.caching import ReplyCache
@@ -59,16 +60,16 @@ A document says: {quote}
 This states: {source} - {relation} - {target}
 
 Write the question that asks for "{target}". It names "{source}" in exactly these words and does not contain
-"{target}". It is understood without the document and does not mention it. Write the question alone, on one
-line."""
+"{target}". It is understood without the document and does not mention it. {language} Write the question
+alone, on one line."""
 _WHOLE = """\
 This question is put together of steps. Each part in brackets stands for the answer to the question in it:
 
 {composed}
 
 Rewrite it as one natural question without brackets that asks for the same thing. Keep all facts of the parts
-in brackets, as a description of what they ask for, and give no answers. Write the question alone, on one
-line."""
+in brackets, as a description of what they ask for, and give no answers. {language} Write the question
+alone, on one line."""
 
 Progress = Callable[[int, int], None]
 
@@ -82,13 +83,14 @@ def walks(
     seed: int = 0,
     replies: ReplyCache | None = None,
     on_done: Progress = lambda done, total: None,
+    language: str = "same",
 ) -> list[Draft]:
     """Return `number` drafts of questions that passed the rules of `hop_drafts`, or fewer where the graph has
     no more, and those that did not pass. `hops` are the numbers of hops of the questions, each 2 or more,
     which take turns. `documents` are those of the graph, by their ids. `on_done` is told how many drafts
-    passed."""
+    passed. `language` is that of the questions: a code, or `same` for that of the page of the last hop."""
     ways = ways_in(graph)
-    asking = _Asking(model, replies, seed, graph, documents, ways, reaches(ways, max(hops)))
+    asking = _Asking(model, replies, seed, language, graph, documents, ways, reaches(ways, max(hops)))
     left = starts(graph, ways, hops, seed)
     found: list[Draft] = []
     passed = 0
@@ -107,6 +109,7 @@ class _Asking:
     model: ChatModel
     replies: ReplyCache | None
     seed: int
+    language: str
     graph: MultiDiGraph
     documents: Mapping[str, Document]
     ways: Ways
@@ -121,7 +124,7 @@ class _Asking:
             walks = self._a_hop_further(walks)
         subs = self._sub_questions(walks)
         texts = self._whole_questions(walks, subs)
-        return [drafted(walk, subs, texts.get(walk), self.documents) for walk in walks]
+        return [drafted(walk, subs, texts.get(walk), self.documents, self.language) for walk in walks]
 
     def _with_intents(self, walks: Sequence[Walk]) -> list[Walk]:
         """Give each walk its intent."""
@@ -179,7 +182,8 @@ class _Asking:
         def about(hop: Hop) -> Prompt:
             one = hop.relation
             parts = {"source": one.source, "relation": one.relation, "target": one.target}
-            return _prompt(_SUB.format(quote=one.quote, **parts))
+            language = in_language(self.language, page_text(hop, self.documents))
+            return _prompt(_SUB.format(quote=one.quote, language=language, **parts))
 
         return ask_all(list(hops), self.model, about, one_question, self.replies)
 
@@ -190,7 +194,8 @@ class _Asking:
         whole = {walk: text for walk in walks if (text := composed(walk, subs)) is not None}
 
         def about(walk: Walk) -> Prompt:
-            return _prompt(_WHOLE.format(composed=whole[walk]))
+            language = in_language(self.language, page_text(walk.hops[-1], self.documents))
+            return _prompt(_WHOLE.format(composed=whole[walk], language=language))
 
         return ask_all(list(whole), self.model, about, one_question, self.replies)
 
