@@ -33,6 +33,7 @@ REASON = "ambiguity_reason"
 REWRITTEN = "rewritten"
 NOT_DECIDED = ("evidence inconclusive", "insufficient evidence to answer")
 """How an answer begins where the evidence does not decide it."""
+_CALLS_AMBIGUOUS = re.compile(r"(?<!\bnot )(?<!\bnever )\bambiguous\b", re.IGNORECASE)
 LONGEST = 30
 """The most words of a reason."""
 _DETECT = """\
@@ -124,6 +125,16 @@ def assess(
 def to_assess(questions: Sequence[Question]) -> list[Question]:
     """Return the questions without a mark that are no variants."""
     return [one for one in questions if MARK not in one.metadata and OF not in one.metadata]
+
+
+def contradicted(questions: Sequence[Question]) -> list[str]:
+    """Return the ids of the questions that are marked as clear, with a reason that calls them ambiguous: a
+    model that does so cannot do the task, and people do not see these questions."""
+    return [
+        one.id
+        for one in questions
+        if one.metadata.get(MARK) == CLEAR and _CALLS_AMBIGUOUS.search(str(one.metadata.get(REASON)))
+    ]
 
 
 def with_mark(question: Question, mark: str, reason: str) -> Question:

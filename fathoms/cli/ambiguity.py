@@ -103,12 +103,17 @@ def ambiguity(
 
 def _assess(questions: Sequence[Question], judge: Path) -> tuple[Sequence[Question], dict[str, str]]:
     """Return the questions with marks, and why some have none."""
-    from fathoms.build.ambiguity import assess
+    from fathoms.build.ambiguity import assess, contradicted
     from fathoms.judges.of_run import read_judge
     from fathoms.models.caching import ReplyCache
 
     with opened() as cache, progress.bars() as bars:
         found = assess(questions, read_judge(judge), ReplyCache(cache), partial(bars.stage, "ambiguity"))
+    if wrong := contradicted(found.questions):
+        console.note(
+            f"note: {console.amount(len(wrong), 'question')} marked as clear, with a reason that calls them"
+            f" ambiguous: {some_of(wrong)}; take a better model"
+        )
     return found.questions, dict(found.failures)
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from fathoms.build.ambiguity import (
     assess,
+    contradicted,
     evidence_of,
     matched,
     read_status,
@@ -56,6 +57,9 @@ def test_the_model_marks_each_question_with_a_reason_of_30_words() -> None:
     assert kept == known
     assert found.failures.keys() == {"lost"}
     assert read_status('{"status": "PERHAPS"}') is None
+    reasons = ["No year, so it is ambiguous.", "It is not ambiguous.", "Unambiguous."]
+    clear = [with_mark(question(str(n)), "clear", reason) for n, reason in enumerate(reasons)]
+    assert contradicted([*found.questions, *clear]) == ["0"], "a model said so of 10 of 14"
 
 
 def test_a_clear_set_of_the_same_size_and_categories() -> None:
