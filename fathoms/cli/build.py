@@ -261,7 +261,7 @@ def _make(
     update: bool,
 ) -> tuple[Made, tuple[str, ...], Manifest]:
     """Make or update the set, and write it with its drafts and its manifest."""
-    from fathoms.build.making.drafts import folder_of, write_drafts
+    from fathoms.build.making.drafts import folder_of, read_drafts, write_drafts
     from fathoms.build.making.maker import asker_for, make
     from fathoms.build.making.manifest import read_manifest, write_manifest
     from fathoms.build.making.updating import updated
@@ -278,8 +278,17 @@ def _make(
     else:
         before = read_manifest(out)
         left = updated(read_questions(out).questions, before, corpus.documents, corpus.searches, asker)
+        had = {draft.question.id: draft for draft in read_drafts(out)}
+        old = [had[one.id].after(question=one) for one in left.questions if one.id in had]
         made = make(
-            recipe, corpus, asker, keep, cache=cache, folder=folder, have=left.questions, first=left.fresh
+            recipe,
+            corpus,
+            asker,
+            lambda drafts: keep([*old, *drafts]),
+            cache=cache,
+            folder=folder,
+            have=left.questions,
+            first=left.fresh,
         )
         new = [f"new {one.id}" for one in made.questions[len(left.questions) :]]
         changes = (*left.changes, *new)

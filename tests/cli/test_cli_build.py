@@ -17,7 +17,9 @@ import yaml
 from fathoms.build.making.drafts import read_drafts
 from fathoms.build.making.manifest import read_manifest
 from fathoms.corpora import read_questions
+from fathoms.paths import sha256_file
 from tests.support.building import recipe, scripted
+from tests.support.editing import decide, editing
 from tests.support.project import Project, write_pdf
 
 PAGES = {
@@ -63,6 +65,29 @@ def test_a_set_is_made_of_pdfs_in_one_command(project: Project) -> None:
     assert {one.evidence[0].document for one in questions if one.answerable} == {"varn.pdf", "lune.pdf"}
     checked = project.fathoms("questions", "check", "set.json", "pdfs", "--ignore", "few-questions")
     assert checked.returncode == 0, checked.stdout
+
+
+def test_what_people_edit_is_in_the_changelog_and_stays_after_an_update(project: Project) -> None:
+    name = write(project, n=3, unanswerable={"share": 0})
+    assert project.fathoms("build", name, "--out", "set.json").returncode == 0
+    path = project.path / "set.json"
+    first, second, third = read_questions(path).questions
+    session = editing(path, drafts=read_drafts(path))
+    left_over = [entry["id"] for entry in session.state()["entries"] if not entry["listed"]]
+    decide(session, 0, "drop")
+    decide(session, 3, "accept")
+    session.write()
+    manifest = read_manifest(path)
+    assert manifest.version == 2
+    assert manifest.questions == sha256_file(path)
+    assert set(manifest.changelog[-1].changes) == {
+        f"dropped {first.id}: people decided so",
+        f"took in {left_over[0]}",
+    }
+    done = project.fathoms("build", name, "--out", "set.json", "--update", "--json")
+    assert json.loads(done.stdout)["changes"] == []
+    assert [one.id for one in read_questions(path).questions] == [second.id, third.id, left_over[0]]
+    assert editing(path, drafts=read_drafts(path)).state()["decided"] == 1
 
 
 def test_fewer_than_asked_is_said_and_fails(project: Project) -> None:
@@ -150,6 +175,7 @@ def test_an_update_remakes_only_what_changed(project: Project) -> None:
         assert after[id].evidence[0].page == (before[id].evidence[0].page or 0) + 1
     assert not any(one.evidence[0].document == "lune.pdf" for one in after.values())
     assert any(new.startswith("Salt") and one.evidence[0].page == 1 for one in after.values())
+    assert after.keys() <= {draft.question.id for draft in read_drafts(project.path / "set.json")}
     manifest = read_manifest(project.path / "set.json")
     assert [entry.version for entry in manifest.changelog] == [1, 2, 3]
     assert (project.path / "set.build" / "versions" / "set.v2.json").exists()

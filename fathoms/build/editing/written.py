@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from fathoms.build.editing.standing import Standing
+from fathoms.build.making.manifest import note_edits
 from fathoms.corpora import read_questions, refuse_existing
 from fathoms.corpora.questions import format_of
 from fathoms.corpora.writing import DUMPERS, dumped
@@ -79,5 +80,18 @@ def write_set(target: Target, found: Sequence[Standing]) -> int:
     questions = [one.result for one in found if one.result is not None]
     if not questions:
         raise DataError(f"{target.path} was not written, because no question is left")
+    changes = [said for one in found if (said := _change(one)) is not None]
     target.write(dumped(target.path, questions))
+    if target.backup and changes:
+        note_edits(target.path, changes)
     return len(questions)
+
+
+def _change(standing: Standing) -> str | None:
+    """Say what the file of the set has otherwise for an entry; `None` if it has nothing otherwise."""
+    now, result, name = standing.entry.now, standing.result, standing.entry.question.id
+    if result == now:
+        return None
+    if result is None:
+        return f"dropped {name}: people decided so"
+    return f"took in {name}" if now is None else f"mended {name}"

@@ -113,6 +113,23 @@ def write_manifest(
             Entry(version=version, made=made, changes=tuple(changes)),
         ),
     )
+    return _written(path, manifest)
+
+
+def note_edits(path: Path, changes: Iterable[str]) -> None:
+    """Note in the manifest of a question set that people have changed its file, as a version of its own.
+    Nothing is done for a set that was not built. Raises DataError for a damaged manifest."""
+    if not (folder_of(path) / FILE).is_file():
+        return
+    before = read_manifest(path)
+    version, made = before.version + 1, datetime.now(UTC).isoformat(timespec="seconds")
+    entry = Entry(version=version, made=made, changes=tuple(changes))
+    new = {"version": version, "questions": sha256_file(path), "changelog": (*before.changelog, entry)}
+    _written(path, before.model_copy(update=new))
+
+
+def _written(path: Path, manifest: Manifest) -> Manifest:
+    """Write the manifest of a question set, and return it."""
     text = json.dumps(manifest.model_dump(mode="json"), indent=2, ensure_ascii=False)
     write_atomic(folder_of(path) / FILE, f"{text}\n".encode())
     return manifest
