@@ -91,7 +91,9 @@ def browser() -> Iterator[Any]:
 
 
 def test_questions_are_mended_in_chromium(project: Project, path: Path, browser: Any) -> None:
-    """By keyboard: one is mended, after a complaint, one dropped, one accepted; a box is drawn by mouse."""
+    """By keyboard: one is mended, after a complaint, one dropped, one accepted; a box is drawn by mouse. What
+    another person said differently is settled."""
+    decide(editing(path, "Ben"), 2, "drop")
     lost = read_questions(path).questions[0].model_copy(update={"id": "lost", "text": HOSTILE})
     write_drafts(path, [Draft(question=lost, checks=(FAILED,))])
     wrong: list[str] = []
@@ -121,17 +123,22 @@ def test_questions_are_mended_in_chromium(project: Project, path: Path, browser:
         eventually(page, "document.querySelector('#heading').textContent === 'c undecided'")
         page.keyboard.press("a")
         eventually(page, "document.querySelector('#progress').textContent === '3 of 4 decided'")
+        page.locator("#filter").select_option("differ")
+        eventually(page, "document.querySelector('#heading').textContent === 'c accepted'")
+        page.locator("li", has_text="Ben: dropped").get_by_role("button").click()
+        eventually(page, "document.querySelector('#heading').textContent === 'c settled: dropped'")
+        assert "kappa 0.00" in page.locator("#people").inner_text()
         page.locator("#filter").select_option("dropped")
         page.get_by_role("button", name="</textarea>").click()
         eventually(page, "document.querySelector('#heading').textContent.startsWith('lost')")
         assert "checklist: self-contained: It says </textarea><img" in page.locator(".verdicts").inner_text()
         assert page.evaluate("document.querySelectorAll('main img:not(.sheet img), main script').length") == 0
         page.locator("body").press("w")
-        eventually(page, "document.querySelector('#live').textContent.startsWith('set.jsonl has 3 ')")
+        eventually(page, "document.querySelector('#live').textContent.startsWith('set.jsonl has 2 ')")
         page.close()
     assert wrong == []
     mended, *others = read_questions(path).questions
-    assert [question.id for question in others] == ["c", "d"]
+    assert [question.id for question in others] == ["d"]
     assert (mended.text, mended.answers) == ("How tall is the Varn tower?", (("41.5",),))
     assert mended.evidence[0].bbox == pytest.approx((59.5, 84.2, 297.6, 168.4), abs=1)  # of A4, in points
 
