@@ -29,6 +29,7 @@ _BLOCK = 2048
 _SLACK = 3.0
 """The standard deviations by which the share of different bits may be above what is expected."""
 _ALIKE = 0.7
+_SMALL = frozenset({"of", "the", "and", "for", "in"})
 _WORD = 4
 
 
@@ -56,7 +57,8 @@ def agree(one: str, other: str) -> bool:
     """Whether the words of two folded names allow that they mean the same: one has all words of the other, or
     the words that only one has are forms of the same words, such as plurals. Numbers, single letters and
     other short words must be the same in both, because grade B is not grade C."""
-    left, right = set(one.split()) - set(other.split()), set(other.split()) - set(one.split())
+    first, second = (set(name.split()) - _SMALL for name in (one, other))
+    left, right = first - second, second - first
     if any(len(word) < _WORD or any(map(str.isdigit, word)) for word in left | right):
         return False
     if not left or not right:

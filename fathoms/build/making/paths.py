@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 MOST_CHOICES = 10
 """The most neighbours that a model chooses among."""
+_STEPS = 2000
+"""The most hops that are tried to find out how a walk can go on."""
 
 
 @dataclass(frozen=True)
@@ -81,41 +83,61 @@ def reaches(ways: Ways, longest: int) -> list[frozenset[str]]:
     return found
 
 
-def starts(graph: MultiDiGraph, ways: Ways, hops: Sequence[int], seed: int) -> Iterator[tuple[str, int]]:
-    """Yield where walks begin and how many hops they take, in turn for each number: nodes that have the most
-    relations come first, equal ones in a random order, and each node once for a number."""
-    reach = reaches(ways, max(hops))
-    drawn = random.Random(seed)
-    rank = {node: (-graph.degree(node), drawn.random()) for node in sorted(graph)}
-    left = {wanted: iter(sorted(reach[wanted], key=rank.__getitem__)) for wanted in dict.fromkeys(hops)}
-    for wanted in cycle(hops):
-        if not left:
-            return
-        if wanted not in left:
-            continue
-        node = next(left[wanted], None)
-        if node is None:
-            del left[wanted]
-        else:
-            yield node, wanted
+@dataclass(frozen=True)
+class Finder:
+    """Finds where walks begin and how they can go on. Walks go to no node twice, and no single page has all
+    of their hops."""
 
+    ways: Ways
+    reach: Sequence[frozenset[str]]
+    seed: int
 
-def choices(
-    walked: Sequence[Hop], start: str, wanted: int, ways: Ways, reach: Sequence[frozenset[str]], seed: int
-) -> list[Hop]:
-    """Return the hops, at most `MOST_CHOICES`, by which a walk can go on: to no node twice, with as many hops
-    after it as are still wanted, and for the last one, so that no single page has all hops. Those that lead
-    into another document come first."""
-    at = walked[-1].target if walked else start
-    seen = {start, *(hop.target for hop in walked)}
-    left = wanted - len(walked) - 1
-    pages = frozenset.intersection(*(hop.pages for hop in walked)) if walked else frozenset()
-    documents = frozenset().union(*(hop.documents for hop in walked))
-    fitting = [
-        hop
-        for hop in ways.get(at, ())
-        if hop.target not in seen and hop.target in reach[left] and (left or not pages & hop.pages)
-    ]
-    drawn = random.Random(f"{seed} {at}")
-    keyed = [(bool(walked) and hop.documents <= documents, drawn.random(), hop) for hop in fitting]
-    return [hop for _, _, hop in sorted(keyed, key=lambda row: row[:2])][:MOST_CHOICES]
+    @classmethod
+    def of(cls, graph: MultiDiGraph, longest: int, seed: int) -> Finder:
+        """Return the finder of a graph for walks of at most so many hops."""
+        ways = ways_in(graph)
+        return cls(ways, reaches(ways, longest), seed)
+
+    def starts(self, graph: MultiDiGraph, hops: Sequence[int]) -> Iterator[tuple[str, int]]:
+        """Yield where walks begin and how many hops they take, in turn for each number: nodes that have the
+        most relations come first, equal ones in a random order, and each node once for a number."""
+        drawn = random.Random(self.seed)
+        rank = {node: (-graph.degree(node), drawn.random()) for node in sorted(graph)}
+        left = {wanted: self._from(wanted, rank) for wanted in dict.fromkeys(hops)}
+        for wanted in cycle(hops):
+            if not left:
+                return
+            node = next(left.get(wanted, iter(())), None)
+            if node is None:
+                left.pop(wanted, None)
+            else:
+                yield node, wanted
+
+    def _from(self, wanted: int, rank: Mapping[str, tuple[float, float]]) -> Iterator[str]:
+        """Yield the nodes from which a walk of so many hops leads, in the order of their ranks."""
+        for node in sorted(self.reach[wanted], key=rank.__getitem__):
+            if next(self._onward((), node, wanted, [_STEPS]), None) is not None:
+                yield node
+
+    def choices(self, walked: Sequence[Hop], start: str, wanted: int) -> list[Hop]:
+        """Return the hops, at most `MOST_CHOICES`, by which a walk can go on so that it has as many hops as
+        are wanted in the end. Those that lead into another document come first."""
+        documents = frozenset().union(*(hop.documents for hop in walked))
+        drawn = random.Random(f"{self.seed} {walked[-1].target if walked else start}")
+        onward = self._onward(walked, start, wanted, [_STEPS])
+        keyed = [(bool(walked) and hop.documents <= documents, drawn.random(), hop) for hop in onward]
+        return [hop for _, _, hop in sorted(keyed, key=lambda row: row[:2])][:MOST_CHOICES]
+
+    def _onward(self, walked: Sequence[Hop], start: str, wanted: int, steps: list[int]) -> Iterator[Hop]:
+        """Yield the hops after which the walk can be completed. After as many `steps` as are allowed, whether
+        it can be is only told by the numbers of hops that lead on."""
+        seen = {start, *(hop.target for hop in walked)}
+        pages = frozenset.intersection(*(hop.pages for hop in walked)) if walked else frozenset()
+        left = wanted - len(walked) - 1
+        for hop in self.ways.get(walked[-1].target if walked else start, ()):
+            steps[0] -= 1
+            if hop.target in seen or hop.target not in self.reach[left] or (not left and pages & hop.pages):
+                continue
+            further = (*walked, hop)
+            if not left or steps[0] < 0 or next(self._onward(further, start, wanted, steps), None):
+                yield hop

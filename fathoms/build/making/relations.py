@@ -24,9 +24,12 @@ KINDS = ("person", "organisation", "place", "object", "concept", "event", "date"
 ENTITIES, RELATIONS = 6, 5
 """The most entities and relations that are asked for in a component."""
 NO_NAME = "entity that its page does not name"
+LONG_NAME = "entity that is more than a name"
 NO_QUOTE = "relation whose quote is not on its page"
 NO_TARGET = "relation whose quote lacks its target"
-NO_END = "relation with an entity that its page does not name"
+NO_END = "relation with an entity that was left out"
+_WORDS, _CHARACTERS = 8, 80
+"""The most words and characters of a name."""
 _PROMPT = """\
 Find what the {named} says about named things, such as people, organisations, places, products, materials,
 methods, events, dates and numbers with their units.
@@ -172,21 +175,21 @@ def _checked(component: Component, entities: Rows, relations: Rows) -> Iterator[
     a relation are mentions, too, also where they were not listed."""
     page = (fold_text(component.page_text, "word"), fold_text(component.text, "word"))
     place = {"document": component.document, "page": component.page, "component": component.id}
-    named: dict[str, bool] = {}
+    flaws: dict[str, str | None] = {}
 
     def mentions(rows: Iterable[dict[str, str]]) -> Iterator[Mention | str]:
         for row in rows:
             name = row["name"]
-            if name not in named:
-                named[name] = any(map(str.isalnum, name)) and stands_in(page, name, "word", "both")
+            if name not in flaws:
+                flaws[name] = flaw = _flaw(name, page)
                 kind = row["kind"].lower() if row["kind"].lower() in KINDS else "other"
-                yield Mention(name=name, kind=kind, **place) if named[name] else NO_NAME
+                yield flaw or Mention(name=name, kind=kind, **place)
 
     yield from mentions(entities)
     for row in relations:
         yield from mentions({"name": row[end], "kind": ""} for end in ("source", "target"))
         quote = on_page(row["quote"], component.page_text)
-        if not named[row["source"]] or not named[row["target"]]:
+        if flaws[row["source"]] or flaws[row["target"]]:
             yield NO_END
         elif quote is None:
             yield NO_QUOTE
@@ -195,3 +198,11 @@ def _checked(component: Component, entities: Rows, relations: Rows) -> Iterator[
         else:
             box = {"modality": component.modality, "bbox": component.bbox}
             yield Relation(**{**row, **place, **box, "quote": quote})
+
+
+def _flaw(name: str, page: Sequence[str]) -> str | None:
+    """Return what is wrong with the name of an entity on a page, `None` for nothing."""
+    if len(name.split()) > _WORDS or len(name) > _CHARACTERS:
+        return LONG_NAME
+    there = any(map(str.isalnum, name)) and stands_in(page, name, "word", "both")
+    return None if there else NO_NAME

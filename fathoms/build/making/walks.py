@@ -19,7 +19,7 @@ from fathoms.build.making.drafts import Draft
 from fathoms.build.making.graph import Entity, entity_at
 from fathoms.build.making.hop_drafts import Walk, composed, drafted, page_text
 from fathoms.build.making.languages import in_language
-from fathoms.build.making.paths import Hop, Ways, choices, reaches, starts, ways_in
+from fathoms.build.making.paths import Finder, Hop
 from fathoms.build.making.wording import one_line, one_question
 from fathoms.models.caching import ReplyCache
 from fathoms.models.protocols import ChatModel
@@ -89,9 +89,9 @@ def walks(
     no more, and those that did not pass. `hops` are the numbers of hops of the questions, each 2 or more,
     which take turns. `documents` are those of the graph, by their ids. `on_done` is told how many drafts
     passed. `language` is that of the questions: a code, or `same` for that of the page of the last hop."""
-    ways = ways_in(graph)
-    asking = _Asking(model, replies, seed, language, graph, documents, ways, reaches(ways, max(hops)))
-    left = starts(graph, ways, hops, seed)
+    finder = Finder.of(graph, max(hops), seed)
+    asking = _Asking(model, replies, language, graph, documents, finder)
+    left = finder.starts(graph, hops)
     found: list[Draft] = []
     passed = 0
     while passed < number and (batch := list(islice(left, number - passed))):
@@ -108,12 +108,10 @@ class _Asking:
 
     model: ChatModel
     replies: ReplyCache | None
-    seed: int
     language: str
     graph: MultiDiGraph
     documents: Mapping[str, Document]
-    ways: Ways
-    reach: Sequence[frozenset[str]]
+    finder: Finder
 
     def drafts(self, batch: Sequence[tuple[str, int]]) -> list[Draft]:
         """Walk from each start, and draft the questions."""
@@ -136,7 +134,7 @@ class _Asking:
             summary = summaries.get(_main_document(walk.entity), "")
             if isinstance(summary, Failure):
                 return summary
-            hops = sorted(self.ways[walk.start], key=lambda hop: (hop.target, hop.relation.relation))
+            hops = sorted(self.finder.ways[walk.start], key=lambda hop: (hop.target, hop.relation.relation))
             known = "\n".join(f"- {hop.relation.relation}: {hop.targets[0]}" for hop in hops[:_KNOWN])
             name, kind = walk.entity.names[0], walk.entity.kind
             return _prompt(_INTENT.format(summary=summary, name=name, kind=kind, known=known))
@@ -159,7 +157,7 @@ class _Asking:
     def _a_hop_further(self, walks: Sequence[Walk]) -> list[Walk]:
         """Lead each walk that is not complete on by the hop that the model chooses."""
         open_ = {
-            walk: choices(walk.hops, walk.start, walk.wanted, self.ways, self.reach, self.seed)
+            walk: self.finder.choices(walk.hops, walk.start, walk.wanted)
             for walk in walks
             if not walk.stopped and len(walk.hops) < walk.wanted
         }
