@@ -47,7 +47,9 @@ def project(tmp_path: Path) -> Project:
 
 
 def write(project: Project, **settings: Any) -> str:
-    project.write("recipe.yaml", yaml.safe_dump({"documents": ["pdfs"], **recipe(**settings)}))
+    project.write(
+        "recipe.yaml", yaml.safe_dump({"documents": ["pdfs"], **recipe(**settings)}, sort_keys=False)
+    )
     return "recipe.yaml"
 
 

@@ -320,8 +320,10 @@ class _Making:
         return made
 
     def _no_duplicates(self, left: Sequence[Draft]) -> Sequence[Draft]:
-        """Drop drafts that repeat others, also of earlier batches and of other sets."""
-        known = [*self.have, *self.passed, *self.against]
+        """Drop drafts that repeat others, also of earlier batches and of other sets. A question without an
+        answer differs in one detail alone from the one that it was made of, and is compared with its like."""
+        own = [one for one in (*self.have, *self.passed) if one.answerable == left[0].question.answerable]
+        known = [*own, *self.against]
         return filters.without_duplicates(left, known, self.recipe.filters.duplicates)
 
     @staticmethod
