@@ -84,7 +84,7 @@ def recipe(pages: int, hops: str) -> dict[str, object]:
         "documents": ["pdfs"],
         "n": pages // 20,
         "walks": {"hops": [int(one) for one in hops.split(",")]},
-        "embed": {"kind": "lexical"},
+        "embed": {"kind": "lexical", "dimension": 384},  # the width of MiniLM
     }
 
 

@@ -15,8 +15,7 @@ from typing import Literal
 
 from fathoms.config import fingerprint
 from fathoms.errors import StoreError, UsageError
-from fathoms.pipeline.answering import Ingested
-from fathoms.retrieve import Retriever
+from fathoms.retrieve import Index, Retriever
 from fathoms.retrieve.oracle import known_places
 from fathoms.retrieve.without_gold import Ranking, deeper
 from fathoms.types import Document, Evidence, Hit, Question, Quote
@@ -182,7 +181,13 @@ def deepened(retriever: Retriever, top_k: int) -> Retriever:
 
 
 def candidates(
-    ready: Ingested, questions: Sequence[Question], sizes: Sizes, seed: int = 0, *, described: bool = False
+    index: Index,
+    retriever: Retriever,
+    questions: Sequence[Question],
+    sizes: Sizes,
+    seed: int = 0,
+    *,
+    described: bool = False,
 ) -> list[Made]:
     """Return questions with candidate quotes: the chunks that the retriever ranks highest for each.
 
@@ -191,11 +196,11 @@ def candidates(
     are left out. Raises UsageError as `deepened` does.
     """
     total = sizes.texts + sizes.pictures
-    found = deepened(ready.retriever, total * _DEEP).search(ready.index, questions)
+    found = deepened(retriever, total * _DEEP).search(index, questions)
     rows = [[hit for hit in row if hit.chunk.image is not None or hit.chunk.text.strip()] for row in found]
     if not any(hit.chunk.modality == "image" for row in rows for hit in row):
         sizes = Sizes(total, 0)
-    documents = {document.id: document for document in ready.index.documents}
+    documents = {document.id: document for document in index.documents}
     pairs = zip(questions, rows, strict=True)
     return [_made(question, row, documents, sizes, seed, described=described) for question, row in pairs]
 

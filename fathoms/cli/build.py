@@ -261,6 +261,7 @@ def _make(
     update: bool,
 ) -> tuple[Made, tuple[str, ...], Manifest]:
     """Make or update the set, and write it with its drafts and its manifest."""
+    from fathoms.build.candidates import with_copied_pictures
     from fathoms.build.making.drafts import folder_of, read_drafts, write_drafts
     from fathoms.build.making.maker import asker_for, make
     from fathoms.build.making.manifest import read_manifest, write_manifest
@@ -294,7 +295,7 @@ def _make(
         changes = (*left.changes, *new)
     if not made.questions:
         raise DataError(f"{out} was not written, because no question passed all checks: see {_funnel(made)}")
-    replace_set(out, made.questions, before.version if before else None)
+    replace_set(out, with_copied_pictures(made.questions, out), before.version if before else None)
     manifest = write_manifest(
         out, recipe, corpus.documents.values(), made.funnel, journal.spent, changes, before
     )
@@ -344,6 +345,8 @@ def _tell(made: Made, changes: Sequence[str], manifest: Manifest, corpus: Corpus
         console.say(f"{name}: {', '.join(f'{value} {count}' for value, count in values.items())}")
     pages = ", ".join(f"{gold} of {size} in {name}" for name, (gold, size) in made.coverage.pages.items())
     console.say(f"pages with evidence: {pages}")
+    for id, why in made.unmarked.items():
+        console.note(f"note: the reference of {id} cites no quotes: {why}")
     for lacking in made.coverage.lacking:
         console.say(f"lacking: no question on {lacking}")
     _tell_spent(manifest.spent)
@@ -376,6 +379,7 @@ def _json(made: Made, changes: Sequence[str], manifest: Manifest, corpus: Corpus
         "pages": {name: list(value) for name, value in made.coverage.pages.items()},
         "lacking": made.coverage.lacking,
         "spent": manifest.spent,
+        "unmarked": dict(made.unmarked),
         "changes": list(changes),
         "left_out": dict(corpus.left_out),
     }

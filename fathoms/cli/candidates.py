@@ -66,7 +66,7 @@ def candidates(
     described = cut is not None and cut.words == "description"
     with opened() as cache, progress.bars() as bars:
         ready = pipeline.prepare(corpus.documents, cache, workers=os.cpu_count() or 1, progress=bars.stage)
-        made = find(ready, corpus.select(), sizes, seed, described=described)
+        made = find(ready.index, ready.retriever, corpus.select(), sizes, seed, described=described)
     questions = with_copied_pictures([one.question for one in made], to)
     write_questions(to, questions)
     quotes = [quote for question in questions for quote in question.quotes]

@@ -158,7 +158,7 @@ def test_a_question_with_gold_quotes_gets_nothing_else_of_their_pages(tmp_path: 
     )
     question = QUESTION.model_copy(update={"text": "How tall is the tower?"})
     ready = SimpleNamespace(retriever=BM25(), index=index)
-    (made,) = candidates(ready, [question], Sizes(4, 0))  # type: ignore[arg-type]
+    (made,) = candidates(ready.index, ready.retriever, [question], Sizes(4, 0))  # type: ignore[arg-type]
     assert {quote.text for quote in made.question.quotes} == {GOLD.text, "A tall tower elsewhere."}
 
 

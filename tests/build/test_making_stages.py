@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from fathoms.build.making.asking import Asker, Journal, plain_prompt
 from fathoms.build.making.balance import balanced, coverage
 from fathoms.build.making.components import Component, components
 from fathoms.build.making.drafts import Draft
+from fathoms.build.making.interleaved import interleaved
 from fathoms.build.making.languages import in_language, language_of
 from fathoms.errors import OverBudgetError
 from fathoms.models import ScriptedModel
@@ -409,3 +411,35 @@ def test_what_is_spent_is_counted_and_limited(cache: Cache) -> None:
     assert (again.spent["drafts"].calls, again.spent["drafts"].reused) == (0, 2)
     with pytest.raises(OverBudgetError, match="--resume goes on"):
         journal.put("key", Reply(text="", cost=0.01))
+
+
+CITED = "The Lune pump is serviced every three months [2]."
+
+
+@pytest.mark.parametrize(
+    ("said", "flaw"),
+    [
+        (CITED, ""),
+        (CITED.replace(" [2]", ""), "it cites nothing"),
+        (CITED.replace("[2]", "[1]"), "it cites a quote that is not gold"),
+        (CITED.replace("serviced", "cleaned"), "its words were changed"),
+        (f"{CITED}\n![the pump](image1)", "it cites a quote that is not gold"),
+    ],
+)
+def test_marks_of_gold_quotes_are_put_into_the_reference(
+    cache: Cache, tmp_path: Path, said: str, flaw: str
+) -> None:
+    """Two texts are candidates; the gold one is the second by seed 0."""
+    plain = "The Lune pump is serviced every three months."
+    question = draft(cache).question.model_copy(update={"reference": plain})
+    one = searches(tmp_path)
+    model = asker(cache, ("Write the answer again", said))
+    found = interleaved(
+        [question], replace(one.index, documents=list(documents().values())), one.retrievers[0], 2, 0, model
+    )
+    (made,) = found.questions
+    assert [quote.id for quote in made.quotes if quote.gold] == ["text2"]
+    assert len(made.quotes) == 2
+    assert found.unmarked == ({question.id: flaw} if flaw else {})
+    assert made.reference == (plain if flaw else said)
+    assert made.metadata["interleaved"] is (not flaw)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from fathoms.models import Embedded, OnnxEmbedder
+from tests.support.building import recipe, scripted
 from tests.support.doc_pages import DOCS, ROOT, SETS_UP, blocks_of, words
 from tests.support.forked import run_forked
 
@@ -50,7 +52,7 @@ def walk(page: Path, folder: Path, shorter: Mapping[str, str] | None = None) -> 
 
 def _shorter(command: str, options: Mapping[str, str]) -> str:
     """What makes a run quick that asks a model."""
-    asks = command.startswith("fathoms run") and "scripted" not in command
+    asks = command.startswith(("fathoms run", "fathoms build")) and "scripted" not in command
     return "".join(f" {text}" for name, text in options.items() if asks and name in command)
 
 
@@ -126,6 +128,24 @@ def test_following_claims_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert again.returncode == 0, again.stderr
     assert "mirage.info-f1-reference ↑" in again.stdout
     assert "bertscore was left out, the other metrics stand: the model 'roberta-large'" in again.stderr
+
+
+@pytest.mark.slow
+def test_a_set_from_three_pdfs_is_measured_as_the_page_says(tmp_path: Path) -> None:
+    """With a scripted model in place of the embedded ones; `test_cli_edit.py` mends questions on the page."""
+    sample = ROOT / "data" / "sample"
+    (tmp_path / "pdfs").mkdir()
+    for name in ("lumet-3-pump-manual", "pelnorite-ceramic", "kestrel-irrigation-trial"):
+        shutil.copy(sample / f"{name}.pdf", tmp_path / "pdfs")
+    settings = {**recipe(), "model": scripted()}
+    options = " ".join(
+        f"--set {shlex.quote(f'{key}={json.dumps(value)}')}" for key, value in settings.items()
+    )
+    shorter = {"set.json": options, "mine.yaml": "--set 'generate={kind: scripted}'"}
+    built, checked, ran = walk(DOCS / "building.md", tmp_path, shorter=shorter)
+    assert "set.json: 5 questions, version 1" in built
+    assert "0 errors" in checked
+    assert "5 questions" in ran
 
 
 SHORTER = {

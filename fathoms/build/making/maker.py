@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from fathoms.build.making.components import Component, Components, components
 from fathoms.build.making.drafts import Check, Draft
 from fathoms.build.making.graph import merge, save
 from fathoms.build.making.hop_checks import check_hops
+from fathoms.build.making.interleaved import interleaved
 from fathoms.build.making.recipe import Recipe
 from fathoms.build.making.relations import extract
 from fathoms.build.making.walks import walks
@@ -30,6 +31,7 @@ from fathoms.corpora import read_questions
 from fathoms.errors import DataError, ModelError, UsageError
 from fathoms.ingest import PdfParser, cut_out_images, cut_outs
 from fathoms.judges.llm import LLMJudge
+from fathoms.pipeline.picture_chunks import PictureChunks
 from fathoms.pipeline.pipeline import Stages
 from fathoms.runs.cache import Cache
 from fathoms.types import Box, Document, Place, Question
@@ -60,6 +62,8 @@ class Made:
     drafts: tuple[Draft, ...]
     coverage: Coverage
     wanted: int
+    unmarked: Mapping[str, str] = field(default_factory=dict)
+    """The answerable questions whose reference cites no quotes although that was wanted, and why."""
 
     @property
     def funnel(self) -> dict[str, int]:
@@ -84,6 +88,7 @@ def read_corpus(
         chunk=recipe.chunk,
         embed=recipe.embed,
         retrieve=deepest,
+        pictures=PictureChunks() if _shows(recipe) else None,
     )
     built = stages.build(paths, cache, workers, progress)
     left_out = {error.document: error.detail for error in built.failures}
@@ -129,12 +134,19 @@ def make(
     making.single_hop(queue, lacking.get(1, 0))
     making.multi_hop(queue, {hops: number for hops, number in lacking.items() if hops > 1})
     making.without_answer(lacking[0])
-    questions = (*have, *_chosen(making.passed, lacking))
+    chosen: Sequence[Question] = _chosen(making.passed, lacking)
+    unmarked: dict[str, str] = {}
+    if recipe.answers.candidates:
+        index, retriever = corpus.searches.index, corpus.searches.retrievers[0]
+        marked = interleaved(chosen, index, retriever, recipe.answers.candidates, recipe.seed, asker)
+        chosen, unmarked = marked.questions, marked.unmarked
+    questions = (*have, *chosen)
     return Made(
         questions,
         tuple(making.drafts),
         coverage(questions, corpus.documents, recipe.components.modalities),
         recipe.n,
+        unmarked,
     )
 
 
@@ -351,6 +363,11 @@ def asker_for(recipe: Recipe, journal: Journal, progress: Progress) -> Asker:
     return Asker(recipe.model, recipe.judge or recipe.model, journal, progress, bool(sees))
 
 
+def _shows(recipe: Recipe) -> bool:
+    """Whether figures and tables are cut out of their pages."""
+    return bool({"table", "figure"} & set(recipe.components.modalities)) and recipe.ingest.gives_boxes
+
+
 def _lacking(recipe: Recipe, have: Sequence[Question]) -> dict[int, int]:
     """Return how many questions are lacking, by their number of hops; 0 is for those without an answer."""
     counts = Counter(one.hops or 1 if one.answerable else 0 for one in have)
@@ -383,7 +400,7 @@ def _pictures(
     """Return the pictures of tables and figures by document, page and box, where the parser has boxes."""
     found: dict[tuple[str, int, Box], Path] = {}
     parser = recipe.ingest
-    if not {"table", "figure"} & set(recipe.components.modalities) or not isinstance(parser, PdfParser):
+    if not _shows(recipe) or not isinstance(parser, PdfParser):
         return found
     for document in documents:
         cuts = cut_outs(document)
