@@ -275,7 +275,7 @@ def _make(
     if not update:
         made = make(recipe, corpus, asker, keep, cache=cache, folder=folder)
         changes: tuple[str, ...] = (f"made {len(made.questions)} questions",)
-        before = None
+        before, kept = None, 0
     else:
         before = read_manifest(out)
         left = updated(read_questions(out).questions, before, corpus.documents, corpus.searches, asker)
@@ -291,11 +291,14 @@ def _make(
             have=left.questions,
             first=left.fresh,
         )
-        new = [f"new {one.id}" for one in made.questions[len(left.questions) :]]
+        kept = len(left.questions)
+        new = [f"new {one.id}" for one in made.questions[kept:]]
         changes = (*left.changes, *new)
     if not made.questions:
         raise DataError(f"{out} was not written, because no question passed all checks: see {_funnel(made)}")
-    replace_set(out, with_copied_pictures(made.questions, out), before.version if before else None)
+    # the pictures of questions that stay are beside the set already
+    questions = [*made.questions[:kept], *with_copied_pictures(made.questions[kept:], out)]
+    replace_set(out, questions, before.version if before else None)
     manifest = write_manifest(
         out, recipe, corpus.documents.values(), made.funnel, journal.spent, changes, before
     )
