@@ -7,10 +7,14 @@ from pathlib import Path
 
 import networkx
 import pytest
+import yaml
 
 from fathoms.build.making.graph import Entity, save
 from fathoms.build.making.relations import Mention, Relation
-from tests.support.project import Project
+from fathoms.corpora import read_questions
+from tests.support.building import recipe
+from tests.support.project import Project, write_pdf
+from tests.support.tower import BORN, COUNCIL, HOLM, ON, OSK, SCRIPT, TOWER
 
 
 @pytest.fixture
@@ -80,3 +84,28 @@ def test_everything_else_makes_a_set(project: Project) -> None:
         assert done.returncode == 2, done.stderr
     assert "a model writes the questions: add --model" in done.stderr
     assert "graph" in project.fathoms("build", "--help").stdout
+
+
+@pytest.mark.slow  # a whole build in a process of its own
+def test_multi_hop_questions_are_made_of_pdfs_in_one_command(project: Project) -> None:
+    """The graph leads from page to page over two documents; one question of two and one of three hops are
+    wanted, and both are drafted from the entity with the most relations."""
+    (project.path / "pdfs").mkdir()
+    for name, pages in (("a.pdf", (TOWER, HOLM)), ("b.pdf", (OSK, COUNCIL))):
+        write_pdf(project.path / "pdfs" / name, [page.replace("\n", " ") for page in pages])
+    judged = {"Is the answer of step": "yes", "Answer the question from": "I do not know. Confidence: 0.1"}
+    model = {"kind": "scripted", "replies": {**judged, **SCRIPT}, "default": "?", "max_tokens": 1000}
+    settings = recipe(n=2, model=model, walks={"hops": [2, 3]}, unanswerable={"share": 0})
+    project.write("recipe.yaml", yaml.safe_dump({"documents": ["pdfs"], **settings}, sort_keys=False))
+    done = project.fathoms("build", "recipe.yaml", "--out", "made.json")
+    assert done.returncode == 0, done.stderr
+    made = {one.text: one for one in read_questions(project.path / "made.json").questions}
+    assert set(made) == {BORN, ON}
+    assert [step.answer for step in made[ON].steps] == ["Ada Holm", "Osk", "river Mell"]
+    assert [(one.document, one.page, one.step) for one in made[ON].evidence] == [
+        ("a.pdf", 1, 1),
+        ("a.pdf", 2, 2),
+        ("b.pdf", 1, 3),
+    ]
+    shown = project.fathoms("build", "graph", "made.json")
+    assert shown.stdout.startswith("8 entities, 2 of them in several documents; 7 relations")
