@@ -84,6 +84,8 @@ class Metric(Component):
     metrics that are computed for every run to which they apply, `in_profile` that the figures are stored with
     those of the scoring profiles, `follows_profile` that the values depend on the headline profile, and
     `of_variants` that the figures are of variants of questions, which others leave out (`runs.marks`).
+    `weight` is how long an answer of 200 words takes, relative to all metrics together that every run has; it
+    is `None` for a metric that loads a model, which several processes at once would all have to do.
     """
 
     inert: ClassVar[bool] = True
@@ -100,6 +102,7 @@ class Metric(Component):
     cells: ClassVar[tuple[str, ...]] = ()
     failed: ClassVar[float | None] = None
     source: ClassVar[str] = ""
+    weight: ClassVar[int | None] = 0
 
     @property
     def name(self) -> str:

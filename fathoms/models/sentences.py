@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from functools import cache
-from typing import Any
 
-_ABBREVIATIONS = frozenset(
+from fathoms.models import punkt
+
+ABBREVIATIONS = frozenset(
     [
         "al",
         "approx",
@@ -46,10 +46,11 @@ _ABBREVIATIONS = frozenset(
         "vs",
     ]
 )
+"""What ends with a full stop that ends no sentence, in lower case and without it."""
 
 
 def sentences(text: str) -> list[str]:
-    """Split a text into sentences: by lines, then by NLTK's Punkt algorithm with a list of abbreviations.
+    """Split a text into sentences: by lines, then by the Punkt algorithm with a list of abbreviations.
 
     Punkt's trained parameters must be downloaded, so they are not used. Lines without a letter or digit are
     left out, and so are the marks of lists and headings.
@@ -58,21 +59,11 @@ def sentences(text: str) -> list[str]:
     for line in text.splitlines():
         line = re.sub(r"^\s*(?:[-*#>•]+|\d+[.)])\s+", "", line).strip()
         if re.search(r"\w", line):
-            found += _punkt().tokenize(line)
+            found += punkt.split(line, ABBREVIATIONS)
     return found
 
 
 def all_sentences(text: str) -> list[str]:
     """Split a text into sentences by the same algorithm, with nothing left out but the spaces between them;
     a sentence may go over several lines."""
-    return list(_punkt().tokenize(text))
-
-
-@cache
-def _punkt() -> Any:
-    """Return the sentence splitter."""
-    from nltk.tokenize.punkt import PunktParameters, PunktSentenceTokenizer
-
-    parameters = PunktParameters()
-    parameters.abbrev_types = set(_ABBREVIATIONS)
-    return PunktSentenceTokenizer(parameters)
+    return punkt.split(text, ABBREVIATIONS)

@@ -15,6 +15,7 @@ from fathoms.metrics.metric import JudgedMetric, Metric
 from fathoms.metrics.registry import Metrics, companions, default_metrics, distinct
 from fathoms.models.calling.provider_calls import ExecutionSettings
 from fathoms.runs.documents import StoredDocuments
+from fathoms.runs.store import Run
 
 
 class Measures(BaseModel):
@@ -48,6 +49,11 @@ def usable(metrics: Collection[Metric]) -> tuple[tuple[Metric, ...], list[str]]:
         f"{name} was left out, the other metrics stand: {why}" for name, why in reasons.items() if why
     ]
     return tuple(metric for metric in metrics if not reasons[metric.name]), warnings
+
+
+def own_metrics(run: Run, manifest: Mapping[str, Any]) -> tuple[Metric, ...]:
+    """Return all metrics that a run is scored by if none are asked for but those of its configuration."""
+    return measuring(usable(read_measures(manifest).metrics)[0], StoredDocuments(run, manifest))
 
 
 def measuring(asked: Iterable[Metric], documents: StoredDocuments) -> tuple[Metric, ...]:

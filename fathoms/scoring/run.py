@@ -67,6 +67,7 @@ from fathoms.scoring.shares import (
     score_in_shares,
     setup_of,
     shares_of,
+    weight_of,
     working,
 )
 from fathoms.scoring.stage_times import stage_times
@@ -131,7 +132,7 @@ def score_run(
         variants=variants_of(manifest),
     )
     questions = _by_question(entries)
-    size = min(SHARE_JUDGED, worth) if needing else SHARE
+    size = min(SHARE_JUDGED, worth) if needing else SHARE // weight_of(measured)
     shares = shares_of(questions, (manifest.get("data") or {}).get("asked_ids") or (), size=size)
     scorer = verdicts = None
     if needing and not (retrieval_only or metrics or by_judge):
@@ -393,8 +394,8 @@ def _scored(
     on_done: Callable[[int, int], None],
 ) -> QuestionScorer:
     """Score all questions of a run and write their files."""
-    shared = can_be_shared(rules, [metric.name for metric in metrics])
-    with working(processes(shares, WORTH) if shared else 0) as children:
+    count = processes(shares, WORTH // weight_of(metrics))
+    with working(count if count > 1 and can_be_shared(run, manifest, rules, metrics) else 0) as children:
         scorer, stages = _scorer(run, manifest, rules, metrics, shares, on_done)
         if children:
             score_in_shares(scorer, shares, setup_of(run, manifest, rules, stages), children)

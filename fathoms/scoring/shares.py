@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 from fathoms.metrics.funnel import RunTexts
 from fathoms.metrics.linear import Linear
+from fathoms.metrics.metric import JudgedMetric, Metric
 from fathoms.metrics.profiles import PROFILES
-from fathoms.metrics.registry import default_metrics
 from fathoms.metrics.score_records import Scoring
 from fathoms.models import LexicalEmbedder
 from fathoms.models.calling.collecting import rare_collections
@@ -28,17 +28,18 @@ from fathoms.runs.store import Entry, Run
 from fathoms.safety.child_main import ThisProcess
 from fathoms.safety.children import Child, ChildEndedError
 from fathoms.scoring.held import Found, HeldVerdicts
-from fathoms.scoring.measures import measuring, read_measures, usable
+from fathoms.scoring.measures import own_metrics, read_measures
 from fathoms.scoring.questions import QuestionScorer, Rules
 
 VERDICTS = "abstention"
 """The kind of the verdicts of abstention classifiers."""
 WORTH = 4_000
-"""With fewer answers for each process, starting it takes longer than it saves."""
+"""With fewer answers for each process, starting it takes longer than it saves. With metrics that take longer
+than the default ones, fewer answers are enough (`weight_of`)."""
 WORTH_JUDGED = 1_000
 """As `WORTH`, of a run with verdicts of a judge."""
 SHARE = 1_000
-"""The answers that a process gets at once."""
+"""The answers that a process gets at once, fewer with metrics that take longer."""
 SHARE_JUDGED = 256
 """As `SHARE`, of a run with verdicts of a judge."""
 _MOST = 8
@@ -57,14 +58,24 @@ class Share(NamedTuple):
         return sum(map(len, self.questions))
 
 
-def can_be_shared(rules: Rules, names: Sequence[str]) -> bool:
-    """Return whether other processes can score by these rules and metrics: by the default ones, which need
-    neither a model nor anything that only this process has."""
+def can_be_shared(run: Run, manifest: Mapping[str, Any], rules: Rules, metrics: Sequence[Metric]) -> bool:
+    """Return whether other processes can score by these rules and metrics: by those of the configuration, if
+    they need neither a model nor anything that only this process has."""
     return (
         has_plain_rules(rules)
-        and not rules.judged.verdicts
-        and list(names) == [metric.name for metric in default_metrics()]
+        and all(map(_is_light, metrics))
+        and [metric.name for metric in metrics] == [metric.name for metric in own_metrics(run, manifest)]
     )
+
+
+def _is_light(metric: Metric) -> bool:
+    """Return whether every process can have a metric of its own."""
+    return metric.inert and metric.weight is not None and not isinstance(metric, JudgedMetric)
+
+
+def weight_of(metrics: Sequence[Metric]) -> int:
+    """Return how many times as long as an answer by the default metrics one by these takes."""
+    return 1 + sum(metric.weight or 0 for metric in metrics)
 
 
 def has_plain_rules(rules: Rules) -> bool:
@@ -186,8 +197,8 @@ def _groups(questions: Sequence[Sequence[Entry]], size: int) -> Iterator[list[Se
 def setup_of(
     run: Run, manifest: Mapping[str, Any], rules: Rules, stages: Sequence[str], *, judged: bool = False
 ) -> dict[str, Any]:
-    """Return what `serve` needs before the first share, as JSON values; `judged` says whether it scores by
-    the metrics of the run's configuration, from the verdicts that the run holds."""
+    """Return what `serve` needs before the first share, as JSON values; `judged` says whether it scores from
+    the verdicts that the run holds."""
     return {
         "run": str(run.path),
         "manifest": manifest,
@@ -218,12 +229,11 @@ def serve(process: ThisProcess) -> None:
         variants=variants_of(setup["manifest"]),
     )
     known, texts = run.verdicts(VERDICTS), run_texts(run, setup["manifest"])
-    metrics, held = default_metrics(), None
+    metrics, held = own_metrics(run, setup["manifest"]), None
     if setup["judged"]:
-        measures = read_measures(setup["manifest"])
-        metrics = measuring(usable(measures.metrics)[0], StoredDocuments(run, setup["manifest"]))
-        assert measures.judge is not None
-        held = HeldVerdicts(run, measures.judge, metrics)
+        judge = read_measures(setup["manifest"]).judge
+        assert judge is not None
+        held = HeldVerdicts(run, judge, metrics)
     for shared, file in requests:
         questions = [[Entry(*entry) for entry in entries] for entries in shared]
         if held is not None:

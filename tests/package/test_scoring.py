@@ -10,7 +10,7 @@ import pytest
 from fathoms.errors import ConfigError, DataError
 from fathoms.metrics.aggregate import summarise
 from fathoms.metrics.profiles import default_profiles
-from fathoms.metrics.registry import default_metrics
+from fathoms.metrics.registry import named
 from fathoms.metrics.score_records import Scores, Scoring
 from fathoms.metrics.stages import STAGES
 from fathoms.paths import file_state
@@ -20,10 +20,11 @@ from fathoms.runs.question_lines import file_name
 from fathoms.runs.store import Entry, Run, verdict_text
 from fathoms.scoring import score_run
 from fathoms.scoring.held import Found
-from fathoms.scoring.measures import measuring, read_measures
+from fathoms.scoring.measures import measuring, own_metrics, read_measures
 from fathoms.scoring.questions import QuestionScorer, Rules
 from fathoms.scoring.shares import (
     Share,
+    can_be_shared,
     run_texts,
     score_held,
     score_in_shares,
@@ -204,10 +205,13 @@ def shared(run: Run, setup: dict[str, object], told: list[int]) -> QuestionScore
     questions: dict[str, list[Entry]] = {}
     for (asked, _), entry in run.entries().items():
         questions.setdefault(asked, []).append(entry)
+    metrics = own_metrics(run, manifest)
+    assert can_be_shared(run, manifest, rules, metrics)
+    assert not can_be_shared(run, manifest, rules, [*metrics, *named(["semantic-similarity"])])
     scorer = QuestionScorer(
         run,
         rules,
-        default_metrics(),
+        metrics,
         run.verdicts("abstention"),
         run_texts(run, manifest),
         STAGES,
@@ -228,14 +232,22 @@ def shared(run: Run, setup: dict[str, object], told: list[int]) -> QuestionScore
 def test_shares_add_up_to_the_whole(setup: dict[str, object], tmp_path: Path) -> None:
     """Each process has its own numbers for questions and scores, which become those of the whole."""
     many = [
-        answered(question(f"{kind}{n}", kind, str(n % 3)), f"It is {n % 4}, of {n}.", repeat)
+        answered(
+            question(f"{kind}{n}", kind, str(n % 3)).model_copy(update={"reference": REFERENCE}),
+            f"It is {n % 4}, of {n}.",
+            repeat,
+        )
         for n in range(9)
         for kind in "AB"
         for repeat in range(2)
     ]
     records = [*many, *RECORDS, failed(question("c", "C", "x"))]
     alone, together = make(tmp_path / "one", records), make(tmp_path / "other", records)
+    for run in (alone, together):
+        run.write_manifest({**run.manifest(), "config": {"metrics": ["rouge-l"]}})
+        run.trust()
     summary = score_run(alone)
+    assert summary["metrics"]["rouge-l"]["overall"]["value"] > 0
     told: list[int] = []
     setup = {name: str(tmp_path / str(value)) for name, value in setup.items()}
     scorer = shared(together, setup, told)

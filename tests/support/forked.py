@@ -81,7 +81,6 @@ LATER = (
     "httpx",
     "ir_measures",
     "llama_index.core.node_parser",
-    "nltk.tokenize.punkt",
     "scipy.special",
     "scipy.stats",
 )

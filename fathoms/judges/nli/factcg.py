@@ -14,6 +14,7 @@ from fathoms.judges.nli.base import Encoded, OneText, Reading, network, require_
 from fathoms.judges.nli.parts import parts
 from fathoms.judges.prompts import filled
 from fathoms.models.sentences import all_sentences
+from fathoms.models.words import sentence_words
 
 _WORDS = 550
 _INSTRUCTION = (
@@ -48,8 +49,5 @@ def load(model: str, revision: str | None, device: str | None, max_tokens: int) 
 
 def premise_parts(premise: str) -> list[str]:
     """Split a premise into parts of at most 550 words and marks, with a line for each sentence."""
-    from nltk.tokenize import NLTKWordTokenizer
-
-    words = NLTKWordTokenizer()
-    grouped = parts(all_sentences(premise), _WORDS, lambda sentence: len(words.tokenize(sentence)))
+    grouped = parts(all_sentences(premise), _WORDS, lambda sentence: len(sentence_words(sentence)))
     return ["\n".join(part) for part in grouped] or [""]

@@ -15,9 +15,11 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache, lru_cache
 from math import log
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter
+
+from fathoms.models.stems import stem
 
 THRESHOLD = 0.65
 """The lowest multiple of 0.05 at which at most 15 % of the claims that RAGChecker released are as similar to
@@ -141,13 +143,4 @@ def _weigher(claims: Iterable[frozenset[str]]) -> Weigh:
 @lru_cache(maxsize=4096)
 def _words(claim: str) -> frozenset[str]:
     """Return the stems of the words of a claim (Porter 1980), without the most common words."""
-    stem = _stemmer().stem
     return frozenset(stem(word) for word in _WORD.findall(claim.lower()) if word not in _COMMON)
-
-
-@cache
-def _stemmer() -> Any:
-    """Return NLTK's stemmer."""
-    from nltk.stem.porter import PorterStemmer
-
-    return PorterStemmer()

@@ -14,6 +14,7 @@ gold is explained in `selection`.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import ClassVar, Literal
 
 from fathoms.metrics.metric import Facts, Metric, Need, Pooling, shared_score
@@ -23,6 +24,12 @@ from fathoms.metrics.quotes.selection import Modality, Selection, gold_of, selec
 from fathoms.types import Record, Score
 
 Counts = dict[str, float | None]
+
+
+@lru_cache(maxsize=1)  # for all metrics of one answer
+def _selection_of(facts: Facts) -> Selection:
+    """Return what an answer selected."""
+    return selected(facts.record)
 
 
 class QuoteMetric(Metric):
@@ -51,7 +58,7 @@ class QuoteMetric(Metric):
 
     def score(self, facts: Facts) -> Score:
         """Return the value of one answer, with the counts behind it."""
-        selection = selected(facts.record)
+        selection = _selection_of(facts)
         if self.modality:
             selection = selection.of(self.modality)
         parts: Counts = {

@@ -108,16 +108,30 @@ def _gold_pages(question: Question) -> Iterator[Item]:
 
 def gold_of(record: Record) -> Sequence[Quote | Evidence]:
     """Return the gold that the answer of a record is compared with: gold quotes, or else gold pages."""
-    if _quote_ids(record.question, record.hits) is None:
+    if not _are_quotes(record.question, record.hits):
         return [one for one in record.question.gold_evidence if one.page is not None]
     return [quote for quote in record.question.quotes if quote.gold]
+
+
+def _are_quotes(question: Question, hits: Sequence[Hit] | None) -> bool:
+    """Return whether the question has candidate quotes and the hits are some of them, as far as it is known
+    what was shown."""
+    if not question.quotes or not hits:
+        return bool(question.quotes)
+    known = {quote.id for quote in question.quotes}
+    return all(_quote_id(question, hit) in known for hit in hits)
+
+
+def _quote_id(question: Question, hit: Hit) -> str:
+    """Return the id of the candidate quote that a hit would be."""
+    return hit.chunk.id.removeprefix(f"{question.id}#")
 
 
 def _quote_ids(question: Question, hits: Sequence[Hit] | None) -> dict[tuple[Modality, int], str] | None:
     """Return the ids of the candidate quotes by the numbers under which an answer cites them; `None` where
     the question has none, or the hits are none of them. Nothing was shown where there are no hits, and it is
     not known what was shown where they are `None`, as of imported answers."""
-    if not question.quotes:
+    if not _are_quotes(question, hits):
         return None
     if hits is None:
         return {
@@ -125,11 +139,7 @@ def _quote_ids(question: Question, hits: Sequence[Hit] | None) -> dict[tuple[Mod
             for quote in question.quotes
             if (found := _NUMBERED.fullmatch(quote.id))
         }
-    known = {quote.id for quote in question.quotes}
-    before = f"{question.id}#"
-    shown = [(hit, hit.chunk.id.removeprefix(before)) for hit in sorted(hits, key=lambda hit: hit.rank)]
-    if not all(id in known for _, id in shown):
-        return None
+    shown = [(hit, _quote_id(question, hit)) for hit in sorted(hits, key=lambda hit: hit.rank)]
     pictures = [id for hit, id in shown if hit.chunk.modality == "image"]
     return {
         **{("text", hit.rank): id for hit, id in shown if hit.chunk.modality == "text"},

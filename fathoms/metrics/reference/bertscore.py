@@ -26,6 +26,7 @@ class BertScore(ReferenceMetric):
     neutral: ClassVar[frozenset[str]] = frozenset({"optional"})
     source: ClassVar[str] = "Zhang et al. 2020"
     unit: ClassVar[str] = "cosine"
+    weight: ClassVar[int | None] = None
 
     kind: Literal["bertscore"] = "bertscore"
     model: str = "roberta-large"

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 import sys
-from collections import Counter
 from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 from fathoms.metrics.reference.base import ReferenceMetric, require
-from fathoms.metrics.reference.words import nltk_words
+from fathoms.metrics.reference.ngrams import common_ngrams
+from fathoms.models.words import nltk_words
 
 ORDERS = 4
 """The most words of an n-gram."""
@@ -29,6 +29,7 @@ class Bleu(ReferenceMetric):
 
     revision: ClassVar[int] = 2
     source: ClassVar[str] = "Papineni et al. 2002, as in MMDocRAG"
+    weight: ClassVar[int | None] = 2
 
     kind: Literal["bleu"] = "bleu"
 
@@ -45,11 +46,7 @@ def sentence_bleu(reference: Sequence[str], answer: Sequence[str]) -> float:
     """
     logs = []
     for order in range(1, ORDERS + 1):
-        ours, gold = (
-            Counter(zip(*(words[start:] for start in range(order)), strict=False))
-            for words in (answer, reference)
-        )
-        common = sum(min(count, gold[gram]) for gram, count in ours.items() if gram in gold)
+        common = common_ngrams(answer, reference, order)
         if order == 1 and not common:
             return 0.0
         precision = common / max(1, len(answer) - order + 1)
@@ -63,6 +60,7 @@ class SacreBleu(ReferenceMetric):
 
     packages: ClassVar[tuple[str, ...]] = ("sacrebleu",)
     source: ClassVar[str] = "sacrebleu, Post 2018"
+    weight: ClassVar[int | None] = 2
 
     kind: Literal["sacrebleu"] = "sacrebleu"
 

@@ -92,14 +92,10 @@ class LongRougeL(ShortLongMetric):
     """ROUGE-L, the F measure of the longest common subsequence of words, of the long answer and the gold
     `long_answer`, or else the `reference`."""
 
-    packages: ClassVar[tuple[str, ...]] = RougeL.packages
     lacking: ClassVar[str] = "a long gold answer"
+    weight: ClassVar[int | None] = RougeL.weight
 
     kind: Literal["long-rouge-l"] = "long-rouge-l"
-
-    def check(self) -> None:
-        """Raise MissingExtraError if rouge-score is not installed."""
-        RougeL().check()
 
     def _applies(self, record: Record) -> bool:
         return bool(_long_gold(record.question).strip())

@@ -19,6 +19,7 @@ class SemanticSimilarity(ReferenceMetric):
     cut by the embedder at its own limit."""
 
     unit: ClassVar[str] = "cosine"
+    weight: ClassVar[int | None] = None
 
     kind: Literal["semantic-similarity"] = "semantic-similarity"
     embed: Embedder = Field(default=OnnxEmbedder(), validate_default=True)
