@@ -18,6 +18,7 @@ def metrics(as_json: Json = False) -> int:
     from rich.table import Table
     from rich.text import Text
 
+    from fathoms.compare.question_scores import OF_SWEEPS
     from fathoms.metrics.registry import NAMES, SETS
 
     listed: list[dict[str, Any]] = [
@@ -33,7 +34,8 @@ def metrics(as_json: Json = False) -> int:
         for name, metric in NAMES.items()
     ]
     if as_json:
-        console.show_json({"metrics": listed, "sets": {name: list(found) for name, found in SETS.items()}})
+        sets = {name: list(found) for name, found in SETS.items()}
+        console.show_json({"metrics": listed, "sets": sets, "of_several_runs": list(OF_SWEEPS)})
         return 0
     table = Table(box=None, padding=(0, 2, 0, 0))
     for heading in ("metric", "needs", "better", "source"):
@@ -45,4 +47,6 @@ def metrics(as_json: Json = False) -> int:
     for name, found in SETS.items():
         console.say(f"set {name}: {', '.join(found)}")
     console.say("retrieval metrics are named LEVEL-KIND@K, such as hit@5, document-recall@10, r-precision")
+    several = "; ".join(f"{name} ({option})" for name, option in OF_SWEEPS.items())
+    console.say(f"for gate and compare, of several runs of one command: {several}")
     return 0
