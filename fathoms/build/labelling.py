@@ -185,10 +185,10 @@ def prompts_about(
     texts = {
         (name, page.number): page.text for name, document in documents.items() for page in document.pages
     }
-    return lambda item: _prompt_for(by_id[item.question], item, texts[item.place])
+    return lambda item: prompt_for(by_id[item.question], item, texts[item.place])
 
 
-def _prompt_for(question: Question, item: Asked, text: str) -> Prompt:
+def prompt_for(question: Question, item: Asked, text: str) -> Prompt:
     """Return the prompt about a page. What is the same for all questions of a page comes first."""
     asked = _PROMPT.format(
         page=item.page,

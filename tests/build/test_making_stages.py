@@ -298,12 +298,14 @@ def test_a_gold_answer_that_stands_nowhere_drops_the_draft(cache: Cache) -> None
 def test_labels_add_the_pages_that_hold_the_answer(cache: Cache) -> None:
     made = gold(cache, {"short": "three months", "long": "Every three months.", "phrases": []})
     pages = {made.question.id: frozenset({("lune.pdf", 1), ("lune.pdf", 2)})}
-    (found,) = labels.labelled([made], pages, documents(), asker(cache, ("Does this page hold", "yes")))
+    (found,) = labels.labelled([made], pages, documents(), asker(cache, ("Does this page hold", "yes")), {})
     assert found.failed is None
     assert found.question.gold_pages == {("lune.pdf", 1), ("lune.pdf", 2)}
-    (every,) = labels.labelled([made], {}, documents(), asker(cache, ("Does this page hold", "yes")), None)
+    (every,) = labels.labelled(
+        [made], {}, documents(), asker(cache, ("Does this page hold", "yes")), {}, None
+    )
     assert every.question.files == ("lune.pdf", "varn.pdf")
-    (dropped,) = labels.labelled([made], pages, documents(), asker(cache))
+    (dropped,) = labels.labelled([made], pages, documents(), asker(cache), {})
     assert dropped.failed is not None
     assert dropped.failed.name == "labels: its own page holds the answer"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -13,14 +14,17 @@ from typing import Any
 
 import pytest
 import yaml
+from PIL import Image
 
 from fathoms.build.making.drafts import read_drafts
 from fathoms.build.making.manifest import read_manifest
 from fathoms.corpora import read_questions
 from fathoms.paths import sha256_file
+from tests.pipeline.test_cut_outs_searched import drawn
 from tests.support.building import recipe, scripted
 from tests.support.editing import decide, editing
 from tests.support.project import Project, write_pdf
+from tests.support.seer import seeing
 
 PAGES = {
     "varn.pdf": [
@@ -181,6 +185,51 @@ def test_an_update_remakes_only_what_changed(project: Project) -> None:
     manifest = read_manifest(project.path / "set.json")
     assert [entry.version for entry in manifest.changelog] == [1, 2, 3]
     assert (project.path / "set.build" / "versions" / "set.v2.json").exists()
+
+
+SEEN = {  # by the size of the picture: question, answer, quote
+    (84, 624): ("How is the tower of Varn drawn?", "in ink", "drawn in ink"),
+    (584, 84): ("What does a ton of ore cost in Varn?", "17 crowns", "ore 17 crowns"),
+}
+
+
+def says(pictures: list[bytes], text: str) -> str:
+    """What a model says that sees two pictures, each of one size."""
+    if "from what you know" in text:
+        return "I do not know. Confidence: 0.1"
+    if not pictures:
+        return "no"
+    (picture,) = pictures
+    with Image.open(io.BytesIO(picture)) as image:
+        question, answer, quote = SEEN[image.size]
+    if "Write one question" in text:
+        return json.dumps({"question": question, "answer": answer, "quote": quote})
+    if "Write the gold answer" in text:
+        return json.dumps({"short": answer, "long": f"It is {answer}.", "phrases": [[answer]]})
+    return "yes"
+
+
+def test_figures_and_tables_are_shown_to_a_model_that_sees(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The figure has no words that a parser finds, so the evidence is its box."""
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    project = drawn(tmp_path)
+    with seeing(says) as seer:
+        model = {"kind": "openai-compatible", "base_url": f"{seer.address}/v1", "model": "seer"}
+        components = {"modalities": ["table", "figure"], "dpi": 144}
+        layout = {"kind": "python", "target": "layout"}
+        name = write(
+            project, n=2, unanswerable={"share": 0}, model=model, ingest=layout, components=components
+        )
+        done = project.fathoms("build", name, "--out", "set.json")
+        assert done.returncode == 0, done.stderr
+    figure, table = sorted(read_questions(project.path / "set.json").questions, key=lambda one: one.category)
+    assert (figure.category, table.category) == ("Images", "Tables")
+    assert (figure.text, figure.answers) == (SEEN[84, 624][0], (("in ink",),))
+    assert figure.evidence[0].bbox == (50, 50, 80, 350)
+    assert table.evidence[0].bbox == (10, 360, 290, 390)
+    assert table.evidence[0].modality == "table"
 
 
 @pytest.mark.parametrize(

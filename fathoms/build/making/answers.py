@@ -57,15 +57,19 @@ def answered(
         return asker.about(component, request, _FORM)
 
     said = asker.ask(CHECK, [draft.question for draft in drafts], asking, _read)
-    return [_with_answer(draft, said[draft.question], components[draft.question.id]) for draft in drafts]
+    made = []
+    for draft in drafts:
+        component = components[draft.question.id]
+        # what stands in a picture alone cannot be compared with a text
+        evidence = None if asker.shows(component) else component.whole
+        made.append(_with_answer(draft, said[draft.question], evidence))
+    return made
 
 
-def _with_answer(draft: Draft, said: Answer | Failure, component: Component) -> Draft:
+def _with_answer(draft: Draft, said: Answer | Failure, evidence: str | None) -> Draft:
     """Return a draft with what a model wrote, as far as the evidence and the scorer agree with it."""
     if isinstance(said, Failure):
         return draft.after(Check(check=CHECK, item="written", passed=False, reason=said.message))
-    # a figure without text is judged by those who see it
-    evidence = component.page_text if component.page_text.strip() else None
     drafted = draft.question.reference or ""
     for short, reference in ((said.short, said.long), (said.short, drafted), (drafted, said.long)):
         variants = accepted(said.phrases, short, evidence, reference)

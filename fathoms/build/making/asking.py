@@ -94,7 +94,7 @@ class Journal(ReplyCache):
 @dataclass(frozen=True)
 class Asker:
     """The models that are asked for the stages of a build, and the journal of their replies. `judge` gives
-    verdicts, `model` writes; `sees` says whether `model` is shown the pictures of figures and tables."""
+    verdicts, `model` writes; `sees` says whether both are shown the pictures of figures and tables."""
 
     model: ChatModel
     judge: ChatModel
@@ -121,8 +121,15 @@ class Asker:
 
     def about(self, component: Component, request: str, form: Form | None = None) -> Prompt:
         """Return the prompt that asks `request` about a component, which is shown first."""
-        shown = (component.image,) if self.sees and component.image is not None else ()
-        text = opening(component) + request
+        return self.showing(component, opening(component) + request, form)
+
+    def shows(self, component: Component) -> bool:
+        """Whether the models are shown the picture of a component."""
+        return self.sees and component.image is not None
+
+    def showing(self, component: Component | None, text: str, form: Form | None = None) -> Prompt:
+        """Return a prompt with the picture of a component, if it has one and the models see."""
+        shown = () if component is None or component.image is None or not self.sees else (component.image,)
         return Prompt(messages=(Message(role="user", text=text, images=shown),), form=form)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from fathoms.build.labelling import Asked, read_label
-from fathoms.build.making.asking import Asker, plain_prompt
+from fathoms.build.making.asking import Asker
 from fathoms.build.making.components import Component
 from fathoms.build.making.drafts import Check, Draft
 from fathoms.build.making.languages import in_language
@@ -85,7 +85,7 @@ def clarified(
     pages: dict[str, frozenset[Place]] = {}
     left = list(drafts)
     for turn in range(rounds + 1):
-        judged = answering([draft.question for draft in left], documents, searches, asker)
+        judged = answering([draft.question for draft in left], documents, searches, asker, components)
         vague: list[tuple[Draft, int]] = []
         for draft in left:
             found = judged[draft.question.id]
@@ -122,10 +122,12 @@ def answering(
     documents: Mapping[str, Document],
     searches: Searches,
     asker: Asker,
+    components: Mapping[str, Component] | None = None,
     stage: str = CHECK,
 ) -> dict[str, frozenset[Place] | Failure]:
     """Return for each question, by its id, the pages that answer it, among those that the searches find and
-    its gold pages. A failure says that a page could not be judged."""
+    its gold pages. A failure says that a page could not be judged. The judge is shown the component of a
+    question with its page."""
     by_id = {question.id: question for question in questions}
     texts = {(name, page.number): page.text for name, one in documents.items() for page in one.pages}
     asked = [
@@ -135,9 +137,11 @@ def answering(
     ]
 
     def asking(item: Asked) -> Prompt:
-        page = texts.get(item.place, "")
+        own = (components or {}).get(item.question)
+        own = own if own is not None and own.place == item.place else None
+        page = texts.get(item.place, "") if own is None else own.whole
         about = {"page": item.page, "document": item.document, "text": page}
-        return plain_prompt(_HOLDS.format(**about, question=by_id[item.question].text))
+        return asker.showing(own, _HOLDS.format(**about, question=by_id[item.question].text))
 
     asked.sort(key=lambda item: item.place)  # pages are the common beginning of neighbouring prompts
     said = asker.ask(stage, asked, asking, read_label, judging=True)

@@ -14,14 +14,16 @@ from pathlib import Path
 from typing import Literal
 
 from fathoms.config import fingerprint
-from fathoms.types import Box, Document, Page, StoredValue
+from fathoms.types import Box, Document, Page, Place, StoredValue
 
 Modality = Literal["text", "table", "figure"]
 MODALITIES: tuple[Modality, ...] = ("text", "table", "figure")
 LONGEST = 200
 """The most words of a passage; longer texts of a page are divided at line ends."""
 SHORTEST = 15
-"""The fewest words of a passage or a table that a question can be about."""
+"""The fewest words of a passage that a question can be about."""
+_CELLS = 3
+"""The fewest words of a table."""
 _KINDS: dict[str, Modality] = {"table": "table", "picture": "figure"}
 _CONTENTS = re.compile(r"(\.\s?){4,}\s*\d+\s*$|\s{3,}\d+\s*$")
 _REFERENCE = re.compile(r"^\s*(\[\d+\]|\d{1,3}\.\s+[A-Z])|\bdoi\b|https?://|\bet al\.|\barXiv\b|\bpp\.\s*\d")
@@ -55,6 +57,18 @@ class Component(StoredValue):
     def id(self) -> str:
         """A short name that stays the same as long as the text of the component does."""
         return fingerprint(self.document, self.page, self.modality, self.text, self.bbox)[:12]
+
+    @property
+    def place(self) -> Place:
+        """The page on which the component stands."""
+        return self.document, self.page
+
+    @property
+    def whole(self) -> str:
+        """The text of the page, with that of the component, which a parser may have read in a picture
+        alone."""
+        has = " ".join(self.text.split()) in " ".join(self.page_text.split())
+        return self.page_text if has else f"{self.page_text}\n\n{self.text}"
 
     def __hash__(self) -> int:
         return hash((self.document, self.page, self.number))
@@ -98,10 +112,10 @@ def unfit(component: Component) -> str | None:
     words = text.split()
     if component.modality == "figure":
         return None if component.image is not None or len(words) >= SHORTEST else "figure without picture"
+    if component.modality == "table":
+        return None if len(re.findall(r"\w+", text)) >= _CELLS else "too short"
     if len(words) < SHORTEST:
         return "too short"
-    if component.modality == "table":
-        return None
     lines = [line for line in text.splitlines() if line.strip()]
     if _share(_CONTENTS, lines) >= _SHARE:
         return "table of contents"

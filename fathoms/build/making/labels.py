@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from fathoms.build.labelling import Asked, pages_to_ask, prompts_about, read_label
+from fathoms.build.labelling import Asked, pages_to_ask, prompt_for, prompts_about, read_label
 from fathoms.build.making.asking import Asker
+from fathoms.build.making.components import Component
 from fathoms.build.making.drafts import Check, Draft
-from fathoms.types import Document, Evidence, Failure, Place
+from fathoms.types import Document, Evidence, Failure, Place, Prompt
 
 CHECK = "labels"
 
@@ -17,6 +18,7 @@ def labelled(
     pages: Mapping[str, frozenset[Place]],
     documents: Mapping[str, Document],
     asker: Asker,
+    components: Mapping[str, Component],
     first: int | None = 0,
 ) -> list[Draft]:
     """Return drafts with all pages as evidence that hold their answers. Judged are those of `pages`, by the
@@ -31,7 +33,17 @@ def labelled(
     if first is None or first:
         asked |= dict.fromkeys(pages_to_ask(questions, documents, first))
     items = sorted(asked, key=lambda item: item.place)  # a page is the common beginning of its prompts
-    said = asker.ask(CHECK, items, prompts_about(questions, documents), read_label, judging=True)
+    by_id = {question.id: question for question in questions}
+    plain = prompts_about(questions, documents)
+
+    def asking(item: Asked) -> Prompt:
+        own = components.get(item.question)
+        if own is None or own.place != item.place:
+            return plain(item)
+        prompt = prompt_for(by_id[item.question], item, own.whole)
+        return asker.showing(own, prompt.messages[0].text, prompt.form)
+
+    said = asker.ask(CHECK, items, asking, read_label, judging=True)
     made = []
     for draft in drafts:
         own = {item: said[item] for item in items if item.question == draft.question.id}

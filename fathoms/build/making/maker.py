@@ -290,7 +290,9 @@ class _Making:
         first = None if recipe.labels.first == "all" else recipe.labels.first
         drafts = self._through(
             drafts,
-            lambda left: labels.labelled(left, pages, self.corpus.documents, self.asker, first),
+            lambda left: labels.labelled(
+                left, pages, self.corpus.documents, self.asker, self.components, first
+            ),
         )
         return [*_not_worth([one for one in batch if one not in worth]), *drafts]
 
@@ -352,12 +354,13 @@ class _Making:
 
 
 def asker_for(recipe: Recipe, journal: Journal, progress: Progress) -> Asker:
-    """Return the models of a recipe. The writing model is shown pictures if components may have some, and it
-    is not known to see none."""
+    """Return the models of a recipe. They are shown pictures if components may have some, and neither of them
+    is known to see none."""
     sees = {"table", "figure"} & set(recipe.components.modalities)
     if sees:
         try:
-            recipe.model.check_images()
+            for model in (recipe.model, recipe.judge or recipe.model):
+                model.check_images()
         except (ModelError, UsageError):
             sees = set()
     return Asker(recipe.model, recipe.judge or recipe.model, journal, progress, bool(sees))

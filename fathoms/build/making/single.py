@@ -90,7 +90,7 @@ def drafted(
         return asker.about(component, _ASK.format(named=_named(component), language=wanted), _FORM)
 
     found = asker.ask("drafts", components, asking, _read)
-    return [(one, _draft(one, found[one], documents, language)) for one in components]
+    return [(one, _draft(one, found[one], documents, language, seen=asker.shows(one))) for one in components]
 
 
 def rules(draft: Draft, component: Component, language: str = "same") -> list[Check]:
@@ -115,16 +115,16 @@ def rules(draft: Draft, component: Component, language: str = "same") -> list[Ch
     ]
 
 
-def evidence_for(component: Component, quote: str, page: Page) -> Evidence | None:
+def evidence_for(component: Component, quote: str, page: Page, *, seen: bool = False) -> Evidence | None:
     """Return the evidence for words that a component holds: the words as they stand on the page, with their
     box where it is known; `None` if they do not stand there. What differs in a few characters is put right.
-    Where a component has no text, as a picture has not, the evidence is the component."""
+    Of words that a parser read in a picture alone, or that a model saw in it (`seen`), the evidence is the
+    component, by its box."""
     found = {"document": component.document, "page": component.page, "modality": component.modality}
-    if not page.text.strip() and component.image is not None:
-        return Evidence.model_validate({**found, "bbox": component.bbox})
     exact = standing(quote, page.text)
     if exact is None:
-        return None
+        known = component.bbox is not None and (seen or standing(quote, component.text) is not None)
+        return Evidence.model_validate({**found, "bbox": component.bbox}) if known else None
     return Evidence.model_validate({**found, "quote": exact, "bbox": component.bbox or box_of(exact, page)})
 
 
@@ -174,14 +174,19 @@ def _yes(reply: str) -> bool | None:
 
 
 def _draft(
-    component: Component, said: Written | Failure, documents: Mapping[str, Document], language: str
+    component: Component,
+    said: Written | Failure,
+    documents: Mapping[str, Document],
+    language: str,
+    *,
+    seen: bool,
 ) -> Draft:
     """Return the draft of what a model said about a component."""
     empty = placeholder(component)
     if isinstance(said, Failure):
         return empty.after(Check(check="drafts", item="written", passed=False, reason=said.message))
     page = next(one for one in documents[component.document].pages if one.number == component.page)
-    evidence = evidence_for(component, said.quote, page)
+    evidence = evidence_for(component, said.quote, page, seen=seen)
     question = empty.question.model_copy(
         update={
             "text": said.question,

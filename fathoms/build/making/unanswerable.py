@@ -54,7 +54,7 @@ def unanswerable(
         for one, draft in zip(made, drafts, strict=True)
     ]
     open_ = [one.question for one in made if one.failed is None]
-    found = answering(open_, documents, searches, asker, CHECK)
+    found = answering(open_, documents, searches, asker, stage=CHECK)
     return [one if one.failed else _judged(one, found[one.question.id]) for one in made]
 
 

@@ -63,7 +63,7 @@ def updated(
             changes.append(f"dropped {id}: its evidence changed, and does not hold the answer any more")
     unanswerable = [one for one in questions if not one.answerable]
     if fresh:
-        for id, found in answering(unanswerable, documents, searches, asker, STAGE).items():
+        for id, found in answering(unanswerable, documents, searches, asker, stage=STAGE).items():
             if isinstance(found, Failure) or found:
                 changes.append(f"dropped {id}: a page may answer it now")
                 unanswerable = [one for one in unanswerable if one.id != id]
