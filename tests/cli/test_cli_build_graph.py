@@ -94,7 +94,20 @@ def test_multi_hop_questions_are_made_of_pdfs_in_one_command(project: Project) -
     for name, pages in (("a.pdf", (TOWER, HOLM)), ("b.pdf", (OSK, COUNCIL))):
         write_pdf(project.path / "pdfs" / name, [page.replace("\n", " ") for page in pages])
     judged = {"Is the answer of step": "yes", "Answer the question from": "I do not know. Confidence: 0.1"}
-    model = {"kind": "scripted", "replies": {**judged, **SCRIPT}, "default": "?", "max_tokens": 1000}
+    # each page holds the answers of the steps that it has the quotes of
+    held = {
+        "designed by Ada Holm.*Question: Who designed": "yes",
+        "was born in Osk.*Question: In which town": "yes",
+        "Osk lies on.*Question: On which river does Osk lie": "yes",
+        "Does this page hold": "no",
+    }
+    model = {
+        "kind": "scripted",
+        "patterns": held,
+        "replies": {**judged, **SCRIPT},
+        "default": "?",
+        "max_tokens": 1000,
+    }
     settings = recipe(n=2, model=model, walks={"hops": [2, 3]}, unanswerable={"share": 0})
     project.write("recipe.yaml", yaml.safe_dump({"documents": ["pdfs"], **settings}, sort_keys=False))
     done = project.fathoms("build", "recipe.yaml", "--out", "made.json")

@@ -23,6 +23,7 @@ from fathoms.build.making.components import Component, Components, components
 from fathoms.build.making.drafts import Check, Draft
 from fathoms.build.making.graph import merge, save
 from fathoms.build.making.hop_checks import check_hops
+from fathoms.build.making.hop_labels import labelled_hops
 from fathoms.build.making.interleaved import interleaved
 from fathoms.build.making.recipe import Recipe
 from fathoms.build.making.relations import extract
@@ -216,7 +217,7 @@ class _Making:
                     partial(asker.progress, "walks"),
                     recipe.drafts.language,
                 )
-            drafts = self._checked(self._hops_checked(drafts))
+            drafts = self._through(self._checked(self._hops_checked(drafts)), self._hops_labelled)
             passed = Counter(draft.question.hops or 1 for draft in drafts if draft.failed is None)
             # the replies so far are kept, so that walking further asks only for what is new
             if all(passed[hops] >= least for hops, least in wanted.items()) or len(drafts) <= len(done):
@@ -232,6 +233,10 @@ class _Making:
                 drafts, self.corpus.documents, asker.judge, asker.journal, partial(asker.progress, "hops")
             )
         return self._through(checked, self._no_duplicates)
+
+    def _hops_labelled(self, left: Sequence[Draft]) -> Sequence[Draft]:
+        """Find all pages of each hop."""
+        return labelled_hops(left, self.corpus.documents, self.corpus.searches, self.asker)
 
     def without_answer(self, wanted: int) -> None:
         """Turn questions that passed into ones that no page answers, until there are enough of these."""

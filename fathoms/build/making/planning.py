@@ -60,7 +60,7 @@ def planned(recipe: Recipe, components: Sequence[Component]) -> dict[str, Planne
         ("answers", recipe.model, made * 0.8 + several, size, 90),
         ("closed-book", judge, made * 0.7 * recipe.filters.closed_book, 0, 40),
         ("checklist", judge, (made * 0.7 + several) * 4 if recipe.checks.checklist else 0, page, 30),
-        ("labels", judge, made * PASSING * (2 + first), page, 2),
+        ("labels", judge, made * PASSING * (2 + first) + several * hops * found, page, 2),
         ("unanswerable", recipe.model, recipe.unanswerable_wanted / PASSING * (1 + found), page, 10),
     ]
     return {
