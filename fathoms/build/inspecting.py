@@ -28,21 +28,19 @@ CHECK = "checklist"
 
 
 class Item(NamedTuple):
-    """An item of a checklist: what a judge is asked, and whether yes passes. `evidence` says whether it needs
+    """An item of a checklist, and what a judge is asked, so that yes passes. `evidence` says whether it needs
     the text of the evidence, and `steps` whether it needs the steps of the question."""
 
     name: str
     asks: str
-    wanted: bool = True
     evidence: bool = False
     steps: bool = False
 
 
 NO_SOURCE = Item(
     "no-source",
-    "Does the question mention where its answer stands, such as a table, a figure, a page, a text or"
-    ' "this document"?',
-    wanted=False,
+    'Is the question free of words for the place of its answer, such as "the table", "this figure", "page 4"'
+    ' or "this document"?',
 )
 LINKED = Item(
     "linked",
@@ -93,16 +91,17 @@ have none of the documents at hand, and do not know which of them holds the answ
 _LAST = """\
 
 {asks}
-Reply with JSON: {{"verdict": "yes" or "no", "reason": TEXT of at most 20 words}}"""
+Reply with JSON: {{"reason": TEXT of at most 20 words, "verdict": "yes" or "no"}}"""
 _SCHEMA = {
     "type": "object",
     "properties": {
-        "verdict": {"type": "string", "enum": ["yes", "no"]},
         "reason": {"type": "string"},
+        "verdict": {"type": "string", "enum": ["yes", "no"]},
     },
-    "required": ["verdict", "reason"],
+    "required": ["reason", "verdict"],
     "additionalProperties": False,
 }
+"""The reason comes first: a small model that begins with the verdict gives reasons that contradict it."""
 
 Choosing = Callable[[Question], Sequence[Item]]
 
@@ -172,7 +171,7 @@ def inspect(
     for one in _originals(questions):
         for item in items(one):
             if (reply := said.get(asked := Asked(one.id, item.name))) is not None:
-                found[asked] = reply if isinstance(reply, Failure) else _check(item, *reply)
+                found[asked] = reply if isinstance(reply, Failure) else _check(item.name, *reply)
     return {
         one.id: _inspected((item.name, found[Asked(one.id, item.name)]) for item in items(one))
         for one in _originals(questions)
@@ -242,9 +241,9 @@ def read_verdict(reply: str) -> tuple[bool, str] | None:
     return None if verdict is None else (verdict, " ".join(str(data.get("reason") or "").split()))
 
 
-def _check(item: Item, yes: bool, reason: str) -> Check:
+def _check(item: str, yes: bool, reason: str) -> Check:
     """Return the verdict on an item by the reply of the judge."""
-    return Check(check=CHECK, item=item.name, passed=yes is item.wanted, reason=reason)
+    return Check(check=CHECK, item=item, passed=yes, reason=reason)
 
 
 def _inspected(found: Iterable[tuple[str, Check | Failure]]) -> Inspected:

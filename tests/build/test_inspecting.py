@@ -65,9 +65,9 @@ def scripted(default: str = "?", **replies: str) -> LLMJudge:
 def test_each_item_decides_alone(question: Question, items: tuple[Item, ...]) -> None:
     """The judge finds fault with one item at a time, and only this one is failed, with what it said."""
     assert [item.name for item in items] == NAMES[items]
-    good = {prompted(question, item.name): says(item.wanted) for item in items}
+    good = {prompted(question, item.name): says(True) for item in items}
     for bad in items:
-        script = good | {prompted(question, bad.name): says(not bad.wanted, "Because.")}
+        script = good | {prompted(question, bad.name): says(False, "Because.")}
         found = inspect([question], DOCUMENTS, scripted(**script))[question.id]
         assert [(check.name, check.passed) for check in found.checks] == [
             (f"checklist: {item.name}", item is not bad) for item in items
@@ -189,7 +189,7 @@ def test_the_command_shows_what_it_drops_and_writes_the_rest(project: Project) -
     rows["Tables"][0]["question"] = "What does ore cost in Lune according to the table?"
     rows["Tables"].append({**rows["Tables"][1], "question": "Who sold the Lune mine?"})
     project.write("set.json", json.dumps(rows))
-    replies = {"Does the question mention": says(False), "Who owns": says(False, "Nobody asks.")}
+    replies = {"Is the question free of": says(True), "Who owns": says(False, "Nobody asks.")}
     model = {"kind": "scripted", "replies": replies, "default": says(True)}
     project.write("judge.yaml", json.dumps({"kind": "llm", "model": model}))
     common = ("questions", "inspect", "set.json", "pdfs", "--judge", "judge.yaml")

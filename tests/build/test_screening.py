@@ -41,17 +41,17 @@ ALL = [TALL, TABLE, BORN, JOINED, LOOSE, NONE]
 
 
 def script() -> dict[str, str]:
-    """By prompts: the ambiguous questions, those with a source, those that are linked, and the pages that
+    """By prompts: the ambiguous questions, those with a source, those that are joined, and the pages that
     hold an answer: of `tall` pages 1 and 3, of `loose` its own. Two replies cannot be read."""
     item = plan(ALL, DOCUMENTS, lambda one: (NO_SOURCE, LINKED)).prompt
     page = prompts_about(ALL, DOCUMENTS)
-    yes = json.dumps({"verdict": "yes", "reason": ""})
+    yes, no = '{"verdict": "yes"}', '{"verdict": "no"}'
     said = [
         (assessing(TABLE), '{"status": "AMBIGUOUS", "reason": ""}'),
         (assessing(NONE), '{"status": "AMBIGUOUS", "reason": ""}'),
         (assessing(JOINED), "perhaps"),
-        (item(Asked("none", "no-source")), yes),
-        (item(Asked("born", "linked")), yes),
+        (item(Asked("none", "no-source")), no),
+        (item(Asked("joined", "linked")), no),
         (page(Labelling("tall", "a.pdf", 1)), "yes"),
         (page(Labelling("tall", "a.pdf", 3)), "yes"),
         (page(Labelling("loose", "a.pdf", 2)), "yes"),
@@ -60,7 +60,7 @@ def script() -> dict[str, str]:
     return {
         **{prompt.messages[0].text: reply for prompt, reply in said},
         '"status"': '{"status": "CLEAR", "reason": ""}',
-        '"verdict"': '{"verdict": "no", "reason": ""}',
+        '"verdict"': yes,
     }
 
 
@@ -89,7 +89,7 @@ def test_the_command_prints_and_writes_the_card(project: Project) -> None:
     rows["Tables"][0]["question"] = "What does ore cost in Lune according to the table?"
     rows["Text-Only"][0]["evidence"] = [{"document": "varn.pdf", "page": 1}]
     project.write("set_1.json", json.dumps(rows))
-    replies = {'"status"': '{"status": "AMBIGUOUS"}', '"verdict"': '{"verdict": "no"}'}
+    replies = {'"status"': '{"status": "AMBIGUOUS"}', '"verdict"': '{"verdict": "yes"}'}
     model = {"kind": "scripted", "replies": replies, "default": "no"}
     project.write("judge.yaml", json.dumps({"kind": "llm", "model": model}))
     common = ("questions", "inspect", "set_1.json", "pdfs", "--judge", "judge.yaml")
