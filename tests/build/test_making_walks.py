@@ -289,6 +289,41 @@ def test_hops_whose_sub_questions_do_not_name_the_answer_before_are_not_asked_ab
     assert checked(ScriptedModel(fail_on={" ": "asked"}), other) == [("linked hops: named", False, reason)]
 
 
+@pytest.mark.parametrize(
+    ("text", "first_step", "answer", "second_step", "linked"),
+    [
+        ("In which town was the designer of the Varn tower born?", "Who designed the Varn tower?", "Ada Holm",
+         "In which town was Ada Holm born?", True),
+        ("In which town was Ada Holm, the designer of the Varn tower, born?", "Who designed the Varn tower?",
+         "Ada Holm", "In which town was Ada Holm born?", False),
+        ("Who designed the Varn tower, and how long is the Mell?", "Who designed the Varn tower?", "Ada Holm",
+         "How long is the Mell?", False),
+        ("At what temperature is the grade of pelnorite fired of which the Kestrel-9 has its tips?",
+         "Of which grade of pelnorite are the tips of the Kestrel-9?", "grade B",
+         "At what temperature is grade B pelnorite fired?", True),
+        ("At what temperature is grade B pelnorite fired, of which the Kestrel-9 has its tips?",
+         "Of which grade of pelnorite are the tips of the Kestrel-9?", "grade B",
+         "At what temperature is grade B pelnorite fired?", False),
+        ("Who leads the company that makes the Kestrel-9?", "Which company makes the Kestrel-9?",
+         "Orrin and Dace", "Who leads Orrin and Dace?", True),
+        ("Who makes the Kestrel-9, and when was the Lune Council founded?", "Who makes the Kestrel-9?",
+         "Orrin and Dace", "When was the Lune Council founded?", False),
+        ("What is the strength of the ceramic on which the mirror of the Hesper telescope rests?",
+         "On which ceramic does the mirror of the Hesper telescope rest?", "grade C",
+         "What is the strength of grade C?", True),
+    ],
+)  # fmt: skip
+def test_rules_tell_linked_hops_from_others(
+    draft: Draft, text: str, first_step: str, answer: str, second_step: str, linked: bool
+) -> None:
+    """What is not linked is dropped before the model is asked."""
+    steps = (Step(question=first_step, answer=answer), Step(question=second_step, answer="?"))
+    given = Draft(question=draft.question.model_copy(update={"text": text, "steps": steps}))
+    name, passed, reason = checked(judge(), given)[0]
+    assert (name, passed) == ("linked hops: named", linked)
+    assert answer in reason or linked
+
+
 def test_drafts_of_one_hop_and_dropped_ones_are_left_as_they_are(draft: Draft) -> None:
     (failed,) = check_hops([draft], DOCUMENTS, judge(links="no"))
     single = Draft(question=Question(id="s", text="Who?", category="c"))

@@ -73,9 +73,10 @@ def check_hops(
     on_done: Progress = lambda done, total: None,
 ) -> list[Draft]:
     """Return the drafts with verdicts on those that have steps and have not failed. A sub-question has to
-    name the answer of the one before, the model has to say that it needs it, and the model must not find the
-    accepted answer from the question alone or from a page of its evidence alone. What could not be decided,
-    because a call failed, is not passed. Drafts are no longer asked about once they failed."""
+    name the answer of the one before, which the question itself must not name. The model has to say that this
+    answer is needed, and must not find the accepted answer from the question alone or from one page of its
+    evidence. What could not be decided, because a call failed, is not passed. Drafts are no longer asked
+    about once they failed."""
     named = [_named(draft) if _is_open(draft) else draft for draft in drafts]
     linked = _linked(named, model, replies, on_done)
     return _without_shortcuts(linked, documents, model, replies, on_done)
@@ -87,12 +88,16 @@ def _is_open(draft: Draft) -> bool:
 
 
 def _named(draft: Draft) -> Draft:
-    """Check that each sub-question names the answer of the one before."""
+    """Check that each sub-question names the answer of the one before, and that the question does not."""
     steps = draft.question.steps
+    whole = (fold_text(draft.question.text, "word"),)
     for number, (first, second) in enumerate(pairwise(steps), 2):
         text = (fold_text(second.question, "word"),)
         if not first.answer or not stands_in(text, first.answer, "word", "both"):
             reason = f"step {number} does not name {first.answer!r}: {second.question}"
+            return draft.after(Check(check=LINKED, item="named", passed=False, reason=reason))
+        if stands_in(whole, first.answer, "word", "both"):
+            reason = f"the question names {first.answer!r}, the answer of step {number - 1}"
             return draft.after(Check(check=LINKED, item="named", passed=False, reason=reason))
     return draft.after(Check(check=LINKED, item="named", passed=True))
 
