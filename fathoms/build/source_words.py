@@ -23,6 +23,7 @@ _ALSO = r"(?:tennis|salt|mountain|skating|of speech|messages?|processing|recogni
 _ENGLISH = (
     rf"(?:{_BEFORE}|on|by) {_THE} (?:[\w'-]+ ){{0,2}}{_SHOWN}",
     rf"of {_THE} (?:[\w'-]+ ){{0,2}}{_DRAWN}",
+    r"(?:of|by|about) the (?:passage|excerpt|snippet|paragraph)(?! of)",
     rf"{_BEFORE} {_THE} {_WRITTEN}",
     rf"(?:the (?:following|above|given|provided|attached)|this|these) (?:{_SHOWN}|{_WRITTEN})",
     rf"(?:does|do|did) the (?:{_SHOWN}|{_WRITTEN})",

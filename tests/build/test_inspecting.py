@@ -135,6 +135,7 @@ def test_replies() -> None:
 
 NAMED = {
     "Who is on the back of the graph?": "of the graph",
+    "What is the main argument of the passage about the war?": "of the passage",
     "What does it cost according to the text?": "according to the text",
     "What is shown in the left bar chart?": "in the left bar chart",
     "Which year stands in Table 3?": "Table 3",
@@ -155,6 +156,7 @@ NAMED = {
 UNNAMED = (
     "Which elements stand in the periodic table below iron?",
     "How many people sat at the table of the council?",
+    "What was the date of the passage of the bill?",
     "Who won in the table tennis final of Lune?",
     "What is the role of salt in the context of the Varn war?",
     "According to the municipal audit of Lune, who owns the ferry?",
