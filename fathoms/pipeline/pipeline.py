@@ -533,14 +533,17 @@ class Stages(Component):
     ) -> list[list[Chunk]]:
         """The chunks of each document in order, from the cache where it has them."""
         chunks: list[list[Chunk]] = []
+        told = False
         for number, document in enumerate(documents, start=1):
             key = self._chunks_key(document.id, document.sha256)
             made = cache.load("chunks", key, _CHUNKS.validate_json)
             if made is None:
                 made = self.chunk.chunk(self._for_chunks(document, cache))
                 cache.put_text("chunks", key, json.dumps([chunk.model_dump(mode="json") for chunk in made]))
-                progress("chunk", number, len(documents))
                 times.made("chunk", len(document.pages))
+                told = True
+            if told:  # a bar that has begun is led to its end
+                progress("chunk", number, len(documents))
             chunks.append(made)
         return chunks
 
