@@ -249,14 +249,15 @@ def draft(graph: Any) -> Draft:
     return Draft(question=made.question)
 
 
-LINKS = "Is the answer of step"
+LINKS = "Does step 2 need the answer of step 1?"
+NOT_NEEDED = '{"reason": "No link.", "needed": "no"}'
 CLOSED, ALONE = "Answer this question in a few words", "from this page alone"
 
 
 def judge(**more: str) -> ScriptedModel:
     """A judge that finds the steps linked and no shortcut, but for what is given."""
     names = {"links": LINKS, "closed": CLOSED, "first": "Page 1 of a.pdf", "second": "Page 2 of a.pdf"}
-    replies = {LINKS: "Yes.", CLOSED: "unknown", ALONE: "unknown"}
+    replies = {LINKS: '{"reason": "It is about it.", "needed": "Yes"}', CLOSED: "unknown", ALONE: "unknown"}
     return ScriptedModel(replies=first({names[name]: said for name, said in more.items()}, replies))
 
 
@@ -271,7 +272,11 @@ def test_linked_hops_without_a_shortcut_pass(draft: Draft) -> None:
 @pytest.mark.parametrize(
     ("said", "name", "reason"),
     [
-        ({"links": "no"}, "linked hops: needed", "step 2 does not need the answer of step 1"),
+        (
+            {"links": NOT_NEEDED},
+            "linked hops: needed",
+            "step 2 does not need the answer of step 1: No link.",
+        ),
         ({"links": "maybe"}, "linked hops: needed", "not decided: the reply cannot be used: 'maybe'"),
         ({"closed": "In Osk."}, "one-hop shortcut", "answered from the question alone: In Osk."),
         ({"second": "osk"}, "one-hop shortcut", "answered from the page 2 of a.pdf: osk"),
@@ -325,7 +330,7 @@ def test_rules_tell_linked_hops_from_others(
 
 
 def test_drafts_of_one_hop_and_dropped_ones_are_left_as_they_are(draft: Draft) -> None:
-    (failed,) = check_hops([draft], DOCUMENTS, judge(links="no"))
+    (failed,) = check_hops([draft], DOCUMENTS, judge(links=NOT_NEEDED))
     single = Draft(question=Question(id="s", text="Who?", category="c"))
     assert check_hops([failed, single], DOCUMENTS, ScriptedModel(fail_on={" ": "asked"})) == [failed, single]
 

@@ -93,7 +93,10 @@ def test_multi_hop_questions_are_made_of_pdfs_in_one_command(project: Project) -
     (project.path / "pdfs").mkdir()
     for name, pages in (("a.pdf", (TOWER, HOLM)), ("b.pdf", (OSK, COUNCIL))):
         write_pdf(project.path / "pdfs" / name, [page.replace("\n", " ") for page in pages])
-    judged = {"Is the answer of step": "yes", "Answer the question from": "I do not know. Confidence: 0.1"}
+    judged = {
+        "need the answer of step": '{"reason": "", "needed": "yes"}',
+        "Answer the question from": "I do not know. Confidence: 0.1",
+    }
     # each page holds the answers of the steps that it has the quotes of
     held = {
         "designed by Ada Holm.*Question: Who designed": "yes",

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from fathoms.build.drafting import ask_all
 from fathoms.build.making.drafts import Check, Draft
 from fathoms.build.making.wording import one_line
-from fathoms.judges.replies import read_choice
+from fathoms.judges.replies import read_json
 from fathoms.metrics.phrase_recall import fold_text, phrase_recall, stands_in
 from fathoms.models.caching import ReplyCache
 from fathoms.models.protocols import ChatModel
@@ -21,7 +21,6 @@ from fathoms.types import Document, Failure, Form, Message, Place, Prompt, Quest
 
 LINKED, SHORTCUT = "linked hops", "one-hop shortcut"
 ALONE = "question alone"
-_YES, _NO = "yes", "no"
 _LINK = """\
 A question with several steps: {question}
 
@@ -29,9 +28,18 @@ Step {before}: {first}
 Answer of step {before}: {answer}
 Step {after}: {second}
 
-Is the answer of step {before} needed to find out what step {after} asks for, given only the question above
-and some documents? If both can be looked up independently of each other, it is not needed. Answer with one
-word: yes or no."""
+Does step {after} need the answer of step {before}? It does if step {after} is about this answer, and the
+question above does not name it. Two questions that can be looked up independently do not.
+
+Reply with JSON: {{"reason": TEXT of at most 30 words, "needed": "yes" or "no"}}"""
+_SCHEMA = {
+    "type": "object",
+    "properties": {"reason": {"type": "string"}, "needed": {"type": "string", "enum": ["yes", "no"]}},
+    "required": ["reason", "needed"],
+    "additionalProperties": False,
+}
+"""The reason comes first, because small models say yes to everything else."""
+_LONGEST = 30
 _PAGE = """\
 Page {page} of {document}:
 
@@ -120,18 +128,19 @@ def _linked(
             answer=first.answer,
             second=second.question,
         )
-        return _prompt(text, Form(choices=(_YES, _NO)))
+        return _prompt(text, Form(json_schema=_SCHEMA))
 
-    said = ask_all(links, model, about, _yes_or_no, replies, on_done)
+    said = ask_all(links, model, about, read_verdict, replies, on_done)
 
     def verdict(question: Question) -> Check:
         for step in range(2, len(question.steps) + 1):
             found = said[_Link(question.id, step)]
             if isinstance(found, Failure):
                 return _undecided(LINKED, "needed", found)
-            if not found:
-                reason = f"step {step} does not need the answer of step {step - 1}"
-                return Check(check=LINKED, item="needed", passed=False, reason=reason)
+            needed, reason = found
+            if not needed:
+                told = f"step {step} does not need the answer of step {step - 1}: {reason}"
+                return Check(check=LINKED, item="needed", passed=False, reason=told)
         return Check(check=LINKED, item="needed", passed=True)
 
     return [draft.after(verdict(draft.question)) if draft.question.id in by_id else draft for draft in drafts]
@@ -184,9 +193,13 @@ def _undecided(check: str, item: str, failure: Failure) -> Check:
     return Check(check=check, item=item, passed=False, reason=f"not decided: {failure.message}")
 
 
-def _yes_or_no(reply: str) -> bool | None:
-    """Read yes or no; `None` for anything else."""
-    return {_YES: True, _NO: False, None: None}[read_choice(reply, (_YES, _NO))]
+def read_verdict(reply: str) -> tuple[bool, str] | None:
+    """Read whether an answer is needed, and the reason of at most 30 words; `None` for anything else."""
+    data = read_json(reply)
+    needed = str(data.get("needed") if isinstance(data, dict) else "").strip().lower()
+    if needed not in ("yes", "no"):
+        return None
+    return needed == "yes", " ".join(str(data.get("reason") or "").split()[:_LONGEST])
 
 
 def _prompt(text: str, form: Form | None = None) -> Prompt:
