@@ -71,7 +71,9 @@ Question: {question}
 Answer: {answer}
 
 Evidence:
-{evidence}"""
+{evidence}
+
+Now write the rewritten question, which ends with a question mark, and nothing else:"""
 _SCHEMA = {
     "type": "object",
     "properties": {
@@ -207,9 +209,14 @@ def rewrite(
 
     texts = ask_each(left, model, rewriting, _question_in, replies, on_done)
     failures |= {id: said.message for id, said in texts.items() if isinstance(said, Failure)}
-    variants = [
-        _variant(one, text, answered[one.id]) for one in left if isinstance(text := texts[one.id], str)
-    ]
+    variants = []
+    for one in left:
+        if not isinstance(text := texts[one.id], str):
+            continue
+        if " ".join(text.casefold().split()) == " ".join(one.text.casefold().split()):
+            failures[one.id] = "the model wrote the same question"
+        else:
+            variants.append(_variant(one, text, answered[one.id]))
     return Rewritten(tuple(variants), failures, undecided)
 
 

@@ -106,16 +106,19 @@ def test_a_rewritten_question_rests_on_its_evidence() -> None:
         question("gone", "ambiguous", evidence=(Evidence(document="a.pdf", page=9),)),
         question("unsure", "ambiguous"),
         question("vague", "ambiguous"),
+        with_mark(question("same"), "ambiguous", "It is the same."),
         question("clear", "clear"),
     ]
     judge = LLMJudge(
         model=ScriptedModel(
             replies={
                 "Why it is ambiguous: No year.": "How tall was the Varn tower of Lune in 2022?",
+                "Why it is ambiguous: It is the same.": "how tall  was same?",
                 "Why it is ambiguous: not known": "How tall was it according to the text?",
                 "was tower?": "It was 41.5 m tall.",
                 "was unsure?": '**"Evidence inconclusive."** Two years.',
                 "was vague?": "It was 40 m tall.",
+                "was same?": "It was 40 m tall.",
             }
         )
     )
@@ -125,7 +128,8 @@ def test_a_rewritten_question_rests_on_its_evidence() -> None:
     assert (made.reference, made.answers) == ("It was 41.5 m tall.", (("41.5",),))
     assert made.metadata["variant_of"] == "tower"
     assert found.undecided == {"unsure": '**"Evidence inconclusive."** Two years.'}
-    assert found.failures.keys() == {"gone", "vague"}  # no text, and a question that names its source
+    # no text, a question that names its source, and one that is the same
+    assert found.failures.keys() == {"gone", "vague", "same"}
     again = rewrite([asked[0], made], DOCUMENTS, judge)
     assert (again.variants, again.failures) == ((), {})
 
