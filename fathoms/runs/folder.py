@@ -275,12 +275,12 @@ def opener(path: str, flags: int) -> int:
     return descriptor
 
 
-def sealed(data: bytes) -> bytes:
+def sealed(data: bytes | bytearray) -> bytes:
     """Add a checksum to the indented JSON of an object, as its last key."""
     if not data.endswith(b"\n}\n"):
-        return data  # an empty object has nothing to protect
-    body = data[:-3]
-    return b'%b,\n  "crc": "%08x"\n}\n' % (body, zlib.crc32(body))
+        return bytes(data)  # an empty object has nothing to protect
+    body = memoryview(data)[:-3]
+    return b"".join([body, b',\n  "crc": "%08x"\n}\n' % zlib.crc32(body)])
 
 
 def sealed_line(data: bytes) -> bytes:
