@@ -252,12 +252,24 @@ def draft(graph: Any) -> Draft:
 LINKS = "Does step 2 need the answer of step 1?"
 NOT_NEEDED = '{"reason": "No link.", "needed": "no"}'
 CLOSED, ALONE = "Answer this question in a few words", "from this page alone"
+ALL = "from these pages"
 
 
 def judge(**more: str) -> ScriptedModel:
     """A judge that finds the steps linked and no shortcut, but for what is given."""
-    names = {"links": LINKS, "closed": CLOSED, "first": "Page 1 of a.pdf", "second": "Page 2 of a.pdf"}
-    replies = {LINKS: '{"reason": "It is about it.", "needed": "Yes"}', CLOSED: "unknown", ALONE: "unknown"}
+    names = {
+        "links": LINKS,
+        "closed": CLOSED,
+        "all": ALL,
+        "first": "Page 1 of a.pdf",
+        "second": "Page 2 of a.pdf",
+    }
+    replies = {
+        LINKS: '{"reason": "It is about it.", "needed": "Yes"}',
+        ALL: "In Osk.",
+        CLOSED: "unknown",
+        ALONE: "unknown",
+    }
     return ScriptedModel(replies=first({names[name]: said for name, said in more.items()}, replies))
 
 
@@ -266,6 +278,7 @@ def test_linked_hops_without_a_shortcut_pass(draft: Draft) -> None:
         ("linked hops: named", True, ""),
         ("linked hops: needed", True, ""),
         ("one-hop shortcut", True, ""),
+        ("answered from its evidence", True, ""),
     ]
 
 
@@ -280,6 +293,7 @@ def test_linked_hops_without_a_shortcut_pass(draft: Draft) -> None:
         ({"links": "maybe"}, "linked hops: needed", "not decided: the reply cannot be used: 'maybe'"),
         ({"closed": "In Osk."}, "one-hop shortcut", "answered from the question alone: In Osk."),
         ({"second": "osk"}, "one-hop shortcut", "answered from the page 2 of a.pdf: osk"),
+        ({"all": "Lune"}, "answered from its evidence", "the answer was: Lune"),
         ({"first": " "}, "one-hop shortcut: page 1 of a.pdf", "not decided: the reply cannot be used: ' '"),
     ],
 )

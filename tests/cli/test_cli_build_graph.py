@@ -97,6 +97,10 @@ def test_multi_hop_questions_are_made_of_pdfs_in_one_command(project: Project) -
         "need the answer of step": '{"reason": "", "needed": "yes"}',
         "Answer the question from": "I do not know. Confidence: 0.1",
     }
+    found = {
+        f"from these pages.*Question: {BORN}": "Osk",
+        f"from these pages.*Question: {ON}": "the river Mell",
+    }
     # each page holds the answers of the steps that it has the quotes of
     held = {
         "designed by Ada Holm.*Question: Who designed": "yes",
@@ -106,7 +110,7 @@ def test_multi_hop_questions_are_made_of_pdfs_in_one_command(project: Project) -
     }
     model = {
         "kind": "scripted",
-        "patterns": held,
+        "patterns": found | held,
         "replies": {**judged, **SCRIPT},
         "default": "?",
         "max_tokens": 1000,

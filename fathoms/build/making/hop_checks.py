@@ -1,4 +1,5 @@
-"""Checks of multi-hop questions: whether their hops are linked, and whether there is a shortcut.
+"""Checks of multi-hop questions: whether their hops are linked, whether there is a shortcut, and whether the
+evidence answers them.
 
 Two independent questions joined by "and" are no multi-hop question, and one whose answer is found from the
 question alone or from one of its pages needs no hops (Double-Bench, Shen et al. 2025).
@@ -19,7 +20,7 @@ from fathoms.models.caching import ReplyCache
 from fathoms.models.protocols import ChatModel
 from fathoms.types import Document, Failure, Form, Message, Place, Prompt, Question
 
-LINKED, SHORTCUT = "linked hops", "one-hop shortcut"
+LINKED, SHORTCUT, ANSWERED = "linked hops", "one-hop shortcut", "answered from its evidence"
 ALONE = "question alone"
 _LINK = """\
 A question with several steps: {question}
@@ -47,6 +48,14 @@ Page {page} of {document}:
 
 Answer the question below from this page alone, in a few words. If the page does not hold everything that is
 needed, answer "unknown".
+
+Question: {question}
+Answer:"""
+_ALL = """\
+{pages}
+
+Answer the question below from these pages, in a few words. If they do not hold everything that is needed,
+answer "unknown".
 
 Question: {question}
 Answer:"""
@@ -80,14 +89,17 @@ def check_hops(
     replies: ReplyCache | None = None,
     on_done: Progress = lambda done, total: None,
 ) -> list[Draft]:
-    """Return the drafts with verdicts on those that have steps and have not failed. A sub-question has to
-    name the answer of the one before, which the question itself must not name. The model has to say that this
-    answer is needed, and must not find the accepted answer from the question alone or from one page of its
-    evidence. What could not be decided, because a call failed, is not passed. Drafts are no longer asked
-    about once they failed."""
+    """Return the drafts with verdicts on those that have steps and have not failed.
+
+    A sub-question has to name the answer of the one before, which the question itself must not name. The
+    model has to say that this answer is needed; it must not find the accepted answer from the question alone
+    or from one page of its evidence, and has to find it from all of them. What could not be decided, because
+    a call failed, is not passed. Drafts are no longer asked about once they failed.
+    """
     named = [_named(draft) if _is_open(draft) else draft for draft in drafts]
     linked = _linked(named, model, replies, on_done)
-    return _without_shortcuts(linked, documents, model, replies, on_done)
+    direct = _without_shortcuts(linked, documents, model, replies, on_done)
+    return _answered(direct, documents, model, replies, on_done)
 
 
 def _is_open(draft: Draft) -> bool:
@@ -155,9 +167,7 @@ def _without_shortcuts(
 ) -> list[Draft]:
     """Answer each question from nothing, and from each of its pages alone, page by page."""
     by_id = {draft.question.id: draft.question for draft in drafts if _is_open(draft)}
-    texts = {
-        (name, page.number): page.text for name, document in documents.items() for page in document.pages
-    }
+    texts = _texts(documents)
     tries = {id: [None, *sorted(one.gold_pages & texts.keys())] for id, one in by_id.items()}
     asked = sorted(
         (_Try(id, place) for id, places in tries.items() for place in places),
@@ -186,6 +196,40 @@ def _without_shortcuts(
         return Check(check=SHORTCUT, passed=True)
 
     return [draft.after(verdict(draft.question)) if draft.question.id in by_id else draft for draft in drafts]
+
+
+def _answered(
+    drafts: Sequence[Draft],
+    documents: Mapping[str, Document],
+    model: ChatModel,
+    replies: ReplyCache | None,
+    on_done: Progress,
+) -> list[Draft]:
+    """Answer each question from all pages of its evidence; a question that lost its meaning when it was put
+    together is not answered rightly."""
+    by_id = {draft.question.id: draft.question for draft in drafts if _is_open(draft)}
+    texts = _texts(documents)
+
+    def about(id: str) -> Prompt:
+        places = sorted(by_id[id].gold_pages & texts.keys())
+        pages = "\n\n".join(f"Page {page} of {name}:\n\n{texts[name, page]}" for name, page in places)
+        return _prompt(_ALL.format(pages=pages, question=by_id[id].text))
+
+    said = ask_all(list(by_id), model, about, one_line, replies, on_done)
+
+    def verdict(question: Question) -> Check:
+        found = said[question.id]
+        if isinstance(found, Failure):
+            return _undecided(ANSWERED, "", found)
+        right = phrase_recall(found, question.answers, "word").value == 1
+        return Check(check=ANSWERED, passed=right, reason="" if right else f"the answer was: {found}")
+
+    return [draft.after(verdict(draft.question)) if draft.question.id in by_id else draft for draft in drafts]
+
+
+def _texts(documents: Mapping[str, Document]) -> dict[Place, str]:
+    """Return the texts of all pages."""
+    return {(name, page.number): page.text for name, one in documents.items() for page in one.pages}
 
 
 def _undecided(check: str, item: str, failure: Failure) -> Check:
