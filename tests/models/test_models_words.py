@@ -34,6 +34,7 @@ WORDS = [
     "٣",
     "no",
     "Word",
+    "B. Word",
 ]
 MARKS = [
     *".?!.;:,()[]{}'\"*@&_…»”“„\u2018\u2019\u2013",
@@ -65,7 +66,7 @@ QUOTED = [
 RUNS = ["gonna", "wanna", "lemme", "``", "''", "'", '"', "a--b", "Wi-Fi", "5%", "x...", "ÜBER,", "a/b", "€"]
 
 
-def drawn(*pieces: str, count: int = 4000) -> Iterator[str]:
+def drawn(*pieces: str, count: int = 2500) -> Iterator[str]:
     """Texts of a few pieces each, the same in every run."""
     random = Random(0)
     for _ in range(count):
