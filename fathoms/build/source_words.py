@@ -59,7 +59,7 @@ _SPANISH = (
     rf"est[ea] {_SPANISH_NOUN}",
     r"(?:tabla|figura|página) \d+",
 )
-_FILE = r"[\w-]+\.pdf"
+_FILE = r"[\w-]{1,200}\.pdf"
 _NAMED = re.compile(
     rf"\b(?:(?:{'|'.join(_ENGLISH)})(?! {_ALSO}\b)|{'|'.join((*_GERMAN, *_FRENCH, *_SPANISH, _FILE))})(?!\w)",
     re.IGNORECASE,
