@@ -26,17 +26,11 @@ if TYPE_CHECKING:
     from fathoms.runs.cache import Cache
 
 SUFFIXES = (".yaml", ".yml")
+RECIPE = "recipe.json"
+"""The settings of a build, in the folder of its drafts."""
 
 
 def build(
-    sources: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="[RECIPE] PDFS",
-            help="PDFs, or folders of them; and at most one YAML file with the settings.",
-            show_default=False,
-        ),
-    ],
     out: Annotated[
         Path,
         typer.Option(
@@ -46,6 +40,15 @@ def build(
             show_default=False,
         ),
     ],
+    sources: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[RECIPE] PDFS",
+            help="PDFs, or folders of them; and at most one YAML file with the settings. --resume and"
+            " --update take those of the set, if none are named.",
+            show_default=False,
+        ),
+    ] = None,
     model: Annotated[
         str | None,
         typer.Option(
@@ -118,15 +121,20 @@ def build(
 
     A model writes questions on passages, tables and figures of the documents, with gold answers and evidence;
     every question goes through checks, and is dropped with the reason if it fails one. Prints how many drafts
-    were made, dropped and kept. Ends with exit code 1 if fewer questions were made than asked for, or if a
-    document could not be read.
+    were made, dropped and kept. Ends with exit code 1 if fewer questions were made than asked for, if a
+    document could not be read, or if a call to a model failed.
     """
     from fathoms.build.making.maker import read_corpus
+    from fathoms.build.making.manifest import settle
     from fathoms.corpora.questions import format_of
 
     format_of(out)
+    if not dry_run:
+        settle(out)
+        _require_possible(out, resume=resume, update=update)
     recipe, paths = _recipe(
-        sources,
+        sources or (),
+        _earlier(out) if resume or update else None,
         {
             "n": n,
             "seed": seed,
@@ -138,36 +146,66 @@ def build(
         },
         settings or (),
     )
-    if not dry_run:
-        _require_possible(out, resume=resume, update=update)
     with opened() as cache, progress.bars() as bars:
         if not dry_run:
             recipe.check()
         corpus = read_corpus(recipe, paths, cache, workers=workers, progress=bars.stage)
-        for name, why in corpus.left_out.items():
+        for name, why in {**corpus.unread, **corpus.left_out}.items():
             console.note(f"note: left out {name}: {why}")
         if dry_run:
-            _tell_plan(recipe, corpus, as_json=as_json)
-            return ExitCode.FAILED if corpus.left_out else ExitCode.OK
+            _tell_plan(recipe, corpus, out if update else None, as_json=as_json)
+            return ExitCode.FAILED if corpus.unread else ExitCode.OK
+        if update:
+            _require_documents(out, corpus)
         with _journal(out, max_cost) as journal:
             made, changes, manifest = _make(recipe, corpus, journal, cache, bars.stage, out, update=update)
     if as_json:
         console.show_json(_json(made, changes, manifest, corpus))
     else:
         _tell(made, changes, manifest, corpus, out)
+    for why, count in journal.failed.items():
+        console.complain(f"{console.amount(count, 'call')} failed: {why}")
     short = len(made.questions) < made.wanted
     if short:
         console.complain(
-            f"{len(made.questions)} of {made.wanted} questions: name more documents, raise drafts.most, or"
-            " use a better model"
+            f"{len(made.questions)} of {made.wanted} questions: add documents, a larger drafts.most or a"
+            f" better"
+            " model, and bring the set up to date with --update"
         )
-    return ExitCode.FAILED if (short and not fewer) or corpus.left_out else ExitCode.OK
+    failed = (short and not fewer) or corpus.unread or journal.failed
+    return ExitCode.FAILED if failed else ExitCode.OK
+
+
+def _earlier(out: Path) -> dict[str, Any] | None:
+    """Return the settings with which a set was made, or begun."""
+    from fathoms.build.making.drafts import folder_of
+
+    file = folder_of(out) / RECIPE
+    return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else None
+
+
+def _require_documents(out: Path, corpus: Corpus) -> None:
+    """Raise DataError where documents of a set cannot be read now, because its questions would be dropped."""
+    from fathoms.build.making.manifest import read_manifest
+
+    known = read_manifest(out).documents
+    for name, why in corpus.unread.items():
+        if name in known:
+            raise DataError(f"{name}: {why}; {out} has questions on it, and was not changed")
+    if known.keys().isdisjoint(corpus.documents) and not {one.sha256 for one in known.values()} & {
+        one.sha256 for one in corpus.documents.values()
+    }:
+        raise DataError(f"none of these documents is one of {out}, which was not changed")
 
 
 def _recipe(
-    sources: Sequence[Path], options: Mapping[str, Any], settings: Sequence[str]
+    sources: Sequence[Path],
+    earlier: dict[str, Any] | None,
+    options: Mapping[str, Any],
+    settings: Sequence[str],
 ) -> tuple[Recipe, Mapping[str, Path]]:
-    """Return the recipe and the documents by name, from the arguments and options of the command."""
+    """Return the recipe and the documents by name, from the arguments and options of the command, and from
+    the settings of an earlier build of the set."""
     from fathoms.build.making.recipe import load_recipe
     from fathoms.corpora import gather_pdfs
 
@@ -175,16 +213,20 @@ def _recipe(
     if len(files) > 1:
         raise UsageError(f"{files[1]}: only one YAML file has the settings of a build")
     given = [f"{key}={json.dumps(value)}" for key, value in options.items() if value is not None]
-    if not files and options["model"] is None and not any(one.startswith("model") for one in settings):
+    has_model = options["model"] is not None or any(one.startswith("model") for one in settings)
+    if not files and not earlier and not has_model:
         raise UsageError("a model writes the questions: add --model, such as --model openai:gpt-4.1")
-    recipe = load_recipe(files[0] if files else None, [*given, *settings])
-    named = [*recipe.documents, *(path for path in sources if path not in files)]
+    recipe = load_recipe(files[0] if files else None, [*given, *settings], earlier)
+    named = [path for path in sources if path not in files]
+    if files or not named:
+        named = [*recipe.documents, *named]
     if not named:
         raise UsageError("name the PDFs, or folders of them")
     paths, warnings = gather_pdfs(named)
     for warning in warnings:
         console.note(f"note: {warning}")
-    return recipe, paths
+    absolute = tuple(path.resolve() for path in named)
+    return recipe.model_copy(update={"documents": absolute}), paths
 
 
 def _model(text: str) -> dict[str, Any]:
@@ -195,6 +237,8 @@ def _model(text: str) -> dict[str, Any]:
     kind, colon, name = text.partition(":")
     if colon and kind in kinds and name:
         return {"kind": kind, "model": name}
+    if colon and kind in kinds:
+        raise UsageError(f"--model {text}: add the name of the model, such as {kind}:NAME")
     if colon:
         raise UsageError(f"--model {text}: there is no kind '{kind}'{suggest(kind, kinds)}")
     # pages are the common beginning of many prompts, and drafts are short
@@ -222,11 +266,13 @@ def _share(text: str) -> float:
 def _require_possible(out: Path, *, resume: bool, update: bool) -> None:
     """Raise UsageError where there is already something that would be lost, or nothing to go on with."""
     from fathoms.build.making.drafts import folder_of
+    from fathoms.build.making.manifest import read_manifest
     from fathoms.corpora import refuse_existing
 
     if update:
         if not out.is_file():
             raise UsageError(f"{out}: there is no such question file to update")
+        read_manifest(out)
         return
     refuse_existing(out)
     folder = folder_of(out)
@@ -264,32 +310,37 @@ def _make(
     from fathoms.build.candidates import with_copied_pictures
     from fathoms.build.making.drafts import folder_of, read_drafts, write_drafts
     from fathoms.build.making.maker import asker_for, make
-    from fathoms.build.making.manifest import read_manifest, write_manifest
+    from fathoms.build.making.manifest import read_manifest, removed_by_people, write_set
     from fathoms.build.making.updating import updated
-    from fathoms.build.making.writing import replace_set
-    from fathoms.corpora import read_questions
+    from fathoms.corpora import read_questions, refuse_existing
+    from fathoms.paths import write_atomic
 
     asker = asker_for(recipe, journal, stage)
 
     keep, folder = partial(write_drafts, out), folder_of(out)
+    write_atomic(folder / RECIPE, recipe.model_dump_json(indent=2).encode())
+    removed: frozenset[str] = frozenset()
     if not update:
         made = make(recipe, corpus, asker, keep, cache=cache, folder=folder)
         changes: tuple[str, ...] = (f"made {len(made.questions)} questions",)
         before, kept = None, 0
     else:
         before = read_manifest(out)
-        left = updated(read_questions(out).questions, before, corpus.documents, corpus.searches, asker)
+        questions = read_questions(out).questions
+        removed = removed_by_people(before, questions) | _dropped_by_people(out)
+        left = updated(questions, before, corpus.documents, corpus.searches, asker)
         had = {draft.question.id: draft for draft in read_drafts(out)}
-        old = [had[one.id].after(question=one) for one in left.questions if one.id in had]
+        had |= {one.id: had[one.id].after(question=one) for one in left.questions if one.id in had}
         made = make(
             recipe,
             corpus,
             asker,
-            lambda drafts: keep([*old, *drafts]),
+            lambda drafts: keep({**had, **{draft.question.id: draft for draft in drafts}}.values()),
             cache=cache,
             folder=folder,
             have=left.questions,
             first=left.fresh,
+            never=removed,
         )
         kept = len(left.questions)
         new = [f"new {one.id}" for one in made.questions[kept:]]
@@ -297,12 +348,21 @@ def _make(
     if not made.questions:
         raise DataError(f"{out} was not written, because no question passed all checks: see {_funnel(made)}")
     # the pictures of questions that stay are beside the set already
-    questions = [*made.questions[:kept], *with_copied_pictures(made.questions[kept:], out)]
-    replace_set(out, questions, before.version if before else None)
-    manifest = write_manifest(
-        out, recipe, corpus.documents.values(), made.funnel, journal.spent, changes, before
-    )
+    if before is None:
+        refuse_existing(out)
+    written = [*made.questions[:kept], *with_copied_pictures(made.questions[kept:], out)]
+    documents = corpus.documents.values()
+    manifest = write_set(out, recipe, documents, written, made.funnel, journal, changes, before, removed)
     return made, changes, manifest
+
+
+def _dropped_by_people(out: Path) -> frozenset[str]:
+    """Return the ids of the questions that people decided to drop."""
+    from fathoms.build.editing.session import edits_of
+    from fathoms.runs.people import read_decisions
+
+    last = {one.question: one for one in read_decisions(edits_of(out))}
+    return frozenset(id for id, one in last.items() if one.decision == "drop")
 
 
 def _funnel(made: Made) -> str:
@@ -310,12 +370,15 @@ def _funnel(made: Made) -> str:
     return ", ".join(f"{count} {name}" for name, count in made.funnel.items()) or "no draft was made"
 
 
-def _tell_plan(recipe: Recipe, corpus: Corpus, *, as_json: bool) -> None:
-    """Print what each stage is expected to take."""
+def _tell_plan(recipe: Recipe, corpus: Corpus, set_: Path | None, *, as_json: bool) -> None:
+    """Print what each stage is expected to take, to make a set or to fill one up."""
+    from fathoms.build.making.maker import lacking_in
     from fathoms.build.making.planning import PASSING, planned, total
+    from fathoms.corpora import read_questions
     from fathoms.report.amounts import dollars
 
-    plan = planned(recipe, corpus.components.kept)
+    have = () if set_ is None else read_questions(set_).questions
+    plan = planned(recipe, corpus.components.kept, lacking_in(recipe, have))
     whole = total(plan)
     if as_json:
         console.show_json({"stages": {name: vars(one) for name, one in plan.items()}, "total": vars(whole)})
@@ -332,7 +395,9 @@ def _tell_plan(recipe: Recipe, corpus: Corpus, *, as_json: bool) -> None:
             f"  {name:<13} {one.calls:>8,} calls  {one.prompt_tokens:>12,} tokens of prompts"
             f"  {one.reply_tokens:>10,} of replies  {cost}"
         )
-    console.say(f"if {PASSING:.0%} of the drafts pass all checks; nothing was asked")
+    console.say(
+        f"if {PASSING:.0%} of the drafts pass all checks, and no reply is kept from before; nothing was asked"
+    )
 
 
 def _tell(made: Made, changes: Sequence[str], manifest: Manifest, corpus: Corpus, out: Path) -> None:
@@ -384,5 +449,6 @@ def _json(made: Made, changes: Sequence[str], manifest: Manifest, corpus: Corpus
         "spent": manifest.spent,
         "unmarked": dict(made.unmarked),
         "changes": list(changes),
+        "unread": dict(corpus.unread),
         "left_out": dict(corpus.left_out),
     }

@@ -28,7 +28,8 @@ class _MakesByDefault(TyperGroup):
 
 app = typer.Typer(
     cls=_MakesByDefault,
-    help="Make a question set from PDFs (fathoms build PDFS), or show the graph of its multi-hop questions.",
+    help="Make a question set from PDFs (fathoms build PDFS), or show the graph of its multi-hop questions."
+    " 'fathoms build set --help' shows the options.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )

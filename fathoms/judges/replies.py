@@ -11,6 +11,8 @@ from fathoms.models.sentences import sentences
 from fathoms.runs.grades import QUALITY, grade, written_grades
 from fathoms.types import Judgement
 
+_HALF = re.compile("[\ud800-\udfff]")
+
 
 def read_choice(reply: str, choices: Sequence[str]) -> str | None:
     """Read the choice from a reply: the value of `label` in JSON, the first word, or the only choice in it.
@@ -34,14 +36,25 @@ def read_choice(reply: str, choices: Sequence[str]) -> str | None:
 
 
 def read_json(reply: str) -> Any:
-    """Parse the JSON in a reply, repaired if damaged; `None` if there is none."""
+    """Parse the JSON in a reply, repaired if damaged; `None` if there is none. Half of a character, as in
+    `\\ud83d` alone, cannot be stored and is replaced."""
     try:
-        return json.loads(reply)
+        found = json.loads(reply)
     except ValueError:
         from json_repair import repair_json
 
         starts = [reply.index(mark) for mark in "[{" if mark in reply]
-        return repair_json(reply[min(starts) :], return_objects=True) if starts else None
+        found = repair_json(reply[min(starts) :], return_objects=True) if starts else None
+    return _storable(found) if "\\ud" in reply.lower() else found
+
+
+def _storable(value: Any) -> Any:
+    """Return a value of JSON with the replacement character in place of halves of characters."""
+    if isinstance(value, str):
+        return _HALF.sub("\ufffd", value)
+    if isinstance(value, dict):
+        return {_storable(key): _storable(one) for key, one in value.items()}
+    return [_storable(one) for one in value] if isinstance(value, list) else value
 
 
 def read_list(reply: str, asked: Judgement, premise: str) -> dict[str, Any] | None:

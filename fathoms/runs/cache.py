@@ -65,6 +65,7 @@ _NOUNS = {
     "exact-pages": "results of exact searches",
     "page-index": "lists of the pages of an index",
     "reply": "replies",
+    "spent": "costs of question sets",
     "corpus": "facts of corpora",
     "file-hash": "hashes of files",
     "sound-file": "notes on files that were verified",

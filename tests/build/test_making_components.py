@@ -78,6 +78,25 @@ def test_tables_and_figures_are_components_of_their_own() -> None:
     assert components([document((text, table))], ["table"]).kept[0].modality == "table"
 
 
+def test_scripts_without_spaces_are_counted_by_characters() -> None:
+    """Two characters count as a word: 400 of them are 200 words, and 900 are three passages."""
+    sentences = [chr(0x3042 + at) * 99 + "\u3002" for at in range(9)]
+    assert len(components([document("".join(sentences[:4]))]).kept) == 1
+    found = components([document("".join(sentences))]).kept
+    assert [len(one.text.replace("\n", "")) for one in found] == [300, 300, 300]
+
+
+def test_lines_of_digits_are_no_running_heads() -> None:
+    pages = [f"{number}\n{WORDS} Room {name}.\n1974\n{name}\n{number}" for number, name in enumerate("abcd")]
+    assert all("1974" in one.text for one in components([document(*pages)]).kept)
+
+
+def test_a_component_keeps_its_id_on_another_page() -> None:
+    first, moved = components([document(WORDS)]).kept[0], components([document("", WORDS)]).kept[0]
+    assert (first.page, moved.page) == (1, 2)
+    assert first.id == moved.id
+
+
 def test_all_prompts_about_a_component_begin_alike() -> None:
     table = Element(kind="table", text="| a |" * 30, bbox=(10, 10, 90, 90))
     found = components([document("Pumps of Lune.", (Element(kind="text", text="Prices:"), table))]).kept

@@ -92,7 +92,7 @@ def draft(cache: Cache, said: tuple[str, str] = GOOD, language: str = "same") ->
 def test_a_draft_has_its_evidence_and_an_id_that_says_where_it_is_from(cache: Cache) -> None:
     made = draft(cache)
     assert made.failed is None
-    assert made.question.id.startswith("lune-p1-")
+    assert made.question.id.startswith("lune-")
     assert made.question.category == "Text-Only"
     assert made.question.evidence == (
         Evidence(
@@ -142,7 +142,16 @@ def test_components_take_turns_by_document() -> None:
 def test_components_without_a_fact_are_not_asked_about(cache: Cache) -> None:
     both = [component(), component("varn.pdf")]
     model = asker(cache, (f"{SERVICE}\n\nDoes this passage", "Yes."), ("Does this passage", "perhaps"))
-    assert single.worth_asking(both, model) == [component()]
+    found = single.worth_asking(both, model)
+    assert [check.passed for check in found.values()] == [True, False]
+    assert found[both[1]].reason == "the reply cannot be used: 'perhaps'"
+
+
+def test_half_a_character_in_a_reply_is_replaced(cache: Cache) -> None:
+    half = json.dumps({"question": "What is it?", "answer": "x", "quote": "The Lune pump"}).replace(
+        "it", "\\ud83d"
+    )
+    assert draft(cache, ("Write one question", half)).question.text == "What is \ufffd?"
 
 
 def test_languages() -> None:
@@ -332,7 +341,7 @@ def test_an_unanswerable_question_differs_in_one_detail_that_is_nowhere(cache: C
     assert made.failed is None
     assert not made.question.answerable
     assert made.question.answers == ()
-    assert str(made.question.metadata["made_from"]).startswith("lune-p1-")
+    assert str(made.question.metadata["made_from"]).startswith("lune-")
 
 
 @pytest.mark.parametrize(
@@ -415,15 +424,15 @@ def test_what_is_spent_is_counted_and_limited(cache: Cache) -> None:
         journal.put("key", Reply(text="", cost=0.01))
 
 
-CITED = "The Lune pump is serviced every three months [2]."
+CITED = "The Lune pump is serviced every three months [1]."
 
 
 @pytest.mark.parametrize(
     ("said", "flaw"),
     [
         (CITED, ""),
-        (CITED.replace(" [2]", ""), "it cites nothing"),
-        (CITED.replace("[2]", "[1]"), "it cites a quote that is not gold"),
+        (CITED.replace(" [1]", ""), "it cites nothing"),
+        (CITED.replace("[1]", "[2]"), "it cites a quote that is not gold"),
         (CITED.replace("serviced", "cleaned"), "its words were changed"),
         (f"{CITED}\n![the pump](image1)", "it cites a quote that is not gold"),
     ],
@@ -431,7 +440,7 @@ CITED = "The Lune pump is serviced every three months [2]."
 def test_marks_of_gold_quotes_are_put_into_the_reference(
     cache: Cache, tmp_path: Path, said: str, flaw: str
 ) -> None:
-    """Two texts are candidates; the gold one is the second by seed 0."""
+    """Two texts are candidates; the gold one is the first by seed 0."""
     plain = "The Lune pump is serviced every three months."
     question = draft(cache).question.model_copy(update={"reference": plain})
     one = searches(tmp_path)
@@ -440,7 +449,7 @@ def test_marks_of_gold_quotes_are_put_into_the_reference(
         [question], replace(one.index, documents=list(documents().values())), one.retrievers[0], 2, 0, model
     )
     (made,) = found.questions
-    assert [quote.id for quote in made.quotes if quote.gold] == ["text2"]
+    assert [quote.id for quote in made.quotes if quote.gold] == ["text1"]
     assert len(made.quotes) == 2
     assert found.unmarked == ({question.id: flaw} if flaw else {})
     assert made.reference == (plain if flaw else said)

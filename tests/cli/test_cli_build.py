@@ -18,7 +18,7 @@ from PIL import Image
 
 from fathoms.build.making.drafts import read_drafts
 from fathoms.build.making.manifest import read_manifest
-from fathoms.corpora import read_questions
+from fathoms.corpora import read_questions, write_questions
 from fathoms.paths import sha256_file
 from tests.pipeline.test_cut_outs_searched import drawn
 from tests.support.building import recipe, scripted
@@ -187,6 +187,112 @@ def test_an_update_remakes_only_what_changed(project: Project) -> None:
     assert (project.path / "set.build" / "versions" / "set.v2.json").exists()
 
 
+def test_what_people_took_out_does_not_come_back(project: Project) -> None:
+    """By hand here, and the settings are those of the set."""
+    assert (
+        project.fathoms(
+            "build", write(project, n=3, unanswerable={"share": 0}), "--out", "set.json"
+        ).returncode
+        == 0
+    )
+    path = project.path / "set.json"
+    first, *rest = read_questions(path).questions
+    path.unlink()
+    write_questions(path, rest)
+    for _ in range(2):
+        done = project.fathoms("build", "--out", "set.json", "--update", "--json")
+        assert done.returncode == 0, done.stderr
+        ids = {one.id for one in read_questions(path).questions}
+        assert len(ids) == 3
+        assert first.id not in ids
+    drafts = [draft.question.id for draft in read_drafts(path)]
+    assert len(drafts) == len(set(drafts)) == 5  # those that were not needed stay, too
+
+
+def test_a_document_with_another_name_keeps_its_questions(project: Project) -> None:
+    assert (
+        project.fathoms(
+            "build", write(project, n=4, unanswerable={"share": 0}), "--out", "set.json"
+        ).returncode
+        == 0
+    )
+    before = {one.id: one for one in read_questions(project.path / "set.json").questions}
+    (project.path / "pdfs" / "varn.pdf").rename(project.path / "pdfs" / "varn of 2027.pdf")
+    done = project.fathoms("build", "--out", "set.json", "--update", "--json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["changes"][0] == "document varn.pdf is now varn of 2027.pdf"
+    after = {one.id: one for one in read_questions(project.path / "set.json").questions}
+    assert after.keys() == before.keys()
+    assert {one.evidence[0].document for one in after.values()} == {"varn of 2027.pdf", "lune.pdf"}
+
+
+def test_documents_that_cannot_be_read_now_are_not_gone(project: Project) -> None:
+    assert (
+        project.fathoms(
+            "build", write(project, n=4, unanswerable={"share": 0}), "--out", "set.json"
+        ).returncode
+        == 0
+    )
+    before = (project.path / "set.json").read_bytes()
+    (project.path / "pdfs" / "varn.pdf").write_bytes(b"%PDF-1.4 nothing")
+    done = project.fathoms("build", "--out", "set.json", "--update", "--allow-fewer")
+    assert done.returncode == 1
+    assert "was not changed" in done.stderr
+    other = project.path / "other"
+    other.mkdir()
+    write_pdf(
+        other / "new.pdf",
+        ["A page that has nothing to do with any of the documents of before, or ever will."],
+    )
+    assert project.fathoms("build", "other", "--out", "set.json", "--update").returncode == 1
+    assert (project.path / "set.json").read_bytes() == before
+
+
+def test_an_interruption_between_set_and_manifest_is_put_right(project: Project) -> None:
+    assert (
+        project.fathoms(
+            "build", write(project, n=4, unanswerable={"share": 0}), "--out", "set.json"
+        ).returncode
+        == 0
+    )
+    folder = project.path / "set.build"
+    (folder / "manifest.json").rename(folder / "manifest.next.json")
+    done = project.fathoms("build", "--out", "set.json", "--update", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["version"] == 2
+
+
+def test_a_model_that_cannot_be_reached_ends_the_build(project: Project) -> None:
+    """What was paid for stays, and the build can go on; a few failed calls are said."""
+    name = write(
+        project, n=3, unanswerable={"share": 0}, model={**scripted(), "fail_on": {"Does this": "no answer"}}
+    )
+    done = project.fathoms("build", name, "--out", "set.json", "--allow-fewer")
+    assert done.returncode == 1
+    assert "calls of the stage 'components' failed: no answer" in done.stderr
+    some = {**scripted(), "fail_on": {"bells were cast": "no answer"}}
+    again = project.fathoms(
+        "build",
+        write(project, n=3, unanswerable={"share": 0}, model=some),
+        "--out",
+        "set.json",
+        "--resume",
+        "--allow-fewer",
+    )
+    assert again.returncode == 1
+    assert "failed: no answer" in again.stderr
+    # also lost is a question for which that page had to be judged
+    assert len(read_questions(project.path / "set.json").questions) == 2
+
+
+def test_a_set_mostly_of_questions_without_an_answer(project: Project) -> None:
+    done = project.fathoms("build", write(project, n=4, unanswerable={"share": 0.75}), "--out", "set.csv")
+    assert done.returncode == 0, done.stderr
+    assert [one.answerable for one in read_questions(project.path / "set.csv").questions].count(False) == 3
+    assert (project.path / "set.csv.build").is_dir()
+
+
 SEEN = {  # by the size of the picture: question, answer, quote
     (84, 624): ("How is the tower of Varn drawn?", "in ink", "drawn in ink"),
     (584, 84): ("What does a ton of ore cost in Varn?", "17 crowns", "ore 17 crowns"),
@@ -243,6 +349,9 @@ def test_figures_and_tables_are_shown_to_a_model_that_sees(
         (["recipe.yaml", "--out", "set.json", "--update"], "no such question file"),
         (["recipe.yaml", "--out", "set.json", "--resume"], "nothing to resume"),
         (["recipe.yaml", "--out", "set.json", "--set", "clarity.tops=1"], "clarity.tops"),
+        (["recipe.yaml", "--out", "set.json", "--language", "German"], "drafts.language"),
+        (["recipe.yaml", "--out", "set.json", "--modalities", "figure"], "use ingest: {kind: docling}"),
+        (["pdfs", "--out", "set.json", "--model", "openai:"], "add the name of the model"),
     ],
 )
 def test_calls_that_cannot_work(project: Project, arguments: list[str], message: str) -> None:

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from fathoms.build.drafting import ask_all
 from fathoms.build.making.components import Component, opening
-from fathoms.errors import OverBudgetError
+from fathoms.errors import ModelError, OverBudgetError
 from fathoms.judges.replies import read_json
 from fathoms.models.caching import ReplyCache
 from fathoms.models.protocols import ChatModel
@@ -21,6 +21,10 @@ K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
 Progress = Callable[[str, int, int], None]
 """Reports progress; called with (stage, items done, items in total)."""
+
+
+_READ = frozenset({"Cut", "Unparsed"})
+"""The kinds of failures of calls that had a reply."""
 
 
 @dataclass
@@ -48,7 +52,10 @@ class Journal(ReplyCache):
         super().__init__(cache)
         self.max_cost = max_cost
         self.spent: dict[str, Spent] = {}
+        self.failed: dict[str, int] = {}
+        """How many calls failed, by the reason."""
         self._stage = ""
+        self._before = cache.load("spent", "cost", float) or 0.0
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -65,6 +72,11 @@ class Journal(ReplyCache):
         """What was paid in this process, in US dollars, as far as it is known."""
         return sum(spent.cost for spent in self.spent.values())
 
+    @property
+    def whole_cost(self) -> float:
+        """What was ever paid for the set, in US dollars, as far as it is known."""
+        return self._before + self.cost
+
     def get(self, key: str) -> Reply | None:
         """Return the reply that was given before, `None` if there is none."""
         if (found := super().get(key)) is not None:
@@ -80,6 +92,8 @@ class Journal(ReplyCache):
         now.reply_tokens += reply.usage.completion_tokens or 0
         now.cost += reply.cost or 0.0
         now.unpriced += reply.cost is None
+        if reply.cost:
+            self.cache.put_text("spent", "cost", repr(self.whole_cost))
         if self.max_cost is not None and self.cost > self.max_cost:
             raise OverBudgetError(
                 f"stopped after ${self.cost:.2f}, which is more than --max-cost {self.max_cost:g};"
@@ -112,12 +126,22 @@ class Asker:
         judging: bool = False,
         sample: Callable[[K], int] = lambda item: 0,
     ) -> dict[K, T | Failure]:
-        """Return what the model, or with `judging` the judge, says of each item, as `ask_all` does."""
+        """Return what the model, or with `judging` the judge, says of each item, as `ask_all` does. Raises
+        ModelError if every call fails."""
         model = self.judge if judging else self.model
         with self.journal.stage(stage):
-            return ask_all(
+            found = ask_all(
                 items, model, prompt_for, read, self.journal, partial(self.progress, stage), sample
             )
+        failed = [one for one in found.values() if isinstance(one, Failure) and one.kind not in _READ]
+        for one in failed:
+            self.journal.failed[one.message] = self.journal.failed.get(one.message, 0) + 1
+        if failed and len(failed) == len(found):
+            raise ModelError(
+                f"all {len(failed)} calls of the stage '{stage}' failed: {failed[0].message}; everything that"
+                " was paid for is kept, and --resume goes on from there"
+            )
+        return found
 
     def about(self, component: Component, request: str, form: Form | None = None) -> Prompt:
         """Return the prompt that asks `request` about a component, which is shown first."""

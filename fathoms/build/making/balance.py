@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -35,13 +35,17 @@ def balanced(questions: Sequence[Question], number: int) -> list[Question]:
     """Return so many of the questions, chosen one by one, each from what is rarest so far: by document,
     modality and number of hops together. The order of the questions decides between equals, and is kept."""
     counts: Counter[tuple[str, str]] = Counter()
-    left = list(range(len(questions)))
+    left: dict[tuple[tuple[str, str], ...], deque[int]] = {}
+    for at, question in enumerate(questions):
+        left.setdefault(tuple(_values(question)), deque()).append(at)
     chosen: set[int] = set()
     while left and len(chosen) < number:
-        best = min(left, key=lambda at: (sum(counts[value] for value in _values(questions[at])), at))
-        left.remove(best)
-        chosen.add(best)
-        counts.update(_values(questions[best]))
+        # questions with the same values are equals, of which the first is taken
+        best = min(left, key=lambda values: (sum(counts[value] for value in values), left[values][0]))
+        chosen.add(left[best].popleft())
+        counts.update(best)
+        if not left[best]:
+            del left[best]
     return [question for at, question in enumerate(questions) if at in chosen]
 
 

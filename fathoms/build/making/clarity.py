@@ -145,9 +145,12 @@ def answering(
 
     asked.sort(key=lambda item: item.place)  # pages are the common beginning of neighbouring prompts
     said = asker.ask(stage, asked, asking, read_label, judging=True)
+    by_question: dict[str, dict[Asked, bool | Failure]] = {question.id: {} for question in questions}
+    for item in asked:
+        by_question[item.question][item] = said[item]
     found: dict[str, frozenset[Place] | Failure] = {}
     for question in questions:
-        own = {item: said[item] for item in asked if item.question == question.id}
+        own = by_question[question.id]
         failed = next((one for one in own.values() if isinstance(one, Failure)), None)
         found[question.id] = failed or frozenset(item.place for item, yes in own.items() if yes is True)
     return found

@@ -31,6 +31,9 @@ _TITLE, _NEAR = 25, 50
 """The words of the beginning of a document, and those on each side of a component, that prompts have."""
 _EDGE = 2
 """The lines at the top and at the bottom of a page that may be running heads."""
+_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+"""Letters of scripts that are written without spaces: Thai, Lao, Burmese, Khmer, Japanese and Chinese."""
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[\u3002\uff01\uff1f])")
 _SHARE = 0.4
 """The share of the lines of a piece by which it is a table of contents or a list of references."""
 
@@ -55,8 +58,10 @@ class Component(StoredValue):
 
     @property
     def id(self) -> str:
-        """A short name that stays the same as long as the text of the component does."""
-        return fingerprint(self.document, self.page, self.modality, self.text, self.bbox)[:12]
+        """A short name that stays the same as long as the text of the component does, wherever it stands in
+        its document; of a picture without text, its place."""
+        place = () if self.text.strip() else (self.page, self.bbox)
+        return fingerprint(self.document, self.modality, " ".join(self.text.split()), *place)[:12]
 
     @property
     def place(self) -> Place:
@@ -109,12 +114,11 @@ def components(
 def unfit(component: Component) -> str | None:
     """Return the reason why no question can be about a component, `None` if one can."""
     text = component.text
-    words = text.split()
     if component.modality == "figure":
-        return None if component.image is not None or len(words) >= SHORTEST else "figure without picture"
+        return None if component.image is not None or _size(text) >= SHORTEST else "figure without picture"
     if component.modality == "table":
         return None if len(re.findall(r"\w+", text)) >= _CELLS else "too short"
-    if len(words) < SHORTEST:
+    if _size(text) < SHORTEST:
         return "too short"
     lines = [line for line in text.splitlines() if line.strip()]
     if _share(_CONTENTS, lines) >= _SHARE:
@@ -186,7 +190,8 @@ def _pieces(page: Page, running: frozenset[str]) -> Iterator[tuple[Modality, str
 def _passages(lines: Sequence[str], running: frozenset[str]) -> Iterator[str]:
     """Divide lines into passages of about the same number of words, without running heads."""
     left = [line for line in lines if line.strip() and _plain(line) not in running]
-    words = sum(len(line.split()) for line in left)
+    left = [part for line in left for part in (_SENTENCE.split(line) if _size(line) > LONGEST else [line])]
+    words = sum(map(_size, left))
     if not words:
         return
     target = words / -(-words // LONGEST)
@@ -194,12 +199,17 @@ def _passages(lines: Sequence[str], running: frozenset[str]) -> Iterator[str]:
     size = 0
     for line in left:
         passage.append(line)
-        size += len(line.split())
+        size += _size(line)
         if size >= target:
             yield "\n".join(passage)
             passage, size = [], 0
     if passage:
         yield "\n".join(passage)
+
+
+def _size(text: str) -> int:
+    """Return the number of words of a text; in scripts without spaces, two characters count as a word."""
+    return len(_UNSPACED.sub(" ", text).split()) + len(_UNSPACED.findall(text)) // 2
 
 
 def _running_lines(document: Document) -> frozenset[str]:
@@ -210,7 +220,8 @@ def _running_lines(document: Document) -> frozenset[str]:
         lines = [_plain(line) for line in page.text.splitlines() if line.strip()]
         counts.update({*lines[:_EDGE], *lines[-_EDGE:]})
     least = max(3, len(document.pages) // 2 + 1)
-    return frozenset(line for line, count in counts.items() if count >= least)
+    # a line of digits alone may be a page number, or a row of a table
+    return frozenset(line for line, count in counts.items() if count >= least and line)
 
 
 def _plain(line: str) -> str:

@@ -52,8 +52,9 @@ class Draft(StoredValue):
 
 
 def folder_of(path: Path) -> Path:
-    """Return the folder of the drafts of a question set, which need not exist."""
-    return path.with_name(f"{path.stem}.build")
+    """Return the folder of the drafts of a question set, which need not exist: `set.build` for `set.json`,
+    and `set.csv.build` for `set.csv`."""
+    return path.with_name(f"{path.stem if path.suffix == '.json' else path.name}.build")
 
 
 def read_drafts(path: Path) -> list[Draft]:
@@ -63,7 +64,7 @@ def read_drafts(path: Path) -> list[Draft]:
     if not file.is_file():
         return []
     found = []
-    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+    for number, line in enumerate(file.read_text(encoding="utf-8").removesuffix("\n").split("\n"), 1):
         try:
             found.append(Draft.model_validate_json(line))
         except ValidationError as error:

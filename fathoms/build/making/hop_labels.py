@@ -39,16 +39,21 @@ def labelled_hops(
     )
     about = prompts_about(list(steps.values()), documents)
     said = asker.ask(CHECK, items, about, read_label, judging=True)
+    by_draft: dict[str, dict[int, Question]] = {draft.question.id: {} for draft in drafts}
+    for (id, at), one in steps.items():
+        by_draft[id][at] = one
+    by_step: dict[str, list[Asked]] = {one.id: [] for one in steps.values()}
+    for item in items:
+        by_step[item.question].append(item)
     made = []
     for draft in drafts:
-        own = {at: one for (id, at), one in steps.items() if id == draft.question.id}
-        names = {one.id for one in own.values()}
-        failed = (said[item] for item in items if item.question in names)
+        own = by_draft[draft.question.id]
+        failed = (said[item] for one in own.values() for item in by_step[one.id])
         if (failure := next((one for one in failed if isinstance(one, Failure)), None)) is not None:
             made.append(draft.after(Check(check=CHECK, item="judged", passed=False, reason=failure.message)))
             continue
         holds = {
-            at: frozenset(item.place for item in items if item.question == one.id and said[item] is True)
+            at: frozenset(item.place for item in by_step[one.id] if said[item] is True)
             for at, one in own.items()
         }
         made.append(_with_pages(draft, own, holds) if own else draft)

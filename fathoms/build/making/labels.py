@@ -44,9 +44,12 @@ def labelled(
         return asker.showing(own, prompt.messages[0].text, prompt.form)
 
     said = asker.ask(CHECK, items, asking, read_label, judging=True)
+    by_question: dict[str, dict[Asked, bool | Failure]] = {draft.question.id: {} for draft in drafts}
+    for item in items:
+        by_question[item.question][item] = said[item]
     made = []
     for draft in drafts:
-        own = {item: said[item] for item in items if item.question == draft.question.id}
+        own = by_question[draft.question.id]
         failed = next((one for one in own.values() if isinstance(one, Failure)), None)
         holds = {item.place for item, yes in own.items() if yes is True}
         made.append(_with_pages(draft, holds, failed))

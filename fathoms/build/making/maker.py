@@ -45,10 +45,11 @@ Keep = Callable[[Sequence[Draft]], None]
 
 @dataclass(frozen=True)
 class Corpus:
-    """The documents of a build, those that could not be read or were left out with the reason, the components
-    that questions can be about, and the searches of the clarity loop."""
+    """The documents of a build; those that could not be read, and those that the settings leave out, with the
+    reason; the components that questions can be about, and the searches of the clarity loop."""
 
     documents: Mapping[str, Document]
+    unread: Mapping[str, str]
     left_out: Mapping[str, str]
     components: Components
     searches: clarity.Searches
@@ -68,7 +69,7 @@ class Made:
 
     @property
     def funnel(self) -> dict[str, int]:
-        """How many drafts were dropped, by the first check that they failed, in the order of the stages."""
+        """How many drafts were dropped, by the first check that they failed."""
         failed = (draft.failed for draft in self.drafts)
         return dict(Counter(check.name for check in failed if check is not None))
 
@@ -92,7 +93,8 @@ def read_corpus(
         pictures=PictureChunks() if _shows(recipe) else None,
     )
     built = stages.build(paths, cache, workers, progress)
-    left_out = {error.document: error.detail for error in built.failures}
+    unread = {error.document: error.detail for error in built.failures}
+    left_out: dict[str, str] = {}
     settings = recipe.components
     documents: dict[str, Document] = {}
     for document in built.documents:
@@ -101,14 +103,15 @@ def read_corpus(
             left_out[document.id] = f"it has {pages} pages"
         else:
             documents[document.id] = document
-    pictures = _pictures(recipe, documents.values(), cache, left_out)
+    pictures = _pictures(recipe, documents.values(), cache)
     found = components(documents.values(), settings.modalities, pictures)
     if not found.kept:
         raise DataError(
-            f"these documents have nothing that a question could be about: {_reasons(found, left_out)}"
+            "these documents have nothing that a question could be about:"
+            f" {_reasons(found, {**unread, **left_out})}"
         )
     searches = clarity.Searches(built.index, recipe.clarity.retrievers, recipe.clarity.top)
-    return Corpus({one.id: one for one in built.documents}, left_out, found, searches)
+    return Corpus({one.id: one for one in built.documents}, unread, left_out, found, searches)
 
 
 def make(
@@ -121,18 +124,23 @@ def make(
     folder: Path | None = None,
     have: Sequence[Question] = (),
     first: frozenset[Place] = frozenset(),
+    never: frozenset[str] = frozenset(),
 ) -> Made:
     """Make a question set. `keep` is called with all drafts after each batch. `cache` has embeddings, and the
-    graph of multi-hop questions is stored in `folder`. `have` are questions that stay in the set, and `first`
-    are pages whose components are asked about before all others."""
+    graph of multi-hop questions is stored in `folder`. `have` are questions that stay in the set, `first` are
+    pages whose components are asked about before all others, and `never` the ids of questions that are not
+    made again."""
     against = [one for path in recipe.filters.against for one in read_questions(path).questions]
     making = _Making(recipe, corpus, asker, keep, tuple(have), tuple(against), cache, folder)
     queue = single.order(corpus.components.kept, recipe.seed)
     queue.sort(key=lambda one: (one.document, one.page) not in first)
+    making.taken = never | {one.id for one in have}
     used = {one.metadata.get("component") for one in have}
-    queue = [one for one in queue if one.id not in used]
-    lacking = _lacking(recipe, have)
-    making.single_hop(queue, lacking.get(1, 0))
+    free = [one for one in queue if one.id not in used and single.draft_id(one) not in making.taken]
+    lacking = lacking_in(recipe, have)
+    # questions without an answer are made of others, of which there must be some to spare
+    spare = math.ceil(lacking[0] * (1 + recipe.balance.spare)) - len(making.originals)
+    making.single_hop(free, max(lacking.get(1, 0), spare))
     making.multi_hop(queue, {hops: number for hops, number in lacking.items() if hops > 1})
     making.without_answer(lacking[0])
     chosen: Sequence[Question] = _chosen(making.passed, lacking)
@@ -168,12 +176,29 @@ class _Making:
         self.recipe, self.corpus, self.asker, self.keep = recipe, corpus, asker, keep
         self.have, self.against, self.cache, self.folder = have, against, cache, folder
         self.drafts: list[Draft] = []
-        self.components: dict[str, Component] = {}
+        self.taken: frozenset[str] = frozenset()
+        by_id = {component.id: component for component in corpus.components.kept}
+        self.components: dict[str, Component] = {
+            one.id: by_id[str(one.metadata.get("component"))]
+            for one in have
+            if one.metadata.get("component") in by_id
+        }
 
     @property
     def passed(self) -> list[Question]:
         """The questions of the drafts that passed all checks."""
         return [draft.question for draft in self.drafts if draft.failed is None]
+
+    @property
+    def originals(self) -> list[Draft]:
+        """The answerable questions on one component, old and new, of which others without an answer can be
+        made."""
+        used = {one.metadata.get("made_from") for one in self.have}
+        old = [Draft(question=one) for one in self.have if one.id in self.components and one.answerable]
+        new = [
+            draft for draft in self.drafts if draft.failed is None and draft.question.id in self.components
+        ]
+        return [draft for draft in (*new, *old) if draft.question.id not in used]
 
     def single_hop(self, queue: Sequence[Component], wanted: int) -> None:
         """Draft questions on one component each, until there are some more than wanted, or the components or
@@ -196,9 +221,12 @@ class _Making:
             return
         recipe, asker = self.recipe, self.asker
         with asker.journal.stage("graph"):
+            read = [one if asker.sees else one.model_copy(update={"image": None}) for one in queue]
             found = extract(
-                queue[: recipe.graph.most], asker.model, asker.journal, partial(asker.progress, "graph")
+                read[: recipe.graph.most], asker.model, asker.journal, partial(asker.progress, "graph")
             )
+        for why in found.failures.values():
+            asker.journal.failed[why] = asker.journal.failed.get(why, 0) + 1
         graph = merge(found, recipe.embed, self.cache, recipe.graph.similarity)
         if self.folder is not None:
             save(graph, self.folder / GRAPH)
@@ -217,6 +245,7 @@ class _Making:
                     partial(asker.progress, "walks"),
                     recipe.drafts.language,
                 )
+            drafts = [draft for draft in drafts if draft.question.id not in self.taken]
             drafts = self._through(self._checked(self._hops_checked(drafts)), self._hops_labelled)
             passed = Counter(draft.question.hops or 1 for draft in drafts if draft.failed is None)
             # the replies so far are kept, so that walking further asks only for what is new
@@ -240,7 +269,11 @@ class _Making:
 
     def without_answer(self, wanted: int) -> None:
         """Turn questions that passed into ones that no page answers, until there are enough of these."""
-        originals = [draft for draft in self.drafts if draft.failed is None and draft.question.hops == 1]
+        originals = [
+            draft
+            for draft in self.originals
+            if draft.question.answerable and unanswerable.changed_id(draft.question) not in self.taken
+        ]
         at = kept = 0
         while at < len(originals) and kept < wanted:
             batch = unanswerable.unanswerable(
@@ -263,10 +296,9 @@ class _Making:
     def _drafted(self, batch: Sequence[Component]) -> list[Draft]:
         """Draft a question on each component, and put it through all stages."""
         recipe, language = self.recipe, self.recipe.drafts.language
-        worth = set(single.worth_asking(batch, self.asker) if recipe.components.judge else batch)
-        pairs = single.drafted(
-            [one for one in batch if one in worth], self.corpus.documents, self.asker, language
-        )
+        worth = single.worth_asking(batch, self.asker) if recipe.components.judge else {}
+        left = [one for one in batch if one not in worth or worth[one].passed]
+        pairs = single.drafted(left, self.corpus.documents, self.asker, language)
         self.components |= {draft.question.id: component for component, draft in pairs}
         drafts = [draft for _, draft in pairs]
         pages: dict[str, frozenset[Place]] = {}
@@ -299,7 +331,8 @@ class _Making:
                 left, pages, self.corpus.documents, self.asker, self.components, first
             ),
         )
-        return [*_not_worth([one for one in batch if one not in worth]), *drafts]
+        dropped = [single.placeholder(one).after(check) for one, check in worth.items() if not check.passed]
+        return [*dropped, *drafts]
 
     def _checked(self, drafts: list[Draft]) -> list[Draft]:
         """Put drafts that have their gold answers through the checks that any question must pass."""
@@ -376,7 +409,7 @@ def _shows(recipe: Recipe) -> bool:
     return bool({"table", "figure"} & set(recipe.components.modalities)) and recipe.ingest.gives_boxes
 
 
-def _lacking(recipe: Recipe, have: Sequence[Question]) -> dict[int, int]:
+def lacking_in(recipe: Recipe, have: Sequence[Question]) -> dict[int, int]:
     """Return how many questions are lacking, by their number of hops; 0 is for those without an answer."""
     counts = Counter(one.hops or 1 if one.answerable else 0 for one in have)
     wanted = {0: recipe.unanswerable_wanted, **recipe.wanted()}
@@ -396,14 +429,8 @@ def _chosen(passed: Sequence[Question], lacking: Mapping[int, int]) -> list[Ques
     ]
 
 
-def _not_worth(batch: Sequence[Component]) -> list[Draft]:
-    """Return the drafts of components that are not worth asking about, or could not be judged."""
-    check = Check(check="components", item="worth asking about", passed=False)
-    return [single.placeholder(component).after(check) for component in batch]
-
-
 def _pictures(
-    recipe: Recipe, documents: Iterable[Document], cache: Cache, left_out: dict[str, str]
+    recipe: Recipe, documents: Iterable[Document], cache: Cache
 ) -> dict[tuple[str, int, Box], Path]:
     """Return the pictures of tables and figures by document, page and box, where the parser has boxes."""
     found: dict[tuple[str, int, Box], Path] = {}

@@ -6,23 +6,26 @@ makes only what they touch.
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterable, Mapping
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from pydantic import Field, ValidationError
 
-from fathoms.build.making.asking import Spent
+from fathoms.build.making.asking import Journal
 from fathoms.build.making.drafts import folder_of
 from fathoms.build.making.recipe import Recipe
 from fathoms.config import VERSION, fingerprint
+from fathoms.corpora.writing import dumped
 from fathoms.errors import DataError
 from fathoms.paths import sha256_file, write_atomic
-from fathoms.types import Document, Place, StoredValue
+from fathoms.types import Document, Place, Question, StoredValue
 
-FILE = "manifest.json"
+FILE, NEXT = "manifest.json", "manifest.next.json"
 
 
 class DocumentState(StoredValue):
@@ -42,8 +45,9 @@ class Entry(StoredValue):
 
 class Manifest(StoredValue):
     """What a question set was made of. `version` counts from 1, `questions` is the sha256 of the file as it
-    was written, and `cost` is in US dollars, for all versions together, as far as it is known; `recipe` has
-    all settings, and `fathoms` is the version of the program."""
+    was written, `ids` are those of its questions and of those that people took out, and `cost` is in US
+    dollars, for all versions together, as far as it is known; `recipe` has all settings, and `fathoms` is the
+    version of the program."""
 
     version: int
     fathoms: str
@@ -52,6 +56,7 @@ class Manifest(StoredValue):
     models: dict[str, str]
     documents: dict[str, DocumentState]
     questions: str
+    ids: tuple[str, ...] = ()
     funnel: dict[str, int]
     spent: dict[str, dict[str, float]]
     cost: float
@@ -84,18 +89,31 @@ def read_manifest(path: Path) -> Manifest:
         raise DataError(f"{file}: not a manifest of a question set: {str(error).splitlines()[0]}") from None
 
 
-def write_manifest(
+def removed_by_people(before: Manifest, questions: Iterable[Question]) -> frozenset[str]:
+    """Return the ids of questions that the set once had and has no more, although no update dropped them."""
+    return frozenset(before.ids) - {one.id for one in questions}
+
+
+def write_set(
     path: Path,
     recipe: Recipe,
     documents: Iterable[Document],
+    questions: Sequence[Question],
     funnel: Mapping[str, int],
-    spent: Mapping[str, Spent],
+    journal: Journal,
     changes: Iterable[str],
     before: Manifest | None = None,
+    removed: Iterable[str] = (),
 ) -> Manifest:
-    """Write the manifest of a question set, whose file was written just before."""
+    """Write a question set and its manifest. `before` is the manifest of the version that the file has now,
+    which is copied into the folder of the drafts, and `removed` are ids that people took out of the set.
+
+    The new manifest is written first, under another name, and gets its name when the set is written, so an
+    interruption at any place is put right by `settle`. Raises as `write_questions` does.
+    """
     models = {"model": recipe.model, "judge": recipe.judge or recipe.model, "embed": recipe.embed}
     version = before.version + 1 if before else 1
+    text = dumped(path, questions)
     made = datetime.now(UTC).isoformat(timespec="seconds")
     manifest = Manifest(
         version=version,
@@ -104,16 +122,43 @@ def write_manifest(
         recipe=recipe.model_dump(mode="json"),
         models={name: fingerprint(model.identity()) for name, model in models.items()},
         documents=states(documents),
-        questions=sha256_file(path),
+        questions=hashlib.sha256(text.encode()).hexdigest(),
+        ids=tuple(sorted({*(one.id for one in questions), *removed})),
         funnel=dict(funnel),
-        spent={stage: vars(one) for stage, one in spent.items()},
-        cost=sum(one.cost for one in spent.values()) + (before.cost if before else 0.0),
+        spent={stage: vars(one) for stage, one in journal.spent.items()},
+        cost=journal.whole_cost,
         changelog=(
             *(before.changelog if before else ()),
             Entry(version=version, made=made, changes=tuple(changes)),
         ),
     )
-    return _written(path, manifest)
+    _written(path, manifest, NEXT)
+    if before is not None:
+        keep_version(path, before.version)
+    write_atomic(path, text.encode())
+    (folder_of(path) / NEXT).replace(folder_of(path) / FILE)
+    return manifest
+
+
+def settle(path: Path) -> None:
+    """Put right what an interruption of `write_set` left: the new manifest gets its name if the set was
+    written, and is removed if it was not."""
+    new = folder_of(path) / NEXT
+    if not new.is_file():
+        return
+    manifest = Manifest.model_validate_json(new.read_text(encoding="utf-8"))
+    if path.is_file() and sha256_file(path) == manifest.questions:
+        new.replace(folder_of(path) / FILE)
+    else:
+        new.unlink()
+
+
+def keep_version(path: Path, version: int) -> None:
+    """Copy a question set, which has this version, into the folder of the drafts."""
+    kept = folder_of(path) / "versions" / f"{path.stem}.v{version}{path.suffix}"
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    if not kept.exists():
+        shutil.copyfile(path, kept)
 
 
 def note_edits(path: Path, changes: Iterable[str]) -> None:
@@ -128,10 +173,10 @@ def note_edits(path: Path, changes: Iterable[str]) -> None:
     _written(path, before.model_copy(update=new))
 
 
-def _written(path: Path, manifest: Manifest) -> Manifest:
+def _written(path: Path, manifest: Manifest, name: str = FILE) -> Manifest:
     """Write the manifest of a question set, and return it."""
     text = json.dumps(manifest.model_dump(mode="json"), indent=2, ensure_ascii=False)
-    write_atomic(folder_of(path) / FILE, f"{text}\n".encode())
+    write_atomic(folder_of(path) / name, f"{text}\n".encode())
     return manifest
 
 

@@ -35,19 +35,24 @@ class Planned:
     cost: float | None
 
 
-def planned(recipe: Recipe, components: Sequence[Component]) -> dict[str, Planned]:
-    """Return what each stage is expected to take."""
+def planned(
+    recipe: Recipe, components: Sequence[Component], lacking: Mapping[int, int]
+) -> dict[str, Planned]:
+    """Return what each stage is expected to take. `lacking` is how many questions are to be made, by their
+    number of hops; 0 is for those without an answer."""
     sample = components[:200] if components else ()
     size = fmean(len(opening(one)) for one in sample) / CHARACTERS if sample else 0.0
     page = fmean(len(one.page_text) for one in sample) / CHARACTERS if sample else 0.0
-    wanted = recipe.wanted()
-    single, several = wanted.get(1, 0), sum(number for hops, number in wanted.items() if hops > 1)
-    enough = single * (1 + recipe.balance.spare)
-    made = min(math.ceil(enough / PASSING), single * recipe.drafts.most, len(components))
+    spare = 1 + recipe.balance.spare
+    without = lacking.get(0, 0)
+    several = sum(number for hops, number in lacking.items() if hops > 1)
+    single = max(lacking.get(1, 0), math.ceil(without * spare))
+    made = min(math.ceil(single * spare / PASSING), single * recipe.drafts.most, len(components))
     pages = len({(one.document, one.page) for one in components})
     found = min(pages, recipe.clarity.top * len(recipe.clarity.retrievers))
     graph = min(len(components), recipe.graph.most or len(components)) if several else 0
-    hops = max(wanted, default=1)
+    hops = max(lacking, default=1)
+    tried = several * spare / PASSING
     first = pages if recipe.labels.first == "all" else recipe.labels.first
     judge = recipe.judge or recipe.model
     # (stage, model, calls, tokens of a prompt, tokens of a reply)
@@ -56,12 +61,14 @@ def planned(recipe: Recipe, components: Sequence[Component]) -> dict[str, Planne
         ("drafts", recipe.model, made, size, 90),
         ("clarity", judge, made * found, page, 2),
         ("graph", recipe.model, graph, size, 300),
-        ("walks", recipe.model, several / PASSING * (2 + 2 * hops), page, 60),
-        ("answers", recipe.model, made * 0.8 + several, size, 90),
+        ("walks", recipe.model, tried * (2 + 2 * hops), page, 60),
+        ("hops", judge, tried * 2 * hops, page, 10),
+        ("answers", recipe.model, made * 0.8, size, 90),
         ("closed-book", judge, made * 0.7 * recipe.filters.closed_book, 0, 40),
         ("checklist", judge, (made * 0.7 + several) * 4 if recipe.checks.checklist else 0, page, 30),
-        ("labels", judge, made * PASSING * (2 + first) + several * hops * found, page, 2),
-        ("unanswerable", recipe.model, recipe.unanswerable_wanted / PASSING * (1 + found), page, 10),
+        ("labels", judge, made * PASSING * (2 + first) + tried * hops * found, page, 2),
+        ("unanswerable", recipe.model, without / PASSING * (1 + found), page, 10),
+        ("interleaved", recipe.model, single + several if recipe.answers.candidates else 0, size, 90),
     ]
     return {
         stage: _planned(model, math.ceil(calls), tokens + _REQUEST, reply)

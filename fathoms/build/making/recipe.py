@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
 from fathoms.build.making.components import Modality
 from fathoms.config import Component as Settings
 from fathoms.config import Source, override, read_yaml, validate
+from fathoms.errors import ConfigError
 from fathoms.ingest import Chunker, Parser, Pdfium, SentenceChunker
 from fathoms.models import Embedder, Generator, OnnxEmbedder
 from fathoms.retrieve import BM25, AnyRetriever, Dense
@@ -35,7 +36,7 @@ class ComponentsStage(Settings):
 class DraftsStage(Settings):
     """How many questions are drafted."""
 
-    language: str = Field(default="same", pattern=r"same|[a-z]{2,3}")
+    language: str = Field(default="same", pattern=r"^(same|[a-z]{2,3})$")
     """Language of the questions: a code such as `de`, or `same` for that of each page."""
     most: int = Field(default=5, ge=1, le=100)
     """At most so many questions are drafted for each one that is wanted."""
@@ -99,7 +100,7 @@ class ChecksStage(Settings):
 class LabelsStage(Settings):
     """Which further pages are judged for evidence, besides those that the clarity loop found."""
 
-    first: int | Literal["all"] = Field(default=0)
+    first: Annotated[int, Field(ge=0, le=10_000)] | Literal["all"] = 0
     """So many pages of the corpus that BM25 ranks first for each question, or `all` pages."""
 
 
@@ -191,6 +192,15 @@ class Recipe(Settings):
         from fathoms.models.embed import process
 
         self.ingest.require()
+        shown = sorted({"table", "figure"} & set(self.components.modalities))
+        if shown and not self.ingest.gives_boxes:
+            raise ConfigError(
+                f"components.modalities: ingest kind '{self.ingest.kind}' finds no {' and no '.join(shown)}:"
+                " use ingest: {kind: docling}"
+            )
+        for path in self.filters.against:
+            if not path.is_file():
+                raise ConfigError(f"filters.against: {path}: there is no such question file")
         for model in (self.model, self.judge):
             if model is not None:
                 model.check()
@@ -205,10 +215,11 @@ class Recipe(Settings):
         return max(self.walks.hops) > 1 or any(one.needs == "vectors" for one in self.clarity.retrievers)
 
 
-def load_recipe(path: Path | None, settings: list[str]) -> Recipe:
-    """Read a recipe from a YAML file, or from settings `KEY=VALUE` alone. Paths in the file are relative to
-    its folder. Raises ConfigError with file, line and column."""
-    source = read_yaml(path) if path is not None else Source("build", {})
+def load_recipe(path: Path | None, settings: list[str], earlier: dict[str, Any] | None = None) -> Recipe:
+    """Read a recipe from a YAML file, or else from what an `earlier` build of the set was made with, changed
+    by settings `KEY=VALUE`. Paths in the file are relative to its folder. Raises ConfigError with file, line
+    and column."""
+    source = read_yaml(path) if path is not None else Source("build", earlier or {})
     recipe = validate(Recipe, override(source, settings))
     if path is None:
         return recipe

@@ -68,15 +68,20 @@ def order(components: Sequence[Component], seed: int) -> list[Component]:
     return [one for _, _, one in sorted((each for row in turns for each in row), key=lambda each: each[:2])]
 
 
-def worth_asking(components: Sequence[Component], asker: Asker) -> list[Component]:
-    """Return the components that state something that a question can ask for. The model sees the whole page
-    around each. One that could not be judged is left out."""
+def worth_asking(components: Sequence[Component], asker: Asker) -> dict[Component, Check]:
+    """Return for each component whether it states something that a question can ask for. One that could not
+    be judged is not passed."""
 
     def asking(component: Component) -> Prompt:
         return asker.about(component, _WORTH.format(named=_named(component)))
 
     found = asker.ask("components", components, asking, _yes, judging=True)
-    return [component for component in components if found[component] is True]
+    return {
+        component: Check(check="components", item="judged", passed=False, reason=said.message)
+        if isinstance(said, Failure)
+        else Check(check="components", item="worth asking about", passed=said)
+        for component, said in found.items()
+    }
 
 
 def drafted(
@@ -138,8 +143,9 @@ def standing(quote: str, text: str) -> str | None:
 
 
 def draft_id(component: Component) -> str:
-    """Return the id of the question on a component, such as `manual-p3-1f0c22`."""
-    return f"{safe_name(Path(component.document).stem, 40)}-p{component.page}-{component.id[:6]}"
+    """Return the id of the question on a component, such as `manual-1f0c22ab`, which does not change if the
+    component moves to another page."""
+    return f"{safe_name(Path(component.document).stem, 40)}-{component.id[:8]}"
 
 
 def placeholder(component: Component) -> Draft:

@@ -58,10 +58,15 @@ def unanswerable(
     return [one if one.failed else _judged(one, found[one.question.id]) for one in made]
 
 
+def changed_id(original: Question) -> str:
+    """Return the id of the question without an answer that is made of another."""
+    return f"{original.id}-unanswerable"
+
+
 def _changed(original: Question, said: Changed | Failure, documents: Mapping[str, Document]) -> Draft:
     """Return the draft of a changed question, with the verdicts on the change."""
     question = Question(
-        id=f"{original.id}-unanswerable",
+        id=changed_id(original),
         text=original.text,
         category=original.category,
         files=original.files,

@@ -37,14 +37,20 @@ def updated(
     asker: Asker,
 ) -> Updated:
     """Return the questions of a set that hold for the documents as they are now."""
+    names = _renamed(before, documents)
+    before, questions = _with_names(before, names), [_named_anew(one, names) for one in questions]
     now = states(documents.values())
     fresh = fresh_pages(before.documents, now)
     moved = moved_pages(before.documents, now)
-    changes = _documents(before, documents)
+    changes = [f"document {old} is now {new}" for old, new in names.items()]
+    changes += _documents(before, documents)
     kept: dict[str, Question] = {}
     doubtful: dict[str, Question] = {}
     for question in questions:
         if not question.answerable:
+            continue
+        if not question.evidence:
+            kept[question.id] = question
             continue
         placed, intact = _placed(question, moved, documents)
         if placed is None:
@@ -69,6 +75,32 @@ def updated(
                 unanswerable = [one for one in unanswerable if one.id != id]
     kept |= {one.id: one for one in unanswerable}
     return Updated(tuple(kept[one.id] for one in questions if one.id in kept), tuple(changes), fresh)
+
+
+def _renamed(before: Manifest, documents: Mapping[str, Document]) -> dict[str, str]:
+    """Return the new name of each document whose file is there under another name alone."""
+    new: dict[str, list[str]] = {}
+    for name, document in documents.items():
+        if name not in before.documents:
+            new.setdefault(document.sha256, []).append(name)
+    gone = {name: one for name, one in before.documents.items() if name not in documents}
+    return {name: new[one.sha256][0] for name, one in gone.items() if len(new.get(one.sha256, ())) == 1}
+
+
+def _with_names(before: Manifest, names: Mapping[str, str]) -> Manifest:
+    """Return a manifest with the new names of documents."""
+    documents = {names.get(name, name): one for name, one in before.documents.items()}
+    return before.model_copy(update={"documents": documents})
+
+
+def _named_anew(question: Question, names: Mapping[str, str]) -> Question:
+    """Return a question with the new names of its documents."""
+    evidence = tuple(
+        one.model_copy(update={"document": names.get(one.document, one.document)})
+        for one in question.evidence
+    )
+    files = tuple(names.get(name, name) for name in question.files)
+    return question.model_copy(update={"evidence": evidence, "files": files})
 
 
 def _documents(before: Manifest, documents: Mapping[str, Document]) -> list[str]:
@@ -128,4 +160,5 @@ def _hold(questions: Sequence[Question], documents: Mapping[str, Document], aske
         key=lambda item: item.place,
     )
     said = asker.ask(STAGE, asked, prompts_about(questions, documents), read_label, judging=True)
-    return {one.id: any(said[item] is True for item in asked if item.question == one.id) for one in questions}
+    holding = {item.question for item in asked if said[item] is True}
+    return {one.id: one.id in holding for one in questions}
