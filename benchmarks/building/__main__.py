@@ -80,6 +80,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     embedder = LexicalEmbedder(dimension=256)
+    gc.set_threshold(100_000)  # as the command line does
     with tempfile.TemporaryDirectory() as folder:
         cache = Cache(Path(folder))
         found = [measured(options.names * times, options.rounds, cache, embedder) for times in (1, 2)]

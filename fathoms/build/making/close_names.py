@@ -102,12 +102,13 @@ def _candidates(codes: NDArray[np.uint32], threshold: float) -> list[tuple[int, 
     found: set[int] = set()
     for column in range(_CODES):
         order = np.argsort(codes[:, column], kind="stable")
+        ranked = codes[order]
         for shift in range(1, min(_WINDOW, count - 1) + 1):
-            first, second = order[:-shift], order[shift:]
-            for start in range(0, len(first), _BLOCK):
-                a, b = first[start : start + _BLOCK], second[start : start + _BLOCK]
-                different = ones[(codes[a] ^ codes[b]).view(np.uint16)].sum(axis=1, dtype=np.int64)
-                near = different <= most
-                low, high = np.minimum(a[near], b[near]), np.maximum(a[near], b[near])
+            for start in range(0, count - shift, _BLOCK):
+                stop = min(start + _BLOCK, count - shift)
+                differing = (ranked[start:stop] ^ ranked[start + shift : stop + shift]).view(np.uint16)
+                near = start + np.flatnonzero(ones[differing].sum(axis=1, dtype=np.uint16) <= most)
+                first, second = order[near], order[near + shift]
+                low, high = np.minimum(first, second), np.maximum(first, second)
                 found.update((low * count + high).tolist())
     return [divmod(pair, count) for pair in sorted(found)]
