@@ -6,6 +6,7 @@ reference: a question whose gold answer is refused by the scorer could not be an
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from itertools import islice, product
 from typing import Any, NamedTuple
@@ -15,13 +16,24 @@ from fathoms.build.making.components import Component
 from fathoms.build.making.drafts import Check, Draft
 from fathoms.build.making.languages import in_language
 from fathoms.judges.replies import read_json
+from fathoms.metrics.folding import fold_words
 from fathoms.metrics.phrase_recall import phrase_recall
 from fathoms.types import Failure, Prompt, Question
 
 CHECK = "answers"
+_SMALL = frozenset(
+    {"a", "an", "and", "at", "by", "for", "from", "in", "is", "of", "on", "or", "the", "to", "with"}
+)
+"""Words that do not make two ways to write a fact alike."""
 MOST = 12
 """The most variants of an answer."""
-_LISTS = {"type": "array", "items": {"type": "array", "items": TEXT}}
+_LISTS = {
+    "type": "array",
+    "items": {"type": "array", "items": TEXT, "minItems": 1, "maxItems": 4},
+    "minItems": 1,
+    "maxItems": 3,
+}
+_PASSAGE = re.compile(r"\b(?:the|this) (?:passage|excerpt|snippet|page|text)\b", re.IGNORECASE)
 _FORM = json_form(short=TEXT, long=TEXT, phrases=_LISTS)
 _ASK = """\
 Question: {question}
@@ -30,8 +42,9 @@ Answer: {answer}
 Write the gold answer to this question, from what stands above alone.
 - "short": the answer in as few words as possible.
 - "long": the answer in one full sentence that contains the short one word by word.
-- "phrases": what an answer must contain to be right. A list with one entry for each fact that is asked for,
-  mostly one; each entry is a list of the ways in which the fact may be written, first as it stands above.
+- "phrases": what an answer must contain to be right. A list with one entry for each fact of the short answer,
+  mostly one; each entry is a list of the ways in which this fact may be written, first as it stands above.
+Do not write of "the passage" or "the text": state the facts.
 {language}
 Reply with JSON: {{"short": ..., "long": ..., "phrases": [["...", "..."]]}}"""
 
@@ -71,8 +84,9 @@ def _with_answer(draft: Draft, said: Answer | Failure, evidence: str | None) -> 
     if isinstance(said, Failure):
         return draft.after(Check(check=CHECK, item="written", passed=False, reason=said.message))
     drafted = draft.question.reference or ""
+    question = draft.question
     for short, reference in ((said.short, said.long), (said.short, drafted), (drafted, said.long)):
-        variants = accepted(said.phrases, short, evidence, reference)
+        variants = accepted(facts_of(said.phrases, short, question.text), evidence, reference)
         if variants:
             break
     else:
@@ -85,7 +99,7 @@ def _with_answer(draft: Draft, said: Answer | Failure, evidence: str | None) -> 
                 reason=f"none of {tried} stands both in the evidence and in the reference",
             )
         )
-    question = draft.question.model_copy(
+    question = question.model_copy(
         update={
             "answers": variants,
             "reference": reference,
@@ -94,32 +108,53 @@ def _with_answer(draft: Draft, said: Answer | Failure, evidence: str | None) -> 
         }
     )
     given = phrase_recall(question.text, variants, "word").value == 1
+    mentioned = _PASSAGE.search(reference)
     return draft.after(
         Check(check=CHECK, item="phrases hold", passed=True),
         Check(check=CHECK, item="answer not in the question", passed=not given),
+        Check(check=CHECK, item="no mention of its source", passed=not mentioned, reason=reference),
         question=question,
     )
 
 
+def facts_of(phrases: Sequence[Sequence[str]], short: str, question: str) -> list[list[str]]:
+    """Return the facts that a short answer consists of, each with the ways to write it.
+
+    The phrases of a model are facts of the answer if all of them stand in the short answer and none in the
+    question; otherwise the short answer is the only fact. A way is kept if it has a word or a number of the
+    first one, because models also list other facts as ways to write one.
+    """
+    rows = [list(dict.fromkeys(row)) for row in phrases]
+    parts = rows and all(_scores(short, row[0]) and not _scores(question, row[0]) for row in rows)
+    facts = rows if parts else [[short, *(way for row in rows for way in row)]]
+    return [[way for way in dict.fromkeys(row) if _alike(way, row[0])] for row in facts]
+
+
 def accepted(
-    facts: Sequence[Sequence[str]], short: str, evidence: str | None, reference: str
+    facts: Sequence[Sequence[str]], evidence: str | None, reference: str
 ) -> tuple[tuple[str, ...], ...]:
     """Return the variants of an answer, each with one phrase for every fact; none if they do not hold.
 
     They hold if of each fact one way to write it stands in the evidence, where that is known, and if the
-    reference is right by them. Where those of the model do not hold, the short answer is tried. Ways that the
-    scorer does not find in themselves, such as punctuation, are left out.
+    reference is right by them. Ways that the scorer does not find in themselves, such as punctuation, are
+    left out.
     """
-    for tried in ([list(fact) for fact in facts], [[short]]):
-        rows = [[way for way in dict.fromkeys(row) if _scores(way, way)] for row in tried]
-        if not rows or not all(rows):
-            continue
-        if evidence is not None and not all(any(_scores(evidence, way) for way in row) for row in rows):
-            continue
-        variants = tuple(islice(product(*rows), MOST))
-        if phrase_recall(reference, variants, "word").value == 1:
-            return variants
-    return ()
+    rows = [[way for way in row if _scores(way, way)] for row in facts]
+    if not rows or not all(rows):
+        return ()
+    if evidence is not None and not all(any(_scores(evidence, way) for way in row) for row in rows):
+        return ()
+    variants = tuple(islice(product(*rows), MOST))
+    return variants if phrase_recall(reference, variants, "word").value == 1 else ()
+
+
+def _alike(way: str, first: str) -> bool:
+    """Whether a way to write a fact has a word or a number of the first one; "quarterly" has none of "every
+    three months", and is left to the judge of correctness."""
+    if way == first:
+        return True
+    words, others = (set(fold_words(text, hyphens=True).split()) for text in (first, way))
+    return bool(words & others - _SMALL)
 
 
 def _scores(text: str, phrase: str) -> bool:
