@@ -29,7 +29,7 @@ class _MakesByDefault(TyperGroup):
 app = typer.Typer(
     cls=_MakesByDefault,
     help="Make a question set from PDFs (fathoms build PDFS), or show the graph of its multi-hop questions."
-    " 'fathoms build set --help' shows the options.",
+    "\n\n'fathoms build set --help' shows the options of the former.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )

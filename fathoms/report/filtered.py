@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from fathoms.metrics.columns import column_of
-from fathoms.metrics.pooling import pooled
 from fathoms.report.graded import figure_text
 from fathoms.report.section import Section
 from fathoms.report.worst import marked_questions
@@ -107,5 +106,7 @@ def _figure(values: Sequence[Values]) -> Mapping[str, Any] | None:
     known = [row for row in values if any(value is not None for value in row[2])]
     if not known:
         return None
+    from fathoms.metrics.pooling import pooled  # with it come all metrics, which most reports do not need
+
     found: Mapping[str, Any] = pooled(column_of(known), "questions", "share")["overall"]
     return found
