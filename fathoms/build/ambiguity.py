@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fathoms.build.drafting import QUESTION_MARKS, ask_each, model_of
+from fathoms.build.drafting import QUESTION_MARKS, ask_each, model_of, plain_prompt
 from fathoms.build.source_words import source_named
 from fathoms.corpora.variants import variant
 from fathoms.judges.base import Judge
@@ -27,7 +27,7 @@ from fathoms.metrics.phrase_recall import phrase_recall
 from fathoms.models.caching import ReplyCache
 from fathoms.retrieve.oracle import known_places
 from fathoms.runs.marks import AMBIGUOUS, CLEAR, KIND, MARK, OF
-from fathoms.types import Document, Failure, Form, Message, Place, Prompt, Question
+from fathoms.types import Document, Failure, Form, Place, Prompt, Question
 
 REASON = "ambiguity_reason"
 REWRITTEN = "rewritten"
@@ -146,7 +146,7 @@ def with_mark(question: Question, mark: str, reason: str) -> Question:
 
 def assessing(question: Question) -> Prompt:
     """Return the prompt that asks whether a question is ambiguous."""
-    return _prompt(_DETECT.format(question=question.text), Form(json_schema=_SCHEMA))
+    return plain_prompt(_DETECT.format(question=question.text), Form(json_schema=_SCHEMA))
 
 
 def read_status(reply: str) -> tuple[str, str] | None:
@@ -195,7 +195,7 @@ def rewrite(
     def answering(question: Question) -> Prompt | Failure:
         if not evidence[question.id]:
             return Failure(kind="NoEvidence", message="none of its gold pages or gold quotes has text here")
-        return _prompt(_ANSWER.format(**_about(question, evidence)))
+        return plain_prompt(_ANSWER.format(**_about(question, evidence)))
 
     answers = ask_each(asked, model, answering, _line, replies, on_done)
     failures = {id: said.message for id, said in answers.items() if isinstance(said, Failure)}
@@ -205,7 +205,7 @@ def rewrite(
 
     def rewriting(question: Question) -> Prompt:
         about = {**_about(question, evidence), "answer": answered[question.id]}
-        return _prompt(_REWRITE.format(reason=question.metadata.get(REASON) or "not known", **about))
+        return plain_prompt(_REWRITE.format(reason=question.metadata.get(REASON) or "not known", **about))
 
     texts = ask_each(left, model, rewriting, _question_in, replies, on_done)
     failures |= {id: said.message for id, said in texts.items() if isinstance(said, Failure)}
@@ -266,8 +266,3 @@ def _question_in(reply: str) -> str | None:
     if len(lines) != 1 or not lines[0].endswith(QUESTION_MARKS) or source_named(lines[0]):
         return None
     return lines[0]
-
-
-def _prompt(text: str, form: Form | None = None) -> Prompt:
-    """Return a prompt with one message."""
-    return Prompt(messages=(Message(role="user", text=text),), form=form)

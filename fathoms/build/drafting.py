@@ -12,12 +12,17 @@ from fathoms.models.caching import ReplyCache
 from fathoms.models.caller import Caller, to_failure
 from fathoms.models.protocols import ChatModel
 from fathoms.models.stop_reasons import was_cut
-from fathoms.types import Failure, Prompt, Question
+from fathoms.types import Failure, Form, Message, Prompt, Question
 
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
 QUESTION_MARKS = ("?", "\uff1f", "\u061f", "\u037e")
 """A question mark in Latin, Chinese, Arabic and Greek script."""
+
+
+def plain_prompt(text: str, form: Form | None = None) -> Prompt:
+    """Return a prompt with one message."""
+    return Prompt(messages=(Message(role="user", text=text),), form=form)
 
 
 def model_of(judge: Judge, what: str) -> ChatModel:
@@ -101,6 +106,8 @@ async def _asked(
         try:
             reply, _ = await caller.reply(model, prompt, purpose="build", repeat=repeat)
         except ModelError as error:
+            if caller.replies is not None:
+                caller.replies.note_failure(error)
             return to_failure(error)
         if was_cut(reply):
             return Failure(kind="Cut", message="the reply was cut at the token limit of the model")

@@ -11,16 +11,18 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
-from fathoms.cli import console, progress
+from fathoms.cli import console, nightly, progress
+from fathoms.cli.build_told import as_values, funnel, tell, tell_plan
 from fathoms.cli.cache import opened
 from fathoms.cli.loading import CORES, Workers
 from fathoms.cli.options import Json
 from fathoms.config import suggest
-from fathoms.errors import DataError, ExitCode, UsageError
+from fathoms.errors import DataError, ExitCode, StoreError, UsageError
 
 if TYPE_CHECKING:
     from fathoms.build.making.asking import Journal
-    from fathoms.build.making.maker import Corpus, Made
+    from fathoms.build.making.corpus import Corpus
+    from fathoms.build.making.maker import Made
     from fathoms.build.making.manifest import Manifest
     from fathoms.build.making.recipe import Recipe
     from fathoms.runs.cache import Cache
@@ -124,7 +126,7 @@ def build(
     were made, dropped and kept. Ends with exit code 1 if fewer questions were made than asked for, if a
     document could not be read, or if a call to a model failed.
     """
-    from fathoms.build.making.maker import read_corpus
+    from fathoms.build.making.corpus import read_corpus
     from fathoms.build.making.manifest import settle
     from fathoms.corpora.questions import format_of
 
@@ -147,30 +149,32 @@ def build(
         settings or (),
     )
     with opened() as cache, progress.bars() as bars:
-        if not dry_run:
-            recipe.check()
+        (recipe.check_settings if dry_run else recipe.check)()
         corpus = read_corpus(recipe, paths, cache, workers=workers, progress=bars.stage)
         for name, why in {**corpus.unread, **corpus.left_out}.items():
             console.note(f"note: left out {name}: {why}")
         if dry_run:
-            _tell_plan(recipe, corpus, out if update else None, as_json=as_json)
+            tell_plan(recipe, corpus, out if update else None, as_json=as_json)
             return ExitCode.FAILED if corpus.unread else ExitCode.OK
         if update:
             _require_documents(out, corpus)
-        with _journal(out, max_cost) as journal:
-            made, changes, manifest = _make(recipe, corpus, journal, cache, bars.stage, out, update=update)
+        with _journal(out, max_cost) as journal, _going_on(update):
+
+            def stage(name: str, done: int, total: int) -> None:
+                bars.stage(name, done, total, journal.remark)
+
+            made, changes, manifest = _make(recipe, corpus, journal, cache, stage, out, update=update)
     if as_json:
-        console.show_json(_json(made, changes, manifest, corpus))
+        console.show_json(as_values(made, changes, manifest, corpus))
     else:
-        _tell(made, changes, manifest, corpus, out)
+        tell(made, changes, manifest, corpus, out)
     for why, count in journal.failed.items():
         console.complain(f"{console.amount(count, 'call')} failed: {why}")
     short = len(made.questions) < made.wanted
     if short:
         console.complain(
-            f"{len(made.questions)} of {made.wanted} questions: add documents, a larger drafts.most or a"
-            f" better"
-            " model, and bring the set up to date with --update"
+            f"{len(made.questions)} of {made.wanted} questions: add documents, raise drafts.most or use a"
+            " better model, and fill the set up with --update"
         )
     failed = (short and not fewer) or corpus.unread or journal.failed
     return ExitCode.FAILED if failed else ExitCode.OK
@@ -181,7 +185,15 @@ def _earlier(out: Path) -> dict[str, Any] | None:
     from fathoms.build.making.drafts import folder_of
 
     file = folder_of(out) / RECIPE
-    return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else None
+    if not file.is_file():
+        return None
+    try:
+        found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    except ValueError:
+        raise DataError(
+            f"{file} is damaged: delete it, and name the documents and the settings again"
+        ) from None
+    return found
 
 
 def _require_documents(out: Path, corpus: Corpus) -> None:
@@ -281,8 +293,25 @@ def _require_possible(out: Path, *, resume: bool, update: bool) -> None:
     if not resume and folder.exists():
         raise UsageError(
             f"{folder} has the drafts of an earlier build: add --resume to go on with it, or name another"
-            f" file"
+            " file"
         )
+
+
+@contextmanager
+def _going_on(update: bool) -> Iterator[None]:
+    """Say how a build goes on that was interrupted, or whose files could not be written."""
+    option = "--update" if update else "--resume"
+    try:
+        with nightly.terminable():
+            yield
+    except KeyboardInterrupt:
+        console.complain(f"stopped; all replies are kept: the same command with {option} goes on")
+        raise
+    except OSError as error:
+        raise StoreError(
+            f"{error.filename or 'the set'} cannot be written: {error.strerror or error}; all replies that"
+            f" could be stored are kept: the same command with {option} goes on"
+        ) from error
 
 
 @contextmanager
@@ -314,11 +343,13 @@ def _make(
     from fathoms.build.making.updating import updated
     from fathoms.corpora import read_questions, refuse_existing
     from fathoms.paths import write_atomic
+    from fathoms.safety.masking import record_mask
 
     asker = asker_for(recipe, journal, stage)
 
     keep, folder = partial(write_drafts, out), folder_of(out)
-    write_atomic(folder / RECIPE, recipe.model_dump_json(indent=2).encode())
+    settings = record_mask().inside(recipe.model_dump(mode="json"))
+    write_atomic(folder / RECIPE, json.dumps(settings, indent=2, ensure_ascii=False).encode())
     removed: frozenset[str] = frozenset()
     if not update:
         made = make(recipe, corpus, asker, keep, cache=cache, folder=folder)
@@ -346,7 +377,7 @@ def _make(
         new = [f"new {one.id}" for one in made.questions[kept:]]
         changes = (*left.changes, *new)
     if not made.questions:
-        raise DataError(f"{out} was not written, because no question passed all checks: see {_funnel(made)}")
+        raise DataError(f"{out} was not written, because no question passed all checks: see {funnel(made)}")
     # the pictures of questions that stay are beside the set already
     if before is None:
         refuse_existing(out)
@@ -363,92 +394,3 @@ def _dropped_by_people(out: Path) -> frozenset[str]:
 
     last = {one.question: one for one in read_decisions(edits_of(out))}
     return frozenset(id for id, one in last.items() if one.decision == "drop")
-
-
-def _funnel(made: Made) -> str:
-    """Return the funnel of drafts in one line."""
-    return ", ".join(f"{count} {name}" for name, count in made.funnel.items()) or "no draft was made"
-
-
-def _tell_plan(recipe: Recipe, corpus: Corpus, set_: Path | None, *, as_json: bool) -> None:
-    """Print what each stage is expected to take, to make a set or to fill one up."""
-    from fathoms.build.making.maker import lacking_in
-    from fathoms.build.making.planning import PASSING, planned, total
-    from fathoms.corpora import read_questions
-    from fathoms.report.amounts import dollars
-
-    have = () if set_ is None else read_questions(set_).questions
-    plan = planned(recipe, corpus.components.kept, lacking_in(recipe, have))
-    whole = total(plan)
-    if as_json:
-        console.show_json({"stages": {name: vars(one) for name, one in plan.items()}, "total": vars(whole)})
-        return
-    dropped = ", ".join(f"{count} {reason}" for reason, count in corpus.components.dropped.items())
-    left = f" ({dropped} left out)" if dropped else ""
-    console.say(
-        f"{len(corpus.documents)} documents, {len(corpus.components.kept)} components{left};"
-        f" {recipe.n} questions wanted"
-    )
-    for name, one in {**plan, "total": whole}.items():
-        cost = "price not known" if one.cost is None else dollars(one.cost)
-        console.say(
-            f"  {name:<13} {one.calls:>8,} calls  {one.prompt_tokens:>12,} tokens of prompts"
-            f"  {one.reply_tokens:>10,} of replies  {cost}"
-        )
-    console.say(
-        f"if {PASSING:.0%} of the drafts pass all checks, and no reply is kept from before; nothing was asked"
-    )
-
-
-def _tell(made: Made, changes: Sequence[str], manifest: Manifest, corpus: Corpus, out: Path) -> None:
-    """Print the funnel of drafts, what the set covers, and what it took."""
-    if manifest.version > 1:
-        for line in changes:
-            console.say(line)
-    console.say(f"{len(made.drafts)} drafts")
-    for name, count in made.funnel.items():
-        console.say(f"  {count:>5} dropped: {name}")
-    console.say(f"  {made.passed:>5} passed all checks")
-    for name, values in made.coverage.counts.items():
-        console.say(f"{name}: {', '.join(f'{value} {count}' for value, count in values.items())}")
-    pages = ", ".join(f"{gold} of {size} in {name}" for name, (gold, size) in made.coverage.pages.items())
-    console.say(f"pages with evidence: {pages}")
-    for id, why in made.unmarked.items():
-        console.note(f"note: the reference of {id} cites no quotes: {why}")
-    for lacking in made.coverage.lacking:
-        console.say(f"lacking: no question on {lacking}")
-    _tell_spent(manifest.spent)
-    console.say(f"{out}: {console.amount(len(made.questions), 'question')}, version {manifest.version}")
-
-
-def _tell_spent(spent: Mapping[str, Mapping[str, float]]) -> None:
-    """Print what was asked and paid."""
-    from fathoms.report.amounts import dollars
-
-    calls, reused = (int(sum(one[key] for one in spent.values())) for key in ("calls", "reused"))
-    tokens = int(sum(one["prompt_tokens"] + one["reply_tokens"] for one in spent.values()))
-    again = f", {reused:,} replies from before" if reused else ""
-    unpriced = int(sum(one["unpriced"] for one in spent.values()))
-    cost = sum(one["cost"] for one in spent.values())
-    price = "price not known" if unpriced and not cost else dollars(cost)
-    console.say(f"{calls:,} calls{again}, {tokens:,} tokens, {price}")
-
-
-def _json(made: Made, changes: Sequence[str], manifest: Manifest, corpus: Corpus) -> dict[str, Any]:
-    """Return the same as JSON values."""
-    return {
-        "questions": len(made.questions),
-        "wanted": made.wanted,
-        "version": manifest.version,
-        "drafts": len(made.drafts),
-        "dropped": made.funnel,
-        "passed": made.passed,
-        "coverage": {name: dict(values) for name, values in made.coverage.counts.items()},
-        "pages": {name: list(value) for name, value in made.coverage.pages.items()},
-        "lacking": made.coverage.lacking,
-        "spent": manifest.spent,
-        "unmarked": dict(made.unmarked),
-        "changes": list(changes),
-        "unread": dict(corpus.unread),
-        "left_out": dict(corpus.left_out),
-    }

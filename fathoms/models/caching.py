@@ -70,6 +70,9 @@ class ReplyCache:
         """Store a reply in the cache under the key of its request."""
         self.cache.put_text("reply", key, reply.model_dump_json())
 
+    def note_failure(self, error: ModelError) -> None:
+        """Take note of a call that failed; a cache of replies ignores it."""
+
 
 def embed_cached(
     embedder: Embedder,

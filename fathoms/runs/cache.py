@@ -286,6 +286,11 @@ class Cache:
         else:
             self._touched.update((kind, key) for key in values)
 
+    @property
+    def is_full(self) -> bool:
+        """Whether something could not be stored."""
+        return "full" in self._told
+
     def full(self, error: Exception) -> None:
         """Report once that the disk is full; new values are not stored and must be computed again."""
         if "full" not in self._told:

@@ -10,14 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from fathoms.build.drafting import plain_prompt
 from fathoms.build.making import answers, clarity, filters, labels, single, unanswerable
-from fathoms.build.making.asking import Asker, Journal, plain_prompt
+from fathoms.build.making.asking import Asker, Journal
 from fathoms.build.making.balance import balanced, coverage
 from fathoms.build.making.components import Component, components
 from fathoms.build.making.drafts import Draft
 from fathoms.build.making.interleaved import interleaved
 from fathoms.build.making.languages import in_language, language_of
-from fathoms.errors import OverBudgetError
+from fathoms.errors import OverBudgetError, StoreError
 from fathoms.models import ScriptedModel
 from fathoms.retrieve import BM25, Index
 from fathoms.runs.cache import Cache
@@ -441,6 +442,13 @@ def test_the_set_is_balanced_by_what_is_rarest() -> None:
     found = coverage(questions, documents({"x": ["1", "2"], "y": ["1"], "z": ["1"]}), ["text", "figure"])
     assert found.pages == {"x": (1, 2), "y": (1, 1), "z": (0, 1)}
     assert found.lacking == ["document z", "modality figure"]
+
+
+def test_replies_that_cannot_be_stored_end_the_build(cache: Cache) -> None:
+    """Nobody wants to pay for calls that have to be made again."""
+    cache.full(OSError("no space"))
+    with pytest.raises(StoreError, match="make room on the disk"):
+        Journal(cache).put("key", Reply(text=""))
 
 
 def test_what_is_spent_is_counted_and_limited(cache: Cache) -> None:

@@ -154,6 +154,40 @@ def test_a_killed_build_goes_on_and_pays_nothing_twice(project: Project) -> None
     assert (project.path / "set.json").read_bytes() == (project.path / "other.json").read_bytes()
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_stopped_build_says_how_it_goes_on(project: Project, number: int) -> None:
+    slow = {**scripted(), "latency": 0.5, "max_concurrency": 1}
+    name = write(project, n=4, unanswerable={"share": 0}, model=slow)
+    command = [sys.executable, "-m", "fathoms", "build", name, "--out", "set.json"]
+    env = {**os.environ, "FATHOMS_CACHE_DIR": str(project.path / "cache")}
+
+    def interruptible() -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    running = subprocess.Popen(
+        command, cwd=project.path, env=env, stderr=subprocess.PIPE, text=True, preexec_fn=interruptible
+    )
+    recipe_file = project.path / "set.build" / "recipe.json"
+    until = time.monotonic() + 60
+    while not recipe_file.exists() and time.monotonic() < until:
+        time.sleep(0.05)
+    time.sleep(0.3)
+    running.send_signal(number)
+    _, told = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert "the same command with --resume goes on" in told
+    assert "Traceback" not in told
+
+
+def test_a_damaged_recipe_is_said(project: Project) -> None:
+    folder = project.path / "set.build"
+    folder.mkdir()
+    (folder / "recipe.json").write_text("{")
+    done = project.fathoms("build", "--out", "set.json", "--resume")
+    assert done.returncode == 1
+    assert "recipe.json is damaged: delete it" in done.stderr
+
+
 def test_an_update_remakes_only_what_changed(project: Project) -> None:
     name = write(project, n=4, unanswerable={"share": 0})
     assert project.fathoms("build", name, "--out", "set.json").returncode == 0

@@ -48,12 +48,23 @@ def gate(*options: str) -> int:
     return main(["gate", "night", "--sequential", "--baseline", "baseline.json", *options])
 
 
-def test_steady_nights_and_a_collapse(nights: Project, capsys: pytest.CaptureFixture[str]) -> None:
-    state = nights.path / "baseline.sequential.json"
+def three_steady_nights(state: Path) -> bool:
+    """Judge three nights from the beginning; returns whether none was an alarm."""
+    state.unlink(missing_ok=True)
     for number in range(1, 4):
         run()
-        assert gate("--min", "correctness=0.5") == 0
+        code = gate("--min", "correctness=0.5")
         assert len(json.loads(state.read_text())["nights"]) == number
+        if code != 0:
+            assert code == 100
+            return False
+    return True
+
+
+def test_steady_nights_and_a_collapse(nights: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    state = nights.path / "baseline.sequential.json"
+    # equal nights are ranked at random, and in one of fifty cases one of the first three is a false alarm
+    assert any(three_steady_nights(state) for _ in range(3))
     before = state.read_bytes()
     capsys.readouterr()
     assert gate("--json") == 0

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from fathoms.build.drafting import ask_all
 from fathoms.build.making.components import Component, opening
-from fathoms.errors import ModelError, OverBudgetError
+from fathoms.errors import ModelError, OverBudgetError, StoreError
 from fathoms.judges.replies import read_json
 from fathoms.models.caching import ReplyCache
 from fathoms.models.protocols import ChatModel
@@ -21,8 +21,6 @@ K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
 Progress = Callable[[str, int, int], None]
 """Reports progress; called with (stage, items done, items in total)."""
-
-
 _READ = frozenset({"Cut", "Unparsed"})
 """The kinds of failures of calls that had a reply."""
 
@@ -84,8 +82,14 @@ class Journal(ReplyCache):
         return found
 
     def put(self, key: str, reply: Reply) -> None:
-        """Keep a new reply, and count what it took."""
+        """Keep a new reply, and count what it took. Raises StoreError if it cannot be stored, because
+        everything that is asked from then on would have to be paid for again."""
         super().put(key, reply)
+        if self.cache.is_full:
+            raise StoreError(
+                f"the replies cannot be stored in {self.cache.folder}: make room on the disk, and go on with"
+                " --resume or --update"
+            )
         now = self._now
         now.calls += 1
         now.prompt_tokens += reply.usage.prompt_tokens or 0
@@ -99,6 +103,17 @@ class Journal(ReplyCache):
                 f"stopped after ${self.cost:.2f}, which is more than --max-cost {self.max_cost:g};"
                 " everything that was paid for is kept, and --resume goes on from there"
             )
+
+    def note_failure(self, error: ModelError) -> None:
+        """Count a call that failed."""
+        self.failed[str(error)] = self.failed.get(str(error), 0) + 1
+
+    @property
+    def remark(self) -> str:
+        """What was paid so far, and how many calls failed, for a progress bar."""
+        failed = sum(self.failed.values())
+        parts = [f"${self.cost:.2f}" if self.cost else "", f"{failed} failed" if failed else ""]
+        return ", ".join(part for part in parts if part)
 
     @property
     def _now(self) -> Spent:
@@ -134,8 +149,6 @@ class Asker:
                 items, model, prompt_for, read, self.journal, partial(self.progress, stage), sample
             )
         failed = [one for one in found.values() if isinstance(one, Failure) and one.kind not in _READ]
-        for one in failed:
-            self.journal.failed[one.message] = self.journal.failed.get(one.message, 0) + 1
         if failed and len(failed) == len(found):
             raise ModelError(
                 f"all {len(failed)} calls of the stage '{stage}' failed: {failed[0].message}; everything that"
@@ -155,11 +168,6 @@ class Asker:
         """Return a prompt with the picture of a component, if it has one and the models see."""
         shown = () if component is None or component.image is None or not self.sees else (component.image,)
         return Prompt(messages=(Message(role="user", text=text, images=shown),), form=form)
-
-
-def plain_prompt(text: str, form: Form | None = None) -> Prompt:
-    """Return a prompt with one message."""
-    return Prompt(messages=(Message(role="user", text=text),), form=form)
 
 
 def json_form(**properties: object) -> Form:

@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import NamedTuple
 
+from fathoms.build.drafting import plain_prompt
 from fathoms.build.duplicates import near_duplicates
 from fathoms.build.filtering import Known, stated_confidence
-from fathoms.build.making.asking import Asker, plain_prompt
+from fathoms.build.making.asking import Asker
 from fathoms.build.making.drafts import Check, Draft
 from fathoms.metrics.phrase_recall import phrase_recall
 from fathoms.types import Failure, Prompt, Question

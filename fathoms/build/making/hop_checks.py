@@ -11,14 +11,14 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from fathoms.build.drafting import ask_all
+from fathoms.build.drafting import ask_all, plain_prompt
 from fathoms.build.making.drafts import Check, Draft
 from fathoms.build.making.wording import one_line
 from fathoms.judges.replies import read_json
 from fathoms.metrics.phrase_recall import fold_text, phrase_recall, stands_in
 from fathoms.models.caching import ReplyCache
 from fathoms.models.protocols import ChatModel
-from fathoms.types import Document, Failure, Form, Message, Place, Prompt, Question
+from fathoms.types import Document, Failure, Form, Place, Prompt, Question
 
 LINKED, SHORTCUT, ANSWERED = "linked hops", "one-hop shortcut", "answered from its evidence"
 ALONE = "question alone"
@@ -140,7 +140,7 @@ def _linked(
             answer=first.answer,
             second=second.question,
         )
-        return _prompt(text, Form(json_schema=_SCHEMA))
+        return plain_prompt(text, Form(json_schema=_SCHEMA))
 
     said = ask_all(links, model, about, read_verdict, replies, on_done)
 
@@ -155,7 +155,7 @@ def _linked(
                 return Check(check=LINKED, item="needed", passed=False, reason=told)
         return Check(check=LINKED, item="needed", passed=True)
 
-    return [draft.after(verdict(draft.question)) if draft.question.id in by_id else draft for draft in drafts]
+    return _with_verdicts(drafts, verdict)
 
 
 def _without_shortcuts(
@@ -177,10 +177,10 @@ def _without_shortcuts(
     def about(one: _Try) -> Prompt:
         question = by_id[one.question].text
         if one.place is None:
-            return _prompt(_CLOSED.format(question=question))
+            return plain_prompt(_CLOSED.format(question=question))
         document, page = one.place
         text = texts[one.place]
-        return _prompt(_PAGE.format(page=page, document=document, text=text, question=question))
+        return plain_prompt(_PAGE.format(page=page, document=document, text=text, question=question))
 
     said = ask_all(asked, model, about, one_line, replies, on_done)
 
@@ -195,7 +195,7 @@ def _without_shortcuts(
                 return Check(check=SHORTCUT, passed=False, reason=reason)
         return Check(check=SHORTCUT, passed=True)
 
-    return [draft.after(verdict(draft.question)) if draft.question.id in by_id else draft for draft in drafts]
+    return _with_verdicts(drafts, verdict)
 
 
 def _answered(
@@ -213,7 +213,7 @@ def _answered(
     def about(id: str) -> Prompt:
         places = sorted(by_id[id].gold_pages & texts.keys())
         pages = "\n\n".join(f"Page {page} of {name}:\n\n{texts[name, page]}" for name, page in places)
-        return _prompt(_ALL.format(pages=pages, question=by_id[id].text))
+        return plain_prompt(_ALL.format(pages=pages, question=by_id[id].text))
 
     said = ask_all(list(by_id), model, about, one_line, replies, on_done)
 
@@ -224,7 +224,12 @@ def _answered(
         right = phrase_recall(found, question.answers, "word").value == 1
         return Check(check=ANSWERED, passed=right, reason="" if right else f"the answer was: {found}")
 
-    return [draft.after(verdict(draft.question)) if draft.question.id in by_id else draft for draft in drafts]
+    return _with_verdicts(drafts, verdict)
+
+
+def _with_verdicts(drafts: Sequence[Draft], verdict: Callable[[Question], Check]) -> list[Draft]:
+    """Return drafts with a verdict on each that has not failed."""
+    return [draft.after(verdict(draft.question)) if _is_open(draft) else draft for draft in drafts]
 
 
 def _texts(documents: Mapping[str, Document]) -> dict[Place, str]:
@@ -244,8 +249,3 @@ def read_verdict(reply: str) -> tuple[bool, str] | None:
     if needed not in ("yes", "no"):
         return None
     return needed == "yes", " ".join(str(data.get("reason") or "").split()[:_LONGEST])
-
-
-def _prompt(text: str, form: Form | None = None) -> Prompt:
-    """Return a prompt with one message."""
-    return Prompt(messages=(Message(role="user", text=text),), form=form)

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fathoms.build.candidates import Made, Sizes, candidates
-from fathoms.build.making.asking import Asker, plain_prompt
+from fathoms.build.drafting import plain_prompt
+from fathoms.build.making.asking import Asker
 from fathoms.retrieve import Index, Retriever
 from fathoms.types import Failure, Prompt, Question, Quote
 

@@ -19,8 +19,10 @@ from fathoms.build.inspecting import inspect
 from fathoms.build.making import answers, clarity, filters, labels, single, unanswerable
 from fathoms.build.making.asking import Asker, Journal, Progress
 from fathoms.build.making.balance import Coverage, balanced, coverage
-from fathoms.build.making.components import Component, Components, components
+from fathoms.build.making.components import Component
+from fathoms.build.making.corpus import Corpus
 from fathoms.build.making.drafts import Check, Draft
+from fathoms.build.making.graph import FILE as GRAPH
 from fathoms.build.making.graph import merge, save
 from fathoms.build.making.hop_checks import check_hops
 from fathoms.build.making.hop_labels import labelled_hops
@@ -29,30 +31,14 @@ from fathoms.build.making.recipe import Recipe
 from fathoms.build.making.relations import extract
 from fathoms.build.making.walks import walks
 from fathoms.corpora import read_questions
-from fathoms.errors import DataError, ModelError, UsageError
-from fathoms.ingest import PdfParser, cut_out_images, cut_outs
+from fathoms.errors import ModelError, UsageError
 from fathoms.judges.llm import LLMJudge
-from fathoms.pipeline.picture_chunks import PictureChunks
-from fathoms.pipeline.pipeline import Stages
 from fathoms.runs.cache import Cache
-from fathoms.types import Box, Document, Place, Question
+from fathoms.types import Place, Question
 
-GRAPH = "graph.json"
 LEAST = 4
 """The fewest drafts of a batch."""
 Keep = Callable[[Sequence[Draft]], None]
-
-
-@dataclass(frozen=True)
-class Corpus:
-    """The documents of a build; those that could not be read, and those that the settings leave out, with the
-    reason; the components that questions can be about, and the searches of the clarity loop."""
-
-    documents: Mapping[str, Document]
-    unread: Mapping[str, str]
-    left_out: Mapping[str, str]
-    components: Components
-    searches: clarity.Searches
 
 
 @dataclass(frozen=True)
@@ -77,41 +63,6 @@ class Made:
     def passed(self) -> int:
         """How many drafts passed all checks; those that are not in the set were not needed."""
         return sum(draft.failed is None for draft in self.drafts)
-
-
-def read_corpus(
-    recipe: Recipe, paths: Mapping[str, Path], cache: Cache, *, workers: int = 2, progress: Progress
-) -> Corpus:
-    """Parse the documents, divide them into components, and index them for the searches. Documents that
-    cannot be read are left out and named. Raises DataError if nothing is left to ask about."""
-    deepest = max(recipe.clarity.retrievers, key=lambda one: one.needs == "vectors")
-    stages = Stages(
-        ingest=recipe.ingest.model_copy(update={"on_error": "skip"}),
-        chunk=recipe.chunk,
-        embed=recipe.embed,
-        retrieve=deepest,
-        pictures=PictureChunks() if _shows(recipe) else None,
-    )
-    built = stages.build(paths, cache, workers, progress)
-    unread = {error.document: error.detail for error in built.failures}
-    left_out: dict[str, str] = {}
-    settings = recipe.components
-    documents: dict[str, Document] = {}
-    for document in built.documents:
-        pages = document.page_count or len(document.pages)
-        if pages < settings.least_pages or (settings.most_pages or pages) < pages:
-            left_out[document.id] = f"it has {pages} pages"
-        else:
-            documents[document.id] = document
-    pictures = _pictures(recipe, documents.values(), cache)
-    found = components(documents.values(), settings.modalities, pictures)
-    if not found.kept:
-        raise DataError(
-            "these documents have nothing that a question could be about:"
-            f" {_reasons(found, {**unread, **left_out})}"
-        )
-    searches = clarity.Searches(built.index, recipe.clarity.retrievers, recipe.clarity.top)
-    return Corpus({one.id: one for one in built.documents}, unread, left_out, found, searches)
 
 
 def make(
@@ -225,8 +176,6 @@ class _Making:
             found = extract(
                 read[: recipe.graph.most], asker.model, asker.journal, partial(asker.progress, "graph")
             )
-        for why in found.failures.values():
-            asker.journal.failed[why] = asker.journal.failed.get(why, 0) + 1
         graph = merge(found, recipe.embed, self.cache, recipe.graph.similarity)
         if self.folder is not None:
             save(graph, self.folder / GRAPH)
@@ -404,11 +353,6 @@ def asker_for(recipe: Recipe, journal: Journal, progress: Progress) -> Asker:
     return Asker(recipe.model, recipe.judge or recipe.model, journal, progress, bool(sees))
 
 
-def _shows(recipe: Recipe) -> bool:
-    """Whether figures and tables are cut out of their pages."""
-    return bool({"table", "figure"} & set(recipe.components.modalities)) and recipe.ingest.gives_boxes
-
-
 def lacking_in(recipe: Recipe, have: Sequence[Question]) -> dict[int, int]:
     """Return how many questions are lacking, by their number of hops; 0 is for those without an answer."""
     counts = Counter(one.hops or 1 if one.answerable else 0 for one in have)
@@ -427,25 +371,3 @@ def _chosen(passed: Sequence[Question], lacking: Mapping[int, int]) -> list[Ques
         for hops in sorted(lacking, key=lambda hops: hops or math.inf)
         for one in balanced(groups[hops], lacking[hops])
     ]
-
-
-def _pictures(
-    recipe: Recipe, documents: Iterable[Document], cache: Cache
-) -> dict[tuple[str, int, Box], Path]:
-    """Return the pictures of tables and figures by document, page and box, where the parser has boxes."""
-    found: dict[tuple[str, int, Box], Path] = {}
-    parser = recipe.ingest
-    if not _shows(recipe) or not isinstance(parser, PdfParser):
-        return found
-    for document in documents:
-        cuts = cut_outs(document)
-        if cuts:
-            files = cut_out_images(document, recipe.components.dpi, cache.folder / "images", parser)
-            found |= {(document.id, cut.page, cut.bbox): files[cut.name] for cut in cuts if cut.name in files}
-    return found
-
-
-def _reasons(found: Components, left_out: Mapping[str, str]) -> str:
-    """Say why nothing is left to ask about."""
-    dropped = [f"{number} {reason}" for reason, number in found.dropped.items()]
-    return "; ".join([*(f"{name}: {why}" for name, why in left_out.items()), *dropped]) or "there is no text"

@@ -23,6 +23,7 @@ from fathoms.config import VERSION, fingerprint
 from fathoms.corpora.writing import dumped
 from fathoms.errors import DataError
 from fathoms.paths import sha256_file, write_atomic
+from fathoms.safety.masking import record_mask
 from fathoms.types import Document, Place, Question, StoredValue
 
 FILE, NEXT = "manifest.json", "manifest.next.json"
@@ -146,8 +147,11 @@ def settle(path: Path) -> None:
     new = folder_of(path) / NEXT
     if not new.is_file():
         return
-    manifest = Manifest.model_validate_json(new.read_text(encoding="utf-8"))
-    if path.is_file() and sha256_file(path) == manifest.questions:
+    try:
+        written = Manifest.model_validate_json(new.read_text(encoding="utf-8")).questions
+    except ValidationError:
+        written = ""
+    if path.is_file() and sha256_file(path) == written:
         new.replace(folder_of(path) / FILE)
     else:
         new.unlink()
@@ -175,7 +179,7 @@ def note_edits(path: Path, changes: Iterable[str]) -> None:
 
 def _written(path: Path, manifest: Manifest, name: str = FILE) -> Manifest:
     """Write the manifest of a question set, and return it."""
-    text = json.dumps(manifest.model_dump(mode="json"), indent=2, ensure_ascii=False)
+    text = json.dumps(record_mask().inside(manifest.model_dump(mode="json")), indent=2, ensure_ascii=False)
     write_atomic(folder_of(path) / name, f"{text}\n".encode())
     return manifest
 

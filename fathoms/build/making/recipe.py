@@ -188,9 +188,22 @@ class Recipe(Settings):
         return {hop: each + (at < left) for at, hop in enumerate(hops)}
 
     def check(self) -> None:
-        """Check that the models, the embedder and the retrievers can be used; raises their errors."""
+        """Check the settings, and that the models, the embedder and the retrievers can be used; raises their
+        errors."""
         from fathoms.models.embed import process
 
+        self.check_settings()
+        for model in (self.model, self.judge):
+            if model is not None:
+                model.check()
+        if self.needs_vectors:
+            process.check(self.embed)
+        for retriever in self.clarity.retrievers:
+            retriever.check()
+
+    def check_settings(self) -> None:
+        """Check what can be checked without a model; raises ConfigError, or MissingExtraError of the
+        parser."""
         self.ingest.require()
         shown = sorted({"table", "figure"} & set(self.components.modalities))
         if shown and not self.ingest.gives_boxes:
@@ -201,13 +214,6 @@ class Recipe(Settings):
         for path in self.filters.against:
             if not path.is_file():
                 raise ConfigError(f"filters.against: {path}: there is no such question file")
-        for model in (self.model, self.judge):
-            if model is not None:
-                model.check()
-        if self.needs_vectors:
-            process.check(self.embed)
-        for retriever in self.clarity.retrievers:
-            retriever.check()
 
     @property
     def needs_vectors(self) -> bool:

@@ -23,6 +23,7 @@ from fathoms.types import Box, Failure, Form, Message, Prompt, StoredValue
 KINDS = ("person", "organisation", "place", "object", "concept", "event", "date", "number", "other")
 ENTITIES, RELATIONS = 6, 5
 """The most entities and relations that are asked for in a component."""
+NO_REPLY = "component of which there is no usable reply"
 NO_NAME = "entity that its page does not name"
 LONG_NAME = "entity that is more than a name"
 NO_QUOTE = "relation whose quote is not on its page"
@@ -124,6 +125,7 @@ def extract(
     for component, found in said.items():
         if isinstance(found, Failure):
             failures[component.id] = found.message
+            dropped[NO_REPLY] += 1
             continue
         for one in _checked(component, *found):
             if isinstance(one, str):

@@ -8,13 +8,13 @@ model are checked here; the checklist that a judge goes through comes later.
 from __future__ import annotations
 
 import random
-import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from fathoms.build.drafting import QUESTION_MARKS
+from fathoms.build.labelling import read_label
 from fathoms.build.making.asking import TEXT, Asker, json_form, texts_in
 from fathoms.build.making.components import Component
 from fathoms.build.making.drafts import Check, Draft
@@ -75,7 +75,7 @@ def worth_asking(components: Sequence[Component], asker: Asker) -> dict[Componen
     def asking(component: Component) -> Prompt:
         return asker.about(component, _WORTH.format(named=_named(component)))
 
-    found = asker.ask("components", components, asking, _yes, judging=True)
+    found = asker.ask("components", components, asking, read_label, judging=True)
     return {
         component: Check(check="components", item="judged", passed=False, reason=said.message)
         if isinstance(said, Failure)
@@ -171,12 +171,6 @@ def _read(reply: str) -> Written | None:
     """Read a draft; `None` if it lacks anything."""
     found = texts_in(reply, *Written._fields)
     return None if found is None else Written(*found)
-
-
-def _yes(reply: str) -> bool | None:
-    """Read yes or no at the beginning of a reply."""
-    found = re.match(r"\W*(yes|no)\b", reply, re.IGNORECASE)
-    return None if found is None else found[1].lower() == "yes"
 
 
 def _draft(

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from fathoms.build.drafting import ask_all
+from fathoms.build.drafting import ask_all, plain_prompt
 from fathoms.build.making.drafts import Draft
 from fathoms.build.making.graph import Entity, entity_at
 from fathoms.build.making.hop_drafts import Walk, composed, drafted, page_text
@@ -23,7 +23,7 @@ from fathoms.build.making.paths import Finder, Hop
 from fathoms.build.making.wording import one_line, one_question
 from fathoms.models.caching import ReplyCache
 from fathoms.models.protocols import ChatModel
-from fathoms.types import Document, Failure, Form, Message, Prompt
+from fathoms.types import Document, Failure, Form, Prompt
 
 if TYPE_CHECKING:
     from networkx import MultiDiGraph
@@ -137,7 +137,7 @@ class _Asking:
             hops = sorted(self.finder.ways[walk.start], key=lambda hop: (hop.target, hop.relation.relation))
             known = "\n".join(f"- {hop.relation.relation}: {hop.targets[0]}" for hop in hops[:_KNOWN])
             name, kind = walk.entity.names[0], walk.entity.kind
-            return _prompt(_INTENT.format(summary=summary, name=name, kind=kind, known=known))
+            return plain_prompt(_INTENT.format(summary=summary, name=name, kind=kind, known=known))
 
         said = ask_all(walks, self.model, about, one_line, self.replies)
         return [
@@ -152,7 +152,7 @@ class _Asking:
         pages = [page.text.split() for page in self.documents[name].pages]
         share = max(_WORDS_OF_PAGE, _WORDS // max(1, len(pages)))
         texts = [" ".join(words[:share]) for words in pages if words][: _WORDS // share]
-        return _prompt(_SUMMARY.format(document=name, pages="\n\n".join(texts)))
+        return plain_prompt(_SUMMARY.format(document=name, pages="\n\n".join(texts)))
 
     def _a_hop_further(self, walks: Sequence[Walk]) -> list[Walk]:
         """Lead each walk that is not complete on by the hop that the model chooses."""
@@ -167,7 +167,7 @@ class _Asking:
             numbered = "\n".join(f"{number}. {row}" for number, row in enumerate(rows, 1))
             walked = [walk.entity.names[0], *(f"{h.relation.relation}: {h.targets[0]}" for h in walk.hops)]
             text = _CHOICE.format(intent=walk.intent, walked=" > ".join(walked), numbered=numbered)
-            return _prompt(text, Form(choices=tuple(map(str, range(1, len(rows) + 1)))))
+            return plain_prompt(text, Form(choices=tuple(map(str, range(1, len(rows) + 1)))))
 
         asked = [walk for walk, several in open_.items() if len(several) > 1]
         said = ask_all(asked, self.model, choosing, _number, self.replies)
@@ -181,7 +181,7 @@ class _Asking:
             one = hop.relation
             parts = {"source": one.source, "relation": one.relation, "target": one.target}
             language = in_language(self.language, page_text(hop, self.documents))
-            return _prompt(_SUB.format(quote=one.quote, language=language, **parts))
+            return plain_prompt(_SUB.format(quote=one.quote, language=language, **parts))
 
         return ask_all(list(hops), self.model, about, one_question, self.replies)
 
@@ -193,7 +193,7 @@ class _Asking:
 
         def about(walk: Walk) -> Prompt:
             language = in_language(self.language, page_text(walk.hops[-1], self.documents))
-            return _prompt(_WHOLE.format(composed=whole[walk], language=language))
+            return plain_prompt(_WHOLE.format(composed=whole[walk], language=language))
 
         return ask_all(list(whole), self.model, about, one_question, self.replies)
 
@@ -220,8 +220,3 @@ def _main_document(entity: Entity) -> str:
     """Return the document that names an entity most often; the first of several."""
     names = [one.document for one in entity.mentions]
     return max(sorted(set(names)), key=names.count)
-
-
-def _prompt(text: str, form: Form | None = None) -> Prompt:
-    """Return a prompt with one message."""
-    return Prompt(messages=(Message(role="user", text=text),), form=form)
