@@ -378,6 +378,9 @@ def _make(
         changes = (*left.changes, *new)
     if not made.questions:
         raise DataError(f"{out} was not written, because no question passed all checks: see {funnel(made)}")
+    if before is not None and not changes:
+        now = {name: vars(one) for name, one in journal.spent.items()}
+        return made, (), before.model_copy(update={"spent": now})
     # the pictures of questions that stay are beside the set already
     if before is None:
         refuse_existing(out)

@@ -55,6 +55,8 @@ def tell(made: Made, changes: Sequence[str], manifest: Manifest, corpus: Corpus,
     if manifest.version > 1:
         for line in changes:
             console.say(line)
+    if not changes:
+        console.say("nothing has changed, and the set stays as it is")
     console.say(f"{len(made.drafts)} drafts")
     for name, count in made.funnel.items():
         console.say(f"  {count:>5} dropped: {name}")
