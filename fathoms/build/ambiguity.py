@@ -26,7 +26,7 @@ from fathoms.metrics.correctness_judged import gold_text
 from fathoms.metrics.phrase_recall import phrase_recall
 from fathoms.models.caching import ReplyCache
 from fathoms.retrieve.oracle import known_places
-from fathoms.runs.marks import AMBIGUOUS, CLEAR, KIND, MARK, OF
+from fathoms.runs.marks import AMBIGUOUS, CLEAR, KIND, MARK, OF, original_of, originals
 from fathoms.types import Document, Failure, Form, Place, Prompt, Question
 
 REASON = "ambiguity_reason"
@@ -126,7 +126,7 @@ def assess(
 
 def to_assess(questions: Sequence[Question]) -> list[Question]:
     """Return the questions without a mark that are no variants."""
-    return [one for one in questions if MARK not in one.metadata and OF not in one.metadata]
+    return [one for one in originals(questions) if MARK not in one.metadata]
 
 
 def contradicted(questions: Sequence[Question]) -> list[str]:
@@ -162,14 +162,14 @@ def read_status(reply: str) -> tuple[str, str] | None:
 def matched(questions: Sequence[Question], seed: int = 0) -> list[Question]:
     """Return the ambiguous questions, and as many clear ones of each category, drawn by the seed; fewer where
     there are not enough. Variants go with their originals. The order is that of the set."""
-    originals = [one for one in questions if OF not in one.metadata]
-    wanted = Counter(one.category for one in originals if one.metadata.get(MARK) == AMBIGUOUS)
-    chosen = {one.id for one in originals if one.metadata.get(MARK) == AMBIGUOUS}
+    own = originals(questions)
+    wanted = Counter(one.category for one in own if one.metadata.get(MARK) == AMBIGUOUS)
+    chosen = {one.id for one in own if one.metadata.get(MARK) == AMBIGUOUS}
     for category, number in wanted.items():
-        clear = [one.id for one in originals if one.category == category and one.metadata.get(MARK) == CLEAR]
+        clear = [one.id for one in own if one.category == category and one.metadata.get(MARK) == CLEAR]
         drawing = random.Random(f"{seed} {category}")
         chosen.update(drawing.sample(clear, min(number, len(clear))))
-    return [one for one in questions if str(one.metadata.get(OF) or one.id) in chosen]
+    return [one for one in questions if original_of(one) in chosen]
 
 
 def rewrite(
@@ -186,9 +186,7 @@ def rewrite(
     model = model_of(judge, "rewrite questions")
     have = {one.metadata.get(OF) for one in questions if one.metadata.get(KIND) == REWRITTEN}
     asked = [
-        one
-        for one in questions
-        if one.metadata.get(MARK) == AMBIGUOUS and OF not in one.metadata and one.id not in have
+        one for one in originals(questions) if one.metadata.get(MARK) == AMBIGUOUS and one.id not in have
     ]
     evidence = {one.id: evidence_of(one, documents) for one in asked}
 

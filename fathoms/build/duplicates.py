@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from fathoms.errors import MissingExtraError
-from fathoms.runs.marks import OF
+from fathoms.runs.marks import OF, original_of
 from fathoms.types import Question
 
 N = 5
@@ -77,8 +77,8 @@ def near_duplicates(
 
 def _related(one: Question, other: Question) -> bool:
     """Whether one is a variant of the other, or both are of the same question."""
-    first, second = (str(each.metadata.get(OF) or each.id) for each in (one, other))
-    return first == second and (OF in one.metadata or OF in other.metadata)
+    same = original_of(one) == original_of(other)
+    return same and (OF in one.metadata or OF in other.metadata)
 
 
 def ngrams(text: str) -> frozenset[str]:

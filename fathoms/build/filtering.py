@@ -26,7 +26,7 @@ from fathoms.metrics.ingestion import is_yes_no
 from fathoms.metrics.phrase_recall import phrase_recall
 from fathoms.metrics.profiles import Profile
 from fathoms.runs.marks import DROPPED, OF
-from fathoms.runs.reading import ScoredRun
+from fathoms.runs.reading import QuestionMean, ScoredRun
 from fathoms.runs.views import ScoredQuestion, ScoredRepeat
 from fathoms.types import Question
 
@@ -209,9 +209,9 @@ def _easiest(
             yield Dropped(question, EASY, _easiness(question, _success(question, solved)))
 
 
-def _success(question: Question, solved: Sequence[Mapping[str, object]]) -> float | None:
+def _success(question: Question, solved: Sequence[Mapping[str, QuestionMean]]) -> float | None:
     """Return the mean correctness of a question in the baselines; `None` where none has it."""
-    found = [row[question.id].mean for row in solved if question.id in row]  # type: ignore[attr-defined]
+    found = [row[question.id].mean for row in solved if question.id in row]
     return fmean(found) if found else None
 
 

@@ -20,7 +20,7 @@ from fathoms.judges.base import Judge
 from fathoms.judges.replies import read_json
 from fathoms.metrics.correctness_judged import gold_text
 from fathoms.models.caching import ReplyCache
-from fathoms.runs.marks import OF
+from fathoms.runs.marks import originals
 from fathoms.types import Document, Failure, Form, Message, Prompt, Question
 
 CHECK = "checklist"
@@ -168,13 +168,13 @@ def inspect(
     planned = plan(questions, documents, items)
     said = ask_all(planned.asked, model, planned.prompt, read_verdict, replies, on_done)
     found: dict[Asked, Check | Failure] = {**planned.settled}
-    for one in _originals(questions):
+    for one in originals(questions):
         for item in items(one):
             if (reply := said.get(asked := Asked(one.id, item.name))) is not None:
                 found[asked] = reply if isinstance(reply, Failure) else _check(item.name, *reply)
     return {
         one.id: _inspected((item.name, found[Asked(one.id, item.name)]) for item in items(one))
-        for one in _originals(questions)
+        for one in originals(questions)
     }
 
 
@@ -183,29 +183,24 @@ def plan(
 ) -> Plan:
     """Return what is asked about questions. Items that need no evidence are asked without it, and the others
     evidence by evidence."""
-    originals = {one.id: one for one in _originals(questions)}
-    evidence = {one.id: evidence_of(one, documents) for one in originals.values()}
-    chosen = {Asked(one.id, item.name): item for one in originals.values() for item in items(one)}
+    by_id = {one.id: one for one in originals(questions)}
+    evidence = {one.id: evidence_of(one, documents) for one in by_id.values()}
+    chosen = {Asked(one.id, item.name): item for one in by_id.values() for item in items(one)}
     settled = {
         asked: known
         for asked, item in chosen.items()
-        if (known := _settled(item, originals[asked.question], evidence[asked.question])) is not None
+        if (known := _settled(item, by_id[asked.question], evidence[asked.question])) is not None
     }
     left = [asked for asked in chosen if asked not in settled]
     left.sort(key=lambda asked: evidence[asked.question] if chosen[asked].evidence else "")
 
     def prompt(asked: Asked) -> Prompt:
-        item, question = chosen[asked], originals[asked.question]
+        item, question = chosen[asked], by_id[asked.question]
         shown = _shown(item, question, evidence[question.id])
         text = _OPENING + shown + _LAST.format(asks=item.asks)
         return Prompt(messages=(Message(role="user", text=text),), form=Form(json_schema=_SCHEMA))
 
     return Plan(left, settled, prompt)
-
-
-def _originals(questions: Iterable[Question]) -> list[Question]:
-    """Return the questions that are no variants of others."""
-    return [one for one in questions if OF not in one.metadata]
 
 
 def _settled(item: Item, question: Question, evidence: str) -> Check | Failure | None:

@@ -97,8 +97,8 @@ def pages_to_ask(
 ) -> list[Asked]:
     """Return the pages that are judged, page by page, so that the text of a page is the common beginning of
     neighbouring prompts: those of the documents that a question names, or of all where it names none. Pages
-    without text and unanswerable questions are left out. With `first`, these are
-    the pages of each question that BM25 ranks so high among those of its documents."""
+    without text and unanswerable questions are left out. With `first`, only so many pages of each question
+    are judged: those of its documents that BM25 ranks first."""
     found: list[Asked] = []
     by_documents: dict[tuple[str, ...], list[Question]] = defaultdict(list)
     for one in questions:

@@ -20,7 +20,7 @@ from fathoms.judges.base import Judge
 from fathoms.metrics.phrase_recall import phrase_recall
 from fathoms.metrics.premise import PREMISE
 from fathoms.models.caching import ReplyCache
-from fathoms.runs.marks import KIND, OF
+from fathoms.runs.marks import KIND, OF, originals
 from fathoms.types import Failure, GoldNumber, Message, Prompt, Question
 
 Kind = Literal["typos", "wrong-premise", "paraphrase", "translated"]
@@ -71,21 +71,21 @@ def perturb(
     with a wrong premise. Kinds by a model need the language model of a judge; raises the errors of
     `model_of`."""
     have = {(one.metadata.get(OF), one.metadata.get(KIND), one.metadata.get("language")) for one in questions}
-    every = [one for one in questions if OF not in one.metadata]
+    every = originals(questions)
     made: list[Question] = []
     failures: dict[tuple[str, str], str] = {}
     for kind in kinds:
         own = language if kind == "translated" else None
-        originals = [one for one in every if (one.id, kind, own or one.metadata.get("language")) not in have]
+        lacking = [one for one in every if (one.id, kind, own or one.metadata.get("language")) not in have]
         if kind in BY_MODEL:
-            found = _asked(originals, kind, judge, language, replies, on_done)
+            found = _asked(lacking, kind, judge, language, replies, on_done)
         elif kind == "typos":
-            found = {one.id: _mistyped(one, seed) for one in originals}
+            found = {one.id: _mistyped(one, seed) for one in lacking}
         else:
             others = [one for one in every if one.answerable]
-            found = {one.id: _premised(one, others, seed) for one in originals if one.answerable}
+            found = {one.id: _premised(one, others, seed) for one in lacking if one.answerable}
         known = Counter(one.text for one in found.values() if isinstance(one, Question))
-        for one in originals:
+        for one in lacking:
             result = found.get(one.id)
             if isinstance(result, Question) and kind in BY_MODEL and known[result.text] > 1:
                 result = Failure(kind="Same", message="the model wrote the same for another question")

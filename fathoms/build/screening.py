@@ -17,7 +17,7 @@ from fathoms.judges.base import Judge
 from fathoms.models.caching import ReplyCache
 from fathoms.models.caller import prompt_size
 from fathoms.retrieve.oracle import known_places
-from fathoms.runs.marks import AMBIGUOUS, CLEAR, MARK, OF
+from fathoms.runs.marks import AMBIGUOUS, CLEAR, MARK, originals
 from fathoms.types import Document, Prompt, Question
 
 FIRST = 10
@@ -66,7 +66,7 @@ def screen(
     """Return the shares of the questions that are ambiguous, that name their source, that have pages with the
     answer beside their evidence, and, of those with several hops, whose hops are not linked. Marks that
     questions have are taken as they are; variants do not count. Pages are those of `label` with `first`."""
-    asked = [one for one in questions if OF not in one.metadata]
+    asked = originals(questions)
 
     def at(stage: str) -> Callable[[int, int], None]:
         return lambda done, total: on_stage(stage, done, total)
@@ -88,7 +88,7 @@ def calls(
     questions: Sequence[Question], documents: Mapping[str, Document], first: int | None = FIRST
 ) -> tuple[int, int]:
     """Return how many calls a card takes, and about how many tokens of prompts."""
-    asked = [one for one in questions if OF not in one.metadata]
+    asked = originals(questions)
     planned = plan(asked, documents, _items)
     pages = pages_to_ask(with_evidence(asked), documents, first)
     prompts: list[Prompt] = [*map(assessing, to_assess(asked)), *map(planned.prompt, planned.asked)]

@@ -29,7 +29,7 @@ class _MakesByDefault(TyperGroup):
 app = typer.Typer(
     cls=_MakesByDefault,
     help="Make a question set from PDFs (fathoms build PDFS), or show the graph of its multi-hop questions."
-    "\n\n'fathoms build set --help' shows the options of the former.",
+    "\n\n'fathoms build set --help' shows the options for making a set.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -86,7 +86,7 @@ def graph(
     for reason, count in dropped.items():
         console.say(f"  {count:>5} left out: {reason}")
     for name, degree in most.items():
-        console.say(f"  {degree:>5} relations of {name}")
+        console.say(f"  {name}: {console.amount(degree, 'relation')}")
     if html is not None:
         console.say(f"wrote {html}")
     return ExitCode.OK

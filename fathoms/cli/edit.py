@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -124,30 +124,29 @@ def _serve(editing: Editing, port: int, *, browser: bool) -> None:
         server = EditServer(editing, port)
     except OSError as error:
         raise UsageError(f"port {port} cannot be used: {error.strerror}: name another with --port") from None
-    with server:
+    with server, _leading_to(server.address, editing.path) as file:
         console.say(f"{server.address}\nCtrl-C ends the page; every decision is saved at once.")
         sys.stdout.flush()
-        with _way(server.address, editing.path) as file:
-            if browser:
-                show_in_browser(file, server.address)
-            try:
-                server.serve_forever()
-            except KeyboardInterrupt:
-                console.say("")
+        if browser:
+            show_in_browser(file, server.address)
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            console.say("")
 
 
 @contextmanager
-def _way(address: str, path: Path) -> Iterator[Path]:
+def _leading_to(address: str, path: Path) -> Iterator[Path]:
     """Make a file beside the set that leads to the page and that only its owner can read. The browser is
     given this file, because other users of the machine can see its arguments, which must not have the token.
     """
-    try:
-        folder = TemporaryDirectory(dir=path.parent, prefix=f"{path.stem}-edit-")
-    except OSError as error:
-        raise StoreError(f"{path.parent} cannot be written: {error.strerror or error}") from error
-    with folder:
-        file = Path(folder.name, "open.html")
-        file.write_text(f'<!doctype html><meta http-equiv="refresh" content="0; url={address}">')
+    with ExitStack() as stack:
+        try:
+            folder = stack.enter_context(TemporaryDirectory(dir=path.parent, prefix=f"{path.stem}-edit-"))
+            file = Path(folder, "open.html")
+            file.write_text(f'<!doctype html><meta http-equiv="refresh" content="0; url={address}">')
+        except OSError as error:
+            raise StoreError(f"no file can be written beside {path}: {error.strerror or error}") from error
         yield file
 
 

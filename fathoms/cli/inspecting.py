@@ -13,7 +13,7 @@ import typer
 from fathoms.cli import console, progress
 from fathoms.cli.cache import opened
 from fathoms.cli.options import Json
-from fathoms.cli.parsing import read_text
+from fathoms.cli.parsing import read_any
 from fathoms.errors import DataError, ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -45,7 +45,11 @@ def inspect(
     ] = None,
     first: Annotated[
         int,
-        typer.Option("--first", min=1, help="How many pages of BM25 the card has judged for a question."),
+        typer.Option(
+            "--first",
+            min=1,
+            help="The number of pages of a question that the card judges: those that BM25 ranks first.",
+        ),
     ] = 10,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print how many calls it takes, and ask nothing.")
@@ -100,11 +104,7 @@ def _documents(pdfs: Sequence[Path] | None) -> tuple[Mapping[str, Document], Map
     """Return the documents that can be read, and why others cannot; raises DataError if none can."""
     if not pdfs:
         return {}, {}
-    parsed = read_text(pdfs)
-    for name, why in parsed.failures.items():
-        console.note(f"note: left out {name}: {why}")
-    if not parsed.documents:
-        raise DataError("none of these PDFs can be read")
+    parsed = read_any(pdfs)
     return parsed.documents, parsed.failures
 
 
@@ -174,10 +174,10 @@ def _json(found: Mapping[str, Inspected]) -> dict[str, Any]:
 def _write(to: Path, questions: Sequence[Question], found: Mapping[str, Inspected]) -> None:
     """Write the questions that pass, with their variants; raises DataError if none does."""
     from fathoms.corpora import write_questions
-    from fathoms.runs.marks import OF
+    from fathoms.runs.marks import original_of
 
     passed = {id for id, said in found.items() if said.passed}
-    left = [one for one in questions if str(one.metadata.get(OF) or one.id) in passed]
+    left = [one for one in questions if original_of(one) in passed]
     if not left:
         raise DataError(f"{to} was not written, because no question is left")
     write_questions(to, left)

@@ -12,8 +12,8 @@ import typer
 from fathoms.cli import console, progress
 from fathoms.cli.cache import opened
 from fathoms.cli.options import Json
-from fathoms.cli.parsing import read_text
-from fathoms.errors import DataError, ExitCode, some_of
+from fathoms.cli.parsing import read_any
+from fathoms.errors import ExitCode, some_of
 
 if TYPE_CHECKING:
     from fathoms.build.labelling import Labelled
@@ -34,7 +34,10 @@ def label(
     first: Annotated[
         int | None,
         typer.Option(
-            "--first", min=1, help="Judge only the pages that BM25 ranks so high.", show_default="all pages"
+            "--first",
+            min=1,
+            help="Judge only this number of pages of a question: those that BM25 ranks first.",
+            show_default="all pages",
         ),
     ] = None,
     dry_run: Annotated[
@@ -60,11 +63,7 @@ def label(
         refuse_existing(to)
     questions = read_questions(file).questions
     own = read_judge(judge)
-    parsed = read_text(pdfs)
-    for name, why in parsed.failures.items():
-        console.note(f"note: left out {name}: {why}")
-    if not parsed.documents:
-        raise DataError("none of these PDFs can be read")
+    parsed = read_any(pdfs)
     if dry_run:
         console.say(_planned(questions, parsed.documents, first))
         return ExitCode.FAILED if parsed.failures else ExitCode.OK

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fathoms.cli import progress
+from fathoms.cli import console, progress
 from fathoms.cli.cache import opened
+from fathoms.errors import DataError
 
 if TYPE_CHECKING:
     from fathoms.build import ParsedPdfs
@@ -31,3 +32,14 @@ def read_text(paths: Sequence[Path]) -> ParsedPdfs:
     from fathoms.corpora import gather_pdfs
 
     return parsed(gather_pdfs(paths)[0], find_parser("pdfium"))
+
+
+def read_any(paths: Sequence[Path]) -> ParsedPdfs:
+    """Read the text of PDFs as `read_text` does, and say which are left out because they cannot be read.
+    Raises DataError if none can be read."""
+    found = read_text(paths)
+    for name, why in found.failures.items():
+        console.note(f"note: left out {name}: {why}")
+    if not found.documents:
+        raise DataError("none of these PDFs can be read")
+    return found

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from fathoms.types import Question
@@ -15,6 +15,16 @@ DROPPED = "dropped"
 """The key with the reason for which a filter drops a question; `dropped_detail` is what the filter saw."""
 MARKS = frozenset({OF, MARK, DROPPED})
 """The keys of which a question that is compared has one."""
+
+
+def originals(questions: Iterable[Question]) -> list[Question]:
+    """Return the questions that are no variants of others."""
+    return [question for question in questions if OF not in question.metadata]
+
+
+def original_of(question: Question) -> str:
+    """Return the id of the question that a variant was made from; that of any other question is its own."""
+    return str(question.metadata.get(OF) or question.id)
 
 
 def variants_among(questions: Collection[Question]) -> list[str]:

@@ -52,6 +52,11 @@ def test_a_mended_question_is_written_in_place_and_known_afterwards(path: Path) 
     assert path.read_bytes() == before
     assert session.state()["unwritten"] == 2
     assert session.write() == {"file": "set.jsonl", "questions": 2, "backup": "set.jsonl.bak"}
+    assert session.write() == {
+        "file": "set.jsonl",
+        "questions": 2,
+        "backup": None,
+    }  # no change
     assert path.with_name("set.jsonl.bak").read_bytes() == before
     mended, kept = read_questions(path).questions
     assert (mended.id, mended.text, kept.id) == ("a", "How tall is the Varn tower?", "c")

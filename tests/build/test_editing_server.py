@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
+from fathoms.build.editing import Editing
 from fathoms.build.editing.server import LARGEST, PAGE, EditServer
 from fathoms.build.editing.session import edits_of
-from tests.support.editing import HOSTILE, editing, row, write_set
+from tests.support.editing import HOSTILE, editing, material, row, write_set
 
 
 @pytest.fixture(scope="module")
@@ -129,6 +130,23 @@ def test_what_is_not_the_pages_own_request_changes_nothing(
 )
 def test_only_numbers_are_asked_for(server: EditServer, path: str) -> None:
     assert asked(server, path)[0] == 404
+
+
+class Broken(Editing):
+    """An editing with a bug."""
+
+    def state(self) -> dict[str, Any]:
+        raise RuntimeError("no state")
+
+
+def test_a_bug_is_told_and_the_server_goes_on(tmp_path: Path) -> None:
+    broken = Broken(material(write_set(tmp_path / "set.jsonl", [row("a")])), "ann")
+    with EditServer(broken) as served:
+        threading.Thread(target=served.serve_forever).start()
+        said = {"error": "RuntimeError: no state: this is a bug in fathoms"}
+        assert asked(served, "state")[::2] == (500, said)
+        assert asked(served, "question/0")[0] == 200
+        served.shutdown()
 
 
 def test_a_decision_is_on_the_disk_when_it_is_answered(tmp_path: Path) -> None:

@@ -292,8 +292,15 @@ def test_a_graph_is_stored_and_read_back(tmp_path: Path) -> None:
     assert list(again.edges(data=True, keys=True)) == list(graph.edges(data=True, keys=True))
     assert again.graph == graph.graph
     data = json.loads((tmp_path / "set.build" / "graph.json").read_text())
-    del data["nodes"][0]["names"]
-    for text in ("[]", "{}", "no", json.dumps(data)):
+    node, *others = data["nodes"]
+    nameless = data | {"nodes": [node | {"names": []}, *others]}
+    uncounted = data | {"graph": {"dropped": ["some"]}}
+    del node["names"]
+    for text in ("[]", "{}", *map(json.dumps, (data, nameless, uncounted))):
         (tmp_path / "bad.json").write_text(text)
         with pytest.raises(DataError, match=r"bad.json: not a graph of entities"):
+            load(tmp_path / "bad.json")
+    for text, flaw in (("no", "1:1: not valid JSON"), ("[" * 100_000, "1: nested too deeply")):
+        (tmp_path / "bad.json").write_text(text)
+        with pytest.raises(DataError, match=f"bad.json:{flaw}"):
             load(tmp_path / "bad.json")

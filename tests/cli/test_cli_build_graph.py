@@ -49,9 +49,9 @@ def test_the_graph_of_a_set_is_shown_and_written_as_a_page(project: Project) -> 
     assert done.stdout.splitlines() == [
         "3 entities, 1 of them in several documents; 2 relations",
         "      2 left out: relation with several targets",
-        "      2 relations of Holm",
-        "      1 relations of Osk",
-        "      1 relations of tower",
+        "  Holm: 2 relations",
+        "  Osk: 1 relation",
+        "  tower: 1 relation",
         "wrote graph.html",
     ]
     assert "<circle" in (project.path / "graph.html").read_text()

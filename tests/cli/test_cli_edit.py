@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -83,6 +84,20 @@ def test_ctrl_c_ends_the_page_with_the_summary(project: Project, path: Path) -> 
         process.send_signal(signal.SIGINT)
         assert "1 of 4 questions decided" in process.communicate(timeout=20)[0]
         assert process.returncode == 0
+
+
+def test_a_full_disk_is_told_before_there_is_a_page(project: Project, path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "fathoms", "questions", "edit", path.name, "--no-browser"],
+        cwd=project.path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (40, resource.RLIM_INFINITY)),
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "fathoms: no file can be written beside set.jsonl: File too large\n"
+    assert not list(project.path.glob("set-edit-*"))
 
 
 @pytest.fixture(scope="module")

@@ -134,6 +134,9 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
         except OSError as error:
             self._send_json(HTTPStatus.INTERNAL_SERVER_ERROR, {"error": str(error)})
+        except Exception as error:  # or the page would say that the command has ended
+            said = f"{type(error).__name__}: {error}: this is a bug in fathoms"
+            self._send_json(HTTPStatus.INTERNAL_SERVER_ERROR, {"error": said})
 
     def _allowed(self) -> str:
         """Return what is asked for, without the token; raises _RefusedRequestError for strangers."""

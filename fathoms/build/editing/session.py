@@ -182,10 +182,10 @@ class Editing:
         with self._lock:
             self._seen = None
             self._refresh()
-            count = write_set(self._target, list(self._standings.values()))
+            wrote = write_set(self._target, list(self._standings.values()))
             self._seen = None
             self._refresh()
-            return {"file": self._target.path.name, "questions": count, "backup": self._target.backup}
+            return {"file": self._target.path.name, **wrote._asdict()}
 
     def _settles(self, standing: Standing, word: str) -> bool:
         """Whether a decision is about a disagreement that the person has seen. What is taken back before

@@ -54,9 +54,9 @@ class Standing:
     def counted(self) -> Decision | None:
         """The decision that holds: what settled a disagreement, or what all say who decided; `None` if nobody
         decided, or people disagree."""
-        if self.settled is not None or not self.said or self.differ:
-            return self.settled
-        return next(iter(self.said.values()))
+        if self.settled is None and self.said and not self.differ:
+            return next(iter(self.said.values()))
+        return self.settled
 
     @property
     def result(self) -> Question | None:

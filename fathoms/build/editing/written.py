@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from fathoms.build.editing.standing import Standing
 from fathoms.build.making.manifest import note_edits
@@ -28,9 +29,9 @@ class Target:
             refuse_existing(to)
 
     @property
-    def backup(self) -> str | None:
-        """The name of the file with the last version of the set; `None` where the set stays as it is."""
-        return None if self._to else f"{self._source.name}.bak"
+    def in_place(self) -> bool:
+        """Whether the set itself is written."""
+        return self._to is None
 
     def unwritten(self, found: Iterable[Standing]) -> int:
         """Return how many entries are not in the file as people decided."""
@@ -62,29 +63,43 @@ class Target:
             return "it has the format of a released data set"
         return f"it would lose its {', '.join(file.ignored)}" if file.ignored else None
 
-    def write(self, text: str) -> None:
-        """Write the text of the set; raises StoreError."""
+    def write(self, text: str) -> str | None:
+        """Write the text of the set, and return the name of the file that keeps its last version, `None`
+        where there is none; raises StoreError."""
+        backup = None
         try:
-            if self._to is None and self._source.exists():
-                write_atomic(self._source.with_name(str(self.backup)), read_file(self._source))
+            if self.in_place and self._source.exists():
+                backup = f"{self._source.name}.bak"
+                write_atomic(self._source.with_name(backup), read_file(self._source))
             write_atomic(self.path, text.encode())
         except OSError as error:
             raise StoreError(f"{self.path}: cannot be written: {error.strerror or error}") from error
-        self._is_ours = self._to is not None
+        self._is_ours = not self.in_place
+        return backup
 
 
-def write_set(target: Target, found: Sequence[Standing]) -> int:
-    """Write the questions as people decided, and return their number. Raises UsageError or DataError where
-    that is not possible, and StoreError where the file cannot be written."""
+class Written(NamedTuple):
+    """The number of questions in the file of a set, and the name of the file that has the last version, if
+    this one was written in its place."""
+
+    questions: int
+    backup: str | None
+
+
+def write_set(target: Target, found: Sequence[Standing]) -> Written:
+    """Write the questions as people decided, unless the file has them so already. Raises UsageError or
+    DataError where that is not possible, and StoreError where the file cannot be written."""
     target.require_writable()
     questions = [one.result for one in found if one.result is not None]
     if not questions:
         raise DataError(f"{target.path} was not written, because no question is left")
+    if not target.unwritten(found):
+        return Written(len(questions), None)  # writing it again would lose the last version
     changes = [said for one in found if (said := _change(one)) is not None]
-    target.write(dumped(target.path, questions))
-    if target.backup and changes:
+    backup = target.write(dumped(target.path, questions))
+    if target.in_place:
         note_edits(target.path, changes)
-    return len(questions)
+    return Written(len(questions), backup)
 
 
 def _change(standing: Standing) -> str | None:

@@ -11,9 +11,9 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from fathoms.build.making.close_names import THRESHOLD, close_pairs
 from fathoms.build.making.relations import Extracted, Mention, Relation
@@ -21,7 +21,7 @@ from fathoms.errors import DataError, MissingExtraError
 from fathoms.metrics.folding import fold_words
 from fathoms.paths import write_atomic
 from fathoms.runs.cache import Cache
-from fathoms.safety.inputs import read_text
+from fathoms.safety.inputs import parse_json, read_text
 from fathoms.types import StoredValue
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Entity(StoredValue):
     """An entity with all names that pages have for it, the most frequent one first, and its mentions."""
 
     kind: str
-    names: tuple[str, ...]
+    names: Annotated[tuple[str, ...], Field(min_length=1)]
     mentions: tuple[Mention, ...]
 
     @property
@@ -107,12 +107,13 @@ def save(graph: MultiDiGraph, path: Path) -> None:
 def load(path: Path) -> MultiDiGraph:
     """Read a graph that `save` wrote. Raises DataError for anything else."""
     try:
-        data = json.loads(read_text(path))
+        data = parse_json(read_text(path), str(path))
         graph = networkx_or_error().node_link_graph(data, directed=True, multigraph=True, **_KEYS)
         for node in graph:
             entity_at(graph, node)
         for _, _, edge in graph.edges(data=True):
             Relation.model_validate(edge)
+        TypeAdapter(dict[str, int]).validate_python(graph.graph.get(DROPPED, {}))
     except ValidationError as error:
         raise DataError(f"{path}: not a graph of entities: {error.errors()[0]['msg']}") from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:

@@ -5,12 +5,11 @@ The page is one file without links to others. Whatever documents or models said 
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fathoms.build.making.graph import DROPPED, Entity, entity_at, networkx_or_error
+from fathoms.safety.scripts import script_hash
 
 if TYPE_CHECKING:
     from networkx import MultiDiGraph
@@ -28,13 +27,12 @@ def graph_page(graph: MultiDiGraph) -> str:
 
     folder = Path(__file__).parent
     script = (folder / "graph_page.js").read_text(encoding="utf-8")
-    hashed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
     entities = {node: entity_at(graph, node) for node in graph}
     places = _places(graph)
     environment = Environment(loader=FileSystemLoader(folder), autoescape=True, undefined=StrictUndefined)
     return environment.get_template("graph_page.html").render(
         script=Markup(script),
-        script_hash=f"sha256-{hashed}",
+        script_hash=script_hash(script),
         entities=len(entities),
         documents=len(frozenset().union(*(one.documents for one in entities.values()))),
         dropped=sorted(graph.graph.get(DROPPED, {}).items()),

@@ -56,8 +56,8 @@ Ways = Mapping[str, Sequence[Hop]]
 
 def ways_in(graph: MultiDiGraph) -> dict[str, list[Hop]]:
     """Return the hops of a graph by their source. The same relation between the same entities on several
-    pages is one hop. No hop leads to an entity that stands in the
-    name of its source, because no sub-question could name the one without the other."""
+    pages is one hop. No hop leads to an entity that stands in the name of its source, because no sub-question
+    could name the one without the other."""
     grouped: dict[tuple[str, str, str], list[Relation]] = defaultdict(list)
     for source, target, data in graph.edges(data=True):
         relation = Relation.model_validate(data)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from fathoms.report.html.chunks import Chunk
+from fathoms.safety.scripts import script_hash
 
 PAGE = Path(__file__).with_name("page")
 _ESCAPED = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&"}
@@ -41,8 +40,3 @@ def assemble(overview: dict[str, Any], chunks: Sequence[Chunk], page: Path = PAG
 def for_element(value: Any) -> str:
     """Return ASCII JSON that is safe inside a `script` element."""
     return json.dumps(value, separators=(",", ":"), allow_nan=False).translate(_ESCAPED)
-
-
-def script_hash(script: str) -> str:
-    """Return the hash that allows the script in the content security policy."""
-    return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
