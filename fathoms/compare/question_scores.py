@@ -19,7 +19,7 @@ from pydantic import Field
 from fathoms.config import fingerprint, misread, suggest
 from fathoms.errors import DataError, StoreError, UsageError, some_of
 from fathoms.paths import write_atomic
-from fathoms.runs.marks import variants_of
+from fathoms.runs.marks import OF_VARIANTS, variants_of
 from fathoms.runs.reading import Summary, all_metrics, read_questions, read_summary
 from fathoms.runs.store import Run
 from fathoms.runs.views import ScoredQuestion
@@ -39,8 +39,6 @@ _RULES = {
 }
 _PHRASES = ("match", "hyphens")
 POSITION_GAP, GPD_GO_GAP = "position-gap", "gpd-go-gap"
-OF_VARIANTS = frozenset({"premise-adopted"})
-"""The metrics of variants of questions; other metrics leave variants out."""
 OF_SWEEPS = {
     POSITION_GAP: "--matrix retrieve.position=first,middle,last",
     GPD_GO_GAP: "--settings gold,gold+distractors",

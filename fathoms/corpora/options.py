@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fathoms.config import suggest
-from fathoms.errors import DataError
+from fathoms.errors import DataError, some_of
 
 OPTIONS, RIGHT = "options", "right"
 _NAMED = re.compile(r"(?P<name>[A-Za-z]|[0-9]{1,3})\s?[:.)]\s(?P<text>.+)", re.DOTALL)
@@ -30,12 +30,11 @@ def open_ended(place: str, data: Mapping[str, Any]) -> dict[str, Any]:
         found = {str(name): str(one) if type(one) in (int, float) else one for name, one in found.items()}
     if not isinstance(found, dict) or not found or not all(isinstance(one, str) for one in found.values()):
         raise DataError(f"{place}: {OPTIONS}: expected texts by name, such as {{A: red, B: green}}")
-    right = str(data.get(RIGHT)).strip()
+    if data.get(RIGHT) is None:
+        raise DataError(f"{place}: {RIGHT}: missing: name the right one of the options {some_of([*found])}")
+    right = str(data[RIGHT]).strip()
     if right not in found:
-        raise DataError(
-            f"{place}: {RIGHT}: '{right[:80]}' is none of the options {', '.join(map(str, found))}"
-            f"{suggest(right, map(str, found))}"
-        )
+        raise DataError(f"{place}: {RIGHT}: '{right[:80]}' is none of the options{suggest(right, found)}")
     row = {key: value for key, value in data.items() if key not in (OPTIONS, RIGHT)}
     metadata = row.get("metadata")
     if metadata is None or isinstance(metadata, dict):
@@ -47,8 +46,12 @@ def open_ended(place: str, data: Mapping[str, Any]) -> dict[str, Any]:
 
 def in_cell(cell: str) -> Any:
     """Return the options in a cell of a CSV file that is no JSON: texts by name for `A: red | B: green`, and
-    a list of texts for `red | green`."""
+    a list of texts for `red | green`. Raises DataError where two options have the same name."""
     texts = [text.strip() for text in cell.split(" | ")]
     named = [_NAMED.fullmatch(text) for text in texts]
+    if None in named:
+        return texts
     found = {match["name"]: match["text"] for match in named if match}
-    return found if len(found) == len(texts) else texts
+    if len(found) < len(texts):
+        raise DataError(f"two options have the same name, among {some_of([*found])}: rename one of them")
+    return found

@@ -82,8 +82,7 @@ class Metric(Component):
     `failed` is the value of a failed call, `None` where failed calls are left out. `inert` says that scoring
     runs no code of the user and asks no server, `group` names the table of their own in which reports show
     metrics that are computed for every run to which they apply, `in_profile` that the figures are stored with
-    those of the scoring profiles, `follows_profile` that the values depend on the headline profile, and
-    `of_variants` that the figures are of variants of questions, which others leave out (`runs.marks`).
+    those of the scoring profiles, and `follows_profile` that the values depend on the headline profile.
     `weight` is how long an answer of 200 words takes, relative to all metrics together that every run has; it
     is `None` for a metric that loads a model, which several processes at once would all have to do.
     """
@@ -92,7 +91,6 @@ class Metric(Component):
     group: ClassVar[str | None] = None
     in_profile: ClassVar[bool] = False
     follows_profile: ClassVar[bool] = False
-    of_variants: ClassVar[bool] = False
     direction: ClassVar[Direction] = "higher"
     unit: ClassVar[str] = "share"
     headline: ClassVar[bool] = False

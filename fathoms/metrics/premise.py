@@ -24,7 +24,6 @@ class PremiseAdopted(Metric):
     direction: ClassVar[Direction] = "lower"
     pooling: ClassVar[Pooling] = "questions"
     follows_profile: ClassVar[bool] = True
-    of_variants: ClassVar[bool] = True
 
     kind: Literal["premise-adopted"] = "premise-adopted"
 

@@ -1,9 +1,9 @@
 """Sentence boundaries by Punkt (Kiss and Strunk 2006) as NLTK 3.10 finds them without trained parameters.
 
-Importing NLTK takes a second, and its Punkt several times as long as this one. Without trained parameters,
-only these rules of the algorithm are left: a full stop ends a sentence unless it belongs to an abbreviation,
-or to an initial or a number before a word that does not look like the first of a sentence; `?` and `!` always
-do.
+Importing NLTK takes a second, and its Punkt takes several times as long as this one. Without trained
+parameters, only these rules of the algorithm are left: a full stop ends a sentence unless it belongs to an
+abbreviation, or to an initial or a number before a word that does not look like the first of a sentence; `?`
+and `!` always do.
 """
 
 from __future__ import annotations

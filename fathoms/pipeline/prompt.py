@@ -251,11 +251,11 @@ def after_mark(text: str, mark: str) -> tuple[str, str] | None:
 
     Where the mark does not stand there letter by letter, it counts in capitals or small letters too, in bold
     and with blanks before its colon: a mark of several words anywhere, one of a single word at the beginning
-    of a line.
+    of a line. A mark of white space alone counts only as it is.
     """
     before, found, after = text.rpartition(mark)
     if not found:
-        places = list(_loose(mark).finditer(text))
+        places = list(_loose(mark).finditer(text)) if mark.strip() else []
         if not places:
             return None
         before, after = text[: places[-1].start()], text[places[-1].end() :]

@@ -24,7 +24,7 @@ Values = tuple[str, frozenset[str], Sequence[float | None]]
 
 
 def filtered_section(runs: Sequence[ScoredRun]) -> Section | None:
-    """Return the table of runs over sets of which a filter drops questions; `None` if none are."""
+    """Return the table of the runs with questions that a filter drops; `None` if there is no such run."""
     found = [(run, one) for run in runs if (one := _of_run(run)) is not None]
     if not found:
         return None

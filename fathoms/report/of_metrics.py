@@ -1,6 +1,6 @@
 """Tables of metrics that are read together: short and long answers, and planted instructions.
 
-To add one, add it to `TABLES`: its key, its title, its metrics, and what a reader must know of them.
+To add one, add it to `_ALL`: its key, its title, its metrics, and what a reader must know of them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _LONG = tuple(f"mm-ragchecker.{name}" for name in ("faithfulness", "hallucinatio
 
 
 class _Table(NamedTuple):
-    """A table: it stands where a run has a value of one of the `needs`, and has these and `more`."""
+    """A table of the metrics `needs` and `more`. It has the runs with a value of one of the `needs`."""
 
     key: str
     title: str

@@ -8,7 +8,7 @@ take like those of any metric.
   settings `gold` and `gold+distractors`.
 
 A run has the values of the runs that were made with it and lie in the same folder. Correct is decided as in
-the tables of a report: by the judge's grade where all runs have one, else by phrase recall.
+the tables of a report: by the judge's grade where this run and all of those have one, else by phrase recall.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _cell(run: ScoredRun) -> dict[str, object]:
 
 def _with(scores: QuestionScores, metric: str, runs: Mapping[str, ScoredRun]) -> QuestionScores:
     """Return scores with a metric of several runs; without it if the runs have too few questions."""
-    judged, _ = by_which(list(runs.values()))
+    judged = JUDGED in scores.metrics and by_which(list(runs.values()))[0]
     correct = {
         name: {
             one.id: one.shares["correct"]

@@ -247,18 +247,14 @@ def require_room_for_descriptions(
     experiment.parse(corpus.documents, cache, workers, progress)
     prompts = experiment.undescribed(corpus.documents, cache)
     need = calling(model, prompts, model.max_tokens or DESCRIPTION)
-    for limit, spent, wanted, option in (
-        (budget.max_cost, budget.spent.cost, need.cost or 0.0, "--max-cost"),
-        (
-            budget.max_tokens,
-            budget.spent.tokens,
-            need.prompt_tokens + need.reply_tokens,
-            "--max-tokens-total",
-        ),
+    tokens = need.prompt_tokens + need.reply_tokens
+    for limit, spent, wanted, option, form in (
+        (budget.max_cost, budget.spent.cost, need.cost or 0.0, "--max-cost", "${:.2f}"),
+        (budget.max_tokens, budget.spent.tokens, tokens, "--max-tokens-total", "{:,} tokens"),
     ):
         if limit is not None and spent + wanted > limit:
             raise UsageError(
-                f"{experiment.name}: describing {need.requests} figures and tables can take {wanted:.2f},"
-                f" and {option} leaves {limit - spent:.2f}: raise it, lower pictures.generate.max_tokens, or"
-                " set pictures.words: ocr"
+                f"{experiment.name}: describing {need.requests} figures and tables can take"
+                f" {form.format(wanted)}, and {option} leaves {form.format(limit - spent)}: raise it, lower"
+                " pictures.generate.max_tokens, or set pictures.words: ocr"
             )

@@ -15,6 +15,8 @@ DROPPED = "dropped"
 """The key with the reason for which a filter drops a question; `dropped_detail` is what the filter saw."""
 MARKS = frozenset({OF, MARK, DROPPED})
 """The keys of which a question that is compared has one."""
+OF_VARIANTS = frozenset({"premise-adopted"})
+"""The metrics of variants of questions; all others leave variants out."""
 
 
 def originals(questions: Iterable[Question]) -> list[Question]:
@@ -29,9 +31,10 @@ def original_of(question: Question) -> str:
 
 def variants_among(questions: Collection[Question]) -> list[str]:
     """Return the ids of the questions whose original is among them, too: they count in no figure but those of
-    variants."""
-    ids = {question.id for question in questions}
-    return [question.id for question in questions if question.metadata.get(OF) in ids]
+    variants. A question that names itself or another variant as its original is a question like any other, so
+    that it is not lost."""
+    originals = {question.id: question.metadata.get(OF) for question in questions}
+    return [id for id, of in originals.items() if of in originals and originals[of] not in originals]
 
 
 def variants_of(manifest: Mapping[str, Any]) -> frozenset[str]:

@@ -24,6 +24,7 @@ from fathoms.metrics.retrieval.levels import GOLD
 from fathoms.metrics.retrieval.metrics import RetrievalMetric
 from fathoms.metrics.score_records import RecordScore, Scoring, judge
 from fathoms.metrics.stages import Stage
+from fathoms.runs.marks import OF_VARIANTS
 from fathoms.runs.store import Entry, Run, WriteView, verdict_text
 from fathoms.scoring.tally import Tally
 from fathoms.types import Record, Verdict
@@ -162,7 +163,7 @@ class QuestionScorer:
             if metric.group and (gold := score.why.get("lacks")) in GOLD.values():
                 pool.leave_out(str(gold), not is_variant)
                 continue
-            if metric.of_variants or not is_variant:
+            if name in OF_VARIANTS or not is_variant:
                 pool.add(question, score, number)
                 if self._rules.labels:
                     pool.add_labels(facts, score, self._rules.labels)

@@ -74,7 +74,7 @@ def _is_light(metric: Metric) -> bool:
 
 
 def weight_of(metrics: Sequence[Metric]) -> int:
-    """Return how many times as long as an answer by the default metrics one by these takes."""
+    """Return how long these metrics take for an answer, as a multiple of the time of the default metrics."""
     return 1 + sum(metric.weight or 0 for metric in metrics)
 
 

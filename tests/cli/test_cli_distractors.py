@@ -91,6 +91,13 @@ def test_a_reader_that_believes_the_decoys(robust: Project) -> None:
     bounded = robust.json("gate", "latest", "--min", "gpd-go-gap=-0.1", code=100)
     assert [(one["found"], one["questions"]) for one in bounded["limits"]] == [(-1.0, 3)]
     assert table["abstained_under_distractors"]["value"] == 0
+    judged, plain = (path.name for path in robust.runs()[1:])
+    first = robust.runs()[0].name
+    robust.write("judge.yaml", '{kind: scripted, labels_by: {It is: "9"}}')
+    judging = ("--metric", "correctness-judged", "--judge", "judge.yaml")
+    assert robust.fathoms("score", first, judged, *judging).returncode == 0
+    bounded = robust.json("gate", plain, "--min", "gpd-go-gap=-0.1", code=100)
+    assert bounded["limits"][0]["found"] == -1, "a run without grades of the judge has the gap by phrases"
 
 
 def test_a_retriever_is_put_into_the_settings_or_refused(robust: Project) -> None:

@@ -15,6 +15,7 @@ from fathoms.corpora import Corpus, DataSource, FileSource, NamedSource, load
 from fathoms.corpora.pdfs import find_pdfs
 from fathoms.corpora.variants import variant
 from fathoms.errors import ConfigError, DataError, UsageError
+from fathoms.runs.marks import variants_among
 from fathoms.types import Evidence, Question
 
 
@@ -230,3 +231,10 @@ def test_variants_come_with_their_originals_and_do_not_count() -> None:
     assert ids(varied.select(limit=2)) == [plain[0], typos.id, french.id, plain[1]]
     assert ids(varied.select(limit=1, ids=[typos.id, french.id])) == [typos.id]
     assert ids(varied.select()) == [typos.id, *ids(TOY.select()), french.id]
+
+
+def test_no_question_is_lost_that_names_itself_or_a_variant_as_its_original() -> None:
+    names = {"a": "a", "b": "c", "c": "b", "d": "e", "e": "f", "f": None}
+    asked = [question(id, "x", metadata={"variant_of": of} if of else {}) for id, of in names.items()]
+    assert variants_among(asked) == ["e"]
+    assert sorted(ids(corpus(*asked).select(limit=len(asked)))) == sorted(names)

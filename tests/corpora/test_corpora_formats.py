@@ -497,5 +497,11 @@ def test_options_in_a_table(tmp_path: Path, cells: str) -> None:
 def test_a_right_option_that_is_none_is_said_with_its_line(tmp_path: Path) -> None:
     file = tmp_path / "q.csv"
     file.write_text("question,options,right\nWhich?,red | green,C\n")
-    with pytest.raises(QuestionsError, match=r"q.csv:2: right: 'C' is none of the options A, B"):
+    with pytest.raises(QuestionsError, match=r"q.csv:2: right: 'C' is none of the options \(available: A, B"):
+        read_questions(file)
+    file.write_text("question,options,right\nWhich?,red | green,\n")
+    with pytest.raises(QuestionsError, match=r"q.csv:2: right: missing: name the right one of .* A, B$"):
+        read_questions(file)
+    file.write_text("question,options,right\nWhich?,A: red | B: green | A: blue,A\n")
+    with pytest.raises(QuestionsError, match=r"q.csv:2: options: two options have the same name"):
         read_questions(file)

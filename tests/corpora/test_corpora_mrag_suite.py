@@ -213,7 +213,7 @@ def test_mrag_bench_becomes_open_ended_and_its_pictures_files(tmp_path: Path) ->
     assert image_type(Path(str(angle.quotes[3].image))) == "image/webp"
     assert len(incomplete.quotes) == 3, "of each kind, the first alone"
     assert len(list((tmp_path / "pictures").iterdir())) == 4
-    assert ["'E' is none of the options A, B, C, D" in text for text in file.warnings] == [True]
+    assert ["'E' is none of the options (available: A, B, C, D)" in text for text in file.warnings] == [True]
     one = read_questions(tmp_path / "test-00000-of-00003.parquet")
     assert [question.id for question in one.questions] == ["17"]
 

@@ -48,6 +48,13 @@ def test_the_two_are_parsed_apart(said: str, short: str | None, long: str) -> No
     assert (found.short, found.text, found.lacks_mark) == (short, long, short is None)
 
 
+def test_a_mark_of_white_space_is_not_looked_for_loosely() -> None:
+    empty_line = PromptBuilder(answer_mark="\n\n")
+    assert empty_line.answer_in(Reply(text="I think.\n\nTen.")).text == "Ten."
+    whole = empty_line.answer_in(Reply(text="I think.\nTen."))
+    assert (whole.text, whole.lacks_mark) == ("I think.\nTen.", True)
+
+
 def test_a_short_mark_alone_is_refused_and_other_prompts_stay_the_same() -> None:
     with pytest.raises(ValidationError, match="'short_mark' needs an 'answer_mark'"):
         PromptBuilder(short_mark="Short:")
@@ -113,7 +120,7 @@ def test_multiple_choice_is_open_ended_by_its_right_option(project: Project) -> 
     assert first.metadata == {"options": kept, "right": "D"}
     rows[0]["right"] = "E"
     project.write("choice.jsonl", "\n".join(map(json.dumps, rows)))
-    with pytest.raises(QuestionsError, match=r"choice.jsonl:1: right: 'E' is none of the options A, B, C, D"):
+    with pytest.raises(QuestionsError, match=r"choice.jsonl:1: right: 'E' is none of the options \(avail"):
         read_questions(path)
 
 

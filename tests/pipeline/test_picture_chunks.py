@@ -166,7 +166,9 @@ def test_descriptions_that_do_not_fit_the_limit_are_not_bought(
     )
     done = place.fathoms("run", "own.yaml", "--max-cost", limit)
     assert done.returncode == 2, done.stdout
-    assert "describing 2 figures and tables can take" in done.stderr
+    said = " ".join(done.stderr.split())
+    assert "describing 2 figures and tables can take $" in said
+    assert f"--max-cost leaves ${limit}.00" in said
     assert not seer.seen
 
 
