@@ -121,8 +121,8 @@ def facts_of(phrases: Sequence[Sequence[str]], short: str, question: str) -> lis
     """Return the facts that a short answer consists of, each with the ways to write it.
 
     The phrases of a model are facts of the answer if all of them stand in the short answer and none in the
-    question; otherwise the short answer is the only fact. A way is kept if it has a word or a number of the
-    first one, because models also list other facts as ways to write one.
+    question; otherwise the short answer is the only fact. A way is kept if it is like the first one
+    (`_alike`), because models also list other facts, and single words, as ways to write one.
     """
     rows = [list(dict.fromkeys(row)) for row in phrases]
     parts = rows and all(_scores(short, row[0]) and not _scores(question, row[0]) for row in rows)
@@ -149,12 +149,14 @@ def accepted(
 
 
 def _alike(way: str, first: str) -> bool:
-    """Whether a way to write a fact has a word or a number of the first one; "quarterly" has none of "every
-    three months", and is left to the judge of correctness."""
+    """Whether a way to write a fact has a word of the first one, and is no mere part of it without a number:
+    "40 cm" may stand for "40 cm deep", but "medicines" not for "liquid medicines". "Quarterly" has no word
+    of "every three months", and is left to the judge of correctness."""
     if way == first:
         return True
-    words, others = (set(fold_words(text, hyphens=True).split()) for text in (first, way))
-    return bool(words & others - _SMALL)
+    words, others = (set(fold_words(text, hyphens=True).split()) - _SMALL for text in (first, way))
+    has_number = any(map(str.isdigit, "".join(words & others)))
+    return bool(words & others) and (has_number or not others < words)
 
 
 def _scores(text: str, phrase: str) -> bool:
