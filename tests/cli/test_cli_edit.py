@@ -19,6 +19,7 @@ import pytest
 from fathoms.build.making.drafts import Check, Draft, write_drafts
 from fathoms.corpora import read_questions
 from tests.support.editing import HOSTILE, decide, editing, row, write_set
+from tests.support.measured import unmeasured
 from tests.support.project import Project
 from tests.support.report_browser import chromium, eventually
 
@@ -90,6 +91,7 @@ def test_a_full_disk_is_told_before_there_is_a_page(project: Project, path: Path
     done = subprocess.run(
         [sys.executable, "-m", "fathoms", "questions", "edit", path.name, "--no-browser"],
         cwd=project.path,
+        env=unmeasured(),
         capture_output=True,
         text=True,
         timeout=60,

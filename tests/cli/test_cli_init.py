@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +14,7 @@ from fathoms.corpora import read_questions
 from fathoms.errors import StoreError, UsageError
 from fathoms.models import Embedded, OnnxEmbedder
 from fathoms.pipeline.experiment import load_experiment
+from tests.support.measured import unmeasured
 from tests.support.project import Project
 
 FILES = {
@@ -85,9 +85,13 @@ def test_of_a_project_that_does_not_fit_nothing_stays(tmp_path: Path) -> None:
         "resource.setrlimit(resource.RLIMIT_FSIZE, (16384, 16384))\n"
         "sys.exit(main(['init', 'first']))\n"
     )
-    shell = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, env=shell, capture_output=True, text=True, check=False
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env=unmeasured(),
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert (done.returncode, done.stderr) == (1, "fathoms: first cannot be written: File too large\n")
     assert [path for path in (tmp_path / "first").rglob("*") if path.is_file()] == []

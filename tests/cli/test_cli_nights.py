@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 
 from fathoms.cli import main
+from tests.support.measured import unmeasured
 from tests.support.project import Project, write_pdf
 from tests.support.raw_service import answer, service
 
@@ -202,6 +203,7 @@ def test_a_full_disk(nights: Project, capsys: pytest.CaptureFixture[str]) -> Non
     done = subprocess.run(
         command("--repeats", "4"),
         cwd=nights.path,
+        env=unmeasured(),
         capture_output=True,
         text=True,
         timeout=300,

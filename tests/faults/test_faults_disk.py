@@ -16,6 +16,7 @@ import pytest
 
 from tests.support import faulty
 from tests.support.fault_server.server import ScriptedServer
+from tests.support.measured import unmeasured
 from tests.support.project import Project
 from tests.support.raw_service import answer, service
 
@@ -43,12 +44,11 @@ def files_up_to(size: int) -> Callable[[], None]:
 
 
 def limited(project: Project, limit: Callable[[], None], *arguments: str) -> subprocess.CompletedProcess[str]:
-    """The command line in a process of less power, and not measured: the data of coverage are files too."""
-    shell = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
+    """The command line in a process of less power."""
     return subprocess.run(
         [sys.executable, "-m", "fathoms", *arguments],
         cwd=project.path,
-        env={**shell, "FATHOMS_CACHE_DIR": str(project.path / "cache")},
+        env={**unmeasured(), "FATHOMS_CACHE_DIR": str(project.path / "cache")},
         preexec_fn=limit,
         capture_output=True,
         text=True,

@@ -34,6 +34,7 @@ from fathoms.retrieve import Dense
 from fathoms.runs.cache import LONGEST_TEXT, Cache
 from fathoms.runs.store import Run
 from fathoms.types import Question
+from tests.support.measured import unmeasured
 from tests.support.project import Project, write_pdf
 
 
@@ -439,7 +440,7 @@ def test_a_full_disk_under_the_cache_ends_no_run(project: Project) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "fathoms", "run", "tiny.yaml", "--no-score"],
         cwd=project.path,
-        env={name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")},
+        env=unmeasured(),
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
         capture_output=True,
         text=True,

@@ -33,6 +33,7 @@ from fathoms.types import (
     Reply,
     Verdict,
 )
+from tests.support.measured import unmeasured
 
 
 def record(name: str = "q1", text: str = "an answer", repeat: int = 0) -> Record:
@@ -335,7 +336,11 @@ def test_a_disk_that_fills_takes_no_part_of_a_record(tmp_path: Path) -> None:
     run.append([record("kept")])
     before = (run.path / "journal.jsonl").read_bytes()
     done = subprocess.run(
-        [sys.executable, "-c", FULL, str(run.path)], capture_output=True, text=True, check=True
+        [sys.executable, "-c", FULL, str(run.path)],
+        env=unmeasured(),
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert done.stdout.startswith(f"{run.path / 'journal.jsonl'} cannot be written: ")
     assert (run.path / "journal.jsonl").read_bytes() == before

@@ -33,6 +33,12 @@ _paused: list[pytest.Item] = []
 """The test that runs, if it is not measured."""
 
 
+def unmeasured() -> dict[str, str]:
+    """The environment for a process that is not measured: coverage writes files too, and under a limit of their
+    size it would print errors of its own."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
+
+
 def measure_no_processes() -> bool:
     """Take what makes new interpreters measure themselves out of the environment; was it there?"""
     _variables.update({name: value for name, value in os.environ.items() if name.startswith("COVERAGE_")})
