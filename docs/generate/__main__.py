@@ -5,6 +5,7 @@
 
 | file | made of |
 |---|---|
+| `reference/build.md` | the recipe of `fathoms build` |
 | `reference/cli.md` | the Typer app |
 | `reference/config.md` | the pydantic models of all rooms |
 | `reference/exit-codes.md` | `fathoms/errors.py` |
@@ -21,7 +22,7 @@ from codes import codes_page
 from commands import cli_page
 from files import files_page
 from measures import metrics_page
-from settings import config_page
+from settings import build_page, config_page
 
 DOCS = Path(__file__).parent.parent
 SCHEMAS = DOCS.parent / "fathoms" / "runs" / "schemas"
@@ -30,6 +31,7 @@ SCHEMAS = DOCS.parent / "fathoms" / "runs" / "schemas"
 def pages() -> dict[Path, bytes]:
     """What every generated file has to hold."""
     texts = {
+        "build": build_page(),
         "cli": cli_page(),
         "config": config_page(),
         "exit-codes": codes_page(),

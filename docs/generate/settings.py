@@ -6,7 +6,7 @@ import ast
 import inspect
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import partial
 from itertools import pairwise
 from pathlib import PurePath
@@ -18,20 +18,19 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from texts import MADE, code, join, plain, table
 
+from fathoms.build.making.recipe import Recipe
 from fathoms.corpora import FileSource, NamedSource
 from fathoms.pipeline.experiment import Experiment, ExternalExperiment
 
 KEYS = ("name", "data", "pipeline", "ingest", "chunk", "embed", "retrieve", "prompt", "generate")
 """The keys at the top of a configuration in the order of the data; others follow."""
+CONFIG = "config.md#"
+"""Comes before the heading of a model that has its place on the page of configurations."""
 
 
 def config_page() -> str:
     """Every key of a configuration, room by room."""
-    top = {**Experiment.model_fields, **ExternalExperiment.model_fields}
-    keys = sorted(top, key=lambda key: KEYS.index(key) if key in KEYS else len(KEYS))
-    places: dict[type[BaseModel], str] = {}
-    for key in keys:
-        _place(top[key].annotation, key, places)
+    top, places = _top(), _config_places()
     head = (
         "A configuration has either the stages from `ingest` to `generate`, or `pipeline`, which replaces"
         " them. A heading such as `ingest: pdfium` means `ingest: {kind: pdfium}`. A key that is not listed"
@@ -40,15 +39,54 @@ def config_page() -> str:
         " [side-by-side.md](../side-by-side.md#a-matrix-in-the-file)."
     )
     about = {**_described(ExternalExperiment), **_described(Experiment)}
-    parts = ["# Configuration", MADE, head, _keys({key: top[key] for key in keys}, about, places)]
-    for model, title in places.items():
-        parts += [f"## {title}", plain(model.__doc__), _keys(model.model_fields, _described(model), places)]
-    return join(parts)
+    return join(["# Configuration", MADE, head, _keys(top, about, places), *_sections(places, places)])
 
 
-def _place(annotation: Any, key: str, places: dict[type[BaseModel], str]) -> None:
-    """Give every model in an annotation, and all below it, a heading."""
-    models = [model for model in _inside(annotation) if model not in places]
+def build_page() -> str:
+    """Every key of a recipe of `fathoms build`. What configurations have too is linked."""
+    own: dict[type[BaseModel], str] = {}
+    shared = {model: f"{CONFIG}{title}" for model, title in _config_places().items()}
+    for key, info in Recipe.model_fields.items():
+        _place(info.annotation, key, own, shared)
+    head = (
+        "A recipe of `fathoms build` is a YAML file with a section for each stage"
+        " ([building.md](../building.md)). A key that is not listed here is an error."
+    )
+    places = {**shared, **own}
+    keys = _keys(Recipe.model_fields, _described(Recipe), places)
+    return join(["# Settings of a build", MADE, head, keys, *_sections(own, places)])
+
+
+def _top() -> dict[str, FieldInfo]:
+    """The keys at the top of a configuration, in order."""
+    top = {**Experiment.model_fields, **ExternalExperiment.model_fields}
+    keys = sorted(top, key=lambda key: KEYS.index(key) if key in KEYS else len(KEYS))
+    return {key: top[key] for key in keys}
+
+
+def _config_places() -> dict[type[BaseModel], str]:
+    """The heading of every model of a configuration."""
+    places: dict[type[BaseModel], str] = {}
+    for key, info in _top().items():
+        _place(info.annotation, key, places)
+    return places
+
+
+def _sections(own: dict[type[BaseModel], str], places: dict[type[BaseModel], str]) -> Iterator[str]:
+    for model, title in own.items():
+        yield f"## {title}"
+        yield plain(model.__doc__)
+        yield _keys(model.model_fields, _described(model), places)
+
+
+def _place(
+    annotation: Any,
+    key: str,
+    places: dict[type[BaseModel], str],
+    elsewhere: Collection[type[BaseModel]] = (),
+) -> None:
+    """Give every model in an annotation, and all below it, a heading, if it has none."""
+    models = [model for model in _inside(annotation) if model not in places and model not in elsewhere]
     for model in models:
         form = _form(model)
         places[model] = f"{key}: {form}" if form else key
@@ -56,7 +94,7 @@ def _place(annotation: Any, key: str, places: dict[type[BaseModel], str]) -> Non
         for name, info in model.model_fields.items():
             # a part that is a stage has its place there; some models embed pages, which is no stage
             if name not in KEYS or name == "embed":
-                _place(info.annotation, f"{key}.{name}", places)
+                _place(info.annotation, f"{key}.{name}", places, elsewhere)
 
 
 def _form(model: type[BaseModel]) -> str:
@@ -124,7 +162,8 @@ def _words(annotation: Any, places: dict[type[BaseModel], str]) -> str:
     if inspect.isclass(annotation) and issubclass(annotation, PurePath):
         return "path"
     if inspect.isclass(annotation) and issubclass(annotation, BaseModel):
-        return f"[{_form(annotation) or places[annotation]}](#{_anchor(places[annotation])})"
+        page, _, title = places[annotation].rpartition("#")
+        return f"[{_form(annotation) or title}]({page}#{_anchor(title)})"
     if origin is Literal:
         return ", ".join(code(str(value)) for value in arguments)
     if origin is Annotated:

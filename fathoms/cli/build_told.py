@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fathoms.cli import console
 
 if TYPE_CHECKING:
+    from fathoms.build.making.balance import Coverage
     from fathoms.build.making.corpus import Corpus
     from fathoms.build.making.maker import Made
     from fathoms.build.making.manifest import Manifest
@@ -61,16 +62,28 @@ def tell(made: Made, changes: Sequence[str], manifest: Manifest, corpus: Corpus,
     for name, count in made.funnel.items():
         console.say(f"  {count:>5} dropped: {name}")
     console.say(f"  {made.passed:>5} passed all checks")
-    for name, values in made.coverage.counts.items():
-        console.say(f"{name}: {', '.join(f'{value} {count}' for value, count in values.items())}")
-    pages = ", ".join(f"{gold} of {size} in {name}" for name, (gold, size) in made.coverage.pages.items())
-    console.say(f"pages with evidence: {pages}")
+    for line in coverage_lines(made.coverage):
+        console.say(line)
     for id, why in made.unmarked.items():
         console.note(f"note: the reference of {id} cites no quotes: {why}")
-    for lacking in made.coverage.lacking:
-        console.say(f"lacking: no question on {lacking}")
     _tell_spent(manifest.spent)
     console.say(f"{out}: {console.amount(len(made.questions), 'question')}, version {manifest.version}")
+
+
+def coverage_lines(found: Coverage) -> list[str]:
+    """Return what a question set covers and lacks, in a line for each property."""
+    lines = [
+        f"{name}: {', '.join(f'{value} {count}' for value, count in values.items())}"
+        for name, values in found.counts.items()
+        if values
+    ]
+    if found.pages:
+        pages = ", ".join(f"{gold} of {size} in {name}" for name, (gold, size) in found.pages.items())
+        lines.append(f"pages with evidence: {pages}")
+    lines += [f"lacking: no question on {one}" for one in found.lacking]
+    for (name, value), (have, wanted) in found.short.items():
+        lines.append(f"lacking: {wanted - have} of {wanted} wanted questions on {name} {value}")
+    return lines
 
 
 def _tell_spent(spent: Mapping[str, Mapping[str, float]]) -> None:
@@ -98,6 +111,7 @@ def as_values(made: Made, changes: Sequence[str], manifest: Manifest, corpus: Co
         "coverage": {name: dict(values) for name, values in made.coverage.counts.items()},
         "pages": {name: list(value) for name, value in made.coverage.pages.items()},
         "lacking": made.coverage.lacking,
+        "short": {f"{name} {value}": list(found) for (name, value), found in made.coverage.short.items()},
         "spent": manifest.spent,
         "unmarked": dict(made.unmarked),
         "changes": list(changes),

@@ -64,10 +64,12 @@ def inspect(
     hops that are not linked. Ends with exit code 1 if something could not be judged, which is no pass, or a
     PDF cannot be read.
     """
+    from fathoms.build.making.balance import coverage
     from fathoms.cli.screening import card_markdown, screened, show_card
     from fathoms.corpora import read_questions, refuse_existing, write_new
     from fathoms.corpora.questions import format_of
     from fathoms.judges.of_run import read_judge
+    from fathoms.runs.marks import originals
 
     card = card or card_out is not None
     if to is not None:
@@ -85,9 +87,10 @@ def inspect(
         return ExitCode.FAILED if unread else ExitCode.OK
     if card:
         shares = screened(questions, documents, own, first)
-        show_card(shares, as_json, unread)
+        covers = coverage(originals(questions), documents)
+        show_card(shares, covers, as_json, unread)
         if card_out is not None:
-            write_new(card_out, card_markdown(file, own.name, shares, first))
+            write_new(card_out, card_markdown(file, own.name, shares, covers, first))
         return ExitCode.FAILED if unread or any(one.untold for one in shares) else ExitCode.OK
     found = _inspect(questions, documents, own)
     if as_json:

@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fathoms.cli import console, progress
+from fathoms.cli.build_told import coverage_lines
 from fathoms.cli.cache import opened
 from fathoms.errors import some_of
 
 if TYPE_CHECKING:
+    from fathoms.build.making.balance import Coverage
     from fathoms.build.screening import Share
     from fathoms.judges.base import Judge
     from fathoms.types import Document, Question
@@ -30,8 +32,8 @@ def screened(
         return screen(questions, documents, judge, first=first, replies=replies, on_stage=bars.stage)
 
 
-def show_card(shares: Sequence[Share], as_json: bool, unread: Mapping[str, str]) -> None:
-    """Print a card as a table, with the questions of each flaw, or as JSON."""
+def show_card(shares: Sequence[Share], covers: Coverage, as_json: bool, unread: Mapping[str, str]) -> None:
+    """Print a card as a table, with the questions of each flaw and what the set covers, or as JSON."""
     if as_json:
         rows = [
             {
@@ -45,7 +47,9 @@ def show_card(shares: Sequence[Share], as_json: bool, unread: Mapping[str, str])
             }
             for one in shares
         ]
-        console.show_json({"shares": rows, "unread": dict(unread)})
+        console.show_json(
+            {"shares": rows, "coverage": covers.counts, "pages": covers.pages, "unread": dict(unread)}
+        )
         return
     console.show_table(HEADS, [_cells(one) for one in shares])
     for one in shares:
@@ -53,9 +57,11 @@ def show_card(shares: Sequence[Share], as_json: bool, unread: Mapping[str, str])
             console.say(f"{one.flaw}: {some_of(one.flawed)}")
         if one.untold:
             console.say(f"{one.flaw}, not told: {some_of(one.untold)}")
+    for line in coverage_lines(covers):
+        console.say(line)
 
 
-def card_markdown(file: Path, judge: str, shares: Sequence[Share], first: int) -> str:
+def card_markdown(file: Path, judge: str, shares: Sequence[Share], covers: Coverage, first: int) -> str:
     """Return a card as GitHub-flavoured Markdown."""
     from fathoms.report.markdown import escape, table
 
@@ -66,6 +72,8 @@ def card_markdown(file: Path, judge: str, shares: Sequence[Share], first: int) -
         "",
         f"Judged by {escape(judge)}; pages with the answer were sought among the {first} that BM25 ranks"
         " first for a question.",
+        "",
+        *(f"- {escape(line)}" for line in coverage_lines(covers)),
     ]
     return "\n".join(lines) + "\n"
 

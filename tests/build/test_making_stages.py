@@ -13,11 +13,13 @@ import pytest
 from fathoms.build.drafting import plain_prompt
 from fathoms.build.making import answers, clarity, filters, labels, single, unanswerable
 from fathoms.build.making.asking import Asker, Journal
-from fathoms.build.making.balance import balanced, coverage
+from fathoms.build.making.balance import balanced, coverage, shortage
 from fathoms.build.making.components import Component, components
 from fathoms.build.making.drafts import Draft
 from fathoms.build.making.interleaved import interleaved
 from fathoms.build.making.languages import in_language, language_of
+from fathoms.build.making.recipe import Recipe
+from fathoms.build.question_types import question_type
 from fathoms.errors import OverBudgetError, StoreError
 from fathoms.models import ScriptedModel
 from fathoms.retrieve import BM25, Index
@@ -444,6 +446,36 @@ def test_the_set_is_balanced_by_what_is_rarest() -> None:
     assert found.lacking == ["document z", "modality figure"]
 
 
+@pytest.mark.parametrize(
+    ("target", "chosen", "short"),
+    [
+        ({}, "abfg", {}),
+        ({"modality": {"table": 0.75}}, "aefg", {}),
+        # what its shares leave is for the other values together
+        ({"modality": {"text": 0.5}, "document": {"x": 1.0}}, "abef", {("document", "x"): (3, 4)}),
+        ({"type": {"why": 0.5, "what": 0.5}}, "abcf", {("type", "why"): (1, 2)}),
+    ],
+)
+def test_the_set_is_balanced_by_a_target(
+    target: dict[str, dict[str, float]], chosen: str, short: dict[tuple[str, str], tuple[int, int]]
+) -> None:
+    def one(id: str, document: str, modality: str, asks: str) -> Question:
+        evidence = (Evidence(document=document, page=1, modality=modality),)
+        return Question(id=id, text=f"{asks} is it?", category="c", evidence=evidence)
+
+    questions = [
+        one("a", "x", "text", "What"),
+        one("b", "x", "text", "Why"),
+        one("c", "y", "text", "What"),
+        one("d", "y", "text", "Which"),
+        one("e", "x", "table", "What"),
+        one("f", "y", "table", "What"),
+        one("g", "z", "table", "Who"),
+    ]
+    found = balanced(questions, 4, target)
+    assert ("".join(each.id for each in found), shortage(target, 4, found)) == (chosen, short)
+
+
 def test_replies_that_cannot_be_stored_end_the_build(cache: Cache) -> None:
     """Nobody wants to pay for calls that have to be made again."""
     cache.full(OSError("no space"))
@@ -497,3 +529,37 @@ def test_marks_of_gold_quotes_are_put_into_the_reference(
     assert found.unmarked == ({question.id: flaw} if flaw else {})
     assert made.reference == (plain if flaw else said)
     assert made.metadata["interleaved"] is (not flaw)
+
+
+def test_a_target_of_hops_divides_the_answerable_questions() -> None:
+    """Ten questions, two of them without an answer: half of the other eight have two hops."""
+    made = Recipe.model_validate(
+        {
+            "model": {"kind": "scripted"},
+            "n": 10,
+            "unanswerable": {"share": 0.2},
+            "walks": {"hops": [1, 2, 3]},
+            "balance": {"target": {"hops": {"2": 0.5}}},
+        }
+    )
+    assert made.wanted() == {1: 2, 2: 4, 3: 2}
+
+
+@pytest.mark.parametrize(
+    ("text", "type_"),
+    [
+        ("How many pumps drain the shaft?", "how many"),
+        ("In which year was the bell cast?", "which"),
+        ("Whose map shows the ridge road?", "who"),
+        ("Is the gallery open at noon?", "yes/no"),
+        ("If it rains, is the gallery open, and why?", "why"),
+        ("Wie viele Pumpen gibt es?", "other"),
+    ],
+)
+def test_types_of_questions(text: str, type_: str) -> None:
+    assert question_type(Question(id="a", text=text, category="c")) == type_
+
+
+def test_the_type_that_a_data_set_states_counts() -> None:
+    stated = Question(id="a", text="Why?", category="c", metadata={"question_type": "Causal"})
+    assert question_type(stated) == "Causal"

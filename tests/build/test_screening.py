@@ -110,5 +110,8 @@ def test_the_command_prints_and_writes_the_card(project: Project) -> None:
     card = (project.path / "card.md").read_text()
     assert card.startswith("# Screening card of set\\_1.json\n")
     assert "| names its source | 0.25 |" in card
+    for told in (card.replace("\\", ""), shown.stdout):
+        assert "pages with evidence: 0 of 1 in lune.pdf, 1 of 2 in varn.pdf" in told
+        assert "type: " in told
     shares = project.json(*common, "--card")["shares"]
     assert [one["questions"] for one in shares[1:]] == [["tables-01"], [], []]

@@ -73,6 +73,32 @@ def test_a_set_is_made_of_pdfs_in_one_command(project: Project) -> None:
     assert checked.returncode == 0, checked.stdout
 
 
+def test_a_target_steers_what_is_drafted_and_chosen(project: Project) -> None:
+    """Three of six questions shall be on a document of which most pages state nothing. The first batch has
+    enough questions, and more are drafted from that document until the target is met."""
+    text = (
+        "amber anvil apple badge basin beach cabin camel cargo daisy dance depot eagle earth elbow "
+        "fable fancy ferry gavel ghost globe habit hazel honey ideal image index jelly jewel joker "
+        "kayak knife label lemon linen maple medal motor noble north nylon ocean olive organ panel "
+        "peach pearl quail radio raven river salad scarf shell table tiger torch umber union vapor "
+    )
+    words = text.split()
+    rest = "is what stands in this place and nowhere else in all of these documents, made for a test."
+    pages = [f"{' '.join(words[at : at + 3])} {rest}" for at in range(0, 60, 3)]
+    write_pdf(project.path / "pdfs" / "varn.pdf", pages[:10])
+    write_pdf(project.path / "pdfs" / "lune.pdf", pages[10:])
+    empty = "|".join(page.split()[0] for page in pages[13:])
+    target = {"document": {"lune.pdf": 0.5}, "type": {"why": 0.5}}
+    model = scripted()
+    model["patterns"] = {rf"(?s)({empty}) .*Does this \w+ state facts": "no", **model["patterns"]}
+    name = write(project, n=6, seed=3, model=model, unanswerable={"share": 0}, balance={"target": target})
+    done = project.fathoms("build", name, "--out", "set.json", "--json")
+    told = json.loads(done.stdout)
+    assert told["coverage"]["document"] == {"lune.pdf": 3, "varn.pdf": 3}
+    assert told["short"] == {"type why": [0, 3]}
+    assert (told["drafts"], told["dropped"]) == (16, {"components: worth asking about": 7})
+
+
 def test_what_people_edit_is_in_the_changelog_and_stays_after_an_update(project: Project) -> None:
     name = write(project, n=3, unanswerable={"share": 0})
     assert project.fathoms("build", name, "--out", "set.json").returncode == 0
@@ -372,6 +398,10 @@ def test_figures_and_tables_are_shown_to_a_model_that_sees(
     assert table.evidence[0].modality == "table"
 
 
+def target(shares: str) -> list[str]:
+    return ["--set", f"balance.target={{{shares}}}"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -379,6 +409,9 @@ def test_figures_and_tables_are_shown_to_a_model_that_sees(
         (["pdfs", "--out", "set.json", "--model", "opnai:gpt"], "did you mean 'openai'"),
         (["recipe.yaml", "--out", "set.json", "--hops", "two"], "expected whole numbers"),
         (["recipe.yaml", "--out", "set.json", "--unanswerable", "x"], "expected a share"),
+        (["recipe.yaml", "--out", "set.json", *target('hops: {"3": 0.5}')], "3 is not in walks.hops"),
+        (["recipe.yaml", "--out", "set.json", *target("modality: {table: 1}")], "table is not in components"),
+        (["recipe.yaml", "--out", "set.json", *target("type: {why: 0.6, how: 0.5}")], "add up to 1.10"),
         (["recipe.yaml", "--out", "set.txt"], "set.txt"),
         (["recipe.yaml", "--out", "set.json", "--update"], "no such question file"),
         (["recipe.yaml", "--out", "set.json", "--resume"], "nothing to resume"),

@@ -34,8 +34,8 @@ _paused: list[pytest.Item] = []
 
 
 def unmeasured() -> dict[str, str]:
-    """The environment for a process that is not measured: coverage writes files too, and under a limit of their
-    size it would print errors of its own."""
+    """The environment for a process that is not measured: coverage writes files too, and where their size
+    is limited it would print errors of its own."""
     return {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
 
 

@@ -18,7 +18,16 @@ from fathoms.build.inspecting import CHECK as CHECKLIST
 from fathoms.build.inspecting import inspect
 from fathoms.build.making import answers, clarity, filters, labels, single, unanswerable
 from fathoms.build.making.asking import Asker, Journal, Progress
-from fathoms.build.making.balance import Coverage, balanced, coverage
+from fathoms.build.making.balance import (
+    Coverage,
+    Property,
+    Target,
+    balanced,
+    choose,
+    coverage,
+    properties,
+    shortage,
+)
 from fathoms.build.making.components import Component
 from fathoms.build.making.corpus import Corpus
 from fathoms.build.making.drafts import Check, Draft
@@ -38,6 +47,8 @@ from fathoms.types import Place, Question
 
 LEAST = 4
 """The fewest drafts of a batch."""
+STEERED = ("document", "modality")
+"""The properties of a question that are known before it is drafted."""
 Keep = Callable[[Sequence[Draft]], None]
 
 
@@ -94,7 +105,8 @@ def make(
     making.single_hop(free, max(lacking.get(1, 0), spare))
     making.multi_hop(queue, {hops: number for hops, number in lacking.items() if hops > 1})
     making.without_answer(lacking[0])
-    chosen: Sequence[Question] = _chosen(making.passed, lacking)
+    target = recipe.balance.target.given
+    chosen: Sequence[Question] = _chosen(making.passed, lacking, target, have)
     unmarked: dict[str, str] = {}
     if recipe.answers.candidates:
         index, retriever = corpus.searches.index, corpus.searches.retrievers[0]
@@ -104,7 +116,9 @@ def make(
     return Made(
         questions,
         tuple(making.drafts),
-        coverage(questions, corpus.documents, recipe.components.modalities),
+        coverage(
+            questions, corpus.documents, recipe.components.modalities, target, sum(recipe.wanted().values())
+        ),
         recipe.n,
         unmarked,
     )
@@ -152,17 +166,44 @@ class _Making:
         return [draft for draft in (*new, *old) if draft.question.id not in used]
 
     def single_hop(self, queue: Sequence[Component], wanted: int) -> None:
-        """Draft questions on one component each, until there are some more than wanted, or the components or
-        the allowed drafts are used up."""
+        """Draft questions on one component each, until there are some more than wanted and, of what a target
+        names, as many as it asks for, or the components or the allowed drafts are used up."""
         enough = math.ceil(wanted * (1 + self.recipe.balance.spare))
-        allowed = queue[: wanted * self.recipe.drafts.most]
-        at = kept = 0
-        while at < len(allowed) and kept < wanted:
-            size = max(LEAST, math.ceil((enough - kept) * self._needed(at, kept)))
-            batch = self._drafted(allowed[at : at + size])
-            at += size
-            kept += sum(draft.failed is None for draft in batch)
-            self._keep(batch)
+        left, allowed = list(queue), wanted * self.recipe.drafts.most
+        made = kept = 0
+        while made < allowed:
+            short = self._short(wanted)
+            # when there are enough, all that is missing is what the target names
+            useful = (
+                left if kept < wanted else [one for one in left if not short.keys().isdisjoint(_steered(one))]
+            )
+            if not useful:
+                break
+            missing = max(enough - kept, *short.values(), 1)
+            size = max(LEAST, math.ceil(missing * self._needed(made, kept)))
+            batch = self._next(useful, min(size, allowed - made))
+            asked = set(batch)
+            left = [one for one in left if one not in asked]
+            drafts = self._drafted(batch)
+            made += len(batch)
+            kept += sum(draft.failed is None for draft in drafts)
+            self._keep(drafts)
+
+    def _next(self, components: Sequence[Component], size: int) -> Sequence[Component]:
+        """Return so many of the components, those of which the target wants more before others."""
+        target = self.recipe.balance.target.given
+        steered = {name: target[name] for name in STEERED if name in target}
+        if not steered:
+            return components[:size]
+        have = map(properties, [*self.have, *self.passed])
+        return [components[at] for at in choose([_steered(one) for one in components], size, steered, have)]
+
+    def _short(self, number: int) -> dict[Property, int]:
+        """Return how many questions of which documents and modalities the target still wants, if it wants so
+        many new questions on one component each."""
+        have = [one for one in self.have if one.answerable and (one.hops or 1) == 1]
+        found = shortage(self.recipe.balance.target.given, number + len(have), [*have, *self.passed])
+        return {one: wanted - there for one, (there, wanted) in found.items() if one[0] in STEERED}
 
     def multi_hop(self, queue: Sequence[Component], wanted: Mapping[int, int]) -> None:
         """Draft questions by walks through the graph of the documents, until there are some more than wanted
@@ -340,6 +381,11 @@ class _Making:
         self.keep(self.drafts)
 
 
+def _steered(component: Component) -> list[Property]:
+    """Return what is known of a question before it is drafted."""
+    return [("document", component.document), ("modality", component.modality)]
+
+
 def asker_for(recipe: Recipe, journal: Journal, progress: Progress) -> Asker:
     """Return the models of a recipe. They are shown pictures if components may have some, and neither of them
     is known to see none."""
@@ -360,14 +406,15 @@ def lacking_in(recipe: Recipe, have: Sequence[Question]) -> dict[int, int]:
     return {hops: max(0, number - counts[hops]) for hops, number in wanted.items()}
 
 
-def _chosen(passed: Sequence[Question], lacking: Mapping[int, int]) -> list[Question]:
-    """Return the questions that are taken into the set, by their numbers of hops; 0 is for those without an
-    answer."""
+def _chosen(
+    passed: Sequence[Question], lacking: Mapping[int, int], target: Target, have: Sequence[Question]
+) -> list[Question]:
+    """Return the questions that are taken into the set beside those that it has, by their numbers of hops; 0
+    is for those without an answer."""
     groups: dict[int, list[Question]] = {hops: [] for hops in lacking}
     for question in passed:
         groups.setdefault(question.hops or 1 if question.answerable else 0, []).append(question)
-    return [
-        one
-        for hops in sorted(lacking, key=lambda hops: hops or math.inf)
-        for one in balanced(groups[hops], lacking[hops])
-    ]
+    chosen: list[Question] = []
+    for hops in sorted(lacking, key=lambda hops: hops or math.inf):
+        chosen += balanced(groups[hops], lacking[hops], target, (*have, *chosen))
+    return chosen

@@ -72,8 +72,8 @@ class WalksStage(Settings):
     """Questions that need several hops."""
 
     hops: tuple[int, ...] = Field(default=(1,), min_length=1)
-    """Numbers of hops; questions are divided among them evenly. `[1]` asks no multi-hop questions and builds
-    no graph."""
+    """Numbers of hops; questions are divided among them evenly, or by `balance.target.hops`. `[1]` asks no
+    multi-hop questions and builds no graph."""
 
     @model_validator(mode="after")
     def _possible(self) -> WalksStage:
@@ -125,12 +125,50 @@ class FiltersStage(Settings):
     """Question files, such as public ones, whose questions must not come again."""
 
 
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class TargetShares(Settings):
+    """Shares of the set that questions with a property shall have, such as `modality: {table: 0.3}`. What the
+    shares of a property leave is for its other values; a property without shares is balanced evenly."""
+
+    document: dict[str, Share] = Field(default_factory=dict)
+    """By document, such as `{manual.pdf: 0.5}`."""
+    modality: dict[Modality, Share] = Field(default_factory=dict)
+    """By the kind of evidence: `text`, `table`, `figure`."""
+    category: dict[str, Share] = Field(default_factory=dict)
+    """By category, such as `Tables`."""
+    type: dict[str, Share] = Field(default_factory=dict)
+    """By the word that asks: `what`, `which`, `who`, `when`, `where`, `why`, `how`, `how many`, `yes/no`,
+    `other`."""
+    hops: dict[int, Share] = Field(default_factory=dict)
+    """By the number of hops, each of which stands in `walks.hops`."""
+
+    @model_validator(mode="after")
+    def _possible(self) -> TargetShares:
+        for name, shares in self.given.items():
+            if (total := sum(shares.values())) > 1 + 1e-9:
+                raise ValueError(f"{name}: the shares add up to {total:.2f}, which is more than 1")
+        return self
+
+    @property
+    def given(self) -> dict[str, dict[str, float]]:
+        """The shares of the properties that have some."""
+        return {
+            name: {str(value): share for value, share in shares.items()}
+            for name, shares in dict(self).items()
+            if shares
+        }
+
+
 class BalanceStage(Settings):
     """How the questions of the set are chosen among those that passed."""
 
     spare: float = Field(default=0.2, ge=0, le=2)
     """So many more questions than are wanted are made where that is possible, as a share, so that there is a
     choice."""
+    target: TargetShares = TargetShares()
+    """What the set shall consist of. What it is short of at the end is printed."""
 
 
 class Recipe(Settings):
@@ -181,11 +219,14 @@ class Recipe(Settings):
         return round(self.n * self.unanswerable.share)
 
     def wanted(self) -> dict[int, int]:
-        """Return how many answerable questions are wanted of each number of hops; the first numbers get the
-        remainder."""
-        hops = sorted(self.walks.hops)
-        each, left = divmod(self.n - self.unanswerable_wanted, len(hops))
-        return {hop: each + (at < left) for at, hop in enumerate(hops)}
+        """Return how many answerable questions are wanted of each number of hops: by the target, the rest
+        evenly; the first numbers get the remainder."""
+        number, shares = self.n - self.unanswerable_wanted, self.balance.target.hops
+        found = {hop: int(number * share + 1e-9) for hop, share in shares.items()}
+        hops = sorted(set(self.walks.hops) - set(shares)) or sorted(shares)
+        each, left = divmod(number - sum(found.values()), len(hops))
+        found.update({hop: found.get(hop, 0) + each + (at < left) for at, hop in enumerate(hops)})
+        return dict(sorted(found.items()))
 
     def check(self) -> None:
         """Check the settings, and that the models, the embedder and the retrievers can be used; raises their
@@ -211,6 +252,12 @@ class Recipe(Settings):
                 f"components.modalities: ingest kind '{self.ingest.kind}' finds no {' and no '.join(shown)}:"
                 " use ingest: {kind: docling}"
             )
+        for hops in self.balance.target.hops:
+            if hops not in self.walks.hops:
+                raise ConfigError(f"balance.target.hops: {hops} is not in walks.hops")
+        for modality in self.balance.target.modality:
+            if modality not in self.components.modalities:
+                raise ConfigError(f"balance.target.modality: {modality} is not in components.modalities")
         for path in self.filters.against:
             if not path.is_file():
                 raise ConfigError(f"filters.against: {path}: there is no such question file")
