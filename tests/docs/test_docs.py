@@ -12,7 +12,7 @@ import pytest
 import yaml
 from pydantic import TypeAdapter
 
-from fathoms.build.making.recipe import load_recipe
+from fathoms.build.making.recipe import Recipe, load_recipe
 from fathoms.config import Source, validate
 from fathoms.corpora.manifests import Manifest
 from fathoms.errors import FathomsError
@@ -143,7 +143,7 @@ def test_configurations_in_the_docs_are_valid() -> None:
 
 
 def _validate(block: Block) -> None:
-    """Validate a block of YAML as what it is: a manifest, an experiment or a pipeline."""
+    """Validate a block of YAML as what it is: a manifest, a recipe, an experiment or a pipeline."""
     if block.page == "data.md":
         for line in block.text.splitlines():
             data = {**yaml.safe_load(line), "name": "x", "generate": {"kind": "scripted"}}
@@ -154,6 +154,8 @@ def _validate(block: Block) -> None:
         TypeAdapter(AnyJudge).validate_python(data)
     elif "licence" in data:
         validate(Manifest, Source(block.page, data))
+    elif block.page == "building.md" and "data" not in data:
+        validate(Recipe, Source(block.page, {"model": {"kind": "scripted"}, **data}))
     elif "pipeline" in data:
         validate(ExternalExperiment, Source(block.page, data))
     elif "matrix" in data:
