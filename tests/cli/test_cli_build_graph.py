@@ -108,9 +108,13 @@ def test_multi_hop_questions_are_made_of_pdfs_in_one_command(project: Project) -
         "Osk lies on.*Question: On which river does Osk lie": "yes",
         "Does this page hold": "no",
     }
+    # the second sentence lacks the answer, so that question keeps the bare name
+    long = {
+        "born in Osk.*Write this answer as one full sentence": "Its architect, Ada Holm, was born in Osk.",
+    }
     model = {
         "kind": "scripted",
-        "patterns": found | held,
+        "patterns": long | found | held,
         "replies": {**judged, **SCRIPT},
         "default": "?",
         "max_tokens": 1000,
@@ -121,6 +125,11 @@ def test_multi_hop_questions_are_made_of_pdfs_in_one_command(project: Project) -
     assert done.returncode == 0, done.stderr
     made = {one.text: one for one in read_questions(project.path / "made.json").questions}
     assert set(made) == {BORN, ON}
+    assert (made[BORN].short_answer, made[BORN].reference) == (
+        "Osk",
+        "Its architect, Ada Holm, was born in Osk.",
+    )
+    assert (made[ON].reference, made[ON].long_answer) == ("river Mell", None)
     assert [step.answer for step in made[ON].steps] == ["Ada Holm", "Osk", "river Mell"]
     assert [(one.document, one.page, one.step) for one in made[ON].evidence] == [
         ("a.pdf", 1, 1),

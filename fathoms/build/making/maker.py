@@ -33,6 +33,7 @@ from fathoms.build.making.corpus import Corpus
 from fathoms.build.making.drafts import Check, Draft
 from fathoms.build.making.graph import FILE as GRAPH
 from fathoms.build.making.graph import merge, save
+from fathoms.build.making.hop_answers import long_answers
 from fathoms.build.making.hop_checks import check_hops
 from fathoms.build.making.hop_labels import labelled_hops
 from fathoms.build.making.interleaved import interleaved
@@ -242,7 +243,10 @@ class _Making:
             if all(passed[hops] >= least for hops, least in wanted.items()) or len(drafts) <= len(done):
                 break
             done, tried = drafts, 2 * tried
-        self._keep(drafts)
+        long = partial(
+            long_answers, documents=self.corpus.documents, asker=asker, language=recipe.drafts.language
+        )
+        self._keep(self._through(drafts, long))
 
     def _hops_checked(self, drafts: Sequence[Draft]) -> list[Draft]:
         """Put multi-hop drafts through the checks of their hops."""

@@ -63,7 +63,7 @@ def planned(
         ("graph", recipe.model, graph, size, 300),
         ("walks", recipe.model, tried * (2 + 2 * hops), page, 60),
         ("hops", judge, tried * 2 * hops, page, 10),
-        ("answers", recipe.model, made * 0.8, size, 90),
+        ("answers", recipe.model, made * 0.8 + several, size, 90),
         ("closed-book", judge, made * 0.7 * recipe.filters.closed_book, 0, 40),
         ("checklist", judge, (made * 0.7 + several) * 4 if recipe.checks.checklist else 0, page, 30),
         ("labels", judge, made * PASSING * (2 + first) + tried * hops * found, page, 2),
