@@ -15,10 +15,13 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from fathoms.build.drafting import QUESTION_MARKS, ask_each, model_of, plain_prompt
 from fathoms.build.source_words import source_named
+from fathoms.corpora.quote_pictures import with_pictures
 from fathoms.corpora.variants import variant
 from fathoms.judges.base import Judge
 from fathoms.judges.replies import read_json
@@ -26,8 +29,8 @@ from fathoms.metrics.correctness_judged import gold_text
 from fathoms.metrics.phrase_recall import phrase_recall
 from fathoms.models.caching import ReplyCache
 from fathoms.retrieve.oracle import known_places
-from fathoms.runs.marks import AMBIGUOUS, CLEAR, KIND, MARK, OF, original_of, originals
-from fathoms.types import Document, Failure, Form, Place, Prompt, Question
+from fathoms.runs.marks import AMBIGUOUS, ASKED_ABOUT, CLEAR, KIND, MARK, OF, original_of, originals
+from fathoms.types import Document, Failure, Form, Message, Place, Prompt, Question
 
 REASON = "ambiguity_reason"
 REWRITTEN = "rewritten"
@@ -42,10 +45,15 @@ reader would who knows the subject and not the source. If a constraint is missin
 such as a time, a place, a unit, or which of several things is meant, it is ambiguous. If such readers would
 arrive at one and only one answer, it is clear. That you do not know the answer does not matter.
 
-Question: {question}
+{picture}Question: {question}
 
 Reply with JSON:
 {{"status": "CLEAR" or "AMBIGUOUS", "reason": TEXT of at most 30 words}}"""
+_PICTURE = """\
+The question is about the picture that is shown. If what it asks about is blurred there, or cannot be seen, it
+is ambiguous.
+
+"""
 _ANSWER = """\
 You answer a question from the evidence below and from nothing else. If the evidence answers it, write the
 answer in one or two sentences. If it is related but not enough, or contradicts itself, write "Evidence
@@ -110,11 +118,14 @@ def assess(
     judge: Judge,
     replies: ReplyCache | None = None,
     on_done: Progress = lambda done, total: None,
+    folder: Path = Path(),
 ) -> Assessed:
     """Mark every question that has no mark yet as clear or ambiguous, with the reason, in its metadata.
-    Variants have the mark of their originals, and are not asked about."""
+    Variants have the mark of their originals, and are not asked about. A question about a picture is shown
+    with it to a judge that sees; `folder` is what the paths of pictures are relative to."""
     model = model_of(judge, "find ambiguous questions")
-    found = ask_each(to_assess(questions), model, assessing, read_status, replies, on_done)
+    asking = partial(assessing, folder=folder if judge.sees_images else None)
+    found = ask_each(to_assess(questions), model, asking, read_status, replies, on_done)
     marked = [
         one if (said := found.get(one.id)) is None or isinstance(said, Failure) else with_mark(one, *said)
         for one in questions
@@ -144,9 +155,22 @@ def with_mark(question: Question, mark: str, reason: str) -> Question:
     return question.model_copy(update={"metadata": {**question.metadata, MARK: mark, REASON: reason}})
 
 
-def assessing(question: Question) -> Prompt:
-    """Return the prompt that asks whether a question is ambiguous."""
-    return plain_prompt(_DETECT.format(question=question.text), Form(json_schema=_SCHEMA))
+def assessing(question: Question, folder: Path | None = None) -> Prompt:
+    """Return the prompt that asks whether a question is ambiguous. With a folder, the picture that the
+    question is about is shown, if it is there."""
+    picture = None if folder is None else _picture(question, folder)
+    text = _DETECT.format(question=question.text, picture=_PICTURE if picture else "")
+    shown = () if picture is None else (picture,)
+    return Prompt(messages=(Message(role="user", text=text, images=shown),), form=Form(json_schema=_SCHEMA))
+
+
+def _picture(question: Question, folder: Path) -> Path | None:
+    """Return the picture that a question is about, if there is one. Raises DataError for a link to a place
+    outside of the folder."""
+    id = question.metadata.get(ASKED_ABOUT)
+    (placed,) = with_pictures([question], folder) if id else (question,)
+    found = (one.image for one in placed.quotes if one.id == id and one.image is not None)
+    return next((path for path in found if path.is_file()), None)
 
 
 def read_status(reply: str) -> tuple[str, str] | None:

@@ -75,7 +75,7 @@ def ambiguity(
     refuse_existing(to)
     failures: dict[str, str] = {}
     if judge is not None:
-        questions, failures = _assess(questions, judge)
+        questions, failures = _assess(questions, judge, file if file.is_dir() else file.parent)
     if labels.exists():
         found = adjudicated(questions, read_all([labels], AmbiguityLabel))
         questions = found.questions
@@ -101,14 +101,17 @@ def ambiguity(
     return ExitCode.FAILED if failures else ExitCode.OK
 
 
-def _assess(questions: Sequence[Question], judge: Path) -> tuple[Sequence[Question], dict[str, str]]:
+def _assess(
+    questions: Sequence[Question], judge: Path, folder: Path
+) -> tuple[Sequence[Question], dict[str, str]]:
     """Return the questions with marks, and why some have none."""
     from fathoms.build.ambiguity import assess, contradicted
     from fathoms.judges.of_run import read_judge
     from fathoms.models.caching import ReplyCache
 
     with opened() as cache, progress.bars() as bars:
-        found = assess(questions, read_judge(judge), ReplyCache(cache), partial(bars.stage, "ambiguity"))
+        progressing = partial(bars.stage, "ambiguity")
+        found = assess(questions, read_judge(judge), ReplyCache(cache), progressing, folder)
     if wrong := contradicted(found.questions):
         console.note(
             f"note: {console.amount(len(wrong), 'question')} marked as clear, with a reason that calls them"

@@ -12,6 +12,7 @@ from typing import Any
 
 from fathoms.corpora.released import Notes, metadata_of, text_of
 from fathoms.corpora.table_pictures import unpacked
+from fathoms.runs.marks import ASKED_ABOUT
 
 KEYS = frozenset({"question", "answer_choice", "A", "B", "image", "gt_images", "retrieved_images"})
 """The columns by which a table is recognised."""
@@ -33,9 +34,15 @@ def questions(row: dict[str, Any], place: str, notes: Notes) -> list[dict[str, A
             "options": options,
             "right": row.get("answer_choice"),
             "quotes": quotes,
-            "metadata": metadata_of(row, "aspect", "image_type", "source"),
+            "metadata": metadata_of(row, "aspect", "image_type", "source") | _about(quotes),
         }
     ]
+
+
+def _about(quotes: list[dict[str, Any]]) -> dict[str, str]:
+    """Return which of the quotes is the picture that the question is about, if it is there."""
+    about = next((quote["id"] for quote in quotes if quote["description"] == INPUT), None)
+    return {ASKED_ABOUT: about} if about else {}
 
 
 def _quotes(row: dict[str, Any], place: str, notes: Notes) -> list[dict[str, Any]]:

@@ -11,6 +11,8 @@ from fathoms.types import Question
 KIND, OF = "variant", "variant_of"
 MARK, AMBIGUOUS, CLEAR = "ambiguity", "ambiguous", "clear"
 """The key of the metadata that marks a question, and its two values."""
+ASKED_ABOUT = "asked_about"
+"""The key with the id of the picture quote that a question is about, such as `image1`."""
 DROPPED = "dropped"
 """The key with the reason for which a filter drops a question; `dropped_detail` is what the filter saw."""
 MARKS = frozenset({OF, MARK, DROPPED})

@@ -6,9 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from fathoms.build.ambiguity import (
     assess,
+    assessing,
     contradicted,
     evidence_of,
     matched,
@@ -18,11 +20,12 @@ from fathoms.build.ambiguity import (
 )
 from fathoms.corpora.variants import variant
 from fathoms.judges.llm import LLMJudge
-from fathoms.models import ScriptedModel
+from fathoms.models import OpenAICompatibleLLM, ScriptedModel
 from fathoms.report.review.ambiguity import adjudicated
 from fathoms.runs.people import AmbiguityLabel
 from fathoms.types import Document, Evidence, Page, Question, Quote
 from tests.support.project import Project
+from tests.support.seer import seeing
 
 PAGE = Page(number=2, text="In 2022, the Varn tower of Lune was 41.5 m tall.")
 DOCUMENTS = {"a.pdf": Document(id="a.pdf", path=Path("a.pdf"), sha256="0" * 64, pages=(PAGE,))}
@@ -198,3 +201,23 @@ def test_the_command_from_marks_to_a_run(project: Project) -> None:
     (run,) = project.runs()
     figures = project.json("report", run.name)[0]["variants"]["runs"][0]["variants"]["rewritten"]
     assert (figures["correct"]["value"], figures["originals"]["value"]) == (1, 0)
+
+
+def test_a_question_about_a_picture_is_shown_with_it_to_a_model_that_sees(tmp_path: Path) -> None:
+    Image.new("RGB", (8, 8)).save(tmp_path / "tower.png")
+    quotes = (Quote(id="image1", modality="image", image=Path("tower.png"), gold=True),)
+    about = question("this tower", quotes=quotes, metadata={"asked_about": "image1"})
+    asked = [about, question("Varn"), question("gone", quotes=quotes, metadata={"asked_about": "image2"})]
+
+    def says(pictures: list[bytes], text: str) -> str:
+        return json.dumps({"status": "AMBIGUOUS" if pictures else "CLEAR", "reason": ""})
+
+    with seeing(says) as seer:
+        model = OpenAICompatibleLLM(model="seer", base_url=f"{seer.address}/v1")
+        found = assess(asked, LLMJudge(model=model), folder=tmp_path)
+    assert [one.metadata["ambiguity"] for one in found.questions] == ["ambiguous", "clear", "clear"]
+    shown = {text: pictures for pictures, text in seer.seen}
+    assert [pictures for text, pictures in shown.items() if "the picture that is shown" in text] == [
+        [(tmp_path / "tower.png").read_bytes()]
+    ]
+    assert "picture" not in assessing(about).messages[0].text, "for a model that does not see"

@@ -197,6 +197,7 @@ def test_mrag_bench_becomes_open_ended_and_its_pictures_files(tmp_path: Path) ->
         "Cedar",
     )
     assert "Cedar" not in angle.text
+    assert angle.metadata["asked_about"] == "image1"
     assert angle.metadata["options"] == "A: Alder | B: Birch | C: Cedar | D: Doum"
     assert [(quote.id, quote.gold) for quote in angle.quotes] == [
         ("image1", True),
