@@ -168,6 +168,23 @@ def test_no_more_children_run_than_workers(tmp_path: Path) -> None:
     assert time.monotonic() - start > 0.9
 
 
+def test_the_next_file_is_read_while_a_document_is_made(tmp_path: Path) -> None:
+    next_is_read = threading.Event()
+
+    class Watched(Several):
+        def check_file(self, path: Path) -> None:
+            if path.stem == "nap-0.01":
+                next_is_read.set()
+
+    def hash_of(path: Path) -> str:
+        assert next_is_read.wait(20)
+        return path.stem
+
+    paths = [pdf(tmp_path, deed) for deed in ("nap-0.0", "nap-0.01")]
+    found = parse_all(Watched(), paths, workers=1, hash_of=hash_of)
+    assert [one.sha256 for one in found if isinstance(one, Document)] == ["nap-0.0", "nap-0.01"]
+
+
 def test_no_paths_give_no_outcomes() -> None:
     assert parse_all(Hostile(), [], workers=2) == []
 

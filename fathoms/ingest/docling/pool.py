@@ -6,12 +6,13 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fathoms.errors import DocumentError
 from fathoms.ingest.docling.process import BreakdownError, Converted, DoclingProcess, explain
-from fathoms.ingest.parsers.base import OnPage
+from fathoms.ingest.parsers.base import MakeDocument, OnPage
 from fathoms.ingest.parsers.raw import clean_text, to_document
 from fathoms.ingest.workers.child import time_advice
 from fathoms.models.cpus import available_cpus
@@ -48,7 +49,7 @@ class DoclingPool:
         self._first = threading.Lock()
         self._weights_are_here = not parser.needs_hub
 
-    def read(self, path: Path, on_page: OnPage | None = None) -> Document:
+    def read(self, path: Path, on_page: OnPage | None = None) -> MakeDocument:
         """Convert one file; pages that fail, even when converted alone, are left empty and named in warnings.
 
         Raises DocumentError if no page can be converted, and ConfigError or ModelError if no converter can be
@@ -61,11 +62,17 @@ class DoclingPool:
         except BreakdownError as broken:
             if broken.pages is None:
                 raise DocumentError(path.name, broken.reason, clean_text(broken.detail)) from None
-            return self._page_by_page(path, None, range(1, broken.pages + 1), broken.pages, tell)
+            whole = self._page_by_page(path, None, range(1, broken.pages + 1), broken.pages, tell)
+            return lambda: whole
         if converted.failed:
             total = len(converted.raw["pages"])
-            return self._page_by_page(path, converted, sorted(converted.failed), total, tell)
-        document = to_document(path, converted.raw, parser.max_pages, self._hash_of(path))
+            joined = self._page_by_page(path, converted, sorted(converted.failed), total, tell)
+            return lambda: joined
+        return partial(self._document, path, converted)
+
+    def _document(self, path: Path, converted: Converted) -> Document:
+        """Make the document of a file that was converted as a whole."""
+        document = to_document(path, converted.raw, self._parser.max_pages, self._hash_of(path))
         return document.model_copy(update={"native": converted.native})
 
     def close(self) -> None:

@@ -19,12 +19,18 @@ ElementKind = Literal["text", "table", "picture", "formula", "code"]
 OnPage = Callable[[int, int], None]
 """A callback for progress: the number of pages that are done, and of all pages."""
 
+MakeDocument = Callable[[], Document]
+"""Makes the document of a file that a child process has read; it can be called in another thread."""
+
 
 class ParserPool(Protocol):
     """The child processes that parse the files of one call; safe for as many threads as it has workers."""
 
-    def read(self, path: Path, on_page: OnPage | None = None) -> Document:
-        """Parse one file; raises DocumentError with the reason."""
+    def read(self, path: Path, on_page: OnPage | None = None) -> MakeDocument:
+        """Parse one file, and return what makes its document, so that the next file can be read meanwhile.
+
+        Both raise DocumentError with the reason.
+        """
 
     def close(self) -> None:
         """End the processes that are idle."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-from fathoms.ingest.parsers.base import OnPage, PdfParser
+from fathoms.ingest.parsers.base import MakeDocument, OnPage, PdfParser
 from fathoms.ingest.parsers.raw import RawDocument, to_document
 from fathoms.paths import sha256_file
 from fathoms.safety.children import Child, ChildEndedError, Children
@@ -31,13 +32,21 @@ class ChildPool:
         self._children = children
         self._idle: list[tuple[Child, int]] = []
 
-    def read(self, path: Path, on_page: OnPage | None = None) -> Document:
+    def read(self, path: Path, on_page: OnPage | None = None) -> MakeDocument:
         """Read one file; raises DocumentError. `on_page` is not called: these parsers are quick."""
+        return partial(self.document, path, self.raw(path))
+
+    def raw(self, path: Path) -> RawDocument:
+        """Have a process read one file; raises DocumentError for one that no process has to read."""
         self._parser.check_file(path)
         child, files = self._waiting() or (self._new(), 0)
         raw = self._read(child, path, files)
         if files and raw.get("error", ("timeout",))[0] != "timeout":
             raw = self._read(self._new(), path)
+        return raw
+
+    def document(self, path: Path, raw: RawDocument) -> Document:
+        """Make the document of a file that was read; raises DocumentError."""
         sha256 = None if "error" in raw else self._hash_of(path)
         return to_document(path, raw, self._parser.max_pages, sha256)
 

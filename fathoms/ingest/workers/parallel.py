@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
+from typing import Any
 
 from fathoms.errors import DocumentError
-from fathoms.ingest.parsers.base import OnPage, ParserPool, PdfParser
+from fathoms.ingest.parsers.base import MakeDocument, OnPage, PdfParser
 from fathoms.ingest.workers.pool import pool_of
 from fathoms.paths import sha256_file
 from fathoms.safety.children import Children
@@ -18,8 +19,9 @@ from fathoms.safety.signals import next_of
 from fathoms.types import Document
 
 Outcome = Document | DocumentError
-Event = tuple[int, Future[Outcome] | tuple[int, int]]
-"""The index of a path with its outcome, or with its progress: the pages that are done, and all pages."""
+Event = tuple[int, Future[Any] | tuple[int, int]]
+"""The index of a path with its document or the error that ended it, or with its progress: the pages that are
+done, and all pages."""
 
 
 def parse_all(
@@ -47,16 +49,17 @@ def parse_all(
     pages: dict[int, tuple[int, int]] = {}
     with (
         closing(pool_of(parser, children, workers, hash_of)) as pool,
+        ThreadPoolExecutor(max_workers=workers) as makers,  # of documents, while the next files are read
         ThreadPoolExecutor(max_workers=workers) as threads,
     ):
         try:
             for index, path in enumerate(paths):
-                future = threads.submit(_outcome, pool, path, partial(_report_pages, events, index))
-                future.add_done_callback(partial(_report_end, events, index))
+                reading = threads.submit(pool.read, path, partial(_report_pages, events, index))
+                reading.add_done_callback(partial(_report_read, makers, events, index))
             while len(outcomes) < len(paths):
                 index, event = next_of(events)
                 if isinstance(event, Future):
-                    outcomes[index] = event.result()
+                    outcomes[index] = _outcome(event)
                     if on_done is not None:
                         on_done(paths[index], outcomes[index])
                 elif on_page is not None:
@@ -75,14 +78,20 @@ def _report_pages(events: SimpleQueue[Event], index: int, done: int, total: int)
     events.put((index, (done, total)))
 
 
-def _report_end(events: SimpleQueue[Event], index: int, future: Future[Outcome]) -> None:
-    """Report the end of one file to the calling thread."""
-    events.put((index, future))
+def _report_read(
+    makers: Executor, events: SimpleQueue[Event], index: int, reading: Future[MakeDocument]
+) -> None:
+    """Have the document of a file made that was read, or report the error to the calling thread."""
+    if reading.cancelled() or reading.exception() is not None:
+        events.put((index, reading))
+        return
+    making = makers.submit(reading.result())
+    making.add_done_callback(lambda made: events.put((index, made)))
 
 
-def _outcome(pool: ParserPool, path: Path, on_page: OnPage) -> Outcome:
+def _outcome(ended: Future[Document]) -> Outcome:
     """Return the document, or the error that occurred instead."""
     try:
-        return pool.read(path, on_page)
+        return ended.result()
     except DocumentError as error:
         return error

@@ -52,4 +52,4 @@ def parse_in_child(parser: PdfParser, path: Path) -> Document:
     """
     parser.require()
     with closing(pool_of(parser, Children(), workers=1)) as pool:
-        return pool.read(path)
+        return pool.read(path)()

@@ -9,9 +9,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from fathoms.ingest.parsers.base import OnPage, ParserPool, PdfParser
+from fathoms.ingest.parsers.base import MakeDocument, OnPage, ParserPool, PdfParser
 from fathoms.ingest.workers.child import ChildPool
-from fathoms.types import TRANSCRIPTS, Document
+from fathoms.types import TRANSCRIPTS
 
 
 class RecordingParser(PdfParser):
@@ -31,8 +31,8 @@ class Recordings:
         self._pool = pool
         self._recordings = recordings
 
-    def read(self, path: Path, on_page: OnPage | None = None) -> Document:
-        """Return the document of one file; raises DocumentError."""
+    def read(self, path: Path, on_page: OnPage | None = None) -> MakeDocument:
+        """Read one file; raises DocumentError."""
         return (self._recordings if path.suffix.lower() in TRANSCRIPTS else self._pool).read(path, on_page)
 
     def close(self) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
 from fathoms.errors import DocumentError
-from fathoms.ingest.parsers.base import OnPage, ParserPool
+from fathoms.ingest.parsers.base import MakeDocument, OnPage
 from fathoms.ingest.parsers.pymupdf import PyMuPDF
+from fathoms.ingest.parsers.raw import RawDocument
 from fathoms.ingest.workers.child import ChildPool
 from fathoms.types import LOST_TEXT, Document
 
@@ -19,19 +22,26 @@ class SecondOpinion:
     takes too long keeps the warning as it is.
     """
 
-    def __init__(self, pool: ParserPool, other: ChildPool) -> None:
+    def __init__(self, pool: ChildPool, other: ChildPool) -> None:
         self._pool = pool
         self._other = other
 
-    def read(self, path: Path, on_page: OnPage | None = None) -> Document:
-        """Return the document of one file; raises DocumentError as the first parser does."""
-        document = self._pool.read(path, on_page)
-        if not any(LOST_TEXT in warning for warning in document.warnings) or find_spec("pymupdf") is None:
+    def read(self, path: Path, on_page: OnPage | None = None) -> MakeDocument:
+        """Read one file, where text may be lost with both parsers; raises DocumentError as the first parser
+        does."""
+        raw = self._pool.raw(path)
+        other = None
+        if any(LOST_TEXT in warning for warning in raw.get("warnings", ())) and find_spec("pymupdf"):
+            with suppress(DocumentError):
+                other = self._other.read(path)()
+        return partial(self._document, path, raw, other)
+
+    def _document(self, path: Path, raw: RawDocument, other: Document | None) -> Document:
+        """Make the document of a file, and compare it with that of the other parser."""
+        document = self._pool.document(path, raw)
+        if other is None:
             return document
-        try:
-            more = _characters(self._other.read(path)) - _characters(document)
-        except DocumentError:
-            return document
+        more = _characters(other) - _characters(document)
         told = "PyMuPDF reads no more"
         if more > 0:
             told = f"PyMuPDF reads {more} characters more: compare with ingest: {{kind: {PyMuPDF().kind}}}"
