@@ -30,13 +30,15 @@ from reportlab.pdfgen.canvas import Canvas
 PAGES_OF_A_DOCUMENT = 20
 GOALS = {"tokens": 2.1, "MiB": 1.1}
 SYLLABLES = [a + b for a in "bdfgklmnprstvz" for b in ("a", "e", "i", "o", "u", "an", "er", "il", "os")]
-YES = '{"verdict": "yes", "reason": ""}'
 _NAMED = r"Passage:\n\nThe (?:[A-Z][a-z]+ ){3}engine, known as ([a-z ]+), was built by the (Omel\d+ works)"
 _RELATED = (
     r"Passage:\n\nThe ((?:[A-Z][a-z]+ ){3}engine), known.*?built by the (Omel\d+ works)"
     r".*?The (Omel\d+ works) stand beside the (Tuna\d+ river).*Find what"
 )
 PATTERNS = {
+    r'"needed": "yes" or "no"\}': '{"reason": "", "needed": "yes"}',
+    r"mention where its answer stands": '{"reason": "", "verdict": "no"}',
+    r'"verdict": "yes" or "no"\}': '{"reason": "", "verdict": "yes"}',
     r"Does this passage state facts": "yes",
     _NAMED + ".*Write one question": (
         r'{"question": "Who built the engine that is known as \1?", "answer": "\2",'
@@ -44,11 +46,16 @@ PATTERNS = {
     ),
     r"known as ([a-z ]+), was.*Does this page alone.*known as \1\?": "yes",
     r"Does this page alone": "no",
+    # both pages of a question of two hops
+    r"The ((?:[A-Z][a-z]+ ){3}engine), known.*?built by the (Omel\d+ works)"
+    r".*The \2 stand beside the (Tuna\d+ river).*the builders of the \1\?": r"the \3",
     r"known as ([a-z ]+)\?\nAnswer: (Omel\d+ works)\n\nWrite the gold": (
         r'{"short": "\2", "long": "The \2 built it.", "phrases": [["\2"]]}'
     ),
     r"from what you know": "I do not know. Confidence: 0.1",
     r"known as ([a-z ]+), was.*Does this page hold.*known as \1\?": "yes",
+    r"The ((?:[A-Z][a-z]+ ){3}engine), known.*Does this page hold.*that the \1 was built by\?": "yes",
+    r"The (Omel\d+ works) stand beside.*Does this page hold.*that the \1 stand beside\?": "yes",
     r"Does this page hold": "no",
     r"known as ([a-z ]+)\?\n\nChange this": (
         r'{"question": "Who built the engine that is known as \1 zorblatt?", "detail": "known as \1",'
@@ -63,9 +70,6 @@ PATTERNS = {
     ),
     r"This states: (.*?) - (.*?) - ": r"What is it that the \1 \2?",
     r"\[What is it that the (.*?) was built by\?\]": r"Beside what stand the builders of the \1?",
-    r"is it not needed|needed to find out": "yes",
-    r"mention where its answer stands": '{"verdict": "no", "reason": ""}',
-    r'Reply with JSON: \{"verdict"': YES,
     r"Answer with its number": "1",
 }
 
