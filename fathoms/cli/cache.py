@@ -30,20 +30,21 @@ _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
 class _Notices(logging.Handler):
-    """Prints warnings of the cache: an entry was damaged, or the disk is full."""
+    """Prints warnings of the cache: an entry was damaged, the disk is full, the shared cache fails."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Print the message of one event, even with `--quiet`: a failing disk must not go unnoticed."""
         facts = getattr(record, "facts", {})
-        if facts.get("event") in ("cache-damaged", "cache-full"):
+        if facts.get("event") in ("cache-damaged", "cache-full", "shared-cache"):
             console.complain(str(facts["message"]))
 
 
 @contextmanager
-def opened(*, no_cache: bool = False, refresh: bool = False) -> Iterator[Cache]:
+def opened(*, no_cache: bool = False, refresh: bool = False, alone: bool = False) -> Iterator[Cache]:
     """Open the user's cache, or with `no_cache` a temporary one that is deleted at the end.
 
-    Warnings of the cache are printed. Raises UsageError for `no_cache` with `refresh`.
+    With `alone`, the shared cache is not asked. Warnings of the cache are printed. Raises UsageError for
+    `no_cache` with `refresh`.
     """
     from fathoms.runs.cache import Cache
     from fathoms.runs.events import LOGGER
@@ -58,11 +59,11 @@ def opened(*, no_cache: bool = False, refresh: bool = False) -> Iterator[Cache]:
         if no_cache:
             with (
                 tempfile.TemporaryDirectory(prefix="fathoms-") as folder,
-                closing(Cache(Path(folder))) as cache,
+                closing(Cache(Path(folder), alone=True)) as cache,
             ):
                 yield cache
             return
-        with closing(Cache(refresh=refresh)) as cache:
+        with closing(Cache(refresh=refresh, alone=alone)) as cache:
             yield cache
     finally:
         LOGGER.removeHandler(notices)
@@ -73,18 +74,22 @@ def info(as_json: Json = False) -> int:
     """Show how much the cache holds, by kind of entry."""
     with opened() as cache:
         shares = cache.shares()
+        address = cache.shared.address if cache.shared else None
         if as_json:
-            console.show_json({"folder": str(cache.folder), "kinds": [asdict(share) for share in shares]})
+            kinds = [asdict(share) for share in shares]
+            console.show_json({"folder": str(cache.folder), "kinds": kinds, "shared": address})
             return 0
         rows = [(share.kind, share.entries, _readable(share.size)) for share in shares]
         console.show_table(("kind", "entries", "size"), rows)
         console.say(f"{_readable(sum(share.size for share in shares))} in {cache.folder}")
+        if address is not None:
+            console.say(f"shared cache: {address} (what it holds is not counted)")
     return 0
 
 
 @app.command("clear")
 def clear() -> int:
-    """Delete everything in the cache. Model weights and data sets are not deleted."""
+    """Delete everything in the cache of this machine. Model weights, data sets and a shared cache stay."""
     with opened() as cache:
         console.say(f"{_readable(cache.prune(0))} freed")
     return 0

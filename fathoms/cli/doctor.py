@@ -92,6 +92,7 @@ def config_checks(
     """Check everything that a config needs, one row per check. A failed check does not stop the next ones.
     `cell` is that of its matrix."""
     from fathoms.pipeline.experiment import ExternalExperiment, load_experiment
+    from fathoms.runs.shared import address_of_environment
 
     try:
         experiment = load_experiment(config, settings, cell=cell)
@@ -101,6 +102,8 @@ def config_checks(
     yield _row("config", True, experiment.name)
     stages = {**experiment.checks(), "scoring": experiment.check_scoring}
     yield (data := _checked("data", lambda: _data(experiment, config)))
+    if shared := experiment.cache or address_of_environment():
+        yield _checked("cache", partial(_shared, shared))
     reached = True
     for stage, check in stages.items():
         yield (row := _checked(stage, partial(_stage, experiment, stage, check)))
@@ -145,6 +148,14 @@ def _data(experiment: AnyExperiment, config: Path) -> str:
     return "\n".join([amount, *_documents(experiment, corpus.documents)])
 
 
+def _shared(address: str) -> str:
+    """Check the shared cache; raises StoreError where it cannot be read or written."""
+    from fathoms.runs.shared import SharedStore
+
+    SharedStore(address).probe()
+    return f"{address} can be read and written"
+
+
 def _margin(experiment: AnyExperiment, config: Path) -> str:
     """Say which margin of a gate the questions can resolve."""
     from fathoms import corpora
@@ -174,7 +185,7 @@ def _documents(experiment: AnyExperiment, documents: Mapping[str, Path]) -> Iter
         else:
             if not has_pages(path.name):
                 yield f"{path.name}: {NO_PAGES}"
-    with opened() as cache:
+    with opened(alone=True) as cache:
         for name, document in experiment.parsed_before(documents, cache).items():
             yield from (f"{name}: {warning}" for warning in document.warnings if warning != NO_PAGES)
 

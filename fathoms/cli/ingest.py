@@ -43,6 +43,8 @@ def ingest(
     reports: list[dict[str, Any]] = []
     gold: list[list[GoldText]] = []
     with opened(refresh=refresh) as cache:
+        for experiment, _ in loaded:
+            cache.share(experiment.cache)
         for experiment, corpus in loaded:
             report, ingested = _ingest(experiment, corpus, cache, workers)
             reports.append(report)
@@ -65,6 +67,8 @@ def _ingest(
     experiment: AnyExperiment, corpus: Corpus, cache: Cache, workers: int
 ) -> tuple[dict[str, Any], Prepared]:
     """Ingest the documents of one experiment; returns a report and the prepared pipeline."""
+    from fathoms.runner.manifest import shared_cache
+
     worked: list[str] = []
 
     def on_step(stage: str, done: int, total: int) -> None:
@@ -76,7 +80,7 @@ def _ingest(
         found = experiment.prepare(corpus.documents, cache, workers=workers, progress=on_step)
         found.assess(corpus.select())
     seconds = round(time.perf_counter() - started, 3)
-    told = {**found.report(), **found.notes, "seconds": seconds, "cached": not worked}
+    told = {**found.report(), **found.notes, "seconds": seconds, "cached": not worked, **shared_cache(cache)}
     return {"name": experiment.name, **told}, found
 
 
@@ -139,6 +143,11 @@ def _print_ingest(report: dict[str, Any], name: str) -> None:
             console.say(f"  {stage}: {called_text(took['calls'], took['tokens'], took['cost'])}")
     if "approximation" in report:
         console.say(f"  {sentence(report['approximation'])}")
+    if shared := report.get("shared_cache"):
+        console.say(
+            f"  shared cache {shared['address']}: {shared['taken']} taken, {shared['stored']} stored,"
+            f" {shared['damaged']} damaged, {shared['failed']} failed"
+        )
     for document, warnings in report["warnings"].items():
         for warning in warnings:
             console.say(f"  {document}: {warning}")

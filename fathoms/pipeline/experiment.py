@@ -36,6 +36,7 @@ from fathoms.pipeline.questions_anew import QuestionsAnew
 from fathoms.pipeline.searching import Depth, Searching, depth_for
 from fathoms.retrieve import Describe
 from fathoms.runs.cache import Cache
+from fathoms.runs.shared import checked_address
 from fathoms.safety.option_limits import LONGEST_WAIT
 from fathoms.types import Document, DocumentFacts, Hit, Purpose, Question, Record
 
@@ -109,6 +110,15 @@ class Measured(Component):
     """Retries and rate limits of the requests to each provider."""
     gate: GateSettings | None = None
     """How `fathoms gate` judges the runs of this configuration; options on the command line win."""
+    cache: str | None = None
+    """Where several machines share what they make of documents: `s3://BUCKET/PREFIX`, `gs://`, `az://` or
+    `file:///FOLDER`. Credentials come from the environment. Default: `$FATHOMS_SHARED_CACHE`, or nowhere."""
+
+    @field_validator("cache")
+    @classmethod
+    def _an_address(cls, cache: str | None) -> str | None:
+        """Refuse what is no address of a shared cache."""
+        return None if cache is None else checked_address(cache)
 
     def _placed(self, base: Path) -> dict[str, Any]:
         """The scoring and the metrics with relative paths resolved from a folder."""

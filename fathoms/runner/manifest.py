@@ -22,6 +22,7 @@ from fathoms.pipeline.experiment import (
     Prepared,
     SearchExperiment,
 )
+from fathoms.runs.cache import Cache
 from fathoms.runs.marks import variants_among
 from fathoms.types import Question
 
@@ -85,6 +86,13 @@ def pictures_of(experiment: AnyExperiment, asked: Sequence[Question]) -> dict[st
     if isinstance(experiment, ExternalExperiment) or not experiment.retrieve.shows_pictures:
         return {}
     return {"pictures_sha256": pictures_sha256(asked)}
+
+
+def shared_cache(cache: Cache) -> dict[str, Any]:
+    """Where what was made of documents is shared, and how many values came from there; empty without."""
+    if (store := cache.shared) is None:
+        return {}
+    return {"shared_cache": {"address": store.address, **store.counts}}
 
 
 def _searched(experiment: AnyExperiment) -> dict[str, Any]:

@@ -87,6 +87,7 @@ def plan(
 ) -> Plan:
     """Plan a run of these questions. Only models that run in this process are called; servers are only asked
     whether they are reachable."""
+    cache.share(experiment.cache)
     missing: dict[str, str] = {}
     for stage, check in {**experiment.checks(), "scoring": experiment.check_scoring}.items():
         try:

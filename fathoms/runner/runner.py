@@ -24,7 +24,7 @@ from fathoms.pipeline.pipeline import Progress, silent
 from fathoms.pipeline.remembered import clock
 from fathoms.runner.active_run import ActiveRun, Ended, Outcome
 from fathoms.runner.budget import Budget
-from fathoms.runner.manifest import describe
+from fathoms.runner.manifest import describe, shared_cache
 from fathoms.runner.reopen import Reopened, Turn, require_same, unanswered
 from fathoms.runner.reservations import require_price, require_room_for_descriptions
 from fathoms.runs.cache import Cache
@@ -112,6 +112,7 @@ def run(
     for job in jobs:
         require_price(job.experiment, budget)
         job.experiment.check()
+        cache.share(job.experiment.cache)
     Run.require_writable(out)
     ready = []
     for job in jobs:  # prepare all jobs before the first run is created
@@ -131,6 +132,7 @@ def run(
         for job, asked, prepared, (hits, share) in ready:
             *_, state = prepared.fingerprints.values()  # the last stage covers all before it
             manifest = describe(job.experiment, job.corpus, prepared, asked, job.folder, repeats)
+            manifest |= shared_cache(cache)
             if sweep is not None:
                 manifest["sweep"] = {"id": sweep, "cell": dict(job.cell)}
             store = Run.create(out, job.experiment.name, state, manifest)
@@ -165,6 +167,7 @@ def resume(
     store, experiment, budget = reopened.run, reopened.experiment, budget or Budget()
     require_price(experiment, budget)
     experiment.check()
+    cache.share(experiment.cache)
     with store.locked():
         missing = unanswered(store, reopened.asked, reopened.repeats)  # again, now under the lock
         about = (experiment, reopened.corpus, cache, budget)

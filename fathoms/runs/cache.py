@@ -8,12 +8,14 @@ Every value is stored with a sha256 over its kind, key and bytes, which is check
 that fails the check is not used and is computed again; a file that SQLite cannot read is renamed and replaced
 by a new one. Both are reported by the event `cache-damaged`, whose message the command line prints. A
 checksum finds damage but does not tell who wrote a value, so use only caches from people you trust.
+
+Behind it there can be a shared cache for several machines (`fathoms/runs/shared`). What follows from
+documents is looked for there where this machine has none of it, and is stored in both.
 """
 
 from __future__ import annotations
 
 import functools
-import hashlib
 import logging
 import os
 import re
@@ -30,10 +32,11 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import Any, TypeVar
 
-from fathoms.errors import StoreError
+from fathoms.errors import StoreError, UsageError
 from fathoms.paths import cache_dir, file_state, sha256_file, sweep
 from fathoms.runs.events import happened
 from fathoms.runs.folder import inflated
+from fathoms.runs.shared import SharedStore, address_of_environment, seal
 
 T = TypeVar("T")
 Forget = tuple[int, int, Callable[[], object]]
@@ -53,6 +56,9 @@ FOLDERS = ("indexes", "images", "parts")
 LONGEST_TEXT = 1 << 28
 """The most bytes of a text before compression. Longer ones are neither stored nor decompressed, because a few
 kilobytes of a damaged or foreign cache could otherwise fill the memory."""
+SHARED = frozenset({"document", "native", "chunks", "page-vectors"})
+"""The kinds of values that are looked for in the shared cache too, and are stored there. Replies are not
+among them, because a measurement asks the model."""
 _NOUNS = {
     "document": "parsed documents",
     "native": "documents in the form of their parser",
@@ -102,13 +108,15 @@ def tell_damage(what: str, message: str) -> None:
 class Cache:
     """Bytes by (kind, key); safe for threads and for several processes.
 
-    With `refresh`, earlier values are ignored and written again. Raises StoreError where the file cannot be
-    used.
+    With `refresh`, earlier values are ignored and written again. `alone` keeps all values on this machine.
+    Raises StoreError where the file cannot be used.
     """
 
-    def __init__(self, folder: Path | None = None, *, refresh: bool = False) -> None:
+    def __init__(self, folder: Path | None = None, *, refresh: bool = False, alone: bool = False) -> None:
         self.folder = folder or cache_dir()
         self.refresh = refresh
+        self._alone = alone
+        self._named: tuple[str | None] | None = None
         self._path = self.folder / "cache.sqlite"
         self._lock = threading.RLock()
         self._touched: set[tuple[str, str]] = set()
@@ -222,6 +230,38 @@ class Cache:
                 raise
             raise StoreError(f"the cache in {self.folder} cannot be {how}: {error}") from error
 
+    # ----- the shared cache
+
+    def share(self, address: str | None) -> None:
+        """Use the shared cache at this address, by default that of `$FATHOMS_SHARED_CACHE` if there is one.
+
+        Raises UsageError if this object used another one before, so that nothing of one configuration is
+        stored where only another one said so, and StoreError where the place refuses.
+        """
+        wanted = address or address_of_environment()
+        if self._named is None:
+            self._named = (wanted,)
+            if self.shared is not None:
+                self.shared.check()
+        elif self._named != (wanted,) and not self._alone:
+            first, second = (name or "none" for name in (*self._named, wanted))
+            raise UsageError(
+                f"one command uses one shared cache, and its configurations name two ({first}, {second}): run"
+                " them by separate commands, or give the same `cache:` to all"
+            )
+
+    @functools.cached_property
+    def shared(self) -> SharedStore | None:
+        """The shared cache, `None` without one."""
+        if self._named is None:
+            self._named = (address_of_environment(),)
+        (address,) = self._named
+        return None if self._alone or address is None else SharedStore(address, refresh=self.refresh)
+
+    def _share_of(self, kind: str) -> SharedStore | None:
+        """The shared cache for values of a kind; `None` without one, or if they stay on this machine."""
+        return self.shared if kind in SHARED else None
+
     # ----- values
 
     def get(self, kind: str, key: str) -> bytes | None:
@@ -229,17 +269,32 @@ class Cache:
         return self.get_many(kind, [key]).get(key)
 
     def get_many(self, kind: str, keys: Sequence[str]) -> dict[str, bytes]:
-        """Read the values that exist and whose checksum fits."""
+        """Read the values that exist and whose checksum fits; those of the shared cache are stored here."""
+        found = self._get_here(kind, keys)
+        if (store := self._share_of(kind)) is None or len(found) == len(set(keys)):
+            return found
+        more = store.get_many(kind, [key for key in dict.fromkeys(keys) if key not in found])
+        self._put_here(kind, more)
+        return found | more
+
+    def _get_here(self, kind: str, keys: Sequence[str]) -> dict[str, bytes]:
+        """Read values of this machine."""
         rows = self._rows(kind, keys, "coalesce(CAST(value AS BLOB), x''), sha256")
-        found = {key: value for key, value, seal in rows if seal == _seal(kind, key, value)}
+        found = {key: value for key, value, stored in rows if stored == seal(kind, key, value)}
         if len(found) < len(rows):
             self.damaged(kind)
         self._touched.update((kind, key) for key in found)
         return found
 
     def holds(self, kind: str, keys: Sequence[str]) -> bool:
-        """Whether there is a value under each of these keys; no value is read or checked."""
-        return len(self._rows(kind, keys, "key")) == len(set(keys))
+        """Whether there is a value under each of these keys; no value of this machine is read or checked.
+        Those that only the shared cache holds are fetched, which all at once takes least time."""
+        there = {key for (key, *_) in self._rows(kind, keys, "key")}
+        missing = [key for key in dict.fromkeys(keys) if key not in there]
+        if missing and self._share_of(kind) is not None:
+            parts = [missing[start : start + _BATCH] for start in range(0, len(missing), _BATCH)]
+            return sum(len(self.get_many(kind, part)) for part in parts) == len(missing)
+        return not missing
 
     def _rows(self, kind: str, keys: Sequence[str], columns: str) -> list[Any]:
         """Read the keys that exist and other columns, without checking them."""
@@ -272,8 +327,18 @@ class Cache:
         self.put_many(kind, {key: value})
 
     def put_many(self, kind: str, values: Mapping[str, bytes]) -> None:
-        """Store many values in one transaction. On a full disk nothing is stored, which is reported once."""
-        rows = [(kind, key, value, _seal(kind, key, value)) for key, value in values.items()]
+        """Store many values in one transaction. On a full disk nothing is stored, which is reported once.
+
+        They are stored in the shared cache first: a process that is killed in between then stores them again,
+        because it does not find them here.
+        """
+        if (store := self._share_of(kind)) is not None:
+            store.put_many(kind, values)
+        self._put_here(kind, values)
+
+    def _put_here(self, kind: str, values: Mapping[str, bytes]) -> None:
+        """Store values on this machine."""
+        rows = [(kind, key, value, seal(kind, key, value)) for key, value in values.items()]
 
         def insert() -> None:
             with self._db:
@@ -458,13 +523,6 @@ class Cache:
 def text_of(value: bytes) -> str:
     """The text of a value that `put_text` stored; raises ValueError for any other."""
     return inflated(value, LONGEST_TEXT, wbits=zlib.MAX_WBITS).decode("utf-8")
-
-
-def _seal(kind: str, key: str, value: bytes) -> bytes:
-    """The checksum of a value with its kind and key, so that a value under another key does not match."""
-    digest = hashlib.sha256(f"{kind}\0{key}\0".encode())
-    digest.update(value)
-    return digest.digest()
 
 
 def _is_damage(error: sqlite3.Error) -> bool:

@@ -180,7 +180,9 @@ def _demands(value: Any, key: Key) -> Iterator[Demand]:
         return
     for name in type(value).model_fields:
         option = getattr(value, name)
-        if isinstance(option, Path) or (isinstance(option, str) and _is_outside(name, option, key)):
+        if name == "cache" and isinstance(option, str):
+            yield Demand((*key, name), f"shares parsed documents with {option}")
+        elif isinstance(option, Path) or (isinstance(option, str) and _is_outside(name, option, key)):
             yield Demand((*key, name), f"reads {option}")
         else:
             yield from _demands(option, (*key, name))

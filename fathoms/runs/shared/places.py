@@ -1,0 +1,190 @@
+"""Where the shared cache lies: a folder that several machines mount, or a bucket, by an fsspec address."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from fathoms.errors import ConfigError, MissingExtraError, StoreError
+from fathoms.paths import unfinished, write_all
+from fathoms.safety.masking import known_mask, without_shapes
+
+VARIABLE = "FATHOMS_SHARED_CACHE"
+"""The environment variable with the address, where a configuration names none."""
+_FORMS = "s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX or file:///FOLDER"
+_ADDRESS = re.compile(r"(?P<scheme>[a-z0-9]+)://(?P<path>[^\s?#@]+)")
+_LONGEST_ADDRESS = 1000
+
+
+class UnreachableError(Exception):
+    """The place does not answer, or not with what was asked for; it may again later."""
+
+
+class Place(Protocol):
+    """Bytes by name. A write is atomic: readers get all of the bytes or those from before.
+
+    Both methods raise StoreError where only the user can help (credentials, a bucket that does not exist),
+    and UnreachableError for everything else.
+    """
+
+    def read(self, name: str) -> bytes | None:
+        """Return the bytes of a name; `None` where there are none."""
+
+    def write(self, name: str, data: bytes) -> None:
+        """Store bytes under a name."""
+
+
+class _Kind(NamedTuple):
+    """A kind of bucket: the package for fsspec, the extra that brings it, its class, and options for it."""
+
+    package: str
+    extra: str
+    client: str
+    options: Callable[[float], dict[str, Any]]
+
+
+def _s3_options(patience: float) -> dict[str, Any]:
+    """One more attempt after a short wait, and no request without an end. With a concurrency of 1, s3fs reads
+    an object by one request, and does not ask for its size first."""
+    waits = {"connect_timeout": min(10.0, patience), "read_timeout": patience}
+    config = {**waits, "retries": {"mode": "standard", "total_max_attempts": 2}, "max_pool_connections": 32}
+    return {"config_kwargs": config, "max_concurrency": 1}
+
+
+_BUCKETS = {
+    "s3": _Kind("s3fs", "s3", "S3FileSystem", _s3_options),
+    "gs": _Kind("gcsfs", "gs", "GCSFileSystem", lambda patience: {}),
+    "az": _Kind("adlfs", "az", "AzureBlobFileSystem", lambda patience: {}),
+}
+
+
+def checked_address(address: str) -> str:
+    """Return an address without its last slash; raises ValueError if it is none of a shared cache, or says
+    more than a place: credentials come from the environment only."""
+    found = _ADDRESS.fullmatch(address)
+    if found is None or len(address) > _LONGEST_ADDRESS or found["scheme"] not in ("file", *_BUCKETS):
+        raise ValueError(
+            f"'{without_shapes(address[:_LONGEST_ADDRESS])}' is not the address of a shared cache: expected"
+            f" {_FORMS}, without a login or options (credentials come from the environment)"
+        )
+    parts = found["path"].strip("/").split("/")
+    if found["scheme"] == "file" and not found["path"].startswith("/"):
+        raise ValueError(f"'{address}' must name a folder by its whole path: file:///FOLDER")
+    if any(part in ("", ".", "..") for part in parts):
+        raise ValueError(f"'{address}' has an empty part, or one that is '.' or '..'")
+    return address.rstrip("/")
+
+
+def address_of_environment() -> str | None:
+    """The address in `$FATHOMS_SHARED_CACHE`, `None` without one; raises ConfigError if it is none."""
+    address = os.environ.get(VARIABLE, "").strip()
+    try:
+        return checked_address(address) if address else None
+    except ValueError as error:
+        raise ConfigError(f"{VARIABLE}: {error}") from None
+
+
+def place_at(address: str, patience: float) -> Place:
+    """Return the place of a checked address; a request to it takes at most `patience` seconds. Raises
+    MissingExtraError where the package for it is not installed."""
+    scheme, _, path = address.partition("://")
+    return Folder(Path(path)) if scheme == "file" else Bucket(_BUCKETS[scheme], address, path, patience)
+
+
+class Folder:
+    """A folder of this machine, or of a file server that other machines mount too."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def read(self, name: str) -> bytes | None:
+        """Read a file."""
+        try:
+            return (self._root / name).read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise _failure(error) from error
+
+    def write(self, name: str, data: bytes) -> None:
+        """Write a file beside the others, and move it to its name. What killed writers left is swept from the
+        folder `unfinished` alone, so that no large folder is listed."""
+        path = self._root / name
+        try:
+            temporary, file = unfinished(self._root / "unfinished" / "file")
+            try:
+                with file:
+                    write_all(file, data)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                Path(temporary).replace(path)
+            except BaseException:
+                Path(temporary).unlink(missing_ok=True)
+                raise
+        except OSError as error:
+            raise _failure(error) from error
+
+
+class Bucket:
+    """A bucket of a cloud, or of a server that speaks its protocol."""
+
+    def __init__(self, kind: _Kind, address: str, path: str, patience: float) -> None:
+        try:
+            import_module(kind.package)
+        except ImportError:
+            raise MissingExtraError(kind.package, kind.extra, f"the shared cache {address}") from None
+        self._kind = kind
+        self._path = path
+        self._patience = patience
+        self._clients: dict[int, Any] = {}
+
+    def read(self, name: str) -> bytes | None:
+        """Get an object, by one request."""
+        try:
+            return bytes(self._do("_cat_file", f"{self._path}/{name}"))
+        except FileNotFoundError:
+            return None
+        except Exception as error:  # each of the libraries below raises its own
+            raise _failure(error) from error
+
+    def write(self, name: str, data: bytes) -> None:
+        """Put an object, which the server makes visible when all of it has arrived."""
+        try:
+            self._do("_pipe_file", f"{self._path}/{name}", data)
+        except Exception as error:
+            raise _failure(error) from error
+
+    def _do(self, method: str, *arguments: Any) -> Any:
+        """Wait for a method of the client."""
+        from fsspec.asyn import sync
+
+        client = self._client()
+        return sync(client.loop, getattr(client, method), *arguments, timeout=2 * self._patience)
+
+    def _client(self) -> Any:
+        """The client of this process: after a fork, that of the parent would wait for a thread that is not
+        there."""
+        if (pid := os.getpid()) not in self._clients:
+            made = getattr(import_module(self._kind.package), self._kind.client)
+            client = made(skip_instance_cache=True, **self._kind.options(self._patience))
+            client.retries = 2  # of s3fs, for a response that ends early
+            self._clients = {pid: client}
+        return self._clients[pid]
+
+
+_REFUSED = ("NoCredentialsError", "PartialCredentialsError", "ProfileNotFound", "TokenRetrievalError")
+
+
+def _failure(error: Exception) -> Exception:
+    """Say what a failed request means: StoreError where only the user can help, else UnreachableError.
+    Nothing of it is a credential, because the libraries' own texts are masked."""
+    said = " ".join(without_shapes(known_mask().text(str(error))).split())[:300]
+    what = f"{type(error).__name__}: {said}" if said else type(error).__name__
+    if isinstance(error, FileNotFoundError):
+        return StoreError(f"there is no such bucket or folder ({what}): create it, or correct the address")
+    if isinstance(error, PermissionError) or type(error).__name__ in _REFUSED:
+        return StoreError(f"access is denied ({what}): check the credentials in the environment")
+    return UnreachableError(what)

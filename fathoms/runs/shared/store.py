@@ -1,0 +1,191 @@
+"""Values of the shared cache: sealed by a checksum, never in the way of a run."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import math
+import re
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from fathoms.errors import StoreError
+from fathoms.runs.events import happened
+from fathoms.runs.shared.places import UnreachableError, place_at
+
+T = TypeVar("T")
+
+PATIENCE = 30.0
+"""Seconds after which a request counts as failed."""
+FAILURES = 3
+"""So many failed requests in a row, and the place is left alone for a while."""
+PAUSE = 60.0
+"""Seconds for which it is left alone."""
+_READ, _WRITE = "read", "written"
+_GOES_ON = {
+    _READ: "What is missing on this machine is made here, which takes longer and changes no result",
+    _WRITE: "New results are kept on this machine, and other machines make them again",
+}
+_AT_ONCE = 16
+_HEAD = b"fathoms shared cache 1\n"
+_PROBE = ("probe", "0" * 32)
+_KEY = re.compile(r"[0-9a-f]{32,64}")
+
+
+class SharedStore:
+    """Bytes by (kind, key) at an address, for many machines at once; safe for threads, and after a fork.
+
+    A value that fails its checksum counts as missing, so it is made and stored again. So does every value
+    while the place does not answer: whatever lies there can be made again, and a run must not end for it.
+    Both are reported once. With `refresh`, earlier values are ignored and written again. Raises ConfigError
+    for an address that is none, and MissingExtraError where its package is not installed.
+    """
+
+    def __init__(
+        self, address: str, *, refresh: bool = False, patience: float = PATIENCE, pause: float = PAUSE
+    ) -> None:
+        self.address = address
+        self.counts = {"taken": 0, "stored": 0, "damaged": 0, "failed": 0}
+        self._place = place_at(address, patience)
+        self._refresh = refresh
+        self._pause = pause
+        self._failures = {_READ: 0, _WRITE: 0}
+        self._asked_again = {_READ: 0.0, _WRITE: 0.0}
+        self._told: set[str] = set()
+        self._lock = threading.Lock()
+
+    def check(self) -> None:
+        """Read a value, which is written first where it is missing. Raises StoreError where only the user can
+        help, so that a run ends before it has cost anything; a place that does not answer is reported, and
+        the run goes on."""
+        how = _READ
+        try:
+            if self._place.read(_name(*_PROBE)) is None:
+                how = _WRITE
+                self._place.write(_name(*_PROBE), sealed(*_PROBE, b"fathoms"))
+        except StoreError as error:
+            raise StoreError(f"the shared cache {self.address} cannot be {how}: {error}") from error
+        except UnreachableError as error:
+            self._note_failure(how, error)
+
+    def probe(self) -> None:
+        """Write a value and read it; raises StoreError where that fails, for whatever reason."""
+        how = _WRITE
+        try:
+            self._place.write(_name(*_PROBE), sealed(*_PROBE, b"fathoms"))
+            how = _READ
+            self._place.read(_name(*_PROBE))
+        except (StoreError, UnreachableError) as error:
+            raise StoreError(f"the shared cache {self.address} cannot be {how}: {error}") from error
+
+    def get(self, kind: str, key: str) -> bytes | None:
+        """Read one value; `None` where there is none that is sound."""
+        if self._refresh:
+            return None
+        data = self._tried(_READ, lambda: self._place.read(_name(kind, key)))
+        if data is None:
+            return None
+        value = opened(kind, key, data)
+        if value is None:
+            self._count("damaged")
+            self._tell(
+                "damaged",
+                f"some values in the shared cache {self.address} are damaged: they are made and stored again",
+            )
+            return None
+        self._count("taken")
+        return value
+
+    def put(self, kind: str, key: str, value: bytes) -> None:
+        """Store one value."""
+
+        def write() -> bool:
+            self._place.write(_name(kind, key), sealed(kind, key, value))
+            return True
+
+        if self._tried(_WRITE, write):
+            self._count("stored")
+
+    def get_many(self, kind: str, keys: Sequence[str]) -> dict[str, bytes]:
+        """Read the values that exist and are sound, several at once."""
+        found = self._each(lambda key: self.get(kind, key), keys)
+        return {key: value for key, value in zip(keys, found, strict=True) if value is not None}
+
+    def put_many(self, kind: str, values: Mapping[str, bytes]) -> None:
+        """Store many values, several at once."""
+        self._each(lambda key: self.put(kind, key, values[key]), list(values))
+
+    def _each(self, do: Callable[[str], T], keys: Sequence[str]) -> list[T]:
+        """Do something for each key, in threads where there are several."""
+        if len(keys) < 2:
+            return [do(key) for key in keys]
+        with ThreadPoolExecutor(min(_AT_ONCE, len(keys))) as pool:
+            return list(pool.map(do, keys))
+
+    def _tried(self, how: str, request: Callable[[], T]) -> T | None:
+        """Make a request; `None` where it fails, or while the place is left alone."""
+        if time.monotonic() < self._asked_again[how]:
+            self._count("failed")
+            return None
+        try:
+            found = request()
+        except (StoreError, UnreachableError) as error:
+            self._note_failure(how, error)
+            return None
+        self._failures[how] = 0
+        return found
+
+    def _note_failure(self, how: str, error: Exception) -> None:
+        """Report that a request failed, once. After several in a row the place is left alone: for a minute,
+        or for good where it refuses."""
+        self._count("failed")
+        self._failures[how] += 1
+        refused = isinstance(error, StoreError)
+        if refused or self._failures[how] >= FAILURES:
+            self._asked_again[how] = math.inf if refused else time.monotonic() + self._pause
+        again = "It is not tried again by this command" if refused else "It is tried again from time to time"
+        message = f"the shared cache {self.address} cannot be {how} ({error}). {_GOES_ON[how]}. {again}"
+        self._tell(how, message)
+
+    def _tell(self, what: str, message: str) -> None:
+        """Report something once."""
+        with self._lock:
+            if what in self._told:
+                return
+            self._told.add(what)
+        happened("shared-cache", level=logging.WARNING, what=what, message=message)
+
+    def _count(self, what: str) -> None:
+        """Count what became of a value."""
+        with self._lock:
+            self.counts[what] += 1
+
+
+def seal(kind: str, key: str, value: bytes) -> bytes:
+    """The checksum of a value with its kind and key, so that a value under another key does not match."""
+    digest = hashlib.sha256(f"{kind}\0{key}\0".encode())
+    digest.update(value)
+    return digest.digest()
+
+
+def sealed(kind: str, key: str, value: bytes) -> bytes:
+    """A value as it is stored: a line that says what it is, its checksum, and itself."""
+    return b"".join((_HEAD, seal(kind, key, value), value))
+
+
+def opened(kind: str, key: str, data: bytes) -> bytes | None:
+    """The value in stored bytes; `None` where a byte of them is not as it was written."""
+    start = len(_HEAD) + hashlib.sha256().digest_size
+    value = data[start:]
+    return value if data[:start] == _HEAD + seal(kind, key, value) else None
+
+
+def _name(kind: str, key: str) -> str:
+    """The name of a value below the address: keys begin with random digits, over which buckets spread
+    load."""
+    if not _KEY.fullmatch(key):
+        raise ValueError(f"not a fingerprint: {key!r}")
+    return f"{kind}/{key[:2]}/{key}"
