@@ -95,6 +95,12 @@ def cache_dir() -> Path:
     return Path(os.environ.get("FATHOMS_CACHE_DIR") or user_cache_dir("fathoms"))
 
 
+def short_name(path: Path) -> str:
+    """Return the name that files beside a question set begin with: `set` for `set.json`, `set.csv` for
+    `set.csv`, so that sets of other formats have files of their own."""
+    return path.stem if path.suffix == ".json" else path.name
+
+
 def sha256_file(path: Path) -> str:
     """Hex sha256 of a file, read in blocks."""
     with path.open("rb") as file:

@@ -57,11 +57,12 @@ def ambiguity(
     from fathoms.build.ambiguity import matched as match
     from fathoms.corpora import read_questions, refuse_existing, write_questions
     from fathoms.corpora.questions import format_of
+    from fathoms.paths import short_name
     from fathoms.report.review.ambiguity import adjudicated
     from fathoms.runs.marks import OF
     from fathoms.runs.people import AmbiguityLabel, read_all
 
-    labels = file.with_name(f"{file.stem}-ambiguity.jsonl")
+    labels = file.with_name(f"{short_name(file)}-ambiguity.jsonl")
     questions: Sequence[Question] = read_questions(file).questions
     if review:
         if to is not None:

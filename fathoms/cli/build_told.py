@@ -96,7 +96,7 @@ def _tell_spent(spent: Mapping[str, Mapping[str, float]]) -> None:
     unpriced = int(sum(one["unpriced"] for one in spent.values()))
     cost = sum(one["cost"] for one in spent.values())
     price = "price not known" if unpriced and not cost else dollars(cost)
-    console.say(f"{calls:,} calls{again}, {tokens:,} tokens, {price}")
+    console.say(f"{calls:,} {'call' if calls == 1 else 'calls'}{again}, {tokens:,} tokens, {price}")
 
 
 def as_values(made: Made, changes: Sequence[str], manifest: Manifest, corpus: Corpus) -> dict[str, Any]:

@@ -55,10 +55,10 @@ def edit(
     """Accept, mend and drop the questions of a set on a page in your browser.
 
     Shows each question with its gold answers, the pages of its evidence and the verdicts about it, and the
-    drafts that `fathoms build` dropped. Every decision is saved at once beside the set, in NAME-edits.jsonl;
-    the set changes when you write it (the key w, or --write), and its last version is kept as SET.bak. Two
-    people decide by themselves, each with a name (--as), and then settle what they disagree about. Ctrl-C
-    ends the page. --json prints the summary as JSON.
+    drafts that `fathoms build` dropped. Every decision is saved at once beside the set, in NAME-edits.jsonl
+    (of other formats than .json in FILE-edits.jsonl); the set changes when you write it (the key w, or
+    --write), and its last version is kept as SET.bak. Two people decide by themselves, each with a name
+    (--as), and then settle what they disagree about. Ctrl-C ends the page. --json prints the summary as JSON.
     """
     from fathoms.build.editing import Editing
 

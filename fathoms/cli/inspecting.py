@@ -123,7 +123,7 @@ def _planned(questions: Sequence[Question], documents: Mapping[str, Document], f
         planned = plan(questions, documents)
         number = len(planned.asked)
         tokens = sum(prompt_size(planned.prompt(asked)) for asked in planned.asked)
-    return f"{number} calls, about {tokens:,} tokens of prompts; nothing was asked"
+    return f"{console.amount(number, 'call')}, about {tokens:,} tokens of prompts; nothing was asked"
 
 
 def _inspect(

@@ -99,7 +99,7 @@ def _planned(questions: Sequence[Question], documents: Mapping[str, Document], f
 
     asked = pages_to_ask(questions, documents, first)
     tokens = sum(map(prompt_size, map(prompts_about(questions, documents), asked)))
-    return f"{len(asked)} calls, about {tokens:,} tokens of prompts; nothing was asked"
+    return f"{console.amount(len(asked), 'call')}, about {tokens:,} tokens of prompts; nothing was asked"
 
 
 def _tell(found: Labelled) -> None:

@@ -227,3 +227,8 @@ def test_formats_and_files_that_would_lose_something(tmp_path: Path) -> None:
     decide(session, 0, "drop")
     with pytest.raises(DataError, match="no question is left"):
         session.write()
+
+
+def test_sets_of_several_formats_share_no_decisions() -> None:
+    names = [edits_of(Path(f"mine.{format_}")).name for format_ in ("json", "jsonl", "csv")]
+    assert names == ["mine-edits.jsonl", "mine.jsonl-edits.jsonl", "mine.csv-edits.jsonl"]

@@ -20,6 +20,7 @@ from fathoms.build.making.drafts import Draft
 from fathoms.corpora import read_questions
 from fathoms.corpora.writing import dumped
 from fathoms.errors import DataError, UsageError
+from fathoms.paths import short_name
 from fathoms.runs.people import Decision, append_said, read_decisions
 from fathoms.types import Document, Question
 
@@ -29,7 +30,7 @@ LISTED = 160
 
 def edits_of(path: Path) -> Path:
     """Return the file that holds what people decided about the questions of a set."""
-    return path.with_name(f"{path.stem}-edits.jsonl")
+    return path.with_name(f"{short_name(path)}-edits.jsonl")
 
 
 class Asked(BaseModel):

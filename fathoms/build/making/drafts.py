@@ -12,7 +12,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from fathoms.errors import DataError
-from fathoms.paths import write_atomic
+from fathoms.paths import short_name, write_atomic
 from fathoms.types import Question, StoredValue
 
 FILE = "drafts.jsonl"
@@ -54,7 +54,7 @@ class Draft(StoredValue):
 def folder_of(path: Path) -> Path:
     """Return the folder of the drafts of a question set, which need not exist: `set.build` for `set.json`,
     and `set.csv.build` for `set.csv`."""
-    return path.with_name(f"{path.stem if path.suffix == '.json' else path.name}.build")
+    return path.with_name(f"{short_name(path)}.build")
 
 
 def read_drafts(path: Path) -> list[Draft]:
