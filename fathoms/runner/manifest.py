@@ -92,6 +92,7 @@ def shared_cache(cache: Cache) -> dict[str, Any]:
     """Where what was made of documents is shared, and how many values came from there; empty without."""
     if (store := cache.shared) is None:
         return {}
+    store.finish()
     return {"shared_cache": {"address": store.address, **store.counts}}
 
 

@@ -130,7 +130,9 @@ class Cache:
         sweep(self.folder, *(self.folder / name for name in FOLDERS))
 
     def close(self) -> None:
-        """Store the day on which entries were used, and release the file."""
+        """Wait for the shared cache, store the day on which entries were used, and release the file."""
+        if self.__dict__.get("shared") is not None:
+            self.__dict__["shared"].finish()
         with suppress(sqlite3.Error):  # only makes the choice of `prune` less accurate
             self._note_use()
         self._db.close()
@@ -327,11 +329,7 @@ class Cache:
         self.put_many(kind, {key: value})
 
     def put_many(self, kind: str, values: Mapping[str, bytes]) -> None:
-        """Store many values in one transaction. On a full disk nothing is stored, which is reported once.
-
-        They are stored in the shared cache first: a process that is killed in between then stores them again,
-        because it does not find them here.
-        """
+        """Store many values in one transaction. On a full disk nothing is stored, which is reported once."""
         if (store := self._share_of(kind)) is not None:
             store.put_many(kind, values)
         self._put_here(kind, values)
@@ -373,14 +371,19 @@ class Cache:
         `decode` raises ValueError, TypeError or LookupError for an invalid text, which then counts as
         damaged.
         """
-        value = self.get(kind, key)
-        if value is None:
-            return None
-        try:
-            return decode(text_of(value))
-        except (ValueError, TypeError, LookupError, RecursionError):
-            self.damaged(kind)
-            return None
+        return self.load_many(kind, {key: decode}).get(key)
+
+    def load_many(self, kind: str, decoders: Mapping[str, Callable[[str], T]]) -> dict[str, T]:
+        """Decode the texts that there are, each by the decoder of its key, as `load` does. A shared cache is
+        asked for many at once, and no more of them are in memory before they are decoded."""
+        keys, found = list(decoders), {}
+        for start in range(0, len(keys), _BATCH):
+            for key, value in self.get_many(kind, keys[start : start + _BATCH]).items():
+                try:
+                    found[key] = decoders[key](text_of(value))
+                except (ValueError, TypeError, LookupError, RecursionError):
+                    self.damaged(kind)
+        return found
 
     def put_text(self, kind: str, key: str, text: str) -> None:
         """Store a text, compressed. One longer than `LONGEST_TEXT` is not stored."""

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,12 @@ def failing(*methods: str, fault: Fault):
     return lambda method: fault if method in methods else "none"
 
 
+def put(store: SharedStore, key: str, value: bytes) -> None:
+    """Store a value, and wait until it is there."""
+    store.put("document", key, value)
+    store.finish()
+
+
 def told(caplog: pytest.LogCaptureFixture) -> list[str]:
     """What the command line would have printed, so far."""
     return [record.facts["message"] for record in caplog.records if hasattr(record, "facts")]
@@ -58,7 +65,7 @@ def files(folder: Path) -> list[Path]:
 
 
 def test_a_value_is_stored_with_a_checksum_that_other_programs_compute_too(tmp_path: Path) -> None:
-    SharedStore(f"file://{tmp_path}").put("document", KEY, b"text")
+    put(SharedStore(f"file://{tmp_path}"), KEY, b"text")
     (path,) = files(tmp_path)
     assert path.relative_to(tmp_path).as_posix() == f"document/01/{KEY}"
     given = b"document\0" + KEY.encode() + b"\0text"
@@ -71,7 +78,7 @@ def test_a_flipped_byte_is_never_used_and_is_replaced(
     tmp_path: Path, at: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     store = SharedStore(f"file://{tmp_path}")
-    store.put("document", KEY, b"text")
+    put(store, KEY, b"text")
     (path,) = files(tmp_path)
     data = bytearray(path.read_bytes())
     data[at % len(data)] ^= 1
@@ -80,13 +87,13 @@ def test_a_flipped_byte_is_never_used_and_is_replaced(
     assert store.get("document", KEY) is None
     (message,) = told(caplog)
     assert "damaged: they are made and stored again" in message
-    store.put("document", KEY, b"text")
+    put(store, KEY, b"text")
     assert store.get("document", KEY) == b"text"
 
 
 def test_a_value_under_another_key_is_not_used(tmp_path: Path) -> None:
     store = SharedStore(f"file://{tmp_path}")
-    store.put("document", KEY, b"text")
+    put(store, KEY, b"text")
     (path,) = files(tmp_path)
     elsewhere = tmp_path / "document" / "ff" / OTHER
     elsewhere.parent.mkdir()
@@ -100,7 +107,7 @@ def test_a_hit_is_one_request_and_a_check_one_or_two(s3: Faults, address: str) -
     assert [line.split("?")[0].split(" ")[0] for line in s3.requests] == ["GET", "PUT"]
     s3.requests.clear()
     SharedStore(address).check()
-    store.put("document", KEY, b"text")
+    put(store, KEY, b"text")
     assert store.get("document", KEY) == b"text"
     assert store.get("document", OTHER) is None
     place = f"/{address.removeprefix('s3://')}"
@@ -116,7 +123,7 @@ def test_a_hit_is_one_request_and_a_check_one_or_two(s3: Faults, address: str) -
 def test_a_server_that_fails_is_a_missing_value_and_a_warning(
     s3: Faults, address: str, fault: Fault, caplog: pytest.LogCaptureFixture
 ) -> None:
-    SharedStore(address).put("document", KEY, b"text" * 1000)
+    put(SharedStore(address), KEY, b"text" * 1000)
     s3.of, s3.delay = failing("GET", fault=fault), 2.0
     store = SharedStore(address, patience=0.5)
     assert store.get("document", KEY) is None
@@ -135,11 +142,11 @@ def test_half_an_upload_leaves_nothing(
 ) -> None:
     s3.of = failing("PUT", fault=fault)
     store = SharedStore(address)
-    store.put("document", KEY, b"text" * 1000)
+    put(store, KEY, b"text" * 1000)
     assert "New results are kept on this machine" in told(caplog)[0]
     assert store.get("document", KEY) is None
     s3.of = lambda method: "none"
-    store.put("document", KEY, b"text" * 1000)
+    put(store, KEY, b"text" * 1000)
     assert store.get("document", KEY) == b"text" * 1000
 
 
@@ -147,7 +154,7 @@ def test_one_failure_in_between_is_made_good_by_the_client(
     s3: Faults, address: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     store = SharedStore(address)
-    store.put("document", KEY, b"text")
+    put(store, KEY, b"text")
     faults = iter(["500", "none"])
     s3.of = lambda method: next(faults)
     assert store.get("document", KEY) == b"text"
@@ -163,7 +170,7 @@ def test_a_place_that_fails_three_times_is_left_alone_for_a_while(s3: Faults, ad
     s3.of = lambda method: "none"
     store.get("document", KEY)
     assert (s3.requests, store.counts["failed"]) == ([], 4)
-    store.put("document", KEY, b"text")  # writing is another matter
+    put(store, KEY, b"text")  # writing is another matter
     time.sleep(1)
     assert store.get("document", KEY) == b"text"
 
@@ -201,12 +208,12 @@ def test_a_server_that_is_not_there_does_not_end_a_command(
 def test_who_may_only_read_does_so(s3: Faults, address: str, caplog: pytest.LogCaptureFixture) -> None:
     first = SharedStore(address)
     first.check()
-    first.put("document", KEY, b"text")
+    put(first, KEY, b"text")
     s3.of = failing("PUT", fault="403")
     reader = SharedStore(address)
     reader.check()
-    reader.put("document", OTHER, b"more")
-    reader.put("document", OTHER, b"more")
+    put(reader, OTHER, b"more")
+    put(reader, OTHER, b"more")
     assert "cannot be written (access is denied" in told(caplog)[0]
     assert reader.get("document", KEY) == b"text"
     assert [line.split()[0] for line in s3.requests] == ["GET", "PUT", "PUT", "GET", "PUT", "GET"], "once"
@@ -219,13 +226,15 @@ from fathoms.runs.shared import SharedStore
 def key(number): return f"{number:032x}"
 
 store = SharedStore(sys.argv[1])
-store.put("document", key(0), b"of the parent")  # its client and thread are not those of the children
+store.put("document", key(0), b"of the parent")  # its client and threads are not those of the children
+store.finish()
 children = []
 for number in range(32):
     if (child := os.fork()) == 0:
         values = {key(1000 * (number + 1) + at): b"%d %d" % (number, at) for at in range(4)}
         store.put_many("document", values | {key(1): b"of all" * 10_000})
         assert store.get("document", key(0)) == b"of the parent"
+        store.finish()
         assert store.get_many("document", list(values)) == values
         os._exit(store.counts["failed"])
     children.append(child)
@@ -261,55 +270,67 @@ def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "shared"
 
 
+def given(folder: Path, key: str, value: bytes, **options: bool) -> None:
+    """Store a value in the cache of a machine, and end its process."""
+    with closing(Cache(folder, **options)) as cache:
+        cache.put("document", key, value)
+
+
 def test_what_one_machine_has_made_another_one_finds(shared: Path, tmp_path: Path) -> None:
-    first, second = Cache(tmp_path / "1"), Cache(tmp_path / "2")
-    first.put_text("document", KEY, "text")
-    assert second.holds("document", [KEY])
-    assert second.get_text("document", KEY) == "text"
-    assert second.shared is not None
-    assert second.shared.counts["taken"] == 1, "the second time it is on this machine"
-    assert not second.holds("document", [KEY, OTHER])
+    with closing(Cache(tmp_path / "1")) as first:
+        first.put_text("document", KEY, "text")
+    with closing(Cache(tmp_path / "2")) as second:
+        assert second.holds("document", [KEY])
+        assert second.get_text("document", KEY) == "text"
+        assert second.load_many("document", {OTHER: int, KEY: str.upper}) == {KEY: "TEXT"}
+        assert second.shared is not None
+        assert second.shared.counts["taken"] == 1, "the second time it is on this machine"
+        assert not second.holds("document", [KEY, OTHER])
 
 
 def test_replies_and_hashes_of_files_stay_on_a_machine(shared: Path, tmp_path: Path) -> None:
-    cache = Cache(tmp_path / "1")
-    for kind in ("reply", "spent", "corpus", "file-hash", "embedding"):
-        cache.put_text(kind, KEY, "text")
+    with closing(Cache(tmp_path / "1")) as cache:
+        for kind in ("reply", "spent", "corpus", "file-hash", "embedding"):
+            cache.put_text(kind, KEY, "text")
     assert files(shared) == []
-    assert Cache(tmp_path / "2").get_text("reply", KEY) is None
+    with closing(Cache(tmp_path / "2")) as other:
+        assert other.get_text("reply", KEY) is None
 
 
 def test_a_damaged_value_of_a_machine_is_taken_from_the_shared_cache(shared: Path, tmp_path: Path) -> None:
-    with_damage = Cache(tmp_path / "1")
-    with_damage.put("document", KEY, b"text")
-    with_damage._db.execute("UPDATE sealed SET value = ? WHERE key = ?", (b"test", KEY))
-    with_damage._db.commit()
-    assert with_damage.get("document", KEY) == b"text"
-    assert with_damage.get_many("document", [KEY, KEY]) == {KEY: b"text"}
+    given(tmp_path / "1", KEY, b"text")
+    with closing(Cache(tmp_path / "1")) as cache:
+        cache._db.execute("UPDATE sealed SET value = ? WHERE key = ?", (b"test", KEY))
+        cache._db.commit()
+        assert cache.get("document", KEY) == b"text"
+        assert cache.get_many("document", [KEY, KEY]) == {KEY: b"text"}
 
 
 def test_no_cache_and_refresh(shared: Path, tmp_path: Path) -> None:
-    Cache(tmp_path / "1").put("document", KEY, b"old")
-    alone = Cache(tmp_path / "2", alone=True)
-    assert alone.get("document", KEY) is None
-    alone.share("s3://somewhere/else")
-    alone.put("document", OTHER, b"mine")
-    anew = Cache(tmp_path / "3", refresh=True)
-    assert anew.get("document", KEY) is None
-    assert anew.get("document", OTHER) is None
-    anew.put("document", KEY, b"new")
-    assert (anew.get("document", KEY), Cache(tmp_path / "4").get("document", KEY)) == (b"new", b"new")
+    given(tmp_path / "1", KEY, b"old")
+    given(tmp_path / "2", OTHER, b"mine", alone=True)
+    with closing(Cache(tmp_path / "2", alone=True)) as alone:
+        alone.share("s3://somewhere/else")
+        assert alone.get("document", KEY) is None
+    with closing(Cache(tmp_path / "3", refresh=True)) as anew:
+        assert anew.get("document", KEY) is None
+        assert anew.get("document", OTHER) is None
+        anew.put("document", KEY, b"new")
+        assert anew.get("document", KEY) == b"new"
+    with closing(Cache(tmp_path / "4")) as last:
+        assert last.get("document", KEY) == b"new"
 
 
 def test_one_command_has_one_shared_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
-    cache = Cache(tmp_path / "1")
-    cache.share(f"file://{tmp_path}/a")
-    cache.share(f"file://{tmp_path}/a")
-    for other in (f"file://{tmp_path}/b", None):
-        with pytest.raises(UsageError, match=r"name two \(file://.*/a, .*separate commands"):
-            cache.share(other)
-    assert Cache(tmp_path / "2").shared is None
+    with closing(Cache(tmp_path / "1")) as cache:
+        cache.share(f"file://{tmp_path}/a")
+        cache.share(f"file://{tmp_path}/a")
+        for other in (f"file://{tmp_path}/b", None):
+            with pytest.raises(UsageError, match=r"name two \(file://.*/a, .*separate commands"):
+                cache.share(other)
+    with closing(Cache(tmp_path / "2")) as none:
+        assert none.shared is None
 
 
 @pytest.mark.parametrize(
@@ -325,8 +346,8 @@ def test_an_address_is_a_place_and_nothing_else(address: str, monkeypatch: pytes
         checked_address(address)
     assert "secret@" not in str(raised.value)
     monkeypatch.setenv(VARIABLE, address)
-    with pytest.raises(ConfigError, match=f"^{VARIABLE}: "):
-        _ = Cache().shared
+    with closing(Cache()) as cache, pytest.raises(ConfigError, match=f"^{VARIABLE}: "):
+        cache.share(None)
 
 
 def test_a_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

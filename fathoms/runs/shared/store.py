@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import logging
 import math
+import os
 import re
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import TypeVar
 
 from fathoms.errors import StoreError
@@ -30,6 +31,9 @@ _GOES_ON = {
     _WRITE: "New results are kept on this machine, and other machines make them again",
 }
 _AT_ONCE = 16
+_MOST_WAITING = 64
+_LARGE = 4 << 20
+"""From so many bytes on, a value is written before anything else is done, lest several fill the memory."""
 _HEAD = b"fathoms shared cache 1\n"
 _PROBE = ("probe", "0" * 32)
 _KEY = re.compile(r"[0-9a-f]{32,64}")
@@ -40,8 +44,9 @@ class SharedStore:
 
     A value that fails its checksum counts as missing, so it is made and stored again. So does every value
     while the place does not answer: whatever lies there can be made again, and a run must not end for it.
-    Both are reported once. With `refresh`, earlier values are ignored and written again. Raises ConfigError
-    for an address that is none, and MissingExtraError where its package is not installed.
+    Both are reported once. Values are written in the background; `finish` waits for them. With `refresh`,
+    earlier values are ignored and written again. Raises ConfigError for an address that is none, and
+    MissingExtraError where its package is not installed.
     """
 
     def __init__(
@@ -55,7 +60,7 @@ class SharedStore:
         self._failures = {_READ: 0, _WRITE: 0}
         self._asked_again = {_READ: 0.0, _WRITE: 0.0}
         self._told: set[str] = set()
-        self._lock = threading.Lock()
+        self._own = _Own(os.getpid())
 
     def check(self) -> None:
         """Read a value, which is written first where it is missing. Raises StoreError where only the user can
@@ -100,14 +105,25 @@ class SharedStore:
         return value
 
     def put(self, kind: str, key: str, value: bytes) -> None:
-        """Store one value."""
+        """Store one value: in the background, unless it is large."""
+        name = _name(kind, key)
 
         def write() -> bool:
-            self._place.write(_name(kind, key), sealed(kind, key, value))
+            self._place.write(name, sealed(kind, key, value))
             return True
 
-        if self._tried(_WRITE, write):
-            self._count("stored")
+        def tried() -> None:
+            if self._tried(_WRITE, write):
+                self._count("stored")
+
+        if len(value) < _LARGE:
+            self._here.write(tried)
+        else:
+            tried()
+
+    def finish(self) -> None:
+        """Wait until everything is written, or has failed."""
+        self._here.finish()
 
     def get_many(self, kind: str, keys: Sequence[str]) -> dict[str, bytes]:
         """Read the values that exist and are sound, several at once."""
@@ -116,7 +132,8 @@ class SharedStore:
 
     def put_many(self, kind: str, values: Mapping[str, bytes]) -> None:
         """Store many values, several at once."""
-        self._each(lambda key: self.put(kind, key, values[key]), list(values))
+        for key, value in values.items():
+            self.put(kind, key, value)
 
     def _each(self, do: Callable[[str], T], keys: Sequence[str]) -> list[T]:
         """Do something for each key, in threads where there are several."""
@@ -150,9 +167,16 @@ class SharedStore:
         message = f"the shared cache {self.address} cannot be {how} ({error}). {_GOES_ON[how]}. {again}"
         self._tell(how, message)
 
+    @property
+    def _here(self) -> _Own:
+        """What belongs to this process: threads and locks do not survive a fork."""
+        if self._own.pid != os.getpid():
+            self._own = _Own(os.getpid())
+        return self._own
+
     def _tell(self, what: str, message: str) -> None:
         """Report something once."""
-        with self._lock:
+        with self._here.lock:
             if what in self._told:
                 return
             self._told.add(what)
@@ -160,8 +184,39 @@ class SharedStore:
 
     def _count(self, what: str) -> None:
         """Count what became of a value."""
-        with self._lock:
+        with self._here.lock:
             self.counts[what] += 1
+
+
+class _Own:
+    """What a process has for itself: a lock, and threads that write."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.lock = threading.Lock()
+        self._room = threading.Semaphore(_MOST_WAITING)
+        self._pool: ThreadPoolExecutor | None = None
+        self._writes: set[Future[None]] = set()
+
+    def write(self, write: Callable[[], None]) -> None:
+        """Do something in a thread; waits while many others are to be done."""
+        self._room.acquire()
+        with self.lock:
+            self._pool = self._pool or ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="shared-cache")
+            self._writes.add(future := self._pool.submit(write))
+        future.add_done_callback(self._written)
+
+    def _written(self, future: Future[None]) -> None:
+        """Make room for another."""
+        with self.lock:
+            self._writes.discard(future)
+        self._room.release()
+
+    def finish(self) -> None:
+        """Wait for all that was begun."""
+        with self.lock:
+            writes = list(self._writes)
+        wait(writes)
 
 
 def seal(kind: str, key: str, value: bytes) -> bytes:
