@@ -45,7 +45,7 @@ class SharedStore:
     A value that fails its checksum counts as missing, so it is made and stored again. So does every value
     while the place does not answer: whatever lies there can be made again, and a run must not end for it.
     Both are reported once. Values are written in the background; `finish` waits for them. With `refresh`,
-    earlier values are ignored and written again. Raises ConfigError for an address that is none, and
+    earlier values are ignored and written again. The address is one that `checked_address` returned. Raises
     MissingExtraError where its package is not installed.
     """
 
