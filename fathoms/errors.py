@@ -141,6 +141,10 @@ class DocumentError(FathomsError):
         self.reason = reason
         self.detail = detail
 
+    def __reduce__(self) -> tuple[type[DocumentError], tuple[str, str, str]]:
+        """Say how a pickle makes the error again."""
+        return DocumentError, (self.document, self.reason, self.detail)
+
 
 class ModelError(FathomsError):
     """A model or its server gave no usable reply.
@@ -179,3 +183,12 @@ class OverBudgetError(FathomsError):
     """A command has spent more than it was allowed to (`--max-cost`)."""
 
     exit_code = ExitCode.OVER_BUDGET
+
+
+def error_of(name: str, message: str) -> FathomsError:
+    """Make the error of a class of this module again, which was raised in another process."""
+    kind = globals()[name]
+    if issubclass(kind, ModelError):
+        return ModelError(message)
+    error: FathomsError = kind.__new__(kind, message)  # `__init__` would format the message again
+    return error

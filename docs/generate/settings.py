@@ -100,7 +100,16 @@ def _place(
 def _form(model: type[BaseModel]) -> str:
     """What tells a model from the others at its key; empty where it is alone there."""
     kind = model.model_fields.get("kind")
-    return str(kind.default) if kind else {NamedSource: "a name", FileSource: "files of yours"}.get(model, "")
+    return (
+        str(kind.default)
+        if kind and not _is_choice(kind)
+        else {NamedSource: "a name", FileSource: "files of yours"}.get(model, "")
+    )
+
+
+def _is_choice(kind: FieldInfo) -> bool:
+    """Whether `kind` is a choice within one model, rather than what tells it from others."""
+    return len(get_args(kind.annotation)) > 1
 
 
 def _inside(annotation: Any) -> list[type[BaseModel]]:
@@ -136,7 +145,7 @@ def _keys(fields: dict[str, FieldInfo], about: dict[str, str], places: dict[type
     rows = [
         (code(name), _type(info, places), _default(info), info.description or about.get(name, ""))
         for name, info in fields.items()
-        if name != "kind"
+        if name != "kind" or _is_choice(info)
     ]
     return table(("key", "type", "default", "what"), rows)
 
@@ -182,8 +191,8 @@ def _default(info: FieldInfo) -> str:
         return "required"
     value = info.get_default(call_default_factory=True)
     if isinstance(value, BaseModel):
-        kind = getattr(value, "kind", None)
-        return code(f"{{kind: {kind}}}") if kind else ""
+        form = _form(type(value))
+        return code(f"{{kind: {form}}}") if "kind" in type(value).model_fields and form else ""
     if value is None or value in ("", {}, []):
         return ""
     return code(json.dumps(value, default=_jsonable) if not isinstance(value, str) else value)

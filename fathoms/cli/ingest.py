@@ -18,13 +18,14 @@ if TYPE_CHECKING:
     from fathoms.metrics.ingestion import GoldText
     from fathoms.pipeline.experiment import AnyExperiment, Prepared
     from fathoms.runs.cache import Cache
-from fathoms.cli.loading import CORES, Configs, Set, Workers, load_cells
+from fathoms.cli.loading import CORES, Configs, Executor, Set, Workers, load_cells, settings_with
 
 
 def ingest(
     configs: Configs,
     settings: Set = None,
     workers: Workers = CORES,
+    executor: Executor = None,
     recall: Annotated[
         bool,
         typer.Option("--recall", help="Also measure how much of the gold answers the parsed text contains."),
@@ -39,7 +40,7 @@ def ingest(
     """
     from fathoms.metrics.ingestion import common_answers, summarise_gold_text
 
-    loaded = [each for config in configs for each in load_cells(config, settings)]
+    loaded = [each for config in configs for each in load_cells(config, settings_with(settings, executor))]
     reports: list[dict[str, Any]] = []
     gold: list[list[GoldText]] = []
     with opened(refresh=refresh) as cache:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -36,8 +36,21 @@ Workers = Annotated[
         show_default="one per CPU",
     ),
 ]
+Executor = Annotated[
+    Literal["local", "ray"] | None,
+    typer.Option(
+        "--executor",
+        help="Who works on the documents: this machine, or a Ray cluster (`execution.kind` of the config).",
+        show_default=False,
+    ),
+]
 
 CORES = os.cpu_count() or 1
+
+
+def settings_with(settings: Sequence[str] | None, executor: str | None) -> list[str]:
+    """Return the settings with that of the executor, if one was named."""
+    return [*(settings or ()), *([] if executor is None else [f"execution.kind={executor}"])]
 
 
 def load(

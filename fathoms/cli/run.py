@@ -17,7 +17,7 @@ import typer
 from fathoms.cli import console, nightly, progress, results
 from fathoms.cli.cache import opened
 from fathoms.cli.dry_run import print_plans
-from fathoms.cli.loading import CORES, Set, Workers, load
+from fathoms.cli.loading import CORES, Executor, Set, Workers, load, settings_with
 from fathoms.cli.options import RUNS, JUnitBy, LogFile, NoCache, Out, Partial, Refresh, Trust, allowance
 from fathoms.cli.results import announce, show_results, write_reports
 from fathoms.errors import ExitCode, UsageError
@@ -159,6 +159,7 @@ def run(
     prompts: Prompts = None,
     out: Out = RUNS,
     workers: Workers = CORES,
+    executor: Executor = None,
     retrieval_only: RetrievalOnly = False,
     resume: Resume = False,
     dry_run: DryRun = False,
@@ -187,6 +188,7 @@ def run(
     selection = Selection(limit, tuple(category or ()), tuple(question or ()))
     changed = (
         settings,
+        executor,
         model,
         limit,
         category,
@@ -199,7 +201,7 @@ def run(
         reuse_replies,
     )
     _require_possible(configs, resume=resume, changed=any(changed) or repeats > 1, trust=trust)
-    axes, settings = _with_prompts(prompts, matrix or (), settings or ())
+    axes, settings = _with_prompts(prompts, matrix or (), settings_with(settings, executor))
     cells = functools.partial(_cells, axes, compared, retrieval_only=retrieval_only)
     options = RunOptions(out, workers, repeats, max_cost, max_tokens_total, reuse_replies)
     if dry_run:

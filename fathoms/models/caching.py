@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from fathoms.config import fingerprint
 from fathoms.errors import ModelError
+from fathoms.executors import Executor, LocalExecutor
 from fathoms.models.embed.process import embed
+from fathoms.models.embed.work import EmbedWork
 from fathoms.runs.cache import Cache
 from fathoms.types import FilePart, ImagePart, Message, Prompt, Reply, TextPart
 
@@ -81,13 +83,15 @@ def embed_cached(
     on_progress: Callable[[int, int], None] | None = None,
     *,
     query: bool = False,
+    executor: Executor | None = None,
 ) -> NDArray[np.float32]:
     """Return the vectors of `texts`, float32 of shape (n, d) with L2-normalised rows; computes only uncached
     ones.
 
     New texts are embedded in batches, each distinct text once. `on_progress` is called with the number of new
     texts done and their total. With `query`, the texts are embedded as questions, which some models treat
-    differently from documents.
+    differently from documents. `executor` embeds the batches where the model is a local one, and this process
+    otherwise.
     """
     import numpy as np
 
@@ -98,21 +102,10 @@ def embed_cached(
     new = dict(zip(keys, texts, strict=True))
     found = _known(cache, list(new))
     missing = [key for key in new if key not in found]
+    work = EmbedWork(embedder, query)
+    on = executor if executor is not None and work.is_local else LocalExecutor(1)
     while missing:
-        for start in range(0, len(missing), _BATCH):
-            part = missing[start : start + _BATCH]
-            vectors = embed(embedder, [new[key] for key in part], query=query)
-            made = dict(zip(part, vectors, strict=True))
-            cache.put_many(
-                "embedding",
-                {
-                    key: _HEAD.pack(_DTYPE, len(row)) + row.astype(_DTYPE.decode()).tobytes()
-                    for key, row in made.items()
-                },
-            )
-            found.update(made)
-            if on_progress:
-                on_progress(start + len(part), len(missing))
+        found |= _embedded(work, {key: new[key] for key in missing}, cache, on, on_progress)
         done, width = set(missing), len(found[missing[-1]])
         if any(len(found[key]) != width for key in missing):
             raise ModelError(f"embed: kind '{embedder.kind}' gave vectors of different lengths")
@@ -120,6 +113,35 @@ def embed_cached(
         # useless
         missing = [key for key in new if key not in done and len(found[key]) != width]
     return np.stack([found[key] for key in keys])
+
+
+def _embedded(
+    work: EmbedWork,
+    texts: Mapping[str, str],
+    cache: Cache,
+    executor: Executor,
+    on_progress: Callable[[int, int], None] | None,
+) -> dict[str, NDArray[np.float32]]:
+    """Embed texts in batches and keep each batch as it comes; returns the vectors by the texts' keys."""
+    keys = list(texts)
+    batches = [keys[start : start + _BATCH] for start in range(0, len(keys), _BATCH)]
+    found: dict[str, NDArray[np.float32]] = {}
+
+    def done(at: int, vectors: NDArray[np.float32]) -> None:
+        made = dict(zip(batches[at], vectors, strict=True))
+        cache.put_many(
+            "embedding",
+            {
+                key: _HEAD.pack(_DTYPE, len(row)) + row.astype(_DTYPE.decode()).tobytes()
+                for key, row in made.items()
+            },
+        )
+        found.update(made)
+        if on_progress:
+            on_progress(len(found), len(texts))
+
+    executor.run(work, [[texts[key] for key in batch] for batch in batches], done)
+    return found
 
 
 def _known(cache: Cache, keys: Sequence[str]) -> dict[str, NDArray[np.float32]]:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import accumulate, chain, pairwise
@@ -26,6 +27,7 @@ from pydantic import TypeAdapter
 
 from fathoms.config import Component, fingerprint
 from fathoms.errors import ConfigError, DocumentError, StoreError
+from fathoms.executors import Executor
 from fathoms.ingest import (
     Chunker,
     ElementKind,
@@ -34,9 +36,10 @@ from fathoms.ingest import (
     Pdfium,
     SentenceChunker,
     fitted_picture,
-    page_images,
-    parse_all,
 )
+from fathoms.ingest.workers.chunking import ChunkWork
+from fathoms.ingest.workers.parallel import ParseWork
+from fathoms.ingest.workers.rendering import RenderWork
 from fathoms.models import ChatModel, Embedder, Generator, OnnxEmbedder
 from fathoms.models.caching import ReplyCache, embed_cached
 from fathoms.models.calling.provider_calls import ExecutionSettings
@@ -150,7 +153,7 @@ class Stages(Component):
 
     @property
     def _calling(self) -> ExecutionSettings:
-        """Retries and rate limits of the requests to servers that embed pages."""
+        """Where the work is done, and retries and rate limits of the requests to servers that embed pages."""
         return ExecutionSettings()
 
     def check(self) -> None:
@@ -254,12 +257,13 @@ class Stages(Component):
         times = IngestTimes()
         try:
             corpus = self._remembered(documents, hashes, cache, times)
-            if corpus is None:
-                corpus = self._read(documents, hashes, cache, workers, progress, times)
-            corpus, pages = self._pages(corpus, cache, progress, times)
-            parsed, failures, chunks, facts = corpus
-            folder = cache.folder / "indexes" / facts.index
-            vectors = self._embed(chunks, folder, cache, progress, times)
+            with closing(self._calling.executor(workers)) as executor:
+                if corpus is None:
+                    corpus = self._read(documents, hashes, cache, executor, progress, times)
+                corpus, pages = self._pages(corpus, cache, progress, times)
+                parsed, failures, chunks, facts = corpus
+                folder = cache.folder / "indexes" / facts.index
+                vectors = self._embed(chunks, folder, cache, executor, progress, times)
         except OSError as error:
             raise StoreError(f"the cache in {cache.folder} cannot be written: {error}") from error
         queries = partial(embed_cached, self.embed, cache=cache, query=True)
@@ -282,19 +286,19 @@ class Stages(Component):
         documents: Mapping[str, Path],
         hashes: Mapping[str, str],
         cache: Cache,
-        workers: int,
+        executor: Executor,
         progress: Progress,
         times: IngestTimes,
     ) -> _Corpus:
         """Load all documents and chunks, parsing and chunking what the cache does not hold."""
         with times.stage("parse"):
-            parsed, failures = self._parse(documents, hashes, cache, workers, progress, times)
-        images = self._render(parsed, failures, cache)
+            parsed, failures = self._parse(documents, hashes, cache, executor, progress, times)
+        images = self._render(parsed, failures, cache, executor)
         parsed = [document for document in parsed if images is None or document.id in images]
         made: list[list[Chunk]] = []
         if self.retrieve.needs != "documents":
             with times.stage("chunk"):
-                made = self._chunk(parsed, cache, progress, times)
+                made = self._chunk(parsed, cache, executor, progress, times)
         with_picture: set[str] = set()
         if self.cut_out is not None and made:
             more = self._chunks_of_pictures(self.cut_out, cache, progress, times).chunks(parsed, failures)
@@ -459,28 +463,27 @@ class Stages(Component):
         documents: Mapping[str, Path],
         hashes: Mapping[str, str],
         cache: Cache,
-        workers: int,
+        executor: Executor,
         progress: Progress,
         times: IngestTimes,
     ) -> tuple[list[Document], list[DocumentError]]:
-        """Parse every document that is not in the cache, in child processes; results keep the given order."""
+        """Parse every document that is not in the cache, by the executor; results keep the given order."""
         found: dict[str, Document | DocumentError] = {}
         for name, path in documents.items():
             if (known := self._parsed_before(path, hashes.get(name), cache)) is not None:
                 found[name] = known.model_copy(update={"id": name, "path": path})
-        new = {path: name for name, path in documents.items() if name not in found}
+        new = [name for name in documents if name not in found]
+        self.ingest.require()
 
-        def done(path: Path, result: Document | DocumentError) -> None:
-            found[new[path]] = result
+        def done(at: int, result: Document | DocumentError) -> None:
+            found[new[at]] = result
             progress("parse", len(found), len(documents))
             if isinstance(result, Document):
                 times.made("parse", len(result.pages))
                 self._keep(result, cache)
 
-        pages = partial(progress, "page")
-        parse_all(
-            self.ingest, list(new), workers=workers, on_done=done, on_page=pages, hash_of=cache.file_hash
-        )
+        work = ParseWork(self.ingest, cache.file_hash)
+        executor.run(work, [documents[name] for name in new], done, partial(progress, "page"))
         failures = [item for name in documents if isinstance(item := found[name], DocumentError)]
         if failures and self.ingest.on_error == "fail":
             raise failures[0]
@@ -529,23 +532,32 @@ class Stages(Component):
             cache.put_text("native", key, document.native)
 
     def _chunk(
-        self, documents: Sequence[Document], cache: Cache, progress: Progress, times: IngestTimes
+        self,
+        documents: Sequence[Document],
+        cache: Cache,
+        executor: Executor,
+        progress: Progress,
+        times: IngestTimes,
     ) -> list[list[Chunk]]:
         """The chunks of each document in order, from the cache where it has them."""
-        chunks: list[list[Chunk]] = []
-        told = False
-        for number, document in enumerate(documents, start=1):
-            key = self._chunks_key(document.id, document.sha256)
-            made = cache.load("chunks", key, _CHUNKS.validate_json)
-            if made is None:
-                made = self.chunk.chunk(self._for_chunks(document, cache))
-                cache.put_text("chunks", key, json.dumps([chunk.model_dump(mode="json") for chunk in made]))
-                times.made("chunk", len(document.pages))
-                told = True
-            if told:  # a bar that has begun is led to its end
-                progress("chunk", number, len(documents))
-            chunks.append(made)
-        return chunks
+        keys = [self._chunks_key(document.id, document.sha256) for document in documents]
+        found = {
+            at: known
+            for at, key in enumerate(keys)
+            if (known := cache.load("chunks", key, _CHUNKS.validate_json)) is not None
+        }
+        new = [at for at in range(len(documents)) if at not in found]
+
+        def done(number: int, made: list[Chunk]) -> None:
+            at = new[number]
+            found[at] = made
+            cache.put_text("chunks", keys[at], json.dumps([chunk.model_dump(mode="json") for chunk in made]))
+            times.made("chunk", len(documents[at].pages))
+            progress("chunk", len(found), len(documents))
+
+        work = ChunkWork(self.chunk, partial(self._for_chunks, cache=cache))
+        executor.run(work, [documents[at] for at in new], done)
+        return [found[at] for at in range(len(documents))]
 
     def _for_chunks(self, document: Document, cache: Cache) -> Document:
         """The document with the parser's native output loaded, if the chunker reads it."""
@@ -557,7 +569,11 @@ class Stages(Component):
         return document.model_copy(update={"native": native})
 
     def _render(
-        self, documents: Sequence[Document], failures: list[DocumentError], cache: Cache
+        self,
+        documents: Sequence[Document],
+        failures: list[DocumentError],
+        cache: Cache,
+        executor: Executor,
     ) -> dict[str, dict[int, Path]] | None:
         """Render the page images of each document; `None` where the model is shown none.
 
@@ -566,20 +582,23 @@ class Stages(Component):
         """
         if (dpi := self._image_dpi) is None:
             return None
-        found = {}
-        for document in documents:
-            try:
-                found[document.id] = page_images(
-                    document, dpi, cache.folder / "images", self.ingest, **self._image_bounds
-                )
-            except DocumentError as error:
-                if self.ingest.on_error == "fail":
-                    raise
-                failures.append(error)
-        return found
+        work = RenderWork(dpi, self.ingest, self._image_bounds)
+        outcomes = work.all(executor, documents, cache.folder / "images")
+        bad = [outcome for outcome in outcomes if isinstance(outcome, DocumentError)]
+        if bad and self.ingest.on_error == "fail":
+            raise bad[0]
+        failures += bad
+        rendered = zip(documents, outcomes, strict=True)
+        return {each.id: images for each, images in rendered if not isinstance(images, DocumentError)}
 
     def _embed(
-        self, chunks: Sequence[Chunk], folder: Path, cache: Cache, progress: Progress, times: IngestTimes
+        self,
+        chunks: Sequence[Chunk],
+        folder: Path,
+        cache: Cache,
+        executor: Executor,
+        progress: Progress,
+        times: IngestTimes,
     ) -> Vectors | None:
         """The memory-mapped vectors of all chunks, embedded first if missing; `None` if not needed."""
         if self.retrieve.needs != "vectors":
@@ -599,7 +618,7 @@ class Stages(Component):
             progress("embed", count, total)
 
         with times.stage("embed"):
-            vectors = embed_cached(self.embed, texts, cache, done)
+            vectors = embed_cached(self.embed, texts, cache, done, executor=executor)
         store_index(folder, lambda place: np.save(place / _VECTORS, vectors, allow_pickle=False), cache.full)
         return vectors
 

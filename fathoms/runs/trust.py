@@ -31,7 +31,7 @@ INERT = frozenset(
     {
         *("linear", "cues", "nearest-neighbour", "lexical", "judge"),  # the judge has a section of its own
         *("pdfium", "pymupdf", "docling", "easyocr", "cdla", "tableformer", "geometric"),
-        *("sentence", "page", "docling-hybrid"),
+        *("sentence", "page", "docling-hybrid", "local"),
         *(
             "dense",
             "bm25",

@@ -13,7 +13,7 @@ FLOORS = [
     {"errors", "stats", "types"},
     {"safety"},
     {"config", "paths"},
-    {"runs"},
+    {"executors", "runs"},
     {"models"},
     {"compare", "corpora", "ingest", "judges", "metrics", "retrieve"},
     {"pipeline"},

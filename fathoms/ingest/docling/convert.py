@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from fathoms.ingest.parsers.base import OnPage
+from fathoms.executors import OnPage
 from fathoms.ingest.parsers.raw import RawDocument
 from fathoms.models.weights.hub import repair_torchvision
 from fathoms.types import OFFICE

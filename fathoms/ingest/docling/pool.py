@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fathoms.errors import DocumentError
+from fathoms.executors import OnPage
 from fathoms.ingest.docling.process import BreakdownError, Converted, DoclingProcess, explain
-from fathoms.ingest.parsers.base import MakeDocument, OnPage
+from fathoms.ingest.parsers.base import MakeDocument
 from fathoms.ingest.parsers.raw import clean_text, to_document
 from fathoms.ingest.workers.child import time_advice
 from fathoms.models.cpus import available_cpus

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fathoms.errors import ConfigError, FathomsError, ModelError
+from fathoms.executors import OnPage
 from fathoms.ingest.docling.options import EasyOcr
-from fathoms.ingest.parsers.base import OnPage
 from fathoms.ingest.parsers.raw import RawDocument
 from fathoms.ingest.workers.child import death, memory_advice, time_advice
 from fathoms.safety.children import ChildEndedError, Children

@@ -12,12 +12,11 @@ from pydantic import Field
 
 from fathoms.config import Component
 from fathoms.errors import MissingExtraError
+from fathoms.executors import OnPage
 from fathoms.ingest.parsers.raw import RawDocument, check_source, to_document
 from fathoms.types import PDF, Document
 
 ElementKind = Literal["text", "table", "picture", "formula", "code"]
-OnPage = Callable[[int, int], None]
-"""A callback for progress: the number of pages that are done, and of all pages."""
 
 MakeDocument = Callable[[], Document]
 """Makes the document of a file that a child process has read; it can be called in another thread."""

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from fathoms.ingest.parsers.base import MakeDocument, OnPage, PdfParser
+from fathoms.executors import OnPage
+from fathoms.ingest.parsers.base import MakeDocument, PdfParser
 from fathoms.ingest.parsers.raw import RawDocument, to_document
 from fathoms.paths import sha256_file
 from fathoms.safety.children import Child, ChildEndedError, Children

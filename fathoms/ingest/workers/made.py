@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -13,6 +13,7 @@ from fathoms.ingest.parsers.base import PdfParser
 from fathoms.ingest.workers.pool import parse_in_child
 from fathoms.paths import publish, sealed, sha256_file, temporary_folder
 from fathoms.runs.cache import tell_damage
+from fathoms.safety.children import Children
 from fathoms.types import OFFICE, Attachment, Document
 
 
@@ -87,6 +88,14 @@ def page_images(
     are those of `parser`. Raises DocumentError as a parser does, and for an office or web document, of which
     no pictures are made.
     """
+    bounds = {"max_pixels": max_pixels, "max_side": max_side, "max_bytes": max_bytes}
+    return images_in(made(page_renderer(document, dpi, folder, parser, bounds), document))
+
+
+def page_renderer(
+    document: Document, dpi: int, folder: Path, parser: PdfParser, bounds: Mapping[str, int | None]
+) -> PageRenderer:
+    """Return what renders the pages of a document; the arguments and errors are those of `page_images`."""
     if (suffix := document.path.suffix.lower()) in OFFICE:
         raise DocumentError(
             document.id,
@@ -96,9 +105,12 @@ def page_images(
         )
     limits = parser.model_dump(include={"timeout", "memory_mb"})
     pages = document.page_count or len(document.pages)
-    bounds = {"max_pixels": max_pixels, "max_side": max_side, "max_bytes": max_bytes}
-    renderer = PageRenderer(dpi=dpi, folder=folder, max_pages=pages, **bounds, **limits)
-    return {int(image.stem): image for image in sorted(_made(renderer, document).glob("*.png"))}
+    return PageRenderer(dpi=dpi, folder=folder, max_pages=pages, **bounds, **limits)
+
+
+def images_in(folder: Path) -> dict[int, Path]:
+    """Return the images of pages in a folder by their numbers."""
+    return {int(image.stem): image for image in sorted(folder.glob("*.png"))}
 
 
 def pdf_part(document: Document, first: int, length: int, folder: Path, parser: PdfParser) -> Attachment:
@@ -108,7 +120,7 @@ def pdf_part(document: Document, first: int, length: int, folder: Path, parser: 
     DocumentError as a parser does.
     """
     limits = parser.model_dump(include={"timeout", "memory_mb"})
-    path = _made(PartCutter(first=first, length=length, folder=folder, **limits), document) / "part.pdf"
+    path = made(PartCutter(first=first, length=length, folder=folder, **limits), document) / "part.pdf"
     return Attachment(
         document=document.id,
         pages=tuple(range(first, first + length)),
@@ -142,15 +154,36 @@ def page_thumbnails(path: Path, numbers: Iterable[int], width: int) -> dict[int,
         }
 
 
-def _made(maker: FileMaker, document: Document) -> Path:
-    """Return the folder with the files of this document, below the maker's folder; makes them if needed.
-    Raises DocumentError as a parser does."""
-    own = maker.folder / fingerprint(maker.identity(), document.sha256)
+def made_before(maker: FileMaker, document: Document) -> Path | None:
+    """Return the folder with the files of this document, below the maker's folder; `None` if they are to be
+    made."""
+    own = _place(maker, document)
     state = sealed(own)
     if state == "damaged":
         tell_damage(maker.folder.name, f"the files in {own} are damaged and are made again")
-    if state != "sound":
-        with temporary_folder(maker.folder) as unfinished:
-            parse_in_child(maker.model_copy(update={"folder": unfinished}), document.path)
-            publish(unfinished, own)
+    return own if state == "sound" else None
+
+
+def keep(maker: FileMaker, document: Document, files: Mapping[str, bytes]) -> Path:
+    """Keep files that were made of this document on another machine, by their names; returns their folder."""
+    with temporary_folder(maker.folder) as unfinished:
+        for name, content in files.items():
+            (unfinished / name).write_bytes(content)
+        publish(unfinished, own := _place(maker, document))
+    return own
+
+
+def _place(maker: FileMaker, document: Document) -> Path:
+    """The folder for the files of this document."""
+    return maker.folder / fingerprint(maker.identity(), document.sha256)
+
+
+def made(maker: FileMaker, document: Document, children: Children | None = None) -> Path:
+    """Return the folder with the files of this document, below the maker's folder; makes them if needed.
+    `children` starts the process. Raises DocumentError as a parser does."""
+    if (known := made_before(maker, document)) is not None:
+        return known
+    with temporary_folder(maker.folder) as unfinished:
+        parse_in_child(maker.model_copy(update={"folder": unfinished}), document.path, children)
+        publish(unfinished, own := _place(maker, document))
     return own

@@ -1,27 +1,96 @@
-"""Reads many PDFs at once in child processes."""
+"""Parsing as work for an executor: many PDFs at once, each in a child process."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from contextlib import closing
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from queue import SimpleQueue
 from typing import Any
 
 from fathoms.errors import DocumentError
-from fathoms.ingest.parsers.base import MakeDocument, OnPage, PdfParser
+from fathoms.executors import LocalExecutor, OnPage, Packed, Work
+from fathoms.ingest.parsers.base import MakeDocument, ParserPool, PdfParser
 from fathoms.ingest.workers.pool import pool_of
 from fathoms.paths import sha256_file
 from fathoms.safety.children import Children
-from fathoms.safety.signals import next_of
 from fathoms.types import Document
 
 Outcome = Document | DocumentError
-Event = tuple[int, Future[Any] | tuple[int, int]]
-"""The index of a path with its document or the error that ended it, or with its progress: the pages that are
-done, and all pages."""
+
+
+@dataclass(frozen=True)
+class ParseWork(Work[Path, Outcome]):
+    """Reads PDFs with a parser; the outcome of a file that cannot be read is its DocumentError.
+
+    `hash_of` returns the sha256 of a file that was read, and is called in several threads at a time. A worker
+    of a cluster is sent the bytes of a file, so it needs no disk in common with this machine.
+    """
+
+    parser: PdfParser
+    hash_of: Callable[[Path], str] = sha256_file
+
+    def open(self, children: Children, workers: int) -> _Parsing:
+        """Return the child processes of the parser."""
+        return _Parsing(pool_of(self.parser, children, workers, self.hash_of))
+
+    def identity(self) -> dict[str, Any]:
+        """The identity of the parser."""
+        return self.parser.identity()
+
+    def abroad(self) -> ParseWork:
+        """A parser that shares a machine with others uses one thread there unless it is told otherwise."""
+        parser = self.parser
+        if getattr(parser, "threads", 0) is None:
+            parser = parser.model_copy(update={"threads": 1})
+        return ParseWork(parser)
+
+    def sent(self, item: Path) -> Packed:
+        """The file."""
+        return Packed.of(item)
+
+    def arrived(self, sent: Packed, folder: Path) -> Path:
+        """The file, with its own name."""
+        return sent.unpack(folder)
+
+    def received(self, item: Path, returned: Outcome) -> Outcome:
+        """The document with its path on this machine."""
+        if isinstance(returned, DocumentError):
+            return returned
+        return returned.model_copy(update={"path": item})
+
+    def killed(self, item: Path, why: str) -> Outcome:
+        """The failure of the document."""
+        return DocumentError(item.name, "crash", f"{why}; fetch it again, or leave it out")
+
+
+class _Parsing:
+    """The pool of a parser, which gives the errors of documents as outcomes."""
+
+    def __init__(self, pool: ParserPool) -> None:
+        self._pool = pool
+        self.close = pool.close
+
+    def do(self, item: Path, on_page: OnPage) -> Callable[[], Outcome]:
+        """Read a file, and return what gives the document, or the error that occurred instead."""
+        try:
+            make = self._pool.read(item, on_page)
+        except DocumentError as error:
+            return partial(_given, error)
+        return partial(_made, make)
+
+
+def _given(error: DocumentError) -> Outcome:
+    """Return the error of a file that could not be read."""
+    return error
+
+
+def _made(make: MakeDocument) -> Outcome:
+    """Make the document of a file that was read; returns the error if that fails."""
+    try:
+        return make()
+    except DocumentError as error:
+        return error
 
 
 def parse_all(
@@ -31,67 +100,16 @@ def parse_all(
     workers: int,
     on_done: Callable[[Path, Outcome], None] | None = None,
     on_page: OnPage | None = None,
-    hash_of: Callable[[Path], str] = sha256_file,
 ) -> list[Outcome]:
     """Read many PDFs with `workers` child processes at a time; the outcomes are in the order of `paths`.
 
     The outcome of a file that cannot be read is its DocumentError; obeying `on_error` is up to the caller.
-    Both callbacks run in the calling thread: `on_done` as each file ends, `on_page` (only with parsers that
-    report pages) with the pages done and the pages of all files opened so far. An exception, Ctrl-C included,
-    ends all children first. `hash_of` returns the sha256 of a file that was read, and is called in several
-    threads at a time.
+    The callbacks are those of `Executor.run`, `on_done` with the path of the file.
     """
     parser.require()
-    children = Children()
-    workers = max(1, min(workers, len(paths)))
-    events: SimpleQueue[Event] = SimpleQueue()
-    outcomes: dict[int, Outcome] = {}
-    pages: dict[int, tuple[int, int]] = {}
-    with (
-        closing(pool_of(parser, children, workers, hash_of)) as pool,
-        ThreadPoolExecutor(max_workers=workers) as makers,  # of documents, while the next files are read
-        ThreadPoolExecutor(max_workers=workers) as threads,
-    ):
-        try:
-            for index, path in enumerate(paths):
-                reading = threads.submit(pool.read, path, partial(_report_pages, events, index))
-                reading.add_done_callback(partial(_report_read, makers, events, index))
-            while len(outcomes) < len(paths):
-                index, event = next_of(events)
-                if isinstance(event, Future):
-                    outcomes[index] = _outcome(event)
-                    if on_done is not None:
-                        on_done(paths[index], outcomes[index])
-                elif on_page is not None:
-                    pages[index] = event
-                    done, total = map(sum, zip(*pages.values(), strict=True))
-                    on_page(done, total)
-        except BaseException:
-            threads.shutdown(wait=False, cancel_futures=True)
-            children.stop()
-            raise
-    return [outcomes[index] for index in range(len(paths))]
 
+    def done(at: int, outcome: Outcome) -> None:
+        if on_done is not None:
+            on_done(paths[at], outcome)
 
-def _report_pages(events: SimpleQueue[Event], index: int, done: int, total: int) -> None:
-    """Report the progress of one file to the calling thread."""
-    events.put((index, (done, total)))
-
-
-def _report_read(
-    makers: Executor, events: SimpleQueue[Event], index: int, reading: Future[MakeDocument]
-) -> None:
-    """Have the document of a file made that was read, or report the error to the calling thread."""
-    if reading.cancelled() or reading.exception() is not None:
-        events.put((index, reading))
-        return
-    making = makers.submit(reading.result())
-    making.add_done_callback(lambda made: events.put((index, made)))
-
-
-def _outcome(ended: Future[Document]) -> Outcome:
-    """Return the document, or the error that occurred instead."""
-    try:
-        return ended.result()
-    except DocumentError as error:
-        return error
+    return LocalExecutor(workers).run(ParseWork(parser), paths, done, on_page)

@@ -44,12 +44,13 @@ def _pool_of(
     return SecondOpinion(pool, ChildPool(other, children, hash_of))
 
 
-def parse_in_child(parser: PdfParser, path: Path) -> Document:
+def parse_in_child(parser: PdfParser, path: Path, children: Children | None = None) -> Document:
     """Read one PDF in a child process, within the parser's `timeout` and `memory_mb`.
 
-    Raises DocumentError with the reason if the file cannot be read, and MissingExtraError if the parser's
-    library is not installed.
+    `children` starts the process, for those who want to end it early. Raises DocumentError
+    with the reason if the file cannot be read, and MissingExtraError if the parser's library is not
+    installed.
     """
     parser.require()
-    with closing(pool_of(parser, Children(), workers=1)) as pool:
+    with closing(pool_of(parser, children or Children(), workers=1)) as pool:
         return pool.read(path)()

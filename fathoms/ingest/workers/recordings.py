@@ -9,7 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from fathoms.ingest.parsers.base import MakeDocument, OnPage, ParserPool, PdfParser
+from fathoms.executors import OnPage
+from fathoms.ingest.parsers.base import MakeDocument, ParserPool, PdfParser
 from fathoms.ingest.workers.child import ChildPool
 from fathoms.types import TRANSCRIPTS
 

@@ -8,7 +8,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from fathoms.errors import DocumentError
-from fathoms.ingest.parsers.base import MakeDocument, OnPage
+from fathoms.executors import OnPage
+from fathoms.ingest.parsers.base import MakeDocument
 from fathoms.ingest.parsers.pymupdf import PyMuPDF
 from fathoms.ingest.parsers.raw import RawDocument
 from fathoms.ingest.workers.child import ChildPool

@@ -7,11 +7,12 @@ import logging
 import math
 import random
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from fathoms.errors import ModelError, NoAnswerError, RateLimitError
+from fathoms.executors import Executor, LocalExecutor
 from fathoms.models.calling.deadline import call_under, wait_under
 from fathoms.models.calling.outage import Outage
 from fathoms.models.calling.rate_limit import RateLimit
@@ -28,9 +29,22 @@ _AGAIN = {408, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529}
 
 
 class ExecutionSettings(BaseModel):
-    """Settings of retries, waits and rate limits of a provider. They do not change the answers."""
+    """Where the work on a corpus is done, and the retries, waits and rate limits of a provider. They do not
+    change the results.
+
+    Documents are parsed, rendered, chunked and embedded by local models where `kind` says. Language models
+    and servers are always asked by the machine of the command, by one event loop: it only waits for them, and
+    the limits of a provider hold for all of its requests together.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: Literal["local", "ray"] = "local"
+    """Who works on the corpus: `local`, the processes of this machine, as many as `--workers` says, or `ray`,
+    one worker per processor of a Ray cluster."""
+    address: str = Field(default="auto", pattern=r"^(auto|[^\s/:]+:\d{1,5})$")
+    """The Ray cluster, as HOST:PORT of its head; `auto` is the one that runs on this machine, or that of the
+    environment variable RAY_ADDRESS. This machine must be one of the cluster."""
 
     max_attempts: int = Field(default=5, ge=1, le=100)
     """Maximum number of calls for one reply. A call is retried only if there was no answer or if the status
@@ -48,6 +62,14 @@ class ExecutionSettings(BaseModel):
     """Limit of tokens per minute to one provider, prompts and replies together, for all pipelines of the
     command; no limit if not given. Tokens are counted before the call, or estimated as one per four
     characters."""
+
+    def executor(self, workers: int) -> Executor:
+        """Return what works on the corpus; `workers` is the number of workers of this machine."""
+        if self.kind == "local":
+            return LocalExecutor(workers)
+        from fathoms.executors.ray import RayExecutor
+
+        return RayExecutor(self.address)
 
 
 class ProviderCalls:

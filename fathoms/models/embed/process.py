@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fathoms import errors
-from fathoms.errors import FathomsError, ModelError
+from fathoms.errors import ModelError, error_of
 from fathoms.models.embed.multi_vector import MultiVectorEmbedder
 from fathoms.models.embed.onnx import OnnxEmbedder
 from fathoms.models.embed.pages import HubPageModel
@@ -133,7 +132,7 @@ class Worker:
                 child.end()  # after an interruption, this answer would be taken for the next one
                 raise
         if "error" in told:
-            raise _raised(*told["error"])
+            raise error_of(*told["error"])
         return told, data
 
     def _running(self) -> Child:
@@ -146,15 +145,6 @@ class Worker:
             self._place = place
             self.child = Child("fathoms.models.embed.worker", stderr="inherit")
         return self.child
-
-
-def _raised(name: str, message: str) -> FathomsError:
-    """Recreate an exception that was raised in the worker."""
-    kind = getattr(errors, name)
-    if issubclass(kind, ModelError):
-        return ModelError(message)
-    error: FathomsError = kind.__new__(kind, message)  # `__init__` would format the message again
-    return error
 
 
 _WORKER = Worker()

@@ -1,0 +1,104 @@
+"""The executor of this machine: a thread per worker, each of which talks to child processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
+from functools import partial
+from queue import SimpleQueue
+from typing import Any, TypeVar
+
+from fathoms.executors.work import OnDone, OnPage, Work, undisturbed
+from fathoms.safety.children import Children
+from fathoms.safety.signals import next_of
+
+I = TypeVar("I")  # noqa: E741
+O = TypeVar("O")  # noqa: E741
+Event = tuple[int, Future[Any] | tuple[int, int]]
+"""The position of an item with its outcome, or with its progress: the pages that are done, and all pages."""
+
+
+class LocalExecutor:
+    """Does work with up to `workers` items at a time."""
+
+    def __init__(self, workers: int) -> None:
+        self.workers = workers
+
+    def run(
+        self,
+        work: Work[I, O],
+        items: Sequence[I],
+        on_done: OnDone | None = None,
+        on_page: OnPage | None = None,
+    ) -> list[O]:
+        """Return the outcomes in the order of the items, see `Executor`."""
+        if not items:
+            return []
+        children = Children()
+        workers = min(self.workers, work.most(items))
+        if not workers:
+            return self._in_turn(work, items, children, on_done, on_page or undisturbed)
+        events: SimpleQueue[Event] = SimpleQueue()
+        outcomes: dict[int, O] = {}
+        pages: dict[int, tuple[int, int]] = {}
+        with (
+            closing(work.open(children, workers)) as pool,
+            ThreadPoolExecutor(max_workers=workers) as makers,  # of outcomes, while the next items are begun
+            ThreadPoolExecutor(max_workers=workers) as threads,
+        ):
+            try:
+                for at, item in enumerate(items):
+                    begun = threads.submit(pool.do, item, partial(_report_pages, events, at))
+                    begun.add_done_callback(partial(_report_begun, makers, events, at))
+                while len(outcomes) < len(items):
+                    at, event = next_of(events)
+                    if isinstance(event, Future):
+                        outcomes[at] = event.result()
+                        if on_done is not None:
+                            on_done(at, outcomes[at])
+                    elif on_page is not None:
+                        pages[at] = event
+                        done, total = map(sum, zip(*pages.values(), strict=True))
+                        on_page(done, total)
+            except BaseException:
+                threads.shutdown(wait=False, cancel_futures=True)
+                children.stop()
+                raise
+        return [outcomes[at] for at in range(len(items))]
+
+    def _in_turn(
+        self,
+        work: Work[I, O],
+        items: Sequence[I],
+        children: Children,
+        on_done: OnDone | None,
+        on_page: OnPage,
+    ) -> list[O]:
+        """Do the work in the calling thread, one item after another."""
+        outcomes = []
+        with closing(work.open(children, 1)) as pool:
+            for at, item in enumerate(items):
+                outcomes.append(pool.do(item, on_page)())
+                if on_done is not None:
+                    on_done(at, outcomes[-1])
+        return outcomes
+
+    def close(self) -> None:
+        """Do nothing: no process outlives `run`."""
+
+
+def _report_pages(events: SimpleQueue[Event], at: int, done: int, total: int) -> None:
+    """Report the progress of one item to the calling thread."""
+    events.put((at, (done, total)))
+
+
+def _report_begun(
+    makers: ThreadPoolExecutor, events: SimpleQueue[Event], at: int, begun: Future[Callable[[], Any]]
+) -> None:
+    """Have the outcome of an item made that was worked on, or report the error to the calling thread."""
+    if begun.cancelled() or begun.exception() is not None:
+        events.put((at, begun))
+        return
+    making = makers.submit(begun.result())
+    making.add_done_callback(lambda made: events.put((at, made)))

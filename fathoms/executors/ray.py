@@ -1,0 +1,231 @@
+"""The executor of a Ray cluster: one worker process per processor of the cluster.
+
+Items are sent to the workers and their outcomes come back, so the machines need no disk in common, and the
+cache has one writer: the process that asks. A worker has one item at a time. When a worker or its machine
+dies, another worker does the item.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import socket
+import time
+from collections import Counter, deque
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, TypeVar
+
+from fathoms.errors import MissingExtraError, ServerError, error_of
+from fathoms.executors.ray_worker import Failed, RayWorker, identity_of
+from fathoms.executors.work import OnDone, OnPage, Work
+
+I = TypeVar("I")  # noqa: E741
+O = TypeVar("O")  # noqa: E741
+ATTEMPTS = 3
+"""How many workers may die of one item."""
+PATIENCE = 300.0
+"""Seconds without any worker after which the cluster counts as unable to give one."""
+_CONNECT = 10.0
+"""Seconds that the head of a cluster has to take a connection."""
+_RECOUNT = 5.0
+"""Seconds between two looks at how many processors the cluster has."""
+_WAIT = 0.5
+"""Seconds after which a signal such as Ctrl-C is noticed at the latest."""
+
+
+class RayExecutor:
+    """Does work on the cluster at an address, which was started by `ray start`.
+
+    It connects when there is work to do, and keeps the workers from one work to the next until `close`.
+    """
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self._crew: list[_Member] = []
+        self._number = 0
+        self._processors = 1
+        self._counted = -math.inf
+
+    def run(
+        self,
+        work: Work[I, O],
+        items: Sequence[I],
+        on_done: OnDone | None = None,
+        on_page: OnPage | None = None,
+    ) -> list[O]:
+        """Return the outcomes in the order of the items, see `Executor`; pages are not reported."""
+        if not items:
+            return []
+        ray = connected(self.address)
+        self._number += 1
+        away = work.abroad()
+        job = _Job(self._number, ray.put(away), ray.put(identity_of(away)), work, items)
+        try:
+            while len(job.outcomes) < len(items):
+                self._hire(ray, len(items) - len(job.outcomes))
+                self._give(job)
+                for at in self._collect(ray, job):
+                    if on_done is not None:
+                        on_done(at, job.outcomes[at])
+        except BaseException:
+            self.close()
+            raise
+        return [job.outcomes[at] for at in range(len(items))]
+
+    def close(self) -> None:
+        """End the workers, and with them their child processes."""
+        while self._crew:
+            self._crew.pop().end()
+
+    def _hire(self, ray: Any, left: int) -> None:
+        """Ask for workers until there are as many as processors or items that are left."""
+        if len(self._crew) < left and time.monotonic() - self._counted > _RECOUNT:
+            self._processors = max(1, int(ray.cluster_resources().get("CPU", 1)))
+            self._counted = time.monotonic()
+        while len(self._crew) < min(self._processors, left):
+            self._crew.append(_Member(ray))
+
+    def _give(self, job: _Job) -> None:
+        """Give an item to each worker that has none."""
+        for member in self._crew:
+            if member.is_idle and job.waiting:
+                member.take(job, job.waiting.popleft())
+
+    def _collect(self, ray: Any, job: _Job) -> list[int]:
+        """Wait for workers, and return the positions of the items that are done now."""
+        by_reference = {member.reference: member for member in self._crew if member.reference is not None}
+        ready, _ = ray.wait(list(by_reference), timeout=_WAIT)
+        done = []
+        for reference in ready:
+            member = by_reference[reference]
+            at = member.at
+            try:
+                answer = ray.get(reference)
+            except ray.exceptions.RayTaskError:
+                raise  # a mistake in the code of fathoms, with the worker's own traceback
+            except ray.exceptions.RayError as error:
+                self._crew.remove(member)
+                job.died(ray, member, error)
+            else:
+                member.free(answer)
+                if at is not None:
+                    job.ended(at, answer)
+            if at is not None and at in job.outcomes:
+                done.append(at)
+        job.check_patience(self._crew)
+        return done
+
+
+class _Job:
+    """One work on many items: those that wait, and what came of the others."""
+
+    def __init__(self, number: int, away: Any, identity: Any, work: Work[Any, Any], items: Sequence[Any]):
+        self.number, self.away, self.identity = number, away, identity
+        self.work, self.items = work, items
+        self.waiting = deque(range(len(items)))
+        self.outcomes: dict[int, Any] = {}
+        self._deaths: Counter[int] = Counter()
+        self._stillborn = 0
+        self._seen = time.monotonic()
+
+    def ended(self, at: int, answer: Any) -> None:
+        """Note what came of an item; raises the error that the worker raised."""
+        if isinstance(answer, Failed):
+            raise error_of(*answer)
+        self.outcomes[at] = self.work.received(self.items[at], answer)
+
+    def died(self, ray: Any, member: _Member, error: Exception) -> None:
+        """Note that a worker is gone. Its item waits again, and is given up after so many deaths for which no
+        machine is to blame."""
+        member.end()
+        at = member.at
+        if at is None:
+            self._stillborn += getattr(error, "actor_init_failed", False)
+            if self._stillborn >= ATTEMPTS:
+                raise ServerError(f"execution: no worker of the Ray cluster can start: {error}") from None
+            return
+        alive = {node["NodeID"] for node in ray.nodes() if node["Alive"]}
+        self._deaths[at] += member.node in alive
+        if self._deaths[at] < ATTEMPTS:
+            self.waiting.appendleft(at)
+        else:
+            why = f"killed the worker that had it, {ATTEMPTS} times"
+            self.outcomes[at] = self.work.killed(self.items[at], why)
+
+    def check_patience(self, crew: Sequence[_Member]) -> None:
+        """Raise ServerError if the cluster has given no worker for a long time."""
+        now = time.monotonic()
+        if any(member.node is not None for member in crew):
+            self._seen = now
+        if now - self._seen > PATIENCE:
+            raise ServerError(
+                f"execution: the Ray cluster has given no worker for {PATIENCE:g} s: 'ray status' shows what"
+                " it waits for"
+            )
+
+
+class _Member:
+    """A worker of the cluster: it starts, has one item, or is idle. `node` is its machine once it runs."""
+
+    def __init__(self, ray: Any) -> None:
+        self._ray = ray
+        self._actor = ray.remote(num_cpus=1, max_restarts=0)(RayWorker).remote(str(Path.cwd()))
+        self.node: str | None = None
+        self.at: int | None = None
+        self.reference: Any = self._actor.place.remote()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it can take an item."""
+        return self.reference is None
+
+    def take(self, job: _Job, at: int) -> None:
+        """Send it the item at a position."""
+        self.at = at
+        sent = job.work.sent(job.items[at])
+        self.reference = self._actor.do.remote(job.number, job.away, job.identity, sent)
+
+    def free(self, answer: Any) -> None:
+        """Note that it has answered."""
+        if self.node is None:
+            self.node = answer
+        self.at = self.reference = None
+
+    def end(self) -> None:
+        """Kill it."""
+        self._ray.kill(self._actor)
+
+
+def connected(address: str) -> Any:
+    """Return the module `ray`, connected to the cluster at an address.
+
+    Raises MissingExtraError where Ray is not installed, and ServerError where there is no such cluster. Ray
+    sends no statistics of its use from here, and starts its workers as `ray start` does, whatever started
+    this process. What workers print stays in the logs of the cluster.
+    """
+    if find_spec("ray") is None:
+        raise MissingExtraError("ray", "ray", "execution kind 'ray'")
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    os.environ["RAY_ENABLE_UV_RUN_RUNTIME_ENV"] = "0"
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # workers see the GPUs of their machine
+    import ray
+
+    # Ray prints what became of its machines on stdout, where the results of a command stand, and has no
+    # option against it.
+    ray._private.worker._worker_logs_enabled = False
+    if ray.is_initialized():
+        return ray
+    try:
+        if address != "auto":  # for where nobody listens, Ray would look again for minutes
+            host, _, port = address.rpartition(":")
+            socket.create_connection((host, int(port)), timeout=_CONNECT).close()
+        ray.init(address, log_to_driver=False, logging_level=logging.ERROR, configure_logging=False)
+    except Exception as error:  # Ray raises ConnectionError, ValueError, RuntimeError and its own
+        raise ServerError(
+            f"execution: no Ray cluster answers at '{address}' ({type(error).__name__}: {error}): start one"
+            " with 'ray start --head', or correct 'address'"
+        ) from error
+    return ray

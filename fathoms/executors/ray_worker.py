@@ -1,0 +1,88 @@
+"""What runs on the workers of a Ray cluster: one work at a time, one item after another."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from fathoms.config import VERSION
+from fathoms.errors import ConfigError, FathomsError
+from fathoms.executors.work import Pool, Work, undisturbed
+from fathoms.safety.children import Children
+
+
+class Failed(NamedTuple):
+    """An error of fathoms that a worker raised: its class and its message, because not every error survives
+    being sent."""
+
+    name: str
+    message: str
+
+
+def identity_of(work: Work[Any, Any]) -> dict[str, Any]:
+    """All that the outcomes of a work depend on, on this machine."""
+    return {"fathoms": VERSION, **work.identity()}
+
+
+class RayWorker:
+    """A process of a cluster. It keeps open what the present work needs, so models are loaded once.
+
+    `folder` is the current one of the command, in which modules and weights of one's own are looked for if
+    this machine has such a folder.
+    """
+
+    def __init__(self, folder: str) -> None:
+        with suppress(OSError):
+            os.chdir(folder)
+        self._number = 0
+        self._pool: Pool[Any, Any] | None = None
+
+    def place(self) -> str:
+        """Return the id of the machine in the cluster; also tells that this process is ready."""
+        import ray
+
+        return str(ray.get_runtime_context().get_node_id())
+
+    def do(self, number: int, work: Work[Any, Any], identity: Mapping[str, Any], sent: Any) -> Any:
+        """Do the work of this number on one item, as it was sent; returns what is sent back.
+
+        `identity` is that of the work on the machine that asks. A worker with other versions would make other
+        results, so it refuses.
+        """
+        try:
+            if number != self._number:
+                self._open(number, work, identity)
+            assert self._pool is not None
+            with tempfile.TemporaryDirectory(prefix="fathoms-") as folder:
+                item = work.arrived(sent, Path(folder))
+                return work.returned(self._pool.do(item, undisturbed)())
+        except FathomsError as error:
+            return Failed(type(error).__name__, str(error))
+        except OSError as error:  # such as a full disk there, which is not one here
+            return Failed("FathomsError", f"a worker of the Ray cluster failed: {error}")
+
+    def _open(self, number: int, work: Work[Any, Any], identity: Mapping[str, Any]) -> None:
+        """Take up another work."""
+        if self._pool is not None:
+            self._pool.close()
+            self._number, self._pool = 0, None
+        if unlike := list(differences(identity, identity_of(work))):
+            raise ConfigError(
+                f"execution: the workers of the Ray cluster would make other results: {'; '.join(unlike)};"
+                " install the same versions on all machines (pip install -c requirements.lock)"
+            )
+        self._pool = work.open(Children(), 1)
+        self._number = number
+
+
+def differences(here: Any, there: Any, name: str = "") -> Iterator[str]:
+    """Describe what is not the same on the machine that asks and on the worker."""
+    if isinstance(here, Mapping) and isinstance(there, Mapping):
+        for key in sorted(here.keys() | there.keys()):
+            yield from differences(here.get(key), there.get(key), f"{name}.{key}" if name else key)
+    elif here != there:
+        yield f"{name.removeprefix('versions.')} is {here} here and {there} there"

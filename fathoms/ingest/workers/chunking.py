@@ -1,0 +1,136 @@
+"""Chunking as work for an executor: in this process for few pages, in child processes for many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol
+
+from pydantic import TypeAdapter
+
+from fathoms.errors import FathomsError, error_of
+from fathoms.executors import OnPage, Work
+from fathoms.ingest.chunkers.pages import PageChunker
+from fathoms.safety.children import Child, ChildEndedError, Children
+from fathoms.types import Chunk, Document
+
+CHILD = "fathoms.ingest.workers.chunk_child"
+_CHUNKS = TypeAdapter(list[Chunk])
+
+
+class Chunks(Protocol):
+    """A chunker."""
+
+    def chunk(self, document: Document) -> list[Chunk]:
+        """Return the chunks of a document in order."""
+
+    def identity(self) -> dict[str, Any]:
+        """Return what they depend on."""
+
+    def model_dump(self, *, mode: str) -> dict[str, Any]:
+        """Return the options."""
+
+
+@dataclass(frozen=True)
+class ChunkWork(Work[Document, list[Chunk]]):
+    """Splits documents into chunks.
+
+    `load` returns a document with all that the chunker reads, when its turn comes. `pages_each` is the number
+    of pages from which a child process pays: one takes two to four seconds to start, in which 300 to 500
+    pages are split in this process.
+    """
+
+    chunker: Chunks
+    load: Callable[[Document], Document]
+    pages_each: int = 500
+
+    def open(self, children: Children, workers: int) -> _Here | _Apart:
+        """Return this process for one worker, and child processes for several."""
+        return _Here(self) if workers == 1 else _Apart(self, children)
+
+    def most(self, items: Sequence[Document]) -> int:
+        """One worker per `pages_each` pages; chunks that are whole pages take no time worth dividing."""
+        if isinstance(self.chunker, PageChunker):
+            return 0
+        several = sum(len(document.pages) for document in items) // self.pages_each
+        return min(several, len(items)) if several > 1 else 0
+
+    def identity(self) -> dict[str, Any]:
+        """The identity of the chunker."""
+        return self.chunker.identity()
+
+    def abroad(self) -> ChunkWork:
+        """The same for documents that were loaded before they were sent."""
+        return ChunkWork(self.chunker, _loaded, self.pages_each)
+
+    def sent(self, item: Document) -> Document:
+        """The document with all that the chunker reads."""
+        return self.load(item)
+
+    def killed(self, item: Document, why: str) -> list[Chunk]:
+        """Raise the error: a document without chunks would be missing from the corpus unseen."""
+        raise FathomsError(f"{item.id} cannot be chunked: it {why}")
+
+
+def _loaded(document: Document) -> Document:
+    """Return a document as it is."""
+    return document
+
+
+class _Here:
+    """Chunks in this process."""
+
+    def __init__(self, work: ChunkWork) -> None:
+        self._work = work
+
+    def do(self, item: Document, on_page: OnPage) -> Callable[[], list[Chunk]]:
+        """Return what makes the chunks of a document."""
+        return lambda: self._work.chunker.chunk(self._work.load(item))
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+class _Apart:
+    """Chunks in child processes, each of which loads its tokenizer once."""
+
+    def __init__(self, work: ChunkWork, children: Children) -> None:
+        self._work = work
+        self._children = children
+        self._idle: list[Child] = []
+
+    def do(self, item: Document, on_page: OnPage) -> Callable[[], list[Chunk]]:
+        """Have a document split, and return what reads the chunks; raises FathomsError if the process dies,
+        and its errors."""
+        child = self._taken() or self._started()
+        document = self._work.load(item)
+        child.send({"document": document.model_dump_json(), "native": document.native})
+        try:
+            told, data = child.receive()
+        except ChildEndedError as ended:
+            child.end()
+            raise FathomsError(f"{item.id} cannot be chunked: the process ended ({ended.how})") from None
+        if "error" in told:
+            child.end()
+            raise error_of(*told["error"])
+        self._idle.append(child)
+        return partial(_CHUNKS.validate_json, data)
+
+    def close(self) -> None:
+        """End the processes."""
+        while (child := self._taken()) is not None:
+            child.end()
+
+    def _taken(self) -> Child | None:
+        """Take an idle process; `None` if there is none."""
+        with suppress(IndexError):
+            return self._idle.pop()
+        return None
+
+    def _started(self) -> Child:
+        """Start a process and tell it the chunker."""
+        child = self._children.start(CHILD, stderr="inherit")
+        child.send(self._work.chunker.model_dump(mode="json"))
+        return child

@@ -1,0 +1,63 @@
+"""Embedding as work for an executor, batch by batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from fathoms.executors import OnPage, Work
+from fathoms.models.embed.process import APART, embed
+from fathoms.safety.children import Children
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from fathoms.models import Embedder
+
+    Vectors = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class EmbedWork(Work[Sequence[str], "Vectors"]):
+    """Embeds batches of texts; the outcome of a batch is float32 of shape (texts, width).
+
+    On one machine the batches follow one another, because a local model uses all of its processors, and a
+    server is asked from one place.
+    """
+
+    embedder: Embedder
+    query: bool = False
+
+    def open(self, children: Children, workers: int) -> EmbedWork:
+        """Return this: the process of the model is that of `embed`, which outlives the work."""
+        return self
+
+    def do(self, item: Sequence[str], on_page: OnPage) -> Callable[[], Vectors]:
+        """Return what gives the vectors of a batch."""
+        return partial(embed, self.embedder, item, query=self.query)
+
+    def close(self) -> None:
+        """Do nothing."""
+
+    def most(self, items: Sequence[Sequence[str]]) -> int:
+        """This process asks the model, one batch after another."""
+        return 0
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the model runs on the machine that embeds, so that more machines are of use."""
+        return isinstance(self.embedder, APART)
+
+    def identity(self) -> dict[str, Any]:
+        """The identity of the model, with the hashes of its weights."""
+        return self.embedder.identity()
+
+    def abroad(self) -> EmbedWork:
+        """A model that shares a machine with others uses one thread there unless it is told otherwise."""
+        embedder = self.embedder
+        if getattr(embedder, "threads", 0) is None:
+            embedder = embedder.model_copy(update={"threads": 1})
+        return EmbedWork(embedder, self.query)

@@ -1,0 +1,54 @@
+"""Work on this machine: chunks made in child processes are those made here, and an error ends all work."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fathoms.errors import ConfigError
+from fathoms.executors import LocalExecutor
+from fathoms.ingest import DoclingHybridChunker, PageChunker, SentenceChunker
+from fathoms.ingest.workers.chunking import ChunkWork
+from fathoms.types import Document, Page
+
+WORDS = "The gauge at Marlow Weir read two metres. It fell in the night. Nobody had opened a gate.\n"
+
+
+def document(name: str, pages: int) -> Document:
+    text = [Page(number=n, text=f"{name} {n}. " + WORDS * (3 * n)) for n in range(1, pages + 1)]
+    return Document(id=name, path=Path(name), sha256=name, pages=tuple(text))
+
+
+def same(document: Document) -> Document:
+    return document
+
+
+DOCUMENTS = [document(f"{name}.pdf", pages) for name, pages in (("a", 4), ("b", 1), ("c", 6), ("d", 2))]
+
+
+@pytest.mark.slow  # two processes load a tokenizer
+def test_chunks_made_in_child_processes_are_those_made_here() -> None:
+    chunker = SentenceChunker(size=64, overlap=16, header="{document} {page}")
+    done: list[int] = []
+    work = ChunkWork(chunker, same, pages_each=5)
+    assert work.most(DOCUMENTS) == 2
+    made = LocalExecutor(2).run(work, DOCUMENTS, lambda at, outcome: done.append(at))
+    assert made == [chunker.chunk(each) for each in DOCUMENTS]
+    assert sum(map(len, made)) > len(DOCUMENTS)
+    assert sorted(done) == [0, 1, 2, 3]
+
+
+@pytest.mark.slow  # two processes
+def test_an_error_of_a_chunker_in_a_child_process_is_raised_here() -> None:
+    work = ChunkWork(DoclingHybridChunker(), same, pages_each=5)
+    with pytest.raises(ConfigError, match="kind 'docling-hybrid' needs ingest"):
+        LocalExecutor(2).run(work, DOCUMENTS)
+
+
+def test_few_pages_and_whole_pages_are_chunked_in_this_process() -> None:
+    assert ChunkWork(SentenceChunker(), same).most(DOCUMENTS) == 0
+    assert ChunkWork(SentenceChunker(), same, pages_each=7).most(DOCUMENTS) == 0  # one process pays nothing
+    work = ChunkWork(PageChunker(), same, pages_each=1)
+    assert work.most(DOCUMENTS) == 0
+    assert LocalExecutor(2).run(work, DOCUMENTS) == [PageChunker().chunk(each) for each in DOCUMENTS]

@@ -1,0 +1,181 @@
+"""A real cluster of three raylets: the same results as on one machine, and what happens when parts die."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fathoms.models import OnnxEmbedder
+from fathoms.paths import cache_dir
+from tests.support.project import CONFIG, PAGES, Project, write_pdf, write_project
+from tests.support.ray_cluster import RayCluster
+
+pytestmark = pytest.mark.slow  # a cluster, and commands on it
+
+READER = """\
+import os
+import signal
+import time
+from pathlib import Path
+
+
+def read(path, options):
+    name = Path(path).stem
+    with open(options["log"], "a") as log:
+        log.write(name + "\\n")
+    print("noise on stdout")
+    time.sleep(options["nap"])
+    if name == "killer":
+        os.kill(os.getppid(), signal.SIGKILL)
+    return {"pages": [{"text": f"What {name} says."}]}
+"""
+
+
+@dataclass
+class Cluster:
+    """The cluster, and a project whose own reader notes each document that it reads."""
+
+    ray: RayCluster
+    project: Project
+
+    def start(self, executor: str, *arguments: str, cache: str) -> int:
+        """Start `fathoms ingest` on this machine or on the cluster, with a cache of its own."""
+        folder = self.project.path / cache
+        if not folder.exists():
+            folder.mkdir()
+            (folder / "models").symlink_to(cache_dir() / "models")  # workers look in the user's cache
+        environment = {"FATHOMS_CACHE_DIR": str(folder), "PYTHONWARNINGS": "error"}
+        address = ["--set", f"execution.address={self.ray.address}"]
+        line = ["ingest", *arguments, "--json", *address, "--executor", executor]
+        return self.ray.start(line, self.project.path, environment)
+
+    def report(self, command: int, code: int = 0) -> Any:
+        """What a command printed, which says nothing else."""
+        done = self.ray.wait(command)
+        # Ray notes that the namespace has no way out
+        said = [line for line in done.stderr.splitlines() if "network_util" not in line]
+        assert (done.returncode, said) == (code, [])
+        return json.loads(done.stdout)
+
+    def documents(self, number: int, reader_nap: float) -> None:
+        """Have so many documents, those of the questions among them, read by the project's own reader."""
+        for path in (self.project.path / "pdfs").iterdir():
+            if path.name not in PAGES:
+                path.unlink()
+        for at in range(number - len(PAGES)):
+            write_pdf(self.project.path / "pdfs" / f"d{at:02}.pdf", [f"Page {at}."])
+        log = self.project.path / "log.txt"
+        log.write_text("")
+        self.project.write("deeds.py", READER)
+        options = json.dumps({"log": str(log), "nap": reader_nap})
+        ingest = f"ingest: {{kind: python, target: deeds, on_error: skip, options: {options}}}\n"
+        self.project.write("deeds.yaml", CONFIG + ingest)
+
+    def log(self) -> Counter[str]:
+        """How often each document was read so far."""
+        return Counter((self.project.path / "log.txt").read_text().split())
+
+    def wait_for(self, number: int, command: int) -> None:
+        """Wait until a command has begun so many documents."""
+        while self.log().total() < number:
+            assert not self.ray.has_ended(command), self.ray.wait(command).stderr
+            time.sleep(0.05)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    ray = RayCluster()
+    if ray.why_not is not None:
+        pytest.skip(ray.why_not)
+    yield Cluster(ray, write_project(tmp_path_factory.mktemp("cluster")))
+    ray.close()
+
+
+def cached(folder: Path) -> dict[Any, bytes]:
+    """All documents, chunks and vectors in a cache, and all files beside it."""
+    kinds = ("document", "chunks", "embedding", "corpus")
+    with sqlite3.connect(folder / "cache.sqlite") as database:
+        rows = database.execute("SELECT kind, key, value FROM sealed").fetchall()
+    database.close()
+    found: dict[Any, bytes] = {(kind, key): value for kind, key, value in rows if kind in kinds}
+    for name in ("indexes", "images"):
+        files = [path for path in (folder / name).rglob("*") if path.is_file()]
+        found |= {path.relative_to(folder): path.read_bytes() for path in files}
+    return found
+
+
+def test_the_bytes_are_those_of_one_machine(cluster: Cluster, minilm: OnnxEmbedder) -> None:
+    project = cluster.project
+    for at in range(6):
+        pages = [f"Page {page} of {at}. The gauge read {at * page} metres." for page in range(1, at + 2)]
+        write_pdf(project.path / "pdfs" / f"d{at}.pdf", pages)
+    (project.path / "pdfs" / "broken.pdf").write_bytes(b"%PDF-1.4 broken")
+    skip = "ingest: {kind: pdfium, on_error: skip}\n"
+    texts = CONFIG.replace("{kind: page}", "{kind: sentence, size: 48, overlap: 8, unit: characters}")
+    project.write("texts.yaml", skip + texts.replace("{kind: lexical}", "{kind: onnx}"))
+    project.write("pages.yaml", skip + CONFIG.replace("{kind: page}", "{kind: page, image_dpi: 30}"))
+    reports = {}
+    for executor in ("local", "ray"):
+        found = cluster.report(
+            cluster.start(executor, "texts.yaml", "pages.yaml", cache=f"cache-{executor}"), code=1
+        )
+        reports[executor] = [
+            {name: value for name, value in each.items() if name not in ("times", "seconds")}
+            for each in found
+        ]
+    assert reports["ray"] == reports["local"]
+    assert set(reports["ray"][0]["failures"]) == {"broken.pdf"}
+    made = cached(project.path / "cache-ray")
+    assert made == cached(project.path / "cache-local")
+    assert {key[0] for key in made if isinstance(key, tuple)} >= {"document", "chunks", "embedding"}
+    assert sum(isinstance(key, Path) and key.suffix == ".png" for key in made) == 24
+
+
+def test_a_machine_that_dies_costs_what_it_had_in_hand(cluster: Cluster) -> None:
+    cluster.documents(30, reader_nap=0.3)
+    command = cluster.start("ray", "deeds.yaml", cache="cache-node")
+    cluster.wait_for(6, command)
+    cluster.ray.kill_node()
+    report = cluster.report(command)
+    assert (report["documents"], report["failures"]) == (30, {})
+    read = cluster.log()
+    assert len(read) == 30
+    assert read.total() <= 31  # one machine has one document in hand
+
+
+def test_a_command_that_dies_goes_on_where_it_was_and_a_deadly_document_is_named(cluster: Cluster) -> None:
+    cluster.documents(15, reader_nap=0.3)
+    command = cluster.start("ray", "deeds.yaml", cache="cache-driver")
+    cluster.wait_for(6, command)
+    cluster.ray.kill(command)
+    assert cluster.ray.wait(command).returncode == -9
+    write_pdf(cluster.project.path / "pdfs" / "killer.pdf", ["A deadly page."])
+    report = cluster.report(cluster.start("ray", "deeds.yaml", cache="cache-driver"), code=1)
+    assert report["documents"] == 15
+    assert report["failures"] == {
+        "killer.pdf": "killed the worker that had it, 3 times; fetch it again, or leave it out"
+    }
+    read = cluster.log()
+    assert read.pop("killer") == 3
+    assert len(read) == 15
+    assert read.total() <= 15 + 3  # three machines had one document each in hand
+
+
+def test_without_a_cluster_the_error_says_what_to_do(cluster: Cluster) -> None:
+    environment = {"FATHOMS_CACHE_DIR": str(cluster.project.path / "cache-none")}
+    line = ["ingest", "tiny.yaml", "--executor", "ray", "--set", "execution.address=127.0.0.1:9"]
+    done: subprocess.CompletedProcess[str] = cluster.ray.wait(
+        cluster.ray.start(line, cluster.project.path, environment)
+    )
+    assert done.returncode == 2
+    assert "no Ray cluster answers at '127.0.0.1:9'" in done.stderr
+    assert "start one with 'ray start --head'" in done.stderr
