@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 import subprocess
 import time
 from collections import Counter
@@ -17,7 +16,7 @@ import pytest
 from fathoms.models import OnnxEmbedder
 from fathoms.paths import cache_dir
 from tests.support.project import CONFIG, PAGES, Project, write_pdf, write_project
-from tests.support.ray_cluster import RayCluster
+from tests.support.ray_cluster import RayCluster, cached
 
 pytestmark = pytest.mark.slow  # a cluster, and commands on it
 
@@ -98,19 +97,6 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         pytest.skip(ray.why_not)
     yield Cluster(ray, write_project(tmp_path_factory.mktemp("cluster")))
     ray.close()
-
-
-def cached(folder: Path) -> dict[Any, bytes]:
-    """All documents, chunks and vectors in a cache, and all files beside it."""
-    kinds = ("document", "chunks", "embedding", "corpus")
-    with sqlite3.connect(folder / "cache.sqlite") as database:
-        rows = database.execute("SELECT kind, key, value FROM sealed").fetchall()
-    database.close()
-    found: dict[Any, bytes] = {(kind, key): value for kind, key, value in rows if kind in kinds}
-    for name in ("indexes", "images"):
-        files = [path for path in (folder / name).rglob("*") if path.is_file()]
-        found |= {path.relative_to(folder): path.read_bytes() for path in files}
-    return found
 
 
 def test_the_bytes_are_those_of_one_machine(cluster: Cluster, minilm: OnnxEmbedder) -> None:

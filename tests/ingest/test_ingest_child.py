@@ -15,7 +15,9 @@ from typing import ClassVar
 import pytest
 
 from fathoms.errors import DocumentError
+from fathoms.executors import LocalExecutor
 from fathoms.ingest import PdfParser, parse_all, parse_in_child
+from fathoms.ingest.workers.parallel import ParseWork
 from fathoms.types import Document
 from tests.support import damage
 
@@ -181,7 +183,7 @@ def test_the_next_file_is_read_while_a_document_is_made(tmp_path: Path) -> None:
         return path.stem
 
     paths = [pdf(tmp_path, deed) for deed in ("nap-0.0", "nap-0.01")]
-    found = parse_all(Watched(), paths, workers=1, hash_of=hash_of)
+    found = LocalExecutor(1).run(ParseWork(Watched(), hash_of), paths)
     assert [one.sha256 for one in found if isinstance(one, Document)] == ["nap-0.0", "nap-0.01"]
 
 

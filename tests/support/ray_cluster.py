@@ -14,12 +14,14 @@ import os
 import shutil
 import signal
 import socket
+import sqlite3
 import struct
 import subprocess
 import sys
 import tempfile
 import threading
 from collections.abc import Mapping
+from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -104,6 +106,18 @@ class RayCluster:
             raise RuntimeError(f"the process of the cluster ended with {self._process.wait(60)}")
         found: dict[str, Any] = json.loads(line)
         return found
+
+
+def cached(folder: Path) -> dict[Any, bytes]:
+    """All documents, chunks and vectors in a cache, and all files beside it."""
+    kinds = ("document", "chunks", "embedding", "corpus")
+    with closing(sqlite3.connect(folder / "cache.sqlite")) as database:
+        rows = database.execute("SELECT kind, key, value FROM sealed").fetchall()
+    found: dict[Any, bytes] = {(kind, key): value for kind, key, value in rows if kind in kinds}
+    for name in ("indexes", "images"):
+        files = [path for path in (folder / name).rglob("*") if path.is_file()]
+        found |= {path.relative_to(folder): path.read_bytes() for path in files}
+    return found
 
 
 def enter_namespace() -> str | None:
