@@ -36,21 +36,7 @@ embed: {kind: lexical}
 retrieve: {kind: dense}
 generate: {kind: scripted}
 """
-WORDS = [
-    "gauge",
-    "weir",
-    "river",
-    "level",
-    "night",
-    "water",
-    "bridge",
-    "flood",
-    "board",
-    "metres",
-    "report",
-    "station",
-    "keeper",
-]
+WORDS = ["gauge", "weir", "river", "level", "night", "water", "bridge", "flood", "board", "metres", "report"]
 
 
 def main() -> None:

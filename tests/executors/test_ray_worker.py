@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from fathoms.errors import DocumentError, ModelError, StoreError, error_of
 from fathoms.executors import OnPage, Work
@@ -16,6 +17,8 @@ from fathoms.executors.ray_worker import Failed, RayWorker, identity_of
 from fathoms.ingest import Pdfium
 from fathoms.ingest.workers.parallel import ParseWork
 from fathoms.ingest.workers.rendering import Rendered, RenderWork
+from fathoms.models.calling.provider_calls import ExecutionSettings
+from fathoms.runs.trust import demands
 from fathoms.safety.children import Children
 from tests.support.project import write_pdf
 
@@ -121,3 +124,16 @@ def test_documents_and_images_need_no_disk_in_common(tmp_path: Path, monkeypatch
     assert [image.parent.name for image in images.values()] == [
         image.parent.name for image in expected.values()
     ]
+
+
+def test_a_run_from_elsewhere_sends_documents_to_no_cluster_without_consent() -> None:
+    assert list(demands(ExecutionSettings(), ("execution",))) == []
+    (demand,) = demands(ExecutionSettings(kind="ray", address="far.example:6379"), ("execution",))
+    assert demand.key == ("execution", "kind")
+    assert "for the kind 'ray'" in demand.what
+
+
+@pytest.mark.parametrize("address", ["local", "ray://head:10001", "head", "a b:1", "http://head:6379"])
+def test_only_addresses_of_clusters_that_run_are_taken(address: str) -> None:
+    with pytest.raises(ValidationError, match="address"):
+        ExecutionSettings(kind="ray", address=address)
