@@ -63,7 +63,11 @@ def verdicts_of(
     topics = _topics(questions, by)
     left_out: Counter[str] = Counter()
     found: dict[Judgement, dict[str, Any]] = {}
-    origin = {"judge": judge.name, "judge_key": fingerprint(judge.identity()), "rubric": judge.rubric}
+    origin = {
+        "judge": judge.name,
+        "judge_key": fingerprint(judge.identity()),
+        "rubric": judge.prompt_of("support"),
+    }
     for record in run.records():
         for asked in needed(metrics, record, kept):
             verdict = kept.verdicts.get(asked)

@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from statistics import fmean, median_low
 from typing import Any
 
@@ -23,7 +23,6 @@ from fathoms.judges.claims import (
     sentence_claims,
 )
 from fathoms.judges.journal import VerdictJournal, text_hash
-from fathoms.judges.rubrics import VERSION
 from fathoms.models.caller import Caller
 from fathoms.models.calling.stop import Stop, Stopped
 from fathoms.models.protocols import ChatModel
@@ -130,16 +129,16 @@ class Bench:
         model = _splitter(self.judge) if decompose == "model" else None
         if model is None:
             return []
-        identity = model.identity()
-        return [text for text in dict.fromkeys(texts) if claims_key(identity, *text) not in self.journal]
+        key_of = self._claims_key(model)
+        return [text for text in dict.fromkeys(texts) if key_of(*text) not in self.journal]
 
     def held_claims(self, texts: Iterable[Text], decompose: Decompose) -> dict[Text, tuple[Claim, ...]]:
         """Return the claims of texts that the journal holds because a language model has split them."""
         model = _splitter(self.judge) if decompose == "model" else None
         if model is None:
             return {}
-        identity = model.identity()
-        found = {text: self.journal.claims(claims_key(identity, *text)) for text in dict.fromkeys(texts)}
+        key_of = self._claims_key(model)
+        found = {text: self.journal.claims(key_of(*text)) for text in dict.fromkeys(texts)}
         return {text: claims for text, claims in found.items() if claims is not None}
 
     def batches(self, judgements: Iterable[Judgement]) -> list[list[Judgement]]:
@@ -152,6 +151,13 @@ class Bench:
         ]
         return [[judgement for judgement, _, _ in batch] for batch in _batches(missing, self.judge)]
 
+    def _claims_key(self, model: ChatModel | None) -> Callable[[str, str], str]:
+        """Return what gives the key of the claims of a text that a model splits, or without one, that came
+        with the run."""
+        if model is None:
+            return partial(kept_claims_key, self.judge.identity())
+        return partial(claims_key, model.identity(), self.judge.splitting)
+
     async def split(
         self, texts: Iterable[Text], decompose: Decompose, judged: Judged, stop: Stop | None = None
     ) -> None:
@@ -160,11 +166,10 @@ class Bench:
         if model is None and not self.judge.keeps_claims:
             judged.claims |= {text: sentence_claims(text[0]) for text in dict.fromkeys(texts)}
             return
-        identity = (model or self.judge).identity()
-        key_of = claims_key if model else kept_claims_key
+        key_of = self._claims_key(model)
         missing = []
         for text in dict.fromkeys(texts):
-            key = key_of(identity, *text)
+            key = key_of(*text)
             known = self.journal.claims(key)
             if known is None:
                 missing.append(text)
@@ -182,7 +187,7 @@ class Bench:
             cost: float | None = 0.0
             started = time.perf_counter()
             try:
-                claims, spent = await model_claims(model, *text, self.caller)
+                claims, spent = await model_claims(model, *text, self.caller, self.judge.splitting)
                 cost = spent["cost"]
                 if isinstance(claims, Failure):
                     judged.unjudged[text] = claims
@@ -191,7 +196,7 @@ class Bench:
                 self.pace.split = self.pace.split.with_call(time.perf_counter() - started, len(text[0]))
                 judged.claims[text] = claims
                 judged.lists[text] = Spent.model_validate(spent)
-                return [self.journal.put(claims_key(identity, *text), claims, **spent)]
+                return [self.journal.put(key_of(*text), claims, **spent)]
             finally:
                 self.spending.end(cost)
 
@@ -212,7 +217,9 @@ class Bench:
 
     def _keys(self, judgement: Judgement, repeat: int) -> list[str]:
         """Return the keys under which a verdict may be stored; a new one is stored under the first."""
-        return [verdict_key(one, judgement, repeat) for one in self._identities.get(judgement.rubric, ())]
+        rubric = judgement.rubric
+        version = self.judge.version_of(rubric)
+        return [verdict_key(one, judgement, repeat, version) for one in self._identities.get(rubric, ())]
 
     def _look_up(
         self, judgements: Iterable[Judgement], judged: Judged
@@ -223,14 +230,15 @@ class Bench:
         missing: list[Missing] = []
         repeats, found = range(self.judge.repeats), 0
         look_up, identities = self.journal.verdict, self._identities
+        versions = {rubric: self.judge.version_of(rubric) for rubric in identities}
         for judgement in judgements:
             known = []
             for repeat in repeats:
-                of_judge = identities[judgement.rubric]
-                key = verdict_key(of_judge[0], judgement, repeat)
+                of_judge, version = identities[judgement.rubric], versions[judgement.rubric]
+                key = verdict_key(of_judge[0], judgement, repeat, version)
                 verdict = look_up(key, judgement)
                 if verdict is None and len(of_judge) > 1:
-                    verdict = look_up(verdict_key(of_judge[1], judgement, repeat), judgement)
+                    verdict = look_up(verdict_key(of_judge[1], judgement, repeat, version), judgement)
                 if verdict is None:
                     missing.append((judgement, repeat, key))
                 else:
@@ -369,16 +377,16 @@ def _batches(missing: Sequence[Missing], judge: Judge) -> list[Sequence[Missing]
     return [group[start : start + size] for group in whole for start in range(0, len(group), size)]
 
 
-def verdict_key(identity: str, judgement: Judgement, repeat: int) -> str:
-    """Return the key of a verdict. `identity` is the fingerprint of the judge. Raises DataError for a
-    picture that cannot be read."""
+def verdict_key(identity: str, judgement: Judgement, repeat: int, version: int = 1) -> str:
+    """Return the key of a verdict. `identity` is the fingerprint of the judge, and `version` that of the
+    prompt for another rubric than `support`. Raises DataError for a picture that cannot be read."""
     claim, text, context, picture, rubric, wanted = judgement
     premise = text_hash(text)
     if picture is None and rubric == "support":  # as below in half of the time: a run may have a million
         parts = f'["{identity}",{quoted(claim)},{quoted(context)},"{premise}",null,{repeat}]'
         return fingerprint_of(parts)
     image = None if picture is None else picture_hash(picture)
-    more: tuple[str | int, ...] = () if rubric == "support" else (rubric, VERSION)
+    more: tuple[str | int, ...] = () if rubric == "support" else (rubric, version)
     if rubric == "questions":
         more = (*more, wanted)
     return flat_fingerprint(identity, claim, context, premise, image, repeat, *more)
@@ -414,12 +422,14 @@ def decided(votes: Sequence[Verdict]) -> Verdict:
 
 
 def decomposer(judge: Judge) -> str:
-    """Return what splits texts into claims: `sentences`, or the name of a language model; the name of the
-    judge where the claims came with the run."""
+    """Return what splits texts into claims: `sentences`, or the name of a language model, which says if it
+    follows a prompt of the user; the name of the judge where the claims came with the run."""
     if judge.keeps_claims:
         return judge.name
     model = _splitter(judge) if judge.claims == "model" else None
-    return "sentences" if model is None else str(getattr(model, "model", ""))
+    if model is None:
+        return "sentences"
+    return f"{getattr(model, 'model', '')}{' with a prompt of your own' if judge.splitting.is_own else ''}"
 
 
 def _splitter(judge: Judge) -> ChatModel | None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
 from fathoms.config import Component
+from fathoms.judges.prompts import Template, shipped
 from fathoms.models.caller import Caller
 from fathoms.types import Failure, Judgement, Rubric, Verdict
 
@@ -58,10 +59,20 @@ class Judge(Component):
         """Whether the judgements of one call must have the same premise."""
         return False
 
-    @property
-    def rubric(self) -> str | None:
-        """The prompts in use and their version, `None` for a judge without prompts."""
+    def prompt_of(self, asked: Rubric | Literal["claims"]) -> str | None:
+        """Return the name and the version of the prompt for a rubric, or for splitting texts into `claims`,
+        or say that it is the user's own; `None` for a judge without prompts."""
         return None
+
+    def version_of(self, rubric: Rubric) -> int:
+        """Return the version of the prompt for another rubric than `support`, as the keys of verdicts have
+        it; 1 for a judge without prompts, and for a prompt of the user, whose text is in `identity_for`."""
+        return 1
+
+    @property
+    def splitting(self) -> Template:
+        """The prompt by which the language model of the judge splits texts into claims."""
+        return shipped("claims")
 
     @property
     def rubrics(self) -> frozenset[Rubric]:

@@ -13,6 +13,7 @@ from fathoms.judges.base import Judge
 from fathoms.judges.llm import LLMJudge
 from fathoms.judges.nli import NLIJudge
 from fathoms.judges.people import PeopleJudge
+from fathoms.judges.prompts import Template
 from fathoms.judges.scripted import ScriptedJudge
 from fathoms.models.caller import Caller
 from fathoms.runs.usage import total
@@ -56,10 +57,26 @@ class Cascade(Judge):
         """How often every judgement is asked for: as often as the judge that wants the most votes."""
         return max(self.cheap.repeats, self.dear.repeats)
 
+    def prompt_of(self, asked: Rubric | Literal["claims"]) -> str | None:
+        """Return the prompts of both judges, as far as they have one; that of the splitter for `claims`."""
+        if asked == "claims":
+            return self._splitter.prompt_of(asked)
+        found = filter(None, [self.cheap.prompt_of(asked), self.dear.prompt_of(asked)])
+        return " and ".join(dict.fromkeys(found)) or None
+
+    def version_of(self, rubric: Rubric) -> int:
+        """Return the later one of the versions of both judges."""
+        return max(self.cheap.version_of(rubric), self.dear.version_of(rubric))
+
     @property
-    def rubric(self) -> str | None:
-        """The prompts of both judges, as far as they have one; `None` if neither does."""
-        return " and ".join(filter(None, [self.cheap.rubric, self.dear.rubric])) or None
+    def splitting(self) -> Template:
+        """The prompt of the judge that splits texts into claims."""
+        return self._splitter.splitting
+
+    @property
+    def _splitter(self) -> Judge:
+        """The judge whose language model splits texts into claims: the dear one, if it has one."""
+        return self.dear if self.dear.parts() else self.cheap
 
     @property
     def rubrics(self) -> frozenset[Rubric]:

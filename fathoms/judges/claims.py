@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from fathoms.config import fingerprint
 from fathoms.errors import ModelError
-from fathoms.judges.prompts import shipped
+from fathoms.judges.prompts import Template, shipped
 from fathoms.judges.replies import read_json
 from fathoms.models.caller import Caller, to_failure
 from fathoms.models.protocols import ChatModel
@@ -36,17 +36,16 @@ def kept_claims_key(identity: Any, text: str, question: str) -> str:
     return fingerprint("kept claims", identity, text, question)
 
 
-def claims_key(identity: Any, text: str, question: str) -> str:
-    """Return the key under which the claims of a text are stored that a model was asked for."""
-    prompt = shipped("claims")
+def claims_key(identity: Any, prompt: Template, text: str, question: str) -> str:
+    """Return the key under which the claims of a text are stored that a model was asked for by a prompt."""
     return fingerprint("claims", prompt.version, identity, fingerprint(prompt.whole), text, question)
 
 
 async def model_claims(
-    model: ChatModel, text: str, question: str, caller: Caller
+    model: ChatModel, text: str, question: str, caller: Caller, template: Template | None = None
 ) -> tuple[tuple[Claim, ...] | Failure, dict[str, Any]]:
     """Return the claims of a text as a language model splits it, or why it failed; and the cost, seconds and
-    tokens that it took.
+    tokens that it took. `template` is the prompt, by default that of fathoms.
 
     A reply that cannot be read is asked for once more, unless it was cut at its token limit.
     """
@@ -56,7 +55,7 @@ async def model_claims(
         return (), spent
     listed = "\n".join(f"{number}. {sentence}" for number, sentence in enumerate(split, 1))
     values = {"question": question, "sentences": listed}
-    asked = Message(role="user", text=shipped("claims").filled(values))
+    asked = Message(role="user", text=(template or shipped("claims")).filled(values))
     prompt = Prompt(messages=(asked,), form=Form(json_schema=_schema(len(split))))
     for repeat in range(2):
         try:

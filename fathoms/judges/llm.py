@@ -12,14 +12,14 @@ from fathoms.config import fingerprint
 from fathoms.errors import ConfigError, ModelError
 from fathoms.judges.base import LABELS, UNPARSED, Judge, Labels
 from fathoms.judges.excerpts import Excerpts
-from fathoms.judges.prompts import filled, places, shipped
+from fathoms.judges.prompts import Template, misplaced, own, places, shipped
 from fathoms.judges.replies import read_choice, read_json, read_list
 from fathoms.judges.rubrics import (
     ABSTENTION_FORM,
     GRADES_FORM,
-    PROMPTS,
     QUESTIONS_FORM,
     RELEVANT_FORM,
+    RUBRICS,
     WORDS,
 )
 from fathoms.judges.several import labels_form, listed_claims, most_tokens
@@ -48,10 +48,10 @@ _FORMS: dict[str, Form] = {
 _POSITIVE = ("yes", "entailment")
 _MARKUP = 200
 """More tokens than any chat template puts around one message."""
-_LATER = ("claims_a_call", "premise", "threshold")
+_LATER = ("claims_a_call", "premise", "threshold", "prompts")
 """Options that are no part of the identity where they are not used, so that older verdicts are found."""
 _OF_CLAIMS = ("labels", "prompt", *_LATER)
-"""Options that only decide how claims are judged; the prompts of the other rubrics are in `rubrics`."""
+"""Options that only decide how claims are judged, and `prompts`, of which each decides for one rubric."""
 _NOTHING = Usage(prompt_tokens=0, completion_tokens=0)
 
 
@@ -75,6 +75,11 @@ class LLMJudge(Judge):
     sentence of the claim. With `claims_a_call`, `{claims}` stands in the place of both, a numbered list of
     claims. It must ask for `yes` or `no`, or for the three labels. Put the premise before the claim, because
     providers reuse the beginning that a prompt shares with an earlier one."""
+    prompts: dict[Rubric | Literal["claims"], str] = Field(default_factory=dict)
+    """Prompt templates instead of those of fathoms for all else: `claims`, which splits texts into claims,
+    `grade`, `correct`, `abstention`, `relevant-sentences`, `questions`, `nugget`, `unanswerable`, `citing`,
+    `quality`. Each has the places of the one that it stands for (`{context}` and `{question}` may be left
+    out), and must ask for a reply of the same form."""
     claims_a_call: int = Field(default=1, ge=1, le=50)
     """The most claims on one premise that are judged in one call. With more than 1, verdicts have no
     probability, and `max_tokens` must be at least 8 for each."""
@@ -97,10 +102,20 @@ class LLMJudge(Judge):
                 raise ValueError(f"must contain {{{min(missing)}}}")
         return prompt
 
+    @field_validator("prompts")
+    @classmethod
+    def _have_places(cls, prompts: dict[str, str]) -> dict[str, str]:
+        if "support" in prompts:
+            raise ValueError("support: 'prompt' replaces this one")
+        for name, text in prompts.items():
+            if wrong := misplaced(name, text):
+                raise ValueError(f"{name}: {wrong}")
+        return prompts
+
     @property
     def template(self) -> str:
         """The prompt template in use."""
-        return self.prompt or shipped(self._prompt_name).whole
+        return self._template_of("support").whole
 
     @property
     def _prompt_name(self) -> str:
@@ -132,20 +147,42 @@ class LLMJudge(Judge):
         """How often each judgement is asked for."""
         return self.votes
 
+    def prompt_of(self, asked: Rubric | Literal["claims"]) -> str:
+        """Return the name and the version of a prompt, or that it is the user's; see `Judge.prompt_of`."""
+        name = self._prompt_name if asked == "support" else asked
+        template = self._template_of(asked)
+        return f"own prompt for {asked}" if template.is_own else f"{name} {template.version}"
+
+    def version_of(self, rubric: Rubric) -> int:
+        """Return the version of the prompt for a rubric; see `Judge.version_of`."""
+        template = self._template_of(rubric)
+        return 1 if template.is_own else template.version
+
     @property
-    def rubric(self) -> str:
-        """The name and the version of the prompt, or that the prompt is the user's."""
-        return "own prompt" if self.prompt else f"{self._prompt_name} {shipped(self._prompt_name).version}"
+    def splitting(self) -> Template:
+        """The prompt by which texts are split into claims."""
+        return self._template_of("claims")
+
+    def _template_of(self, asked: Rubric | Literal["claims"]) -> Template:
+        """Return the prompt for a rubric, or for splitting texts."""
+        if asked == "support":
+            return own(self.prompt) if self.prompt else shipped(self._prompt_name)
+        return own(self.prompts[asked]) if asked in self.prompts else shipped(asked)
 
     @property
     def rubrics(self) -> frozenset[Rubric]:
         """Everything; `prompt` and `labels` are those of claims."""
-        return frozenset({"support", *PROMPTS})
+        return RUBRICS | {"support"}
 
     def identity(self) -> dict[str, Any]:
         """Extend the identity by the model and the text of the template."""
         found = super().identity()
-        unused = {name for name in _LATER if getattr(self, name) == type(self).model_fields[name].default}
+        fields = type(self).model_fields
+        unused = {
+            name
+            for name in _LATER
+            if getattr(self, name) == fields[name].get_default(call_default_factory=True)
+        }
         return {
             **found,
             "options": {name: value for name, value in found["options"].items() if name not in unused},
@@ -155,13 +192,15 @@ class LLMJudge(Judge):
         }
 
     def identity_for(self, rubric: Rubric) -> dict[str, Any]:
-        """Return the identity; for other rubrics than that of claims (`support`), without the options that
-        only decide how claims are judged."""
+        """Return the identity with the prompt for the rubric alone; for other rubrics than that of claims
+        (`support`), without the options that only decide how claims are judged."""
         found = self.identity()
-        if rubric == "support":
-            return found
-        del found["template"]
-        options = {name: value for name, value in found["options"].items() if name not in _OF_CLAIMS}
+        dropped = ("prompts",) if rubric == "support" else _OF_CLAIMS
+        options = {name: value for name, value in found["options"].items() if name not in dropped}
+        if rubric != "support":
+            del found["template"]
+            if rubric in self.prompts:
+                found["template"] = fingerprint(self.prompts[rubric])
         return {**found, "options": options}
 
     def served(self) -> dict[str, Any]:
@@ -323,7 +362,7 @@ class LLMJudge(Judge):
     ) -> tuple[Message, ...]:
         """Return the messages that ask for verdicts on a premise; `values` fill the other places."""
         shown = {**(values or _values(asked)), "premise": _shown_premise(asked, premise)}
-        text = filled(PROMPTS.get(asked.rubric, self.template), shown)
+        text = self._template_of(asked.rubric).filled(shown)
         images = () if asked.image is None else (asked.image,)
         return (Message(role="user", text=text, images=images),)
 
@@ -340,8 +379,11 @@ class LLMJudge(Judge):
 
     def _surely_fits(self, asked: Judgement, values: dict[str, str], room: int) -> bool:
         """Whether a judgement fits even if each of its bytes is a token, so that nothing must be counted."""
-        template = PROMPTS.get(asked.rubric, self.template)
-        texts = (template, *values.values(), _shown_premise(asked, asked.premise))
+        texts = (
+            self._template_of(asked.rubric).whole,
+            *values.values(),
+            _shown_premise(asked, asked.premise),
+        )
         longest = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts) + _MARKUP
         return asked.image is None and longest <= room
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from fathoms.judges.base import LABELS, UNPARSED, Judge, Labels
-from fathoms.judges.rubrics import PROMPTS
+from fathoms.judges.rubrics import RUBRICS
 from fathoms.models.caller import Caller
 from fathoms.models.sentences import sentences
 from fathoms.runs.grades import BEST, QUALITY
@@ -49,7 +49,7 @@ class ScriptedJudge(Judge):
     @property
     def rubrics(self) -> frozenset[Rubric]:
         """Everything."""
-        return frozenset({"support", *PROMPTS})
+        return RUBRICS | {"support"}
 
     async def judge(
         self, asked: Sequence[Judgement], caller: Caller, repeat: int = 0

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 from fathoms.metrics.metric import Facts, JudgedMetric, Need
 from fathoms.metrics.names import CORRECT, WRONG
-from fathoms.types import Claim, Judgement, Question, Record, Score, Verdict
+from fathoms.types import Claim, Judgement, Question, Record, Rubric, Score, Verdict
 
 
 class CorrectnessJudged(JudgedMetric):
@@ -30,6 +30,11 @@ class CorrectnessJudged(JudgedMetric):
     rubric: Literal["0-10", "binary"] = "0-10"
     """`0-10` asks for a grade, `binary` for yes or no."""
 
+    @property
+    def rubrics(self) -> frozenset[Rubric]:
+        """What the judge is asked for."""
+        return frozenset({"grade" if self.rubric == "0-10" else "correct"})
+
     def lacks(self, record: Record) -> str | None:
         """Return what is missing: an answer, or a gold answer to compare it with."""
         return super().lacks(record) or (None if self._applies(record) else "a gold answer to compare with")
@@ -49,7 +54,7 @@ class CorrectnessJudged(JudgedMetric):
                 claim=record.answer.text,
                 premise=gold_text(record.question),
                 context=record.question.text,
-                rubric="grade" if self.rubric == "0-10" else "correct",
+                rubric=next(iter(self.rubrics)),
             )
         ]
 

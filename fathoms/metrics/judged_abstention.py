@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import PrivateAttr
 
@@ -13,7 +13,7 @@ from fathoms.config import Component, fingerprint
 from fathoms.metrics.labels import Label, Why
 from fathoms.metrics.nearest_neighbour import NearestNeighbour
 from fathoms.models import Embedder, LexicalEmbedder
-from fathoms.types import Claim, Judgement, Record, Verdict
+from fathoms.types import Claim, Judgement, Record, Rubric, Verdict
 
 
 class JudgedAbstention(Component):
@@ -32,6 +32,7 @@ class JudgedAbstention(Component):
     `released-code`, which always use the nearest exemplar; by default the exemplars of fathoms."""
     embed: Embedder = LexicalEmbedder()
     """The embedder of the profiles `paper` and `released-code`."""
+    rubrics: ClassVar[frozenset[Rubric]] = frozenset({"abstention"})
     _judge: str = PrivateAttr("")
 
     def by(self, judge: str) -> JudgedAbstention:

@@ -19,7 +19,7 @@ from fathoms.metrics.claims.matrix import Matrix
 from fathoms.metrics.funnel import RunTexts
 from fathoms.metrics.pooled_f1 import F1Counts
 from fathoms.metrics.score_records import RecordScore
-from fathoms.types import Claim, Document, Failure, Judgement, Record, Score, Verdict
+from fathoms.types import Claim, Document, Failure, Judgement, Record, Rubric, Score, Verdict
 
 Direction = Literal["higher", "lower"]
 Need = Literal["answer", "gold", "reference", "hits", "prompt", "evidence", "nuggets", "citations"]
@@ -194,6 +194,11 @@ class JudgedMetric(Metric):
 
     judged: ClassVar[bool] = True
     splits: ClassVar[bool] = True
+
+    @property
+    def rubrics(self) -> frozenset[Rubric]:
+        """What the judge is asked for."""
+        return frozenset({"support"})
 
     def texts(self, record: Record) -> Sequence[tuple[str, str]]:
         """Return the texts to be split into claims, each with the question that it answers."""

@@ -39,6 +39,15 @@ _NONE = float("nan")
 _COLUMNS = ("values", "tops", "bottoms", "lowest", "highest")
 
 
+class JudgedBy(NamedTuple):
+    """Who gave the verdicts that a metric rests on: the name of the judge, a fingerprint of what decides
+    them, and the prompts with their versions."""
+
+    name: str
+    key: str
+    prompts: tuple[str, ...] = ()
+
+
 class Pool:
     """Collects the scores of one metric, record by record, and turns them into figures.
 
@@ -139,9 +148,9 @@ class Pool:
         self._items += items
         self._unjudged += unjudged
 
-    def figures(self, judge: tuple[str, str] | None = None) -> dict[str, Any]:
-        """Return the figures of the metric as the summary stores them; `judge` are the name of the judge and
-        a fingerprint of what decides its verdicts.
+    def figures(self, judge: JudgedBy | None = None) -> dict[str, Any]:
+        """Return the figures of the metric as the summary stores them; `judge` is who gave the
+        verdicts, if the metric rests on any.
 
         `overall`, `micro` and each of the `categories` hold `value`, `low`, `high` and `n`, the number of
         questions. `people` says what the labels of people make of a judged metric. `missing` says what the
@@ -150,14 +159,16 @@ class Pool:
         are the cells of the cross table of a metric that has one, each with its number `n` of answers.
         """
         metric = self.metric
-        rests_on_judge = isinstance(metric, JudgedMetric) or any("judge" in cell[1:] for cell in self._cells)
+        if not (isinstance(metric, JudgedMetric) or any("judge" in cell[1:] for cell in self._cells)):
+            judge = None
         return {
             "direction": metric.better,
             "unit": metric.measured_in,
             "pooling": metric.pooling,
             "headline": metric.is_headline,
-            "judge": judge[0] if judge and rests_on_judge else None,
-            "rules": fingerprint(metric.identity(), *(judge[1:] if judge and rests_on_judge else ())),
+            "judge": judge.name if judge else None,
+            **({"prompts": list(judge.prompts)} if judge and judge.prompts else {}),
+            "rules": fingerprint(metric.identity(), *([judge.key] if judge else [])),
             "missing": self._missing(),
             **({"judged": self._judged()} if isinstance(metric, JudgedMetric) else {}),
             **({"people": self._people()} if isinstance(metric, JudgedMetric) else {}),

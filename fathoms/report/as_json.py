@@ -93,6 +93,7 @@ def metric_json(figures: MetricFigures) -> dict[str, Any]:
         "direction": figures.direction,
         "unit": figures.unit,
         "judge": figures.judge,
+        **({"prompts": list(figures.prompts)} if figures.prompts else {}),
         **({"people": figures.people.model_dump(exclude_none=True)} if figures.people else {}),
         **({"cells": list(figures.cells)} if figures.cells else {}),
         "missing": figures.missing,

@@ -121,7 +121,7 @@ def judge_note(run: ScoredRun, figures: MetricFigures) -> str:
     """Say who judged a metric, how well that judge agrees with people, and what was not judged."""
     judging = run.summary.judging
     checked = judging.check_sentence if judging else "never checked against people"
-    text = f"judged by {figures.judge}, {checked}"
+    text = f"judged by {figures.judge_sentence}, {checked}"
     if judging and judging.claims and figures.splits:
         text += f"; {judging.claims.sentence}"
     found = figures.judged

@@ -296,13 +296,14 @@ def range_of(unit: str) -> tuple[float, float] | None:
 class MetricFigures(_Part):
     """The figures of one metric: over the run (`overall`), over all questions (`micro`), and by category.
 
-    `direction` says which values are better, and `pooling` how scores become one figure. `headline` metrics
-    are shown in all tables, others if they were `asked` for. `judge` is the judge whose verdicts the metric
-    rests on, `splits` says whether they are verdicts on claims, `people` is what the labels of people make of
-    it, `rules` a fingerprint of what decides its values, and `missing` says what the run lacks if the metric
-    applies to none of its records. Metrics of a `group` are shown in a table of their own; `parts` are the
-    figures of parts, such as hops, and `counted` are counts that a reader of the figures must know. `cells`
-    are those of a cross table, each with its `category`, a value by axis, and the number `n` of answers.
+    `direction` says which values are better, and `pooling` how scores become one figure. `headline`
+    metrics are shown in all tables, others if they were `asked` for. `judge` is the judge whose verdicts
+    the metric rests on by `prompts`, `splits` says whether they are verdicts on claims, `people` is what
+    the labels of people make of it, `rules` a fingerprint of what decides its values, and `missing` says
+    what the run lacks if the metric applies to none of its records. Metrics of a `group` are shown in a
+    table of their own; `parts` are the figures of parts, such as hops, and `counted` are counts that a
+    reader of the figures must know. `cells` are those of a cross table, each with its `category`, a value
+    by axis, and the number `n` of answers.
     """
 
     direction: str = "higher"
@@ -312,6 +313,7 @@ class MetricFigures(_Part):
     asked: bool = False
     profile: str | None = None
     judge: str | None = None
+    prompts: tuple[str, ...] = ()
     splits: bool = False
     rules: str | None = None
     missing: str | None = None
@@ -324,6 +326,11 @@ class MetricFigures(_Part):
     overall: MetricFigure = MetricFigure()
     micro: MetricFigure = MetricFigure()
     categories: dict[str, MetricFigure] = Field(default_factory=dict)
+
+    @property
+    def judge_sentence(self) -> str | None:
+        """The judge and its prompts, with their versions; `None` without a judge."""
+        return f"{self.judge} (prompts {', '.join(self.prompts)})" if self.prompts else self.judge
 
     def cell(self, category: str) -> MetricFigure:
         """Return the figure of a category, unknown if the metric applies to none of its questions."""

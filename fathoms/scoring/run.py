@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, Literal
 
 from fathoms.config import Source, fingerprint, override, validate
 from fathoms.errors import ConfigError, DataError, StoreError, UsageError
@@ -27,7 +27,7 @@ from fathoms.metrics.judged_abstention import JudgedAbstention
 from fathoms.metrics.length_support import length_against_support
 from fathoms.metrics.metric import JudgedMetric, Metric
 from fathoms.metrics.people import Labels
-from fathoms.metrics.pooling import Pool
+from fathoms.metrics.pooling import JudgedBy, Pool
 from fathoms.metrics.profiles import default_profiles, headline
 from fathoms.metrics.registry import (
     JUDGED,
@@ -72,7 +72,7 @@ from fathoms.scoring.shares import (
 )
 from fathoms.scoring.stage_times import stage_times
 from fathoms.scoring.tally import Tally
-from fathoms.types import Verdict
+from fathoms.types import Rubric, Verdict
 
 _MOMENT = 1_000
 """So many answers are scored within a second or two."""
@@ -143,7 +143,9 @@ def score_run(
         if not retrieval_only:
             verdicts = _verdicts(run, manifest, [*needing, *by_judge], entries, judging or Judging())
         if verdicts and by_judge:
-            scoring = scoring.model_copy(update={"abstention": by_judge[0].by(verdicts.key)})
+            scoring = scoring.model_copy(
+                update={"abstention": by_judge[0].by(verdicts.key_of(by_judge[0].rubrics))}
+            )
         rules = replace(rules, scoring=scoring, judged=verdicts.judged if verdicts else JudgeResults())
         scorer = _scored(run, manifest, rules, measured, shares, on_done)
     if scorer.verdicts:
@@ -162,13 +164,12 @@ def score_run(
     summary = summary_of(run.id, manifest, tally, records, scores, flaws, made)
     summary["warnings"] += filter(None, [missing_sentence(documents), alien])
     summary["warnings"] += left_out
-    by = (verdicts.judge.name, verdicts.key) if verdicts else None
     names = {metric.name for metric in asked} - set(SETS["fathoms"])
     if verdicts is not None:
         summary["judging"] = verdicts.described
         unlabelled = tally.counts["unlabelled"] if by_judge else 0
         summary["warnings"] += _judging_warnings(verdicts, unlabelled, len(tally))
-    summary["metrics"] = _figures(pools, by, names, profile)
+    summary["metrics"] = _figures(pools, verdicts, names, profile)
     if against := length_against_support(pools):
         summary["length_against_support"] = against
     if retrieval:
@@ -200,13 +201,13 @@ def _judging_warnings(verdicts: _Verdicts, unlabelled: int, answers: int) -> Ite
 
 
 def _figures(
-    pools: Mapping[str, Pool], judge: tuple[str, str] | None, asked: Collection[str], profile: str
+    pools: Mapping[str, Pool], verdicts: _Verdicts | None, asked: Collection[str], profile: str
 ) -> dict[str, dict[str, Any]]:
     """Return the figures of the metrics that are not stored with a profile; `asked` are those that the user
     asked for, and `profile` is the headline profile."""
     return {
         name: {
-            **pool.figures(judge),
+            **pool.figures(verdicts.by(pool.metric) if verdicts else None),
             "asked": name in asked,
             **({"profile": profile} if pool.metric.follows_profile else {}),
         }
@@ -235,6 +236,25 @@ class _Verdicts:
     def key(self) -> str:
         """A fingerprint of the judge with all its settings."""
         return fingerprint(self.judge.identity())
+
+    def prompts(self, asked: Iterable[Rubric | Literal["claims"]]) -> tuple[str, ...]:
+        """The prompts of the judge for what is asked, with their versions; none of a judge without any."""
+        return tuple(sorted(filter(None, map(self.judge.prompt_of, asked))))
+
+    def key_of(self, rubrics: Iterable[Rubric]) -> str:
+        """A fingerprint of the judge with all that decides its verdicts under some rubrics. That of claims
+        is in the fingerprint of the judge."""
+        others = self.prompts(set(rubrics) - {"support"})
+        return fingerprint(self.key, others) if others else self.key
+
+    def by(self, metric: Metric) -> JudgedBy:
+        """Who gave the verdicts that a metric rests on, if it rests on any."""
+        if not isinstance(metric, JudgedMetric):  # it reads the grades of answers
+            return JudgedBy(self.judge.name, self.key_of(("grade", "correct")))
+        prompts = self.prompts(metric.rubrics)
+        if metric.splits and self.judge.claims == "model":
+            prompts += self.prompts(["claims"])
+        return JudgedBy(self.judge.name, self.key_of(metric.rubrics), prompts)
 
     @property
     def described(self) -> dict[str, Any]:

@@ -76,7 +76,7 @@ def test_what_only_concerns_claims_asks_for_no_grade_again(tmp_path: Path) -> No
     async def as_before() -> None:  # when the whole identity of a judge was in the key under every rubric
         journal = VerdictJournal(tmp_path)
         verdict = Verdict(claim=right.claim, premise=right.premise, label="supported")
-        await journal.put(verdict_key(fingerprint(judge.identity()), right, 0), verdict)
+        await journal.put(verdict_key(fingerprint(judge.identity()), right, 0, 2), verdict)
         await journal.finish()
 
     asyncio.run(as_before())

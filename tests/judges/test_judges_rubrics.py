@@ -107,7 +107,7 @@ def test_relevant_sentences_are_read_by_their_numbers(reply: str, relevant: tupl
 
 def test_the_sentences_of_a_source_are_numbered_and_a_cut_source_says_how_many_were_shown() -> None:
     asked = Judgement(claim=ASKED, premise=SOURCE * 3, rubric="relevant-sentences")
-    judge = LLMJudge(model=ScriptedModel(default='{"sentences": [2]}', context_window=100, max_tokens=8))
+    judge = LLMJudge(model=ScriptedModel(default='{"sentences": [2]}', context_window=120, max_tokens=8))
     assert "2. It has six stages.\n3." in judge._messages(asked, SOURCE)[0].text
     found = verdict(judge, asked)
     assert found.shown is not None

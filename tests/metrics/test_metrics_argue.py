@@ -8,7 +8,7 @@ import pytest
 
 from fathoms.metrics.claims.argue import DRAFTED, F1Macro
 from fathoms.metrics.metric import Facts, Metric
-from fathoms.metrics.pooling import Pool
+from fathoms.metrics.pooling import JudgedBy, Pool
 from fathoms.metrics.registry import named
 from fathoms.metrics.score_records import RecordScore
 from fathoms.runs.citations import parse_citations
@@ -157,7 +157,7 @@ def test_f1_is_macro_over_topics_and_micro_over_pooled_counts() -> None:
         pool = Pool(metric)
         for one in (record(ANSWER), big):
             pool.add(one.question, score(metric, one))
-        figures[metric.name] = pool.figures(("a judge", ""))
+        figures[metric.name] = pool.figures(JudgedBy("a judge", ""))
         other = Pool(metric)
         other.extend(pool.state(), [other._asked.number(one.question) for one in (record(ANSWER), big)])
         if metric is micro:
@@ -179,7 +179,7 @@ def test_f1_is_macro_over_topics_and_micro_over_pooled_counts() -> None:
         micro, record(ANSWER), {("It is red.", "citing"): None, ("41.5 m", "nugget"): "supported"}
     )
     pool.add(record(ANSWER).question, unknown)
-    judged = pool.figures(("a judge", ""))["judged"]
+    judged = pool.figures(JudgedBy("a judge", ""))["judged"]
     bounds = [2 * p * (3 / 4) / (p + 3 / 4) for p in (1 / 5, 1 / 4)]
     assert [judged["lowest"], judged["highest"]] == pytest.approx(bounds)
     assert found["counted"] == {DRAFTED: 2}

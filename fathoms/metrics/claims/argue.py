@@ -27,7 +27,7 @@ from fathoms.metrics.claims.truth import Truth, all_true
 from fathoms.metrics.metric import Facts, JudgedMetric, Need, Pooling
 from fathoms.metrics.pooled_f1 import F1Counts
 from fathoms.models import Embedder
-from fathoms.types import Judgement, Nugget, Record, Score, Verdict
+from fathoms.types import Judgement, Nugget, Record, Rubric, Score, Verdict
 
 WEIGHTS = {"vital": 2.0, "okay": 1.0}
 """How much a nugget counts in the weighted coverage."""
@@ -87,6 +87,11 @@ class _Supports(CitesPostHoc, Argue):
     needs: ClassVar[tuple[Need, ...]] = ("answer", "hits", "citations")
 
     @property
+    def rubrics(self) -> frozenset[Rubric]:
+        """What the judge is asked for."""
+        return frozenset({"support", "citing"})
+
+    @property
     def over(self) -> Denominator:
         """The sentences by which the number of supported ones is divided."""
         return "citing"
@@ -120,6 +125,11 @@ class _Covers(Argue):
     """Base class of the metrics of nuggets."""
 
     needs: ClassVar[tuple[Need, ...]] = ("answer", "nuggets")
+
+    @property
+    def rubrics(self) -> frozenset[Rubric]:
+        """What the judge is asked for."""
+        return frozenset({"nugget", "unanswerable"})
 
     def of_nuggets(self, record: Record) -> Sequence[Judgement]:
         """Return the judgements of each nugget by the answer; none for an empty answer."""
@@ -214,6 +224,11 @@ class _F1(_Covers, _Supports):
     def name(self) -> str:
         """The kind, marked where support is divided by all sentences."""
         return super().name if self.sentences == "citing" else f"{super().name}-of-all"
+
+    @property
+    def rubrics(self) -> frozenset[Rubric]:
+        """What the judge is asked for."""
+        return frozenset({"support", "citing", "nugget", "unanswerable"})
 
     @property
     def over(self) -> Denominator:

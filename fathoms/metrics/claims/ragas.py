@@ -27,7 +27,7 @@ from fathoms.metrics.metric import Facts, JudgedMetric, Need, Pooling
 from fathoms.metrics.reference.similarity import cosine
 from fathoms.models import Embedder, OnnxEmbedder
 from fathoms.models.sentences import sentences
-from fathoms.types import Claim, Judgement, Record, Score, Verdict
+from fathoms.types import Claim, Judgement, Record, Rubric, Score, Verdict
 
 _RAGAS = "RAGAS, Es et al. 2024"
 _QUESTIONS = 3
@@ -142,6 +142,11 @@ class ContextRelevance(JudgedMetric):
 
     kind: Literal["ragas.context-relevance"] = "ragas.context-relevance"
 
+    @property
+    def rubrics(self) -> frozenset[Rubric]:
+        """What the judge is asked for."""
+        return frozenset({"relevant-sentences"})
+
     def judgements(
         self, record: Record, claims: Mapping[tuple[str, str], tuple[Claim, ...]]
     ) -> Sequence[Judgement]:
@@ -223,6 +228,11 @@ class AnswerRelevance(JudgedMetric):
             "" if self.questions == type(self).model_fields["questions"].default else f"-{self.questions}"
         )
         return f"{self.kind}{number}{'-released' if self.released else ''}"
+
+    @property
+    def rubrics(self) -> frozenset[Rubric]:
+        """What the judge is asked for."""
+        return frozenset({"questions"})
 
     def identity(self) -> dict[str, Any]:
         """Extend the identity by that of the embedder."""

@@ -14,7 +14,7 @@ from fathoms.metrics.metric import Facts, JudgedMetric, Need, Pooling
 from fathoms.metrics.quotes.groups import is_group, values_by_group
 from fathoms.metrics.quotes.selection import answer_part, selected
 from fathoms.runs.grades import BEST, QUALITY, grade
-from fathoms.types import Claim, Judgement, Question, Record, Score, Verdict
+from fathoms.types import Claim, Judgement, Question, Record, Rubric, Score, Verdict
 
 _UNREAD = "grades that the judge did not give, or that could not be read"
 
@@ -42,6 +42,11 @@ class QualityMetric(JudgedMetric):
     def name(self) -> str:
         """The kind, marked where the metric counts as the released code does."""
         return f"{super().name}-released" if self.released else super().name
+
+    @property
+    def rubrics(self) -> frozenset[Rubric]:
+        """What the judge is asked for."""
+        return frozenset({"quality"})
 
     def lacks(self, record: Record) -> str | None:
         """Return what is missing of an answer that came without grades: the answer, or a gold answer."""

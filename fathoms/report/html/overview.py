@@ -148,7 +148,7 @@ def further_of(figures: MetricFigures) -> Json:
         "range": range_of(figures.unit),
         "by_question": figures.pooling not in ("counts", "f1", "mean-of-ratios"),
         "direction": figures.direction,
-        "judge": figures.judge,
+        "judge": figures.judge_sentence,
         "people": figures.people.sentence if figures.people and figures.judge else None,
         "missing": figures.missing,
         **({"cells": list(figures.cells)} if figures.cells else {}),

@@ -192,7 +192,7 @@ function furtherTable(caption, names) {
         said(name, 80),
         unit === 'share' ? null : [' (', said(unit, 40), ')'],
         h('span.range', {}, direction === 'lower' ? 'lower is better' : 'higher is better'),
-        judge ? h('span.range', {}, 'judged by ', said(judge, 80)) : null,
+        judge ? h('span.range', {}, 'judged by ', said(judge, 200)) : null,
         people ? h('span.range', {}, said(people, 600)) : null,
         ...Object.entries(counted).map(([what, n]) => h('span.range', {}, `${n} ${what}`)),
         missing ? h('span.range', {}, said(missing, 300)) : null,
