@@ -26,6 +26,8 @@ from tests.support.project import Project, write_project
 settings.register_profile("fathoms", deadline=None, max_examples=50)  # nothing here is a test of speed
 settings.register_profile("thorough", deadline=None, max_examples=1000)  # for `make slow`
 settings.load_profile("fathoms")
+# threads of torch that wait sleep, because the processes of the tests share the cores
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 # the environment's own commands (uv) come first, whether or not it is activated
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
 # what tests make is signed by a key of theirs, not by the user's

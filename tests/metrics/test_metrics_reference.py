@@ -10,10 +10,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from nltk.tokenize import NLTKWordTokenizer
-from nltk.tokenize.punkt import PunktParameters, PunktSentenceTokenizer
-from nltk.translate.bleu_score import sentence_bleu as nltk_bleu
-from rouge_score.rouge_scorer import RougeScorer
 
 from fathoms.errors import ConfigError
 from fathoms.importers import Imported, keep
@@ -155,6 +151,10 @@ def test_a_set_goes_without_bertscore_where_its_model_is_missing(tmp_path: Path)
 def test_bleu_and_the_longest_subsequence_are_those_of_the_libraries(
     one: list[str], other: list[str]
 ) -> None:
+    # imported here, because NLTK imports scipy and sklearn
+    from nltk.translate.bleu_score import sentence_bleu as nltk_bleu
+    from rouge_score.rouge_scorer import RougeScorer
+
     assert sentence_bleu(other, one) == pytest.approx(float(nltk_bleu([other], one)), rel=1e-12)
     scorer = RougeScorer(["rougeL"])
     theirs = scorer.score(" ".join(other), " ".join(one))["rougeL"]
@@ -166,6 +166,11 @@ def test_bleu_and_the_longest_subsequence_are_those_of_the_libraries(
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_long_answers_of_real_models_are_compared_as_by_the_libraries(shared: Path) -> None:
     """The answers of each model with those of another as references, to the last bit."""
+    from nltk.tokenize import NLTKWordTokenizer
+    from nltk.tokenize.punkt import PunktParameters, PunktSentenceTokenizer
+    from nltk.translate.bleu_score import sentence_bleu as nltk_bleu
+    from rouge_score.rouge_scorer import RougeScorer
+
     paths = sorted((shared / "mmdocrag" / "responses").glob("*.jsonl"))
     released = [[json.loads(line)["response"] for line in path.read_text().splitlines()] for path in paths]
     parameters = PunktParameters()

@@ -5,19 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from random import Random
 
-from nltk.stem.porter import PorterStemmer
-from nltk.tokenize import NLTKWordTokenizer
-from nltk.tokenize.punkt import PunktParameters, PunktSentenceTokenizer
-
 from fathoms.models.punkt import split
 from fathoms.models.stems import stem
 from fathoms.models.words import sentence_words
 
 ABBREVIATIONS = {"dr", "e.g", "fig", "u.s"}
-PARAMETERS = PunktParameters()
-PARAMETERS.abbrev_types = ABBREVIATIONS
-PUNKT = PunktSentenceTokenizer(PARAMETERS)
-
 WORDS = [
     "tower",
     "The",
@@ -74,11 +66,19 @@ def drawn(*pieces: str, count: int = 2500) -> Iterator[str]:
 
 
 def test_sentences_are_those_of_nltk() -> None:
+    # imported here, because NLTK imports scipy and sklearn
+    from nltk.tokenize.punkt import PunktParameters, PunktSentenceTokenizer
+
+    parameters = PunktParameters()
+    parameters.abbrev_types = ABBREVIATIONS
+    punkt = PunktSentenceTokenizer(parameters)
     for text in drawn(*WORDS, *MARKS, *MARKS):
-        assert split(text, ABBREVIATIONS) == PUNKT.tokenize(text)
+        assert split(text, ABBREVIATIONS) == punkt.tokenize(text)
 
 
 def test_words_are_those_of_nltk() -> None:
+    from nltk.tokenize import NLTKWordTokenizer
+
     for text in drawn(*WORDS, *MARKS, *QUOTED, *RUNS):
         assert sentence_words(text.rstrip()) == NLTKWordTokenizer().tokenize(text.rstrip())
 
@@ -104,6 +104,8 @@ ENDINGS += [
 
 
 def test_stems_are_those_of_nltk() -> None:
+    from nltk.stem.porter import PorterStemmer
+
     porter = PorterStemmer()
     for word in drawn(*"aeiouybcdlstwxz", *ENDINGS):
         assert stem(word) == porter.stem(word)
