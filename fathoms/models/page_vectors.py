@@ -30,7 +30,7 @@ def known_vectors(cache: Cache, kind: str, keys: Sequence[str]) -> dict[str, Vec
     """Return the cached matrices (vectors, width) by key. A matrix without rows says that a page has no
     picture."""
     values = cache.get_many(kind, keys)
-    found = {key: made for key, value in values.items() if (made := _decoded(value)) is not None}
+    found = {key: made for key, value in values.items() if (made := unpacked(value)) is not None}
     if len(found) < len(values):
         cache.damaged(kind)
     return found
@@ -38,13 +38,7 @@ def known_vectors(cache: Cache, kind: str, keys: Sequence[str]) -> dict[str, Vec
 
 def keep_vectors(cache: Cache, kind: str, made: Mapping[str, Vectors]) -> None:
     """Store matrices (vectors, width) under their keys."""
-    cache.put_many(
-        kind,
-        {
-            key: _HEAD.pack(_DTYPE, *vectors.shape) + vectors.astype(_DTYPE.decode()).tobytes()
-            for key, vectors in made.items()
-        },
-    )
+    cache.put_many(kind, {key: packed(vectors) for key, vectors in made.items()})
 
 
 @contextmanager
@@ -95,7 +89,12 @@ def questions_cached(
     return [found[key] for key in keys]
 
 
-def _decoded(value: bytes) -> Vectors | None:
+def packed(vectors: Vectors) -> bytes:
+    """Encode a matrix (vectors, width) for the cache."""
+    return _HEAD.pack(_DTYPE, *vectors.shape) + vectors.astype(_DTYPE.decode()).tobytes()
+
+
+def unpacked(value: bytes) -> Vectors | None:
     """Decode a matrix from the cache; `None` if the value is damaged."""
     import numpy as np
 

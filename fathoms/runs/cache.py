@@ -238,13 +238,13 @@ class Cache:
         """Use the shared cache at this address, by default that of `$FATHOMS_SHARED_CACHE` if there is one.
 
         Raises UsageError if this object used another one before, so that nothing of one configuration is
-        stored where only another one said so, and StoreError where the place refuses.
+        stored where only another one said so, and MissingExtraError where the package for it is missing. The
+        place is asked when the first value is missing here; where it refuses, StoreError is raised then.
         """
         wanted = address or address_of_environment()
         if self._named is None:
             self._named = (wanted,)
-            if self.shared is not None:
-                self.shared.check()
+            _ = self.shared  # a package that is missing is told now
         elif self._named != (wanted,) and not self._alone:
             first, second = (name or "none" for name in (*self._named, wanted))
             raise UsageError(
@@ -262,7 +262,10 @@ class Cache:
 
     def _share_of(self, kind: str) -> SharedStore | None:
         """The shared cache for values of a kind; `None` without one, or if they stay on this machine."""
-        return self.shared if kind in SHARED else None
+        if kind not in SHARED or self.shared is None:
+            return None
+        self.shared.check()
+        return self.shared
 
     # ----- values
 
@@ -273,7 +276,7 @@ class Cache:
     def get_many(self, kind: str, keys: Sequence[str]) -> dict[str, bytes]:
         """Read the values that exist and whose checksum fits; those of the shared cache are stored here."""
         found = self._get_here(kind, keys)
-        if (store := self._share_of(kind)) is None or len(found) == len(set(keys)):
+        if len(found) == len(set(keys)) or (store := self._share_of(kind)) is None:
             return found
         more = store.get_many(kind, [key for key in dict.fromkeys(keys) if key not in found])
         self._put_here(kind, more)

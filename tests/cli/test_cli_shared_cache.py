@@ -46,6 +46,9 @@ def test_the_second_machine_parses_nothing_and_finds_the_same(
     second = other.fathoms("run", "tiny.yaml")
     assert second.returncode == 0
     manifests = [json.loads((run / "manifest.json").read_text()) for run in project.runs()]
+    s3.requests.clear()
+    assert other.fathoms("ingest", "tiny.yaml").returncode == 0
+    assert s3.requests == [], "all is on this machine"
     none = {"damaged": 0, "failed": 0}
     assert manifests[0]["shared_cache"] == {"address": "s3://bucket/team", "taken": 0, "stored": 4, **none}
     assert manifests[1]["shared_cache"] == {"address": "s3://bucket/team", "taken": 4, "stored": 0, **none}
@@ -82,6 +85,7 @@ def test_a_mistake_ends_the_run_before_it_begins(project: Project, s3: Faults) -
     assert done.returncode == 1
     assert "the shared cache s3://none/team cannot be written: there is no such bucket" in done.stderr
     assert project.runs() == []
+    assert project.fathoms("run", "tiny.yaml", "--no-cache", "--no-score").returncode == 0
     done = project.fathoms("doctor", "tiny.yaml")
     assert "fails  cache    the shared cache s3://none/team cannot be written" in done.stdout
     assert done.stdout.count("fails") == 1

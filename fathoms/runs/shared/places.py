@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Callable
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -132,10 +133,8 @@ class Bucket:
     """A bucket of a cloud, or of a server that speaks its protocol."""
 
     def __init__(self, kind: _Kind, address: str, path: str, patience: float) -> None:
-        try:
-            import_module(kind.package)
-        except ImportError:
-            raise MissingExtraError(kind.package, kind.extra, f"the shared cache {address}") from None
+        if find_spec(kind.package) is None:  # importing it takes most of a second, if it is used at all
+            raise MissingExtraError(kind.package, kind.extra, f"the shared cache {address}")
         self._kind = kind
         self._path = path
         self._patience = patience

@@ -60,13 +60,16 @@ class SharedStore:
         self._failures = {_READ: 0, _WRITE: 0}
         self._asked_again = {_READ: 0.0, _WRITE: 0.0}
         self._told: set[str] = set()
+        self._is_checked = False
         self._own = _Own(os.getpid())
 
     def check(self) -> None:
         """Read a value, which is written first where it is missing. Raises StoreError where only the user can
         help, so that a run ends before it has cost anything; a place that does not answer is reported, and
-        the run goes on."""
-        how = _READ
+        the run goes on. It is done once, by whoever needs the place first."""
+        if self._is_checked:
+            return
+        self._is_checked, how = True, _READ
         try:
             if self._place.read(_name(*_PROBE)) is None:
                 how = _WRITE
