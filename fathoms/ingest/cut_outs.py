@@ -18,6 +18,7 @@ from fathoms.ingest.picture_sizes import png_within
 from fathoms.ingest.workers.made import PageRenderer, page_images, page_thumbnails
 from fathoms.paths import publish, sealed, temporary_folder
 from fathoms.runs.cache import tell_damage
+from fathoms.runs.shared import SharedStore
 from fathoms.types import Box, CutOut, Document
 
 if TYPE_CHECKING:
@@ -62,14 +63,15 @@ def cut_out_images(
     max_pixels: int | None = None,
     max_side: int | None = None,
     max_bytes: int | None = None,
+    shared: SharedStore | None = None,
 ) -> dict[str, Path]:
     """Return the picture of each figure and table of a document by its `name`; the files are kept below
     `folder`, by a hash of the document and of all that they depend on.
 
     They are cut out of the pages as rendered at `dpi`, with a margin, and made smaller if they have more
     pixels, a longer side in pixels or more bytes than given. What lies outside of its page, or on a page that
-    PDFium cannot render, has no picture. The limits are those of `parser`. Raises DocumentError as a parser
-    does.
+    PDFium cannot render, has no picture. The limits are those of `parser`. Images of pages are looked for and
+    stored in the shared cache. Raises DocumentError as a parser does.
     """
     found = cut_outs(document)
     if not found:
@@ -82,7 +84,7 @@ def cut_out_images(
     if state == "damaged":
         tell_damage(folder.name, f"the files in {own} are damaged and are made again")
     if state != "sound":
-        pages = page_images(document, dpi, folder, parser)
+        pages = page_images(document, dpi, folder, parser, shared=shared)
         with temporary_folder(folder) as unfinished:
             _cut(document, found, pages, dpi, bounds, unfinished)
             publish(unfinished, own)

@@ -11,6 +11,7 @@ from fathoms.errors import ModelError
 from fathoms.executors import Executor, LocalExecutor
 from fathoms.models.embed.process import embed
 from fathoms.models.embed.work import EmbedWork
+from fathoms.models.shared_vectors import SharedVectors
 from fathoms.runs.cache import Cache
 from fathoms.types import FilePart, ImagePart, Message, Prompt, Reply, TextPart
 
@@ -84,6 +85,7 @@ def embed_cached(
     *,
     query: bool = False,
     executor: Executor | None = None,
+    parts: Sequence[int] = (),
 ) -> NDArray[np.float32]:
     """Return the vectors of `texts`, float32 of shape (n, d) with L2-normalised rows; computes only uncached
     ones.
@@ -91,7 +93,8 @@ def embed_cached(
     New texts are embedded in batches, each distinct text once. `on_progress` is called with the number of new
     texts done and their total. With `query`, the texts are embedded as questions, which some models treat
     differently from documents. `executor` embeds the batches where the model is a local one, and this process
-    otherwise.
+    otherwise. With `parts`, the numbers of texts of each document, vectors are looked for and stored in the
+    shared cache too.
     """
     import numpy as np
 
@@ -101,11 +104,21 @@ def embed_cached(
     keys = [fingerprint(identity, query, text) for text in texts]
     new = dict(zip(keys, texts, strict=True))
     found = _known(cache, list(new))
+    shared = SharedVectors(cache, keys, parts)
+    if taken := shared.take(found):
+        _keep(cache, taken)
+        found |= taken
     missing = [key for key in new if key not in found]
     work = EmbedWork(embedder, query)
+
+    def keep(made: dict[str, NDArray[np.float32]]) -> None:
+        _keep(cache, made)
+        found.update(made)
+        shared.made(made, found)
+
     on = executor if executor is not None and work.is_local else LocalExecutor(1)
     while missing:
-        found |= _embedded(work, {key: new[key] for key in missing}, cache, on, on_progress)
+        _embed_new(work, {key: new[key] for key in missing}, on, keep, on_progress)
         done, width = set(missing), len(found[missing[-1]])
         if any(len(found[key]) != width for key in missing):
             raise ModelError(f"embed: kind '{embedder.kind}' gave vectors of different lengths")
@@ -115,33 +128,35 @@ def embed_cached(
     return np.stack([found[key] for key in keys])
 
 
-def _embedded(
+def _embed_new(
     work: EmbedWork,
     texts: Mapping[str, str],
-    cache: Cache,
     executor: Executor,
+    keep: Callable[[dict[str, NDArray[np.float32]]], None],
     on_progress: Callable[[int, int], None] | None,
-) -> dict[str, NDArray[np.float32]]:
-    """Embed texts in batches and keep each batch as it comes; returns the vectors by the texts' keys."""
+) -> None:
+    """Embed texts in batches; each batch is kept as it comes, by the keys of its texts."""
     keys = list(texts)
     batches = [keys[start : start + _BATCH] for start in range(0, len(keys), _BATCH)]
-    found: dict[str, NDArray[np.float32]] = {}
+    embedded = 0
 
     def done(at: int, vectors: NDArray[np.float32]) -> None:
-        made = dict(zip(batches[at], vectors, strict=True))
-        cache.put_many(
-            "embedding",
-            {
-                key: _HEAD.pack(_DTYPE, len(row)) + row.astype(_DTYPE.decode()).tobytes()
-                for key, row in made.items()
-            },
-        )
-        found.update(made)
+        nonlocal embedded
+        keep(dict(zip(batches[at], vectors, strict=True)))
+        embedded += len(batches[at])
         if on_progress:
-            on_progress(len(found), len(texts))
+            on_progress(embedded, len(keys))
 
     executor.run(work, [[texts[key] for key in batch] for batch in batches], done)
-    return found
+
+
+def _keep(cache: Cache, vectors: Mapping[str, NDArray[np.float32]]) -> None:
+    """Store vectors under the keys of their texts."""
+    values = {
+        key: _HEAD.pack(_DTYPE, len(row)) + row.astype(_DTYPE.decode()).tobytes()
+        for key, row in vectors.items()
+    }
+    cache.put_many("embedding", values)
 
 
 def _known(cache: Cache, keys: Sequence[str]) -> dict[str, NDArray[np.float32]]:

@@ -148,13 +148,14 @@ class PageIndexer:
 
     def _pictures(self, document: Document, **bounds: int) -> Mapping[int, Path]:
         """Render a document, or take the pictures from the cache; raises DocumentError."""
-        return page_images(document, self.handling.dpi, self.cache.folder / "images", self.parser, **bounds)
+        folder, shared = self.cache.folder / "images", self.cache.shared
+        return page_images(document, self.handling.dpi, folder, self.parser, shared=shared, **bounds)
 
     def _cut_outs(self, document: Document, **bounds: int) -> Mapping[str, Path]:
         """Cut out the figures and tables of a document, or take the pictures from the cache; raises
         DocumentError."""
-        folder = self.cache.folder / "images"
-        return cut_out_images(document, self.handling.dpi, folder, self.parser, **bounds)
+        folder, shared = self.cache.folder / "images", self.cache.shared
+        return cut_out_images(document, self.handling.dpi, folder, self.parser, shared=shared, **bounds)
 
     def _exact(self, rows: int, texts: Sequence[str], k: int) -> list[list[int]] | None:
         """Return the rows of the `k` best pages for texts of questions, by all vectors of the pages as the

@@ -165,8 +165,8 @@ class PictureChunker:
 
     def _cut(self, document: Document, bounds: Mapping[str, int]) -> dict[str, Path]:
         """Return the pictures of the figures and tables of a document by their names."""
-        folder = self.cache.folder / "images"
-        return cut_out_images(document, self.settings.dpi, folder, self.parser, **bounds)
+        folder, shared = self.cache.folder / "images", self.cache.shared
+        return cut_out_images(document, self.settings.dpi, folder, self.parser, shared=shared, **bounds)
 
     def _describer(self) -> Describer | None:
         """What describes pictures; `None` where OCR gives the words."""

@@ -19,7 +19,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from itertools import accumulate, chain, pairwise
+from itertools import accumulate, chain, groupby, pairwise
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -252,8 +253,7 @@ class Stages(Component):
         """Parse, chunk and embed what the cache does not hold yet; raises as `Pipeline.prepare` does."""
         if self.retrieve.needs == "nothing":
             documents = {}  # for example a closed-book pipeline
-        found = cache.file_hashes(documents.values())
-        hashes = {name: found[path] for name, path in documents.items() if path in found}
+        hashes = self._hashes(documents, cache)
         times = IngestTimes()
         try:
             corpus = self._remembered(documents, hashes, cache, times)
@@ -280,6 +280,11 @@ class Stages(Component):
             fitted=partial(self._fitted, folder=cache.folder / "images"),
         )
         return Built(parsed, failures, made, hashes, times, facts)
+
+    def _hashes(self, documents: Mapping[str, Path], cache: Cache) -> dict[str, str]:
+        """The sha256 of the files that exist, by the names of their documents."""
+        found = cache.file_hashes(documents.values())
+        return {name: found[path] for name, path in documents.items() if path in found}
 
     def _read(
         self,
@@ -468,10 +473,10 @@ class Stages(Component):
         times: IngestTimes,
     ) -> tuple[list[Document], list[DocumentError]]:
         """Parse every document that is not in the cache, by the executor; results keep the given order."""
-        found: dict[str, Document | DocumentError] = {}
-        for name, path in documents.items():
-            if (known := self._parsed_before(path, hashes.get(name), cache)) is not None:
-                found[name] = known.model_copy(update={"id": name, "path": path})
+        found: dict[str, Document | DocumentError] = {
+            name: known.model_copy(update={"id": name, "path": documents[name]})
+            for name, known in self._known(documents, hashes, cache).items()
+        }
         new = [name for name in documents if name not in found]
         self.ingest.require()
 
@@ -489,40 +494,43 @@ class Stages(Component):
             raise failures[0]
         return [item for name in documents if isinstance(item := found[name], Document)], failures
 
-    def _parsed_before(self, path: Path, sha256: str | None, cache: Cache) -> Document | None:
-        """Load a document from the cache, or rebuild it from the parser's native output; else `None`."""
-        known = cache.load("document", self._document_key(sha256), Document.model_validate_json)
-        if known is not None and self.chunk.reads is None:
-            return known
-        if sha256 is None or self.ingest.native is None:
-            return None
+    def _known(
+        self, documents: Mapping[str, Path], hashes: Mapping[str, str], cache: Cache
+    ) -> dict[str, Document]:
+        """Load the documents that the cache holds, or rebuild them from the parser's native output."""
+        keys = {name: self._document_key(hashes[name]) for name in documents if name in hashes}
+        loaded = cache.load_many("document", dict.fromkeys(keys.values(), Document.model_validate_json))
+        found = {name: loaded[key] for name, key in keys.items() if key in loaded}
+        if self.chunk.reads is None and len(found) == len(keys):
+            return found
+        if self.ingest.native is None:
+            return {} if self.chunk.reads is not None else found
 
-        def read(native: str) -> Document:  # conversion errors count as damage, too
-            return known or self.ingest.from_native(path, sha256, native)
+        def read(name: str, native: str) -> Document:  # conversion errors count as damage, too
+            return found.get(name) or self.ingest.from_native(documents[name], hashes[name], native)
 
-        document = cache.load("native", fingerprint(self.ingest.native_identity(), sha256), read)
-        if document is not None and known is None:
-            self._keep(document, cache)
-        return document
+        needed = [name for name in keys if self.chunk.reads is not None or name not in found]
+        identity = self.ingest.native_identity()
+        natives = {name: fingerprint(identity, hashes[name]) for name in needed}
+        made = cache.load_many("native", {key: partial(read, name) for name, key in natives.items()})
+        rebuilt = {name: made[key] for name, key in natives.items() if key in made}
+        for name, document in rebuilt.items():
+            if name not in found:
+                self._keep(document, cache)
+        return rebuilt if self.chunk.reads is not None else found | rebuilt
 
     def is_parsed(self, documents: Mapping[str, Path], cache: Cache) -> bool:
         """Whether the cache holds the parse of every document that exists."""
         if self.retrieve.needs == "nothing":
             return True
-        there = cache.file_hashes(documents.values())
-        return all(self._parsed_before(path, sha256, cache) is not None for path, sha256 in there.items())
+        hashes = self._hashes(documents, cache)
+        return len(self._known(documents, hashes, cache)) == len(hashes)
 
     def parsed_before(self, documents: Mapping[str, Path], cache: Cache) -> dict[str, Document]:
         """The documents that the cache holds as parsed, by name. Nothing is parsed for it."""
         if self.retrieve.needs == "nothing":
             return {}
-        hashes = cache.file_hashes(documents.values())
-        found = {
-            name: self._parsed_before(path, hashes[path], cache)
-            for name, path in documents.items()
-            if path in hashes
-        }
-        return {name: document for name, document in found.items() if document is not None}
+        return self._known(documents, self._hashes(documents, cache), cache)
 
     def _keep(self, document: Document, cache: Cache) -> None:
         """Put a document into the cache, together with the parser's native output if there is one."""
@@ -541,11 +549,8 @@ class Stages(Component):
     ) -> list[list[Chunk]]:
         """The chunks of each document in order, from the cache where it has them."""
         keys = [self._chunks_key(document.id, document.sha256) for document in documents]
-        found = {
-            at: known
-            for at, key in enumerate(keys)
-            if (known := cache.load("chunks", key, _CHUNKS.validate_json)) is not None
-        }
+        loaded = cache.load_many("chunks", dict.fromkeys(keys, _CHUNKS.validate_json))
+        found = {at: loaded[key] for at, key in enumerate(keys) if key in loaded}
         new = [at for at in range(len(documents)) if at not in found]
 
         def done(number: int, made: list[Chunk]) -> None:
@@ -583,7 +588,7 @@ class Stages(Component):
         if (dpi := self._image_dpi) is None:
             return None
         work = RenderWork(dpi, self.ingest, self._image_bounds)
-        outcomes = work.all(executor, documents, cache.folder / "images")
+        outcomes = work.all(executor, documents, cache.folder / "images", cache.shared)
         bad = [outcome for outcome in outcomes if isinstance(outcome, DocumentError)]
         if bad and self.ingest.on_error == "fail":
             raise bad[0]
@@ -609,6 +614,7 @@ class Stages(Component):
         if known is not None:
             return known
         texts = [chunk.indexed for chunk in chunks]
+        parts = [len(list(own)) for _, own in groupby(chunks, key=attrgetter("document"))]
         embedded = 0
 
         def done(count: int, total: int) -> None:
@@ -618,7 +624,7 @@ class Stages(Component):
             progress("embed", count, total)
 
         with times.stage("embed"):
-            vectors = embed_cached(self.embed, texts, cache, done, executor=executor)
+            vectors = embed_cached(self.embed, texts, cache, done, executor=executor, parts=parts)
         store_index(folder, lambda place: np.save(place / _VECTORS, vectors, allow_pickle=False), cache.full)
         return vectors
 

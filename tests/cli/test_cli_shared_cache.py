@@ -50,8 +50,8 @@ def test_the_second_machine_parses_nothing_and_finds_the_same(
     assert other.fathoms("ingest", "tiny.yaml").returncode == 0
     assert s3.requests == [], "all is on this machine"
     none = {"damaged": 0, "failed": 0}
-    assert manifests[0]["shared_cache"] == {"address": "s3://bucket/team", "taken": 0, "stored": 4, **none}
-    assert manifests[1]["shared_cache"] == {"address": "s3://bucket/team", "taken": 4, "stored": 0, **none}
+    assert manifests[0]["shared_cache"] == {"address": "s3://bucket/team", "taken": 0, "stored": 6, **none}
+    assert manifests[1]["shared_cache"] == {"address": "s3://bucket/team", "taken": 6, "stored": 0, **none}
     assert manifests[0]["fingerprints"] == manifests[1]["fingerprints"]
     answers = [
         [
@@ -105,7 +105,7 @@ def test_a_damaged_value_is_made_again(project: Project, other: Project) -> None
         path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
     done = other.fathoms("ingest", "tiny.yaml")
     assert (done.returncode, done.stderr.count("damaged: they are made and stored again")) == (0, 1)
-    assert "4 stored, " in done.stdout
+    assert "6 stored, " in done.stdout
     after = {path: path.read_bytes() for path in sorted(shared.rglob("*")) if path.is_file()}
     assert {path: data for path, data in after.items() if "probe" not in path.parts} == {
         path: data for path, data in before.items() if "probe" not in path.parts
@@ -120,14 +120,14 @@ def test_the_environment_names_it_and_no_cache_leaves_it_alone(
     assert project.fathoms("run", "tiny.yaml", "--no-cache").returncode == 0
     assert not shared.exists()
     report = project.json("ingest", "tiny.yaml")
-    assert report["shared_cache"]["stored"] == 4
+    assert report["shared_cache"]["stored"] == 6
     assert (
         f"ok     cache    file://{shared} can be read and written"
         in project.fathoms("doctor", "tiny.yaml").stdout
     )
     assert project.json("cache", "info")["shared"] == f"file://{shared}"
     project.fathoms("cache", "clear")
-    assert project.json("ingest", "tiny.yaml")["shared_cache"]["taken"] == 4, "clearing leaves it as it is"
+    assert project.json("ingest", "tiny.yaml")["shared_cache"]["taken"] == 6, "clearing leaves it as it is"
 
 
 def test_configurations_of_one_command_name_one_store(project: Project) -> None:

@@ -81,7 +81,8 @@ def _pictures(
     for document in documents:
         cuts = cut_outs(document)
         if cuts:
-            files = cut_out_images(document, recipe.components.dpi, cache.folder / "images", parser)
+            folder, dpi = cache.folder / "images", recipe.components.dpi
+            files = cut_out_images(document, dpi, folder, parser, shared=cache.shared)
             found |= {(document.id, cut.page, cut.bbox): files[cut.name] for cut in cuts if cut.name in files}
     return found
 

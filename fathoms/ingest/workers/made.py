@@ -11,10 +11,14 @@ from fathoms.config import fingerprint
 from fathoms.errors import DocumentError
 from fathoms.ingest.parsers.base import PdfParser
 from fathoms.ingest.workers.pool import parse_in_child
-from fathoms.paths import publish, sealed, sha256_file, temporary_folder
+from fathoms.paths import SEAL, publish, sealed, sha256_file, temporary_folder
 from fathoms.runs.cache import tell_damage
+from fathoms.runs.shared import SharedStore, packed_files, unpacked_files
 from fathoms.safety.children import Children
 from fathoms.types import OFFICE, Attachment, Document
+
+_KIND = "images"
+"""The kind of value in the shared cache."""
 
 
 class FileMaker(PdfParser):
@@ -80,8 +84,10 @@ def page_images(
     max_pixels: int | None = None,
     max_side: int | None = None,
     max_bytes: int | None = None,
+    shared: SharedStore | None = None,
 ) -> dict[int, Path]:
-    """Return the image of each page by its number, for models that see; the files are kept below `folder`.
+    """Return the image of each page by its number, for models that see; the files are kept below `folder`,
+    and are looked for and stored in the shared cache.
 
     A page is rendered at `dpi`, or at a lower resolution if its image would otherwise have more pixels, a
     longer side in pixels, or more bytes than given. A page that PDFium cannot render has no image. The limits
@@ -89,7 +95,7 @@ def page_images(
     no pictures are made.
     """
     bounds = {"max_pixels": max_pixels, "max_side": max_side, "max_bytes": max_bytes}
-    return images_in(made(page_renderer(document, dpi, folder, parser, bounds), document))
+    return images_in(made(page_renderer(document, dpi, folder, parser, bounds), document, shared=shared))
 
 
 def page_renderer(
@@ -154,14 +160,25 @@ def page_thumbnails(path: Path, numbers: Iterable[int], width: int) -> dict[int,
         }
 
 
-def made_before(maker: FileMaker, document: Document) -> Path | None:
-    """Return the folder with the files of this document, below the maker's folder; `None` if they are to be
-    made."""
-    own = _place(maker, document)
+def made_before(maker: FileMaker, document: Document, shared: SharedStore | None = None) -> Path | None:
+    """Return the folder with the files of this document, below the maker's folder, into which those of the
+    shared cache are put; `None` if they are to be made."""
+    own = place(maker, document)
     state = sealed(own)
     if state == "damaged":
         tell_damage(maker.folder.name, f"the files in {own} are damaged and are made again")
-    return own if state == "sound" else None
+    if state == "sound":
+        return own
+    data = None if shared is None else shared.get(_KIND, own.name)
+    files = None if data is None else unpacked_files(data)
+    return None if files is None else keep(maker, document, files)
+
+
+def share(folder: Path, shared: SharedStore | None) -> None:
+    """Store the files of a document in the shared cache, if there is one."""
+    files = (path for path in folder.iterdir() if path.name != SEAL)
+    if shared is not None and (data := packed_files(files)) is not None:
+        shared.put(_KIND, folder.name, data)
 
 
 def keep(maker: FileMaker, document: Document, files: Mapping[str, bytes]) -> Path:
@@ -169,21 +186,27 @@ def keep(maker: FileMaker, document: Document, files: Mapping[str, bytes]) -> Pa
     with temporary_folder(maker.folder) as unfinished:
         for name, content in files.items():
             (unfinished / name).write_bytes(content)
-        publish(unfinished, own := _place(maker, document))
+        publish(unfinished, own := place(maker, document))
     return own
 
 
-def _place(maker: FileMaker, document: Document) -> Path:
+def place(maker: FileMaker, document: Document) -> Path:
     """The folder for the files of this document."""
     return maker.folder / fingerprint(maker.identity(), document.sha256)
 
 
-def made(maker: FileMaker, document: Document, children: Children | None = None) -> Path:
+def made(
+    maker: FileMaker,
+    document: Document,
+    children: Children | None = None,
+    shared: SharedStore | None = None,
+) -> Path:
     """Return the folder with the files of this document, below the maker's folder; makes them if needed.
     `children` starts the process. Raises DocumentError as a parser does."""
-    if (known := made_before(maker, document)) is not None:
+    if (known := made_before(maker, document, shared)) is not None:
         return known
     with temporary_folder(maker.folder) as unfinished:
         parse_in_child(maker.model_copy(update={"folder": unfinished}), document.path, children)
-        publish(unfinished, own := _place(maker, document))
+        publish(unfinished, own := place(maker, document))
+    share(own, shared)
     return own

@@ -10,7 +10,17 @@ from typing import Any, NamedTuple
 from fathoms.errors import DocumentError
 from fathoms.executors import Executor, OnPage, Packed, Work
 from fathoms.ingest.parsers.base import PdfParser
-from fathoms.ingest.workers.made import PageRenderer, images_in, keep, made, made_before, page_renderer
+from fathoms.ingest.workers.made import (
+    PageRenderer,
+    images_in,
+    keep,
+    made,
+    made_before,
+    page_renderer,
+    place,
+    share,
+)
+from fathoms.runs.shared import SharedStore
 from fathoms.safety.children import Children
 from fathoms.types import Document
 
@@ -36,20 +46,34 @@ class RenderWork(Work[Rendered, Images]):
     parser: PdfParser
     bounds: Mapping[str, int]
 
-    def all(self, executor: Executor, documents: Sequence[Document], folder: Path) -> list[Images]:
-        """Return the images of all pages of documents, which are kept below a folder; only those that are not
-        there are made."""
+    def all(
+        self,
+        executor: Executor,
+        documents: Sequence[Document],
+        folder: Path,
+        shared: SharedStore | None = None,
+    ) -> list[Images]:
+        """Return the images of all pages of documents, which are kept below a folder; only those that are
+        neither there nor in the shared cache are made."""
         items = [Rendered(document, folder) for document in documents]
-        found = {at: known for at, item in enumerate(items) if (known := self._known(item)) is not None}
+        found = {
+            at: known for at, item in enumerate(items) if (known := self._known(item, shared)) is not None
+        }
         new = [at for at in range(len(items)) if at not in found]
-        found.update(zip(new, executor.run(self, [items[at] for at in new]), strict=True))
+
+        def done(number: int, images: Images) -> None:
+            item = items[new[number]]
+            if shared is not None and not isinstance(images, DocumentError):
+                share(place(self.renderer(item), item.document), shared)
+
+        found.update(zip(new, executor.run(self, [items[at] for at in new], done), strict=True))
         return [found[at] for at in range(len(items))]
 
-    def _known(self, item: Rendered) -> Images | None:
+    def _known(self, item: Rendered, shared: SharedStore | None) -> Images | None:
         """Return the images that were made before, or why there can be none; `None` if they are to be
         made."""
         try:
-            folder = made_before(self.renderer(item), item.document)
+            folder = made_before(self.renderer(item), item.document, shared)
         except DocumentError as error:
             return error
         return None if folder is None else images_in(folder)

@@ -6,7 +6,16 @@ it costs only time. A reader needs one request for a hit and lists nothing. A wr
 so readers see the old bytes or the new ones, and two writers of the same key write the same.
 """
 
+from fathoms.runs.shared.folders import packed_files, unpacked_files
 from fathoms.runs.shared.places import VARIABLE, address_of_environment, checked_address
 from fathoms.runs.shared.store import SharedStore, seal
 
-__all__ = ["VARIABLE", "SharedStore", "address_of_environment", "checked_address", "seal"]
+__all__ = [
+    "VARIABLE",
+    "SharedStore",
+    "address_of_environment",
+    "checked_address",
+    "packed_files",
+    "seal",
+    "unpacked_files",
+]
