@@ -15,7 +15,7 @@ import typer
 
 from fathoms.cli import console
 from fathoms.cli.options import Json
-from fathoms.errors import UsageError
+from fathoms.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from fathoms.runs.cache import Cache
@@ -107,6 +107,36 @@ def prune(
     with opened() as cache:
         console.say(f"{_readable(cache.prune(bound))} freed")
     return 0
+
+
+@app.command("push")
+def push(
+    address: Annotated[
+        str | None,
+        typer.Argument(
+            help="The shared cache, such as s3://BUCKET/PREFIX. Default: $FATHOMS_SHARED_CACHE.",
+            show_default=False,
+        ),
+    ] = None,
+) -> int:
+    """Store in a shared cache what this machine has made of documents.
+
+    Copied are parsed documents, their chunks, and the vectors of page images. Later commands store what they
+    make there by themselves.
+    """
+    from fathoms.runs.shared import checked_address
+
+    try:
+        wanted = None if address is None else checked_address(address)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    with opened() as cache:
+        cache.share(wanted)
+        if cache.shared is None:
+            raise UsageError("name a shared cache: fathoms cache push s3://BUCKET/PREFIX")
+        pushed, stored = cache.push(), cache.shared.counts["stored"]
+        console.say(f"{stored} of {pushed} values stored in {cache.shared.address}")
+    return ExitCode.OK if stored == pushed else ExitCode.FAILED
 
 
 def _bytes(text: str) -> int:

@@ -267,6 +267,25 @@ class Cache:
         self.shared.check()
         return self.shared
 
+    def push(self) -> int:
+        """Store in the shared cache what this machine holds of the kinds that are shared; returns the number
+        of values, those that could not be stored included."""
+        pushed = 0
+        for kind in sorted(SHARED):
+            query = "SELECT key FROM sealed WHERE kind = ?"
+            keys = [key for (key,) in self._do("read", partial(self._select, query, (kind,)))]
+            for start in range(0, len(keys), _BATCH):
+                if (store := self._share_of(kind)) is not None:
+                    store.put_many(kind, values := self._get_here(kind, keys[start : start + _BATCH]))
+                    pushed += len(values)
+        if self.shared is not None:
+            self.shared.finish()
+        return pushed
+
+    def _select(self, query: str, values: tuple[str, ...]) -> list[Any]:
+        """Return the rows of a query."""
+        return self._db.execute(query, values).fetchall()
+
     # ----- values
 
     def get(self, kind: str, key: str) -> bytes | None:

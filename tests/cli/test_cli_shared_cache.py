@@ -130,6 +130,20 @@ def test_the_environment_names_it_and_no_cache_leaves_it_alone(
     assert project.json("ingest", "tiny.yaml")["shared_cache"]["taken"] == 6, "clearing leaves it as it is"
 
 
+def test_what_a_machine_had_made_before_is_pushed(project: Project, other: Project) -> None:
+    address = f"file://{project.path}/shared"
+    project.fathoms("ingest", "tiny.yaml")
+    assert "name a shared cache" in project.fathoms("cache", "push").stderr
+    assert project.fathoms("cache", "push", "/mnt").returncode == 2
+    done = project.fathoms("cache", "push", address)
+    assert (done.returncode, done.stdout) == (0, f"4 of 4 values stored in {address}\n")
+    report = other.json("ingest", "tiny.yaml", "--set", f"cache={address}")
+    assert (report["shared_cache"]["taken"], report["shared_cache"]["stored"]) == (4, 2)
+    done = project.fathoms("cache", "push", f"file://{project.path}/tiny.yaml")
+    assert done.returncode == 1
+    assert "there is no such bucket or folder" in done.stderr
+
+
 def test_configurations_of_one_command_name_one_store(project: Project) -> None:
     project.write("a.yaml", CONFIG + f"cache: file://{project.path}/a\n")
     done = project.fathoms("ingest", "a.yaml", "tiny.yaml")

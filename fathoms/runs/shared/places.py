@@ -174,16 +174,24 @@ class Bucket:
         return self._clients[pid]
 
 
-_REFUSED = ("NoCredentialsError", "PartialCredentialsError", "ProfileNotFound", "TokenRetrievalError")
+_MISSING = {"ResourceNotFoundError"}
+_REFUSED = {
+    *("NoCredentialsError", "PartialCredentialsError", "ProfileNotFound", "TokenRetrievalError"),
+    *("ClientAuthenticationError", "CredentialUnavailableError", "DefaultCredentialsError", "RefreshError"),
+}
+"""Errors of the clients, by name, that mean the same as FileNotFoundError and PermissionError."""
+_DENIED = (401, 403)
 
 
 def _failure(error: Exception) -> Exception:
     """Say what a failed request means: StoreError where only the user can help, else UnreachableError.
     Nothing of it is a credential, because the libraries' own texts are masked."""
+    name = type(error).__name__
     said = " ".join(without_shapes(known_mask().text(str(error))).split())[:300]
-    what = f"{type(error).__name__}: {said}" if said else type(error).__name__
-    if isinstance(error, FileNotFoundError):
+    what = f"{name}: {said}" if said else name
+    if isinstance(error, FileNotFoundError | NotADirectoryError) or name in _MISSING:
         return StoreError(f"there is no such bucket or folder ({what}): create it, or correct the address")
-    if isinstance(error, PermissionError) or type(error).__name__ in _REFUSED:
+    status = getattr(error, "status_code", None) or getattr(error, "code", None)
+    if isinstance(error, PermissionError) or name in _REFUSED or status in _DENIED:
         return StoreError(f"access is denied ({what}): check the credentials in the environment")
     return UnreachableError(what)
