@@ -22,7 +22,7 @@ Event = tuple[int, Future[Any] | tuple[int, int]]
 class LocalExecutor:
     """Does work with up to `workers` items at a time."""
 
-    def __init__(self, workers: int) -> None:
+    def __init__(self, workers: int = 1) -> None:
         self.workers = workers
 
     def run(
@@ -83,6 +83,10 @@ class LocalExecutor:
                 if on_done is not None:
                     on_done(at, outcomes[-1])
         return outcomes
+
+    def width(self) -> int:
+        """Return 1: nothing is gained by gathering items here, see `Executor`."""
+        return 1
 
     def close(self) -> None:
         """Do nothing: no process outlives `run`."""

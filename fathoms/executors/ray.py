@@ -75,6 +75,16 @@ class RayExecutor:
             raise
         return [job.outcomes[at] for at in range(len(items))]
 
+    def width(self) -> int:
+        """Return the number of processors of the cluster."""
+        self._count(connected(self.address))
+        return self._processors
+
+    def _count(self, ray: Any) -> None:
+        """Count the processors of the cluster."""
+        self._processors = max(1, int(ray.cluster_resources().get("CPU", 1)))
+        self._counted = time.monotonic()
+
     def close(self) -> None:
         """End the workers, and with them their child processes."""
         while self._crew:
@@ -83,8 +93,7 @@ class RayExecutor:
     def _hire(self, ray: Any, left: int) -> None:
         """Ask for workers until there are as many as processors or items that are left."""
         if len(self._crew) < left and time.monotonic() - self._counted > _RECOUNT:
-            self._processors = max(1, int(ray.cluster_resources().get("CPU", 1)))
-            self._counted = time.monotonic()
+            self._count(ray)
         while len(self._crew) < min(self._processors, left):
             self._crew.append(_Member(ray))
 

@@ -35,7 +35,8 @@ class Packed(NamedTuple):
             return cls(path.name, None)
 
     def unpack(self, folder: Path) -> Path:
-        """Write the file into a folder; one that could not be read is missing there, too."""
+        """Write the file into a folder, which need not exist; one that could not be read is missing there."""
+        folder.mkdir(parents=True, exist_ok=True)
         path = folder / self.name
         if self.content is not None:
             path.write_bytes(self.content)
@@ -115,6 +116,10 @@ class Executor(Protocol):
         reported) with the pages done and the pages of all items begun so far. An exception, Ctrl-C included,
         ends all work first.
         """
+
+    def width(self) -> int:
+        """Return how many items it is worth to gather for one call of `run`, by those who have too many to
+        name all at once."""
 
     def close(self) -> None:
         """Let go of the workers."""

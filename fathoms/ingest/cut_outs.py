@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -77,9 +77,7 @@ def cut_out_images(
     if not found:
         return {}
     bounds = {"max_pixels": max_pixels, "max_side": max_side, "max_bytes": max_bytes}
-    renderer = PageRenderer(dpi=dpi, folder=folder).identity()
-    boxes = [(each.name, each.bbox) for each in found]
-    own = folder / fingerprint("cut-outs", renderer, document.sha256, boxes, MARGIN, bounds)
+    own = _place(document, found, dpi, folder, bounds)
     state = sealed(own)
     if state == "damaged":
         tell_damage(folder.name, f"the files in {own} are damaged and are made again")
@@ -89,6 +87,28 @@ def cut_out_images(
             _cut(document, found, pages, dpi, bounds, unfinished)
             publish(unfinished, own)
     return {path.stem: path for path in sorted(own.glob("*.png"))}
+
+
+def not_cut_out(
+    documents: Iterable[Document], dpi: int, folder: Path, several_bounds: Iterable[Mapping[str, int]]
+) -> list[Document]:
+    """Return the documents whose pages must be rendered for `cut_out_images` with one of these bounds."""
+    several = [{**dict.fromkeys(("max_pixels", "max_side", "max_bytes")), **each} for each in several_bounds]
+    found = [(document, cut_outs(document)) for document in documents]
+    return [
+        document
+        for document, those in found
+        if those and any(sealed(_place(document, those, dpi, folder, each)) != "sound" for each in several)
+    ]
+
+
+def _place(
+    document: Document, found: list[CutOut], dpi: int, folder: Path, bounds: Mapping[str, int | None]
+) -> Path:
+    """The folder for the pictures of the figures and tables of a document."""
+    renderer = PageRenderer(dpi=dpi, folder=folder).identity()
+    boxes = [(each.name, each.bbox) for each in found]
+    return folder / fingerprint("cut-outs", renderer, document.sha256, boxes, MARGIN, bounds)
 
 
 def _cut(

@@ -18,13 +18,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from fathoms.config import fingerprint, flat_fingerprint, package_version
 from fathoms.errors import ConfigError, DocumentError
+from fathoms.executors import Executor, LocalExecutor
 from fathoms.ingest import MARGIN, PdfParser, cut_out_images, cut_outs, has_boxes, page_images
+from fathoms.ingest.workers.rendering import RenderWork
 from fathoms.models.calling.provider_calls import ExecutionSettings
 from fathoms.models.embed.multi_vector import MultiVectorEmbedder
 from fathoms.models.embed.pages import page_keys
 from fathoms.models.embed.process import embed_pages
 from fathoms.models.embed.served.base import ServedPageModel
 from fathoms.models.embed.served.spent import EmbeddingCalls
+from fathoms.models.embed.work import PageEmbedWork
 from fathoms.models.page_patches import Located, located_cached
 from fathoms.models.page_vectors import keep_vectors, kept_on_arrival, known_vectors, questions_cached
 from fathoms.pipeline.ingest_times import IngestTimes
@@ -81,7 +84,8 @@ class PageIndexer:
     `documents` and `facts` are of the same documents. A document is decoded only if one of its pages must be
     rendered, or to know its figures and tables. `bounds` are those of the pictures that are shown to a model,
     as `page_images` takes them, `None` if it is shown none; pages are embedded without bounds. `calling` are
-    the retries and rate limits of the requests to a server that embeds. `failures` collects the documents
+    the retries and rate limits of the requests to a server that embeds, and `executor` renders and embeds
+    where it is a cluster and the model a local one. `failures` collects the documents
     that cannot be rendered, by their positions; with `on_error: fail` of the parser, the first of them is
     raised.
     """
@@ -95,6 +99,7 @@ class PageIndexer:
     times: IngestTimes
     bounds: Mapping[str, int] | None
     calling: ExecutionSettings = field(default_factory=ExecutionSettings)
+    executor: Executor = field(default_factory=LocalExecutor)
     failures: dict[int, DocumentError] = field(default_factory=dict)
 
     def index(self) -> PageSearch:
@@ -278,7 +283,12 @@ class PageIndexer:
 
     def _vectors(self, places: Sequence[Unit], keys: Sequence[str], kept: list[int]) -> Iterator[Vectors]:
         """Yield the vectors of each page that has a picture, and add its number to `kept`."""
+        ahead = len(places) if isinstance(self.handling.embed, ServedPageModel) else 0
         for first in range(0, len(places), _BLOCK):
+            if first >= ahead and not self.cache.holds("page-vectors", keys[first : first + _BLOCK]):
+                ahead = min(first + self.executor.width() * _BLOCK, len(places))
+                if ahead > first + _BLOCK:
+                    self._embed_ahead(places, keys, range(first, ahead))
             block = dict(zip(keys[first : first + _BLOCK], range(first, len(places)), strict=False))
             found = known_vectors(self.cache, "page-vectors", list(block))
             if missing := {key: places[at] for key, at in block.items() if key not in found}:
@@ -289,13 +299,39 @@ class PageIndexer:
                     kept.append(at)
                     yield found[key]
 
-    def _embed(self, missing: Mapping[str, Unit]) -> dict[str, Vectors]:
-        """Render and embed pages, and store their vectors, by their keys. Documents that cannot be rendered
-        are noted and left out."""
-        import numpy as np
+    def _embed_ahead(self, places: Sequence[Unit], keys: Sequence[str], window: range) -> None:
+        """Render and embed what the cache lacks of several blocks at once, on the workers of a cluster. What
+        has no picture, or cannot be rendered, is left to `_embed`, which finds all else done."""
+        missing: list[dict[str, Unit]] = []
+        for first in window[::_BLOCK]:
+            block = {keys[at]: places[at] for at in range(first, min(first + _BLOCK, window.stop))}
+            found = known_vectors(self.cache, "page-vectors", list(block))
+            missing.append({key: unit for key, unit in block.items() if key not in found})
+        positions = {unit.position for units in missing for unit in units.values()} - self.failures.keys()
+        documents = [self.documents[at] for at in sorted(positions)]
+        RenderWork(self.handling.dpi, self.parser, {}).all(
+            self.executor, documents, self.cache.folder / "images"
+        )
+        pictures = [self._pictures_of(units) for units in missing]
+        there = [{key: path for key, path in block.items() if path is not None} for block in pictures]
+        batches = [batch for batch in there if batch]
+        done = window.stop - sum(map(len, batches))
 
+        def keep(at: int, vectors: Sequence[Vectors]) -> None:
+            nonlocal done
+            keep_vectors(self.cache, "page-vectors", dict(zip(batches[at], vectors, strict=True)))
+            self.times.made(STAGE, len(vectors))
+            done += len(vectors)
+            self.progress(STAGE, done, len(places))
+
+        work = PageEmbedWork(self.handling.embed)
+        self.executor.run(work, [list(batch.values()) for batch in batches], keep)
+
+    def _pictures_of(self, units: Mapping[str, Unit]) -> dict[str, Path | None]:
+        """Render pages, and return their pictures by their keys; `None` for what PDFium cannot render.
+        Documents that cannot be rendered are noted and left out."""
         pictures: dict[str, Path | None] = {}
-        for key, (position, page, cut_out) in missing.items():
+        for key, (position, page, cut_out) in units.items():
             if position in self.failures:
                 continue
             document = self.documents[position]
@@ -308,6 +344,14 @@ class PageIndexer:
                 if self.parser.on_error == "fail":
                     raise
                 self.failures[position] = error
+        return pictures
+
+    def _embed(self, missing: Mapping[str, Unit]) -> dict[str, Vectors]:
+        """Render and embed pages, and store their vectors, by their keys. Documents that cannot be rendered
+        are noted and left out."""
+        import numpy as np
+
+        pictures = self._pictures_of(missing)
         there = {key: picture for key, picture in pictures.items() if picture is not None}
         how = EmbeddingCalls(self.calling)
         made: dict[str, Vectors] = {}

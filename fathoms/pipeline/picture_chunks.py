@@ -11,7 +11,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -19,7 +19,10 @@ from pydantic import Field, model_validator
 
 from fathoms.config import Component, package_version
 from fathoms.errors import DocumentError, ModelError
+from fathoms.executors import Executor, LocalExecutor
 from fathoms.ingest import MARGIN, PdfParser, cut_out_images, cut_outs
+from fathoms.ingest.cut_outs import not_cut_out
+from fathoms.ingest.workers.rendering import RenderWork
 from fathoms.models import FileLimits, Generator
 from fathoms.models.caching import ReplyCache
 from fathoms.models.caller import Caller
@@ -108,8 +111,8 @@ class Picture(NamedTuple):
 @dataclass(frozen=True)
 class PictureChunker:
     """Makes the chunks of figures and tables of documents. `bounds` are those of the pictures for the model
-    that answers, as `cut_out_images` takes them, and `calling` the retries and rate limits of the describing
-    model."""
+    that answers, as `cut_out_images` takes them, `calling` the retries and rate limits of the describing
+    model, and `executor` renders pages."""
 
     settings: PictureChunks
     parser: PdfParser
@@ -118,6 +121,7 @@ class PictureChunker:
     calling: ExecutionSettings
     times: IngestTimes
     progress: Callable[[str, int, int], None]
+    executor: Executor = field(default_factory=LocalExecutor)
 
     def chunks(self, documents: Sequence[Document], failures: list[DocumentError]) -> dict[str, list[Chunk]]:
         """Return the chunks of the figures and tables of each document, by its id.
@@ -126,8 +130,11 @@ class PictureChunker:
         where `on_error` of the parser is `fail`. Raises ModelError for a picture that cannot be described.
         """
         found: dict[str, list[Picture]] = {}
+        failed = self._render(documents)
         for document in documents:
             try:
+                if document.id in failed:
+                    raise failed[document.id]
                 found[document.id] = list(self._pictures(document))
             except DocumentError as error:
                 if self.parser.on_error == "fail":
@@ -151,13 +158,32 @@ class PictureChunker:
                 ]
         return found
 
+    def _render(self, documents: Sequence[Document]) -> dict[str, DocumentError]:
+        """Render the pages from which pictures must be cut, all by the executor; returns the errors of
+        documents by their ids."""
+        several = [bounds for bounds in (self._for_answers, self._for_descriptions) if bounds is not None]
+        folder = self.cache.folder / "images"
+        wanted = not_cut_out(documents, self.settings.dpi, folder, several or [{}])
+        made = RenderWork(self.settings.dpi, self.parser, {}).all(self.executor, wanted, folder)
+        pairs = zip(wanted, made, strict=True)
+        return {document.id: error for document, error in pairs if isinstance(error, DocumentError)}
+
+    @property
+    def _for_answers(self) -> Mapping[str, int] | None:
+        """The bounds of pictures for the model that answers; `None` if it is shown none."""
+        return self.bounds if self.settings.show == "images" else None
+
+    @property
+    def _for_descriptions(self) -> Mapping[str, int] | None:
+        """The bounds of pictures for the model that describes them; `None` if there is none."""
+        if (model := self.settings.generate) is None:
+            return None
+        return image_bounds(model.image_limits, model.file_limits or FileLimits(None, None), 1)
+
     def _pictures(self, document: Document) -> Iterator[Picture]:
         """Yield the figures and tables of a document that have a picture; raises DocumentError."""
-        shown = self._cut(document, self.bounds) if self.settings.show == "images" else None
-        described = None
-        if (model := self.settings.generate) is not None:
-            limits = model.file_limits or FileLimits(None, None)
-            described = self._cut(document, image_bounds(model.image_limits, limits, 1))
+        shown = None if self._for_answers is None else self._cut(document, self._for_answers)
+        described = None if self._for_descriptions is None else self._cut(document, self._for_descriptions)
         there = self._cut(document, {}) if shown is None and described is None else shown or described or {}
         for cut_out in cut_outs(document):
             if (name := cut_out.name) in there:

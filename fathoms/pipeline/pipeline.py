@@ -260,7 +260,7 @@ class Stages(Component):
             with closing(self._calling.executor(workers)) as executor:
                 if corpus is None:
                     corpus = self._read(documents, hashes, cache, executor, progress, times)
-                corpus, pages = self._pages(corpus, cache, progress, times)
+                corpus, pages = self._pages(corpus, cache, executor, progress, times)
                 parsed, failures, chunks, facts = corpus
                 folder = cache.folder / "indexes" / facts.index
                 vectors = self._embed(chunks, folder, cache, executor, progress, times)
@@ -306,7 +306,8 @@ class Stages(Component):
                 made = self._chunk(parsed, cache, executor, progress, times)
         with_picture: set[str] = set()
         if self.cut_out is not None and made:
-            more = self._chunks_of_pictures(self.cut_out, cache, progress, times).chunks(parsed, failures)
+            chunker = self._chunks_of_pictures(self.cut_out, cache, progress, times)
+            more = replace(chunker, executor=executor).chunks(parsed, failures)
             both = [
                 (document, texts) for document, texts in zip(parsed, made, strict=True) if document.id in more
             ]
@@ -328,7 +329,7 @@ class Stages(Component):
         return _Corpus(tuple(parsed), tuple(failures), chunks, self._facts(parsed, made))
 
     def _pages(
-        self, corpus: _Corpus, cache: Cache, progress: Progress, times: IngestTimes
+        self, corpus: _Corpus, cache: Cache, executor: Executor, progress: Progress, times: IngestTimes
     ) -> tuple[_Corpus, PageSearch | None]:
         """Embed the pictures of all pages for retrieval by page images; `None` where there is none.
 
@@ -339,6 +340,7 @@ class Stages(Component):
         if handling is None:
             return corpus, None
         indexer = self._indexer(handling, corpus.documents, corpus.facts.documents, cache, progress, times)
+        indexer.executor = executor
         pages = indexer.index()
         if not (bad := indexer.failures):
             return corpus, pages

@@ -25,10 +25,12 @@ from fathoms.models.embed import process as embedding
 from fathoms.pipeline.experiment import Experiment, SearchExperiment, load_experiment
 from fathoms.pipeline.page_index import PageIndexer
 from fathoms.retrieve import Visual
+from fathoms.retrieve.multi_vectors import MultiVectors
 from fathoms.retrieve.token_pooling import pool_tokens
 from fathoms.runner.plan import plan
 from fathoms.runs.cache import Cache
 from fathoms.types import Question
+from tests.support.away import Away
 from tests.support.project import Project, write_pdf, write_project
 from tests.support.report_page import detail_of, unpacked
 from tests.support.tiny_pages import tiny_models
@@ -323,6 +325,30 @@ def test_a_page_without_a_picture_is_left_out(place: Project, cache: Cache) -> N
     assert len(pages.store) == 3
     assert indexer.holds_all()
     assert list(indexer.index().places) == [(0, 1), (1, 1), (1, 2)]
+
+
+def test_pages_embedded_by_the_workers_of_a_cluster_are_those_of_this_machine(
+    place: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fathoms.pipeline.page_index._BLOCK", 1)  # three pages are three batches
+    own = experiment(place, "many.yaml")
+    ready = own.prepare(documents(place), Cache(tmp_path / "local"))
+    expected = ready.index.pages
+    handling = own.retrieve.pages
+    assert handling is not None
+    assert expected is not None
+    told: list[tuple[str, int, int]] = []
+    cluster = Away(2)
+    parts = (handling, ready.documents, ready.stated, own.ingest, Cache(tmp_path / "away"))
+    indexer = PageIndexer(*parts, lambda *step: told.append(step), ready.times, None, executor=cluster)
+    found = indexer.index()
+    assert cluster.done == {"RenderWork": 2, "PageEmbedWork": 2}  # the last page is a window of its own
+    assert told[-1] == ("embed pages", 3, 3)
+    assert list(found.places) == list(expected.places)
+    assert isinstance(found.store, MultiVectors)
+    assert isinstance(expected.store, MultiVectors)
+    for at in range(3):
+        assert np.array_equal(found.store.page(at), expected.store.page(at))
 
 
 def test_a_folder_of_pictures_is_a_document(place: Project, cache: Cache) -> None:

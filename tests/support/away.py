@@ -1,0 +1,54 @@
+"""A cluster without a cluster: what goes to its workers and comes back passes through pickles."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from fathoms.errors import error_of
+from fathoms.executors import OnDone, OnPage, Work
+from fathoms.executors.ray_worker import Failed, RayWorker, identity_of
+
+
+class Away:
+    """Does all work in a `RayWorker` of this process, the last item first; `done` counts items by work."""
+
+    def __init__(self, width: int) -> None:
+        self._width = width
+        self._worker = RayWorker(str(Path.cwd()))
+        self._number = 0
+        self.done: dict[str, int] = {}
+
+    def run(
+        self,
+        work: Work[Any, Any],
+        items: Sequence[Any],
+        on_done: OnDone | None = None,
+        on_page: OnPage | None = None,
+    ) -> list[Any]:
+        self._number += 1
+        away = through_a_pickle(work.abroad())
+        outcomes: dict[int, Any] = {}
+        for at in reversed(range(len(items))):
+            sent = through_a_pickle(work.sent(items[at]))
+            told = through_a_pickle(self._worker.do(self._number, away, identity_of(away), sent))
+            if isinstance(told, Failed):
+                raise error_of(*told)
+            outcomes[at] = work.received(items[at], told)
+            self.done[type(work).__name__] = self.done.get(type(work).__name__, 0) + 1
+            if on_done is not None:
+                on_done(at, outcomes[at])
+        return [outcomes[at] for at in range(len(items))]
+
+    def width(self) -> int:
+        return self._width
+
+    def close(self) -> None:
+        pass
+
+
+def through_a_pickle(value: Any) -> Any:
+    """The same value, as another machine would get it."""
+    return pickle.loads(pickle.dumps(value))
