@@ -309,9 +309,8 @@ class PageIndexer:
             missing.append({key: unit for key, unit in block.items() if key not in found})
         positions = {unit.position for units in missing for unit in units.values()} - self.failures.keys()
         documents = [self.documents[at] for at in sorted(positions)]
-        RenderWork(self.handling.dpi, self.parser, {}).all(
-            self.executor, documents, self.cache.folder / "images"
-        )
+        folder, shared = self.cache.folder / "images", self.cache.shared
+        RenderWork(self.handling.dpi, self.parser, {}).all(self.executor, documents, folder, shared)
         pictures = [self._pictures_of(units) for units in missing]
         there = [{key: path for key, path in block.items() if path is not None} for block in pictures]
         batches = [batch for batch in there if batch]

@@ -164,7 +164,8 @@ class PictureChunker:
         several = [bounds for bounds in (self._for_answers, self._for_descriptions) if bounds is not None]
         folder = self.cache.folder / "images"
         wanted = not_cut_out(documents, self.settings.dpi, folder, several or [{}])
-        made = RenderWork(self.settings.dpi, self.parser, {}).all(self.executor, wanted, folder)
+        work = RenderWork(self.settings.dpi, self.parser, {})
+        made = work.all(self.executor, wanted, folder, self.cache.shared)
         pairs = zip(wanted, made, strict=True)
         return {document.id: error for document, error in pairs if isinstance(error, DocumentError)}
 
