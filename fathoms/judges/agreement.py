@@ -11,14 +11,14 @@ from __future__ import annotations
 import asyncio
 import json
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from platformdirs import user_data_path
 
 from fathoms.config import fingerprint
-from fathoms.judges.asking import Bench, Judged, Spending
+from fathoms.judges.asking import Bench, Judged, Spending, decided_by
 from fathoms.judges.base import UNPARSED, Judge
 from fathoms.judges.cascade import Cascade
 from fathoms.judges.journal import VerdictJournal
@@ -73,7 +73,9 @@ def agree(
         asked[fingerprint(one.identity())] = ask(one, judgements, folder, on_done)
     if isinstance(judge, Cascade):
         cheap, dear = (asked[fingerprint(one.identity())][0] for one in others[:2])
-        judged, spending = _decided(judge, judgements, cheap, dear), Spending()
+        decided = decided_by(judge, judgements, cheap, dear)
+        verdicts = {one: found for one, found in decided.items() if isinstance(found, Verdict)}
+        judged, spending = Judged(verdicts=verdicts), Spending()
     else:
         judged, spending = ask(judge, judgements, folder, on_done)
     found = _compared(judge, rows, judgements, judged, spending)
@@ -89,20 +91,6 @@ def agree(
         found["others"].append(described)
     found["damaged_lines"] = max(one.damaged for one in (spending, *(each[1] for each in asked.values())))
     return found
-
-
-def _decided(cascade: Cascade, judgements: Iterable[Judgement], cheap: Judged, dear: Judged) -> Judged:
-    """Return what a cascade decides on claims that both of its judges were asked for. A claim that it would
-    leave to a judge who gave nothing has no verdict."""
-    judged = Judged()
-    for judgement in judgements:
-        first, second = (by.verdicts.get(judgement) or by.unjudged.get(judgement) for by in (cheap, dear))
-        if first is None or (second is None and not cascade.is_sure(first)):
-            continue
-        decided = first if second is None else cascade.decided(first, second)
-        if isinstance(decided, Verdict):
-            judged.verdicts[judgement] = decided
-    return judged
 
 
 def _compared(

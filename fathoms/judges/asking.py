@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from statistics import fmean, median_low
 from typing import Any
@@ -15,6 +15,7 @@ from fathoms.config import fingerprint, fingerprint_of, flat_fingerprint, quoted
 from fathoms.errors import UsageError
 from fathoms.judges.ahead import FEW, Ahead, Pace, minutes, sizes_of
 from fathoms.judges.base import NOT_KEPT, UNPARSED, Judge
+from fathoms.judges.cascade import Cascade
 from fathoms.judges.claims import (
     Decompose,
     claims_key,
@@ -142,13 +143,16 @@ class Bench:
         return {text: claims for text, claims in found.items() if claims is not None}
 
     def batches(self, judgements: Iterable[Judgement]) -> list[list[Judgement]]:
-        """Return what is asked for together of some judgements: those that the journal does not hold."""
+        """Return what is asked for together of some judgements: those that the journal does not hold. Of a
+        cascade, it is what its cheap judge is asked for."""
         missing = [
             (one, repeat, "")
             for one in dict.fromkeys(judgements)
             for repeat in range(self.judge.repeats)
             if not any(key in self.journal for key in self._keys(one, repeat))
         ]
+        if isinstance(self.judge, Cascade):
+            return replace(self, judge=self.judge.cheap).batches(one for one, _, _ in missing)
         return [[judgement for judgement, _, _ in batch] for batch in _batches(missing, self.judge)]
 
     def _claims_key(self, model: ChatModel | None) -> Callable[[str, str], str]:
@@ -265,6 +269,9 @@ class Bench:
                 " name a judge of kind llm"
             )
         votes, missing = self._look_up(judgements, judged)
+        if isinstance(judge, Cascade):
+            await self._ask_both(judge, [one for one in judgements if one in votes], judged, stop)
+            return
         batches = _batches(missing, judge)
         sizes = sizes_of([[one for one, _, _ in batch] for batch in batches], keeps=self._keeps)
         taken = dict(zip(map(id, batches), sizes, strict=True))
@@ -298,6 +305,37 @@ class Bench:
         judged.verdicts |= {judgement: decided(found) for judgement, found in votes.items() if found}
         for judgement in judged.verdicts:  # one of several votes may have failed
             judged.unjudged.pop(judgement, None)
+
+    async def _ask_both(
+        self, cascade: Cascade, judgements: Sequence[Judgement], judged: Judged, stop: Stop | None
+    ) -> None:
+        """Ask the cheap judge of a cascade, and the dear one for what the cheap one is not sure of.
+
+        The verdicts of each are stored as its own, so that none is paid for again where the other judge
+        failed, or the process was killed before it answered. Raises Stopped.
+        """
+        ahead = self.batches(judgements)
+        if len(ahead) >= FEW and cascade.parts():
+            self.on_ahead(self.ahead([], ahead))
+        cheap, dear, paces = Judged(), Judged(), (Pace(), Pace())
+        first, second = (
+            replace(self, judge=one, pace=pace, on_ahead=lambda ahead: None)
+            for one, pace in zip((cascade.cheap, cascade.dear), paces, strict=True)
+        )
+        try:
+            await first.ask(judgements, cheap, stop)
+            given = {one: cheap.verdicts.get(one) or cheap.unjudged.get(one) for one in judgements}
+            unsure = [one for one, found in given.items() if found and not cascade.is_sure(found)]
+            await second.ask(unsure, dear, stop)
+        finally:
+            if characters := paces[0].verdicts.characters:  # what the dear judge takes belongs to them
+                seconds = sum(pace.verdicts.seconds for pace in paces)
+                self.pace.verdicts = self.pace.verdicts.with_call(seconds, characters)
+        for judgement, found in decided_by(cascade, judgements, cheap, dear).items():
+            if isinstance(found, Verdict):
+                judged.verdicts[judgement] = found
+            else:
+                judged.unjudged[judgement] = found
 
     async def _each(
         self,
@@ -419,6 +457,19 @@ def decided(votes: Sequence[Verdict]) -> Verdict:
             "seconds": total([vote.seconds for vote in votes]),
         }
     )
+
+
+def decided_by(
+    cascade: Cascade, judgements: Iterable[Judgement], cheap: Judged, dear: Judged
+) -> dict[Judgement, Verdict | Failure]:
+    """Return what a cascade decides, given what its judges said. A judgement that it leaves to a judge who
+    was not asked is left out."""
+    found = {}
+    for judgement in judgements:
+        first, second = (by.verdicts.get(judgement) or by.unjudged.get(judgement) for by in (cheap, dear))
+        if first is not None and (second is not None or cascade.is_sure(first)):
+            found[judgement] = first if second is None else cascade.decided(first, second)
+    return found
 
 
 def decomposer(judge: Judge) -> str:

@@ -14,6 +14,7 @@ from fathoms.errors import StoreError
 from fathoms.judges.asking import Bench, Spending
 from fathoms.judges.asking import Judged as JudgeResults
 from fathoms.judges.base import Judge
+from fathoms.judges.cascade import Cascade
 from fathoms.judges.journal import open_noting
 from fathoms.judges.of_run import NeedsFurtherVerdicts, held
 from fathoms.metrics.metric import JudgedMetric, Metric
@@ -25,9 +26,10 @@ from fathoms.types import Spent, Verdict
 def may_be_held(run: Run, judge: Judge, metrics: Sequence[Metric], answers: int) -> bool:
     """Return whether several processes can look up the verdicts on the `answers` of a run: they had all
     verdicts when they were last scored, all metrics are fathoms' own, no judgement depends on the verdict on
-    another, and each has one vote."""
+    another, and each has one vote of one judge."""
     return (
         judge.repeats == 1
+        and not isinstance(judge, Cascade)
         and all(one.inert and not isinstance(one, NeedsFurtherVerdicts) for one in metrics)
         and _was_judged(run, fingerprint(judge.identity()), answers)
     )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -172,6 +174,57 @@ def test_a_cascade_asks_the_dear_judge_only_where_the_cheap_one_is_not_sure(tmp_
     assert judged.verdicts[GREEN].usage is None  # decided by the cheap one
     assert judged.verdicts[TALL].label == "supported"  # the dear one says yes to everything
     assert judged.verdicts[TALL].usage is not None
+
+
+class _Noting(Caller):
+    """Notes what the models reply."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.said: list[str] = []
+
+    async def reply(self, model: Any, *more: Any, **options: Any) -> Any:
+        found = await super().reply(model, *more, **options)
+        self.said.append(found[0].text)
+        return found
+
+
+@pytest.mark.parametrize("ends", ["fails", "is killed"])
+def test_no_judge_of_a_cascade_is_paid_twice_where_the_other_one_fails_or_is_killed(
+    tmp_path: Path, ends: str
+) -> None:
+    # the cheap judge gives no probability, so the dear one decides everything
+    trouble = {"fail_on": {"50 m": "down"}} if ends == "fails" else {"latency": 30}
+
+    def ask(dear: dict[str, Any], seconds: float | None = None) -> tuple[list[str], Judged]:
+        cascade = Cascade(cheap=llm("no"), dear=llm("yes", model=dear))
+        caller, judged = _Noting(), Judged()
+        bench = Bench(cascade, VerdictJournal(tmp_path), caller, Spending())
+        with suppress(asyncio.TimeoutError):
+            asyncio.run(asyncio.wait_for(bench.ask([GREEN, TALL], judged), seconds))
+        return caller.said, judged
+
+    replies, _ = ask(trouble, 0.5 if "latency" in trouble else None)
+    assert replies == ["no", "no", *(["yes"] if ends == "fails" else [])]
+    replies, judged = ask(trouble if ends == "fails" else {})
+    assert replies == ([] if ends == "fails" else ["yes", "yes"])
+    assert [one.label for one in judged.verdicts.values()] == ["supported"] * (1 if ends == "fails" else 2)
+    assert [one.message for one in judged.unjudged.values()] == (["down"] if ends == "fails" else [])
+
+
+def test_verdicts_that_a_cascade_stored_as_its_own_are_found(tmp_path: Path) -> None:
+    cascade = Cascade(cheap=llm("no"), dear=llm("yes"))
+
+    async def as_before() -> None:
+        journal = VerdictJournal(tmp_path)
+        verdict = Verdict(claim=GREEN.claim, premise=GREEN.premise, label="unsupported")
+        await journal.put(verdict_key(fingerprint(cascade.identity()), GREEN, 0), verdict)
+        await journal.finish()
+
+    asyncio.run(as_before())
+    judged, spent = asked(cascade, tmp_path, GREEN, TALL)
+    assert [judged.verdicts[one].label for one in (GREEN, TALL)] == ["unsupported", "supported"]
+    assert (spent.asked, spent.found) == (2, 1)
 
 
 def test_people_are_looked_up_and_nobody_is_made_up(tmp_path: Path) -> None:
