@@ -904,11 +904,12 @@ class Verdict(StoredValue):
     `refusal`, with the sentence that decided as `why`), `committal` or `noncommittal` for a text with the
     `questions` that it answers, `needed`, `none` or `repeated` for a sentence without a citation,
     `graded` for an answer with five `grades`, by the keys of the judge's reply (`runs.grades`), or
-    `unparsed` where the judge's reply could not be read. `relevant` are the numbers, from 1, of the relevant
-    sentences of a source, of whose sentences the judge was `shown` so many. `p` is
-    the judge's probability that the premise supports the claim, `None` where unknown. `votes` counts the
-    labels where the judge was asked several times. `usage`, `cost` (US dollars) and `seconds` are what it
-    took, `None` where unknown.
+    `unparsed` where the judge's reply could not be read. `relevant` are the numbers, from 1, of the
+    relevant sentences of a source, of whose sentences the judge was `shown` so many. `quote` are the
+    words of the premise that decided, as the judge says, exactly as they stand there. `p` is the judge's
+    probability that the premise supports the claim, `None` where unknown. `votes` counts the labels where
+    the judge was asked several times. `usage`, `cost` (US dollars) and `seconds` are what it took, `None`
+    where unknown.
     """
 
     claim: str
@@ -916,6 +917,7 @@ class Verdict(StoredValue):
     label: str
     why: str | None = None
     context: str | None = None
+    quote: str | None = None
     p: float | None = None
     relevant: tuple[int, ...] | None = None
     shown: int | None = None

@@ -106,12 +106,14 @@ class Cascade(Judge):
         }
 
     def check(self) -> None:
-        """Check both judges; raises their errors, and ConfigError for a cheap judge that is asked for several
-        claims in a call, because it then gives no probability to decide by."""
-        if getattr(self.cheap, "claims_a_call", 1) > 1:
+        """Check both judges; raises their errors, and ConfigError for a cheap judge that quotes, or is asked
+        for several claims in a call, because it then gives no probability to decide by."""
+        several = getattr(self.cheap, "claims_a_call", 1) > 1
+        if several or getattr(self.cheap, "quote", False):
+            option = "claims_a_call" if several else "quote"
             raise ConfigError(
-                "judge.cheap: with claims_a_call it gives no probabilities, so the dear judge would decide"
-                " everything: leave claims_a_call out there"
+                f"judge.cheap: with {option} it gives no probabilities, so the dear judge would decide"
+                f" everything: leave {option} out there"
             )
         self.cheap.check()
         self.dear.check()

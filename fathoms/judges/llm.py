@@ -13,6 +13,7 @@ from fathoms.errors import ConfigError, ModelError
 from fathoms.judges.base import LABELS, UNPARSED, Judge, Labels
 from fathoms.judges.excerpts import Excerpts
 from fathoms.judges.prompts import Template, misplaced, own, places, shipped
+from fathoms.judges.quotes import quote_of, quoting_form
 from fathoms.judges.replies import read_choice, read_json, read_list
 from fathoms.judges.rubrics import (
     ABSTENTION_FORM,
@@ -48,7 +49,7 @@ _FORMS: dict[str, Form] = {
 _POSITIVE = ("yes", "entailment")
 _MARKUP = 200
 """More tokens than any chat template puts around one message."""
-_LATER = ("claims_a_call", "premise", "threshold", "prompts")
+_LATER = ("claims_a_call", "premise", "threshold", "prompts", "quote")
 """Options that are no part of the identity where they are not used, so that older verdicts are found."""
 _OF_CLAIMS = ("labels", "prompt", *_LATER)
 """Options that only decide how claims are judged, and `prompts`, of which each decides for one rubric."""
@@ -86,6 +87,10 @@ class LLMJudge(Judge):
     premise: Excerpts | None = None
     """Shows the judge only the passages of a long premise that are most like the claims, such as
     `{retrieve: 5}`; without it, the whole premise."""
+    quote: bool = False
+    """Whether the model first quotes the words of the source that decide. They are kept with the verdict if
+    they stand in the source, word by word, and reports show them. Verdicts then have no probability, and
+    `max_tokens` needs room for a sentence."""
     threshold: float | None = Field(default=None, gt=0, lt=1)
     """With `labels: binary` and a model that gives probabilities: the probability of yes from which on a
     claim is supported, for models that say yes too often. By default the likelier word counts."""
@@ -120,7 +125,8 @@ class LLMJudge(Judge):
     @property
     def _prompt_name(self) -> str:
         """The name of the prompt of fathoms."""
-        return f"{'support' if self.claims_a_call == 1 else 'several'}-{self.labels}"
+        kind = "quoted" if self.quote else "support" if self.claims_a_call == 1 else "several"
+        return f"{kind}-{self.labels}"
 
     @property
     def name(self) -> str:
@@ -224,6 +230,9 @@ class LLMJudge(Judge):
         if self.threshold is not None and (self.labels != "binary" or self.claims_a_call > 1):
             other = "claims_a_call" if self.claims_a_call > 1 else "labels: three-way"
             raise ConfigError(f"judge.threshold has no effect with {other}: leave one of them out")
+        if self.quote and (self.claims_a_call > 1 or self.threshold is not None):
+            other = "claims_a_call" if self.claims_a_call > 1 else "threshold"
+            raise ConfigError(f"judge.quote cannot be combined with {other}: leave one of them out")
         if self.prompt:
             self._check_places(places(self.prompt))
         self.model.check()
@@ -314,7 +323,8 @@ class LLMJudge(Judge):
     async def _verdict(self, asked: Judgement, caller: Caller, repeat: int) -> Verdict | Failure:
         """Ask for one verdict, and once more if the reply cannot be read."""
         words = {} if asked.rubric in _LISTS else WORDS.get(asked.rubric) or _WORDS[self.labels]
-        form = _FORMS.get(asked.rubric) or _FORMS[self.labels]
+        quotes = self.quote and asked.rubric == "support"
+        form = quoting_form(words) if quotes else _FORMS.get(asked.rubric) or _FORMS[self.labels]
         values = _values(asked)
         replies: list[Reply] = []
         seconds = 0.0
@@ -343,6 +353,9 @@ class LLMJudge(Judge):
         why = self._cut_sentence(asked, kept)
         if asked.rubric == "abstention":
             why = _sentence(reply.text, asked.claim)
+        quote, misquoted = (
+            quote_of(reply.text, asked.premise) if quotes and word is not None else (None, None)
+        )
         if word is None and listed is None:
             why = _unread(reply)
         return Verdict(
@@ -351,7 +364,8 @@ class LLMJudge(Judge):
             context=asked.context or None,
             **({"label": UNPARSED if word is None else words[word]} if listed is None else listed),
             p=next((p for choice, p in shares.items() if choice in _POSITIVE), None),
-            why=why,
+            why="; ".join(filter(None, [why, misquoted])) or None,
+            quote=quote,
             usage=reply.usage if len(replies) == 1 else summed([reply.usage for reply in replies]),
             cost=total([reply.cost for reply in replies]),
             seconds=round(seconds, 4),

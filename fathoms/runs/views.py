@@ -174,8 +174,8 @@ class ComparedClaim(StoredValue):
     """A claim with the label of the verdict that decided about it, and the place of its premise.
 
     `premises` is the number of premises that it was compared with, `sentence` the number of its sentence from
-    0, and `p` the judge's probability that the premise supports it. `why` says why a verdict is missing or
-    could not be read.
+    0, and `p` the judge's probability that the premise supports it. `quote` are the words of the premise that
+    the judge says have decided. `why` says why a verdict is missing or could not be read.
     """
 
     claim: str
@@ -184,6 +184,7 @@ class ComparedClaim(StoredValue):
     premise: str | None = None
     premises: int = 0
     sentence: int | None = None
+    quote: str | None = None
     why: str | None = None
 
 

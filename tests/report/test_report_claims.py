@@ -13,7 +13,10 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from fathoms.judges.llm import LLMJudge
+from fathoms.judges.of_run import Judging
 from fathoms.metrics.registry import named
+from fathoms.models import ScriptedModel
 from fathoms.report.html import payload, report_html
 from fathoms.report.html.claims import shown_claims
 from fathoms.report.question import question_panel
@@ -120,6 +123,31 @@ def page_claims(run: Run) -> Json:
     found, _ = detail_of(chunks, 0, "q1")
     claims: Json = found["repeats"][0]["claims"]
     return claims
+
+
+QUOTES = {
+    # the second text decides about the third claim, by words that are not the sentence most like it
+    r"door is green\. .*Claim: The door is blue": (
+        '{"quote": "The tower has a clock", "label": "contradiction"}'
+    ),
+    r"Claim: The tower is 41 m tall": '{"quote": "is 41 m  tall", "label": "entailment"}',
+    r"Claim: It has a mast": '{"quote": "It has a mast", "label": "entailment"}',
+}
+
+
+def test_the_words_that_a_judge_quotes_are_shown_where_they_stand_in_the_text(run: Run) -> None:
+    model = ScriptedModel(patterns=QUOTES, default='{"quote": "", "label": "neutral"}')
+    judge = LLMJudge(model=model, labels="three-way", claims="sentences", quote=True)
+    score_run(run, metrics=named(["ragchecker.faithfulness"]), judging=Judging(judge=judge))
+    (found,) = page_claims(run)["compared"]
+    near = [
+        (row["quoted"], TEXTS[row["near"]["rank"] - 1][slice(*row["near"]["at"])])
+        for row in found["claims"]
+        if row.get("quoted")
+    ]
+    # "is 41 m  tall" has a space too many, which white space may; nothing says that there is a mast
+    assert near == [(True, "is 41 m tall"), (True, "The tower has a clock")]
+    assert "is not in the source: 'It has a mast'" in found["claims"][3]["why"]
 
 
 def test_each_claim_has_its_mark_its_words_in_the_answer_and_the_passage_that_decided(run: Run) -> None:

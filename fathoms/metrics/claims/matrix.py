@@ -141,12 +141,14 @@ _WEIGHTS = {"supported": 0, "entailment": 0, "unparsed": 1, "contradiction": 2}
 
 
 def deciding(row: Sequence[Verdict | None], premises: Sequence[Premise]) -> dict[str, object]:
-    """Return the label of the deciding verdict, its probability, and the place of its premise."""
+    """Return the label of the deciding verdict, its probability, the place of its premise, and the words of
+    it that the judge quotes."""
     if not row:
         return {"label": "neutral", "p": None, "premise": None}
     weights = [1 if one is None else _WEIGHTS.get(one.label, 3) for one in row]
     at = weights.index(min(weights))
     verdict = row[at]
-    why = {"why": verdict.why} if verdict and verdict.why else {}
+    more = {"why": verdict.why, "quote": verdict.quote} if verdict else {}
+    told = {name: said for name, said in more.items() if said}
     label, p = (verdict.label, verdict.p) if verdict else ("failed", None)
-    return {"label": label, "p": p, "premise": premises[at].place, **why}
+    return {"label": label, "p": p, "premise": premises[at].place, **told}

@@ -181,6 +181,14 @@ def _passages(text: str, place: str, rank: int | None = None) -> Iterator[_Passa
             yield _Passage(text, (start, at), _words(sentence), place, rank)
 
 
+def _quoted(quote: str | None, passages: Sequence[_Passage]) -> _Passage | None:
+    """Return the words of a text that a judge quotes, with their place; `None` if no text has them."""
+    for one in passages if quote else ():
+        if quote and (start := one.text.find(quote)) >= 0:
+            return one._replace(span=(start, start + len(quote)))
+    return None
+
+
 def _words(text: str) -> frozenset[str]:
     """Return the words of a text."""
     return frozenset(_WORD.findall(text.lower()))
@@ -199,8 +207,8 @@ def shown_claims(repeat: ScoredRepeat, question: Question, documents: Mapping[st
 
     Each claim has its `mark`; its place in the answer (`said`), which is that of its words if they stand
     there (`verbatim`), else that of its sentence, or if the judge named none, of the nearest (`guessed`); and
-    as `near` the sentence that is most like it of the premise that decided, which helps a reader to check the
-    verdict: a judge does not say which sentence it went by.
+    as `near` the words of the premise that the judge quotes (`quoted`), else the sentence of it that is most
+    like the claim, which helps a reader to check the verdict.
     """
     found = comparisons(repeat)
     if not (repeat.claims and found):
@@ -229,7 +237,9 @@ def _has_three(labels: Iterable[str]) -> bool | None:
 
 def _claim(row: ComparedClaim, one: Comparison, texts: _Texts) -> Json:
     """Return one claim as the page reads it."""
-    near = _nearest(row.claim, texts.passages(one.by, row))
+    passages = texts.passages(one.by, row)
+    quoted = _quoted(row.quote, passages)
+    near = quoted or _nearest(row.claim, passages)
     ranks = ranks_of(row.premise or "") if one.by not in (*_GOLD, *_ANSWER) else ()
     made = {
         "claim": brief(row.claim, LONGEST),
@@ -240,6 +250,7 @@ def _claim(row: ComparedClaim, one: Comparison, texts: _Texts) -> Json:
         "premises": row.premises,
         "why": row.why and brief(row.why, LONGEST),
         "near": near and near.shown,
+        "quoted": quoted is not None,
         **(_said(row, texts.answer) if one.of == "answer" else {}),
     }
     return {key: value for key, value in made.items() if value not in (None, (), False)}

@@ -178,7 +178,7 @@ const hitName = (hit) => [
   hit.pages?.length ? `, page ${hit.pages.join(', ')})` : ')',
 ];
 
-/** The sentence of the premise that is most like a claim, in its surroundings, and the picture of its page. */
+/** The words of the premise that the judge quotes, or the sentence that is most like a claim, in its surroundings, and the picture of its page. */
 function evidence(detail, repeat, row) {
   const { near } = row;
   const rank = near?.rank ?? row.ranks?.[0];
@@ -192,12 +192,13 @@ function evidence(detail, repeat, row) {
       ? thumbnail(gold.thumbnail, `page ${gold.page} of ${gold.document}`, true, gold.boxes)
       : null;
   const there = hit && row.ranks?.length === 1 && row.mark !== 'unsupported';
-  const quote = near ? quoted(detail, repeat, near, hit, there) : null;
+  const name = row.quoted ? 'The judge quotes ' : 'Nearest sentence ';
+  const quote = near ? quoted(detail, repeat, near, hit, there, name) : null;
   return quote || picture ? h('div.evidence', {}, picture, quote) : null;
 }
 
-/** The sentence, marked, with what stands around it; `there` says that its text was just named. */
-function quoted(detail, repeat, near, hit, there) {
+/** The sentence, marked, with what stands around it, and what it is; `there` says that its text was just named. */
+function quoted(detail, repeat, near, hit, there, name) {
   const place = there
     ? 'there'
     : near.answer !== undefined
@@ -205,7 +206,7 @@ function quoted(detail, repeat, near, hit, there) {
       : near.place !== undefined
         ? ['in ', said(near.place, 200)]
         : ['in ', hit ? hitName(hit) : `text ${near.rank}`];
-  const head = h('p.small', {}, 'Nearest sentence ', place, ':');
+  const head = h('p.small', {}, name, place, ':');
   if (near.passage !== undefined) return h('div', {}, head, h('blockquote', { dir: 'auto' }, h('mark', {}, said(near.passage, 400))));
   const text = near.answer ? repeat.answer : hit?.text;
   const [from, to] = near.answer ?? near.at;
