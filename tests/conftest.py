@@ -30,6 +30,8 @@ settings.load_profile("fathoms")
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 # the environment's own commands (uv) come first, whether or not it is activated
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+# nothing of the tests goes to where the user's own runs share what they make
+os.environ.pop("FATHOMS_SHARED_CACHE", None)
 # what tests make is signed by a key of theirs, not by the user's
 os.environ["FATHOMS_KEY_FILE"] = str(Path(tempfile.mkdtemp(prefix="fathoms-key-")) / "signing.key")
 atexit.register(shutil.rmtree, Path(os.environ["FATHOMS_KEY_FILE"]).parent, ignore_errors=True)

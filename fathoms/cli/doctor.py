@@ -48,10 +48,13 @@ def doctor(
     is not writable.
     """
     from fathoms.pipeline.matrix import titled
+    from fathoms.runs.shared import VARIABLE
 
     report: dict[str, Any] = {"machine": _machine(out), "extras": _extras()}
     if not configs:
         report |= {"weights": _weights(), "servers": _servers(), "keys": _keys()}
+        if os.environ.get(VARIABLE):
+            report["shared_cache"] = _checked("shared cache", partial(_shared, None))
         report["next"] = next_commands(report)
     report["configs"] = [
         {
@@ -62,6 +65,7 @@ def doctor(
         for cell in _cells(config)
     ]
     checks = [check["ok"] for entry in report["configs"] for check in entry["checks"]]
+    checks += [report["shared_cache"]["ok"]] if "shared_cache" in report else []
     report["ok"] = all([*checks, *(report["machine"][name]["writable"] for name in ("cache", "runs"))])
     if as_json:
         console.show_json(report)
@@ -92,7 +96,7 @@ def config_checks(
     """Check everything that a config needs, one row per check. A failed check does not stop the next ones.
     `cell` is that of its matrix."""
     from fathoms.pipeline.experiment import ExternalExperiment, load_experiment
-    from fathoms.runs.shared import address_of_environment
+    from fathoms.runs.shared import VARIABLE
 
     try:
         experiment = load_experiment(config, settings, cell=cell)
@@ -102,8 +106,8 @@ def config_checks(
     yield _row("config", True, experiment.name)
     stages = {**experiment.checks(), "scoring": experiment.check_scoring}
     yield (data := _checked("data", lambda: _data(experiment, config)))
-    if shared := experiment.cache or address_of_environment():
-        yield _checked("cache", partial(_shared, shared))
+    if experiment.cache or os.environ.get(VARIABLE):
+        yield _checked("cache", partial(_shared, experiment.cache))
     reached = True
     for stage, check in stages.items():
         yield (row := _checked(stage, partial(_stage, experiment, stage, check)))
@@ -148,10 +152,13 @@ def _data(experiment: AnyExperiment, config: Path) -> str:
     return "\n".join([amount, *_documents(experiment, corpus.documents)])
 
 
-def _shared(address: str) -> str:
-    """Check the shared cache; raises StoreError where it cannot be read or written."""
-    from fathoms.runs.shared import SharedStore
+def _shared(named: str | None) -> str:
+    """Check the shared cache that a config or else the environment names; raises StoreError where it cannot
+    be read or written."""
+    from fathoms.runs.shared import SharedStore, address_of_environment
 
+    if (address := named or address_of_environment()) is None:
+        return "none"
     SharedStore(address).probe()
     return f"{address} can be read and written"
 

@@ -27,6 +27,8 @@ def next_commands(report: Mapping[str, Any]) -> list[str]:
 def findings(report: Mapping[str, Any]) -> Iterator[str]:
     """All lines of the report."""
     yield from machine_lines(report["machine"])
+    if "shared_cache" in report:
+        yield f"shared cache: {report['shared_cache']['detail']}"
     yield from extra_lines(report["extras"])
     if "weights" in report:
         yield from weight_lines(report["weights"])

@@ -125,6 +125,7 @@ def test_the_environment_names_it_and_no_cache_leaves_it_alone(
         f"ok     cache    file://{shared} can be read and written"
         in project.fathoms("doctor", "tiny.yaml").stdout
     )
+    assert f"\nshared cache: file://{shared} can be read and written\n" in project.fathoms("doctor").stdout
     assert project.json("cache", "info")["shared"] == f"file://{shared}"
     project.fathoms("cache", "clear")
     assert project.json("ingest", "tiny.yaml")["shared_cache"]["taken"] == 6, "clearing leaves it as it is"
