@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fathoms.cli import console, progress
+from fathoms.cli import console, nightly, progress
 from fathoms.cli.cache import opened
-from fathoms.cli.options import Json, Refresh
+from fathoms.cli.options import Json, LogFile, Refresh
 from fathoms.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ def ingest(
         typer.Option("--recall", help="Also measure how much of the gold answers the parsed text contains."),
     ] = False,
     refresh: Refresh = False,
+    log_file: LogFile = None,
     as_json: Json = False,
 ) -> int:
     """Parse, chunk and embed documents.
@@ -43,7 +45,7 @@ def ingest(
     loaded = [each for config in configs for each in load_cells(config, settings_with(settings, executor))]
     reports: list[dict[str, Any]] = []
     gold: list[list[GoldText]] = []
-    with opened(refresh=refresh) as cache:
+    with nightly.log_to(log_file), opened(refresh=refresh) as cache:
         for experiment, _ in loaded:
             cache.share(experiment.cache)
         for experiment, corpus in loaded:
@@ -69,20 +71,35 @@ def _ingest(
 ) -> tuple[dict[str, Any], Prepared]:
     """Ingest the documents of one experiment; returns a report and the prepared pipeline."""
     from fathoms.runner.manifest import shared_cache
+    from fathoms.runs.events import heard
 
     worked: list[str] = []
 
     def on_step(stage: str, done: int, total: int) -> None:
         worked.append(stage)
-        bars.stage(stage, done, total)
+        bars.stage(stage, done, total, parsing.text if stage == "parse" else "")
 
     started = time.perf_counter()
-    with progress.bars() as bars:
+    parsing = ParsingRemark()
+    with progress.bars() as bars, heard(parsing):
         found = experiment.prepare(corpus.documents, cache, workers=workers, progress=on_step)
         found.assess(corpus.select())
     seconds = round(time.perf_counter() - started, 3)
     told = {**found.report(), **found.notes, "seconds": seconds, "cached": not worked, **shared_cache(cache)}
     return {"name": experiment.name, **told}, found
+
+
+class ParsingRemark(logging.Handler):
+    """Keeps what the last event about a document says of all of them."""
+
+    text = ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Note how many documents failed, and which was the slowest."""
+        facts = getattr(record, "facts", {})
+        if facts.get("event") in ("document-parsed", "document-failed"):
+            failed = f"{facts['failed']} failed, " if facts["failed"] else ""
+            self.text = f"{failed}slowest {facts['slowest']} ({facts['slowest_seconds']:.1f} s)"
 
 
 def _gold(corpus: Corpus, ingested: Prepared) -> list[GoldText]:

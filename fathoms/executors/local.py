@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
@@ -42,21 +43,27 @@ class LocalExecutor:
         events: SimpleQueue[Event] = SimpleQueue()
         outcomes: dict[int, O] = {}
         pages: dict[int, tuple[int, int]] = {}
+        began: dict[int, float] = {}
+
+        def begin(at: int) -> Callable[[], O]:
+            began[at] = time.perf_counter()
+            return pool.do(items[at], partial(_report_pages, events, at))
+
         with (
             closing(work.open(children, workers)) as pool,
             ThreadPoolExecutor(max_workers=workers) as makers,  # of outcomes, while the next items are begun
             ThreadPoolExecutor(max_workers=workers) as threads,
         ):
             try:
-                for at, item in enumerate(items):
-                    begun = threads.submit(pool.do, item, partial(_report_pages, events, at))
+                for at in range(len(items)):
+                    begun = threads.submit(begin, at)
                     begun.add_done_callback(partial(_report_begun, makers, events, at))
                 while len(outcomes) < len(items):
                     at, event = next_of(events)
                     if isinstance(event, Future):
                         outcomes[at] = event.result()
                         if on_done is not None:
-                            on_done(at, outcomes[at])
+                            on_done(at, outcomes[at], time.perf_counter() - began[at])
                     elif on_page is not None:
                         pages[at] = event
                         done, total = map(sum, zip(*pages.values(), strict=True))
@@ -79,9 +86,10 @@ class LocalExecutor:
         outcomes = []
         with closing(work.open(children, 1)) as pool:
             for at, item in enumerate(items):
+                began = time.perf_counter()
                 outcomes.append(pool.do(item, on_page)())
                 if on_done is not None:
-                    on_done(at, outcomes[-1])
+                    on_done(at, outcomes[-1], time.perf_counter() - began)
         return outcomes
 
     def width(self) -> int:

@@ -67,9 +67,9 @@ class RayExecutor:
             while len(job.outcomes) < len(items):
                 self._hire(ray, len(items) - len(job.outcomes))
                 self._give(job)
-                for at in self._collect(ray, job):
+                for at, seconds in self._collect(ray, job):
                     if on_done is not None:
-                        on_done(at, job.outcomes[at])
+                        on_done(at, job.outcomes[at], seconds)
         except BaseException:
             self.close()
             raise
@@ -103,8 +103,9 @@ class RayExecutor:
             if member.is_idle and job.waiting:
                 member.take(job, job.waiting.popleft())
 
-    def _collect(self, ray: Any, job: _Job) -> list[int]:
-        """Wait for workers, and return the positions of the items that are done now."""
+    def _collect(self, ray: Any, job: _Job) -> list[tuple[int, float]]:
+        """Wait for workers, and return the positions of the items that are done now, each with the seconds
+        that its worker had it."""
         by_reference = {member.reference: member for member in self._crew if member.reference is not None}
         ready, _ = ray.wait(list(by_reference), timeout=_WAIT)
         done = []
@@ -123,7 +124,7 @@ class RayExecutor:
                 if at is not None:
                     job.ended(at, answer)
             if at is not None and at in job.outcomes:
-                done.append(at)
+                done.append((at, time.monotonic() - member.since))
         job.check_patience(self._crew)
         return done
 
@@ -184,6 +185,7 @@ class _Member:
         self._actor = ray.remote(num_cpus=1, max_restarts=0)(RayWorker).remote(str(Path.cwd()))
         self.node: str | None = None
         self.at: int | None = None
+        self.since = 0.0
         self.reference: Any = self._actor.place.remote()
 
     @property
@@ -193,7 +195,7 @@ class _Member:
 
     def take(self, job: _Job, at: int) -> None:
         """Send it the item at a position."""
-        self.at = at
+        self.at, self.since = at, time.monotonic()
         sent = job.work.sent(job.items[at])
         self.reference = self._actor.do.remote(job.number, job.away, job.identity, sent)
 

@@ -16,8 +16,9 @@ ItemIn = TypeVar("ItemIn", contravariant=True)
 OutcomeOut = TypeVar("OutcomeOut", covariant=True)
 OnPage = Callable[[int, int], None]
 """A callback for progress: the number of pages that are done, and of all pages."""
-OnDone = Callable[[int, Any], None]
-"""A callback for an item that is done: its position among the items, and its outcome."""
+OnDone = Callable[[int, Any, float], None]
+"""A callback for an item that is done: its position among the items, its outcome, and the seconds that a
+worker had it."""
 
 
 class Packed(NamedTuple):

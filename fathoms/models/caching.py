@@ -140,7 +140,7 @@ def _embed_new(
     batches = [keys[start : start + _BATCH] for start in range(0, len(keys), _BATCH)]
     embedded = 0
 
-    def done(at: int, vectors: NDArray[np.float32]) -> None:
+    def done(at: int, vectors: NDArray[np.float32], seconds: float) -> None:
         nonlocal embedded
         keep(dict(zip(batches[at], vectors, strict=True)))
         embedded += len(batches[at])

@@ -316,7 +316,7 @@ class PageIndexer:
         batches = [batch for batch in there if batch]
         done = window.stop - sum(map(len, batches))
 
-        def keep(at: int, vectors: Sequence[Vectors]) -> None:
+        def keep(at: int, vectors: Sequence[Vectors], seconds: float) -> None:
             nonlocal done
             keep_vectors(self.cache, "page-vectors", dict(zip(batches[at], vectors, strict=True)))
             self.times.made(STAGE, len(vectors))

@@ -50,6 +50,7 @@ from fathoms.pipeline.answering import Ingested, file_limits
 from fathoms.pipeline.attachments import image_bounds
 from fathoms.pipeline.ingest_times import IngestTimes
 from fathoms.pipeline.page_index import PageIndexer
+from fathoms.pipeline.parse_events import ParseEvents
 from fathoms.pipeline.picture_chunks import PictureChunker, PictureChunks
 from fathoms.pipeline.prompt import PromptBuilder
 from fathoms.pipeline.remembered import CorpusFacts, Parts, Stored, stored
@@ -482,8 +483,11 @@ class Stages(Component):
         new = [name for name in documents if name not in found]
         self.ingest.require()
 
-        def done(at: int, result: Document | DocumentError) -> None:
+        events = ParseEvents(len(documents), len(found))
+
+        def done(at: int, result: Document | DocumentError, seconds: float) -> None:
             found[new[at]] = result
+            events.tell(new[at], result, seconds)
             progress("parse", len(found), len(documents))
             if isinstance(result, Document):
                 times.made("parse", len(result.pages))
@@ -555,7 +559,7 @@ class Stages(Component):
         found = {at: loaded[key] for at, key in enumerate(keys) if key in loaded}
         new = [at for at in range(len(documents)) if at not in found]
 
-        def done(number: int, made: list[Chunk]) -> None:
+        def done(number: int, made: list[Chunk], seconds: float) -> None:
             at = new[number]
             found[at] = made
             cache.put_text("chunks", keys[at], json.dumps([chunk.model_dump(mode="json") for chunk in made]))

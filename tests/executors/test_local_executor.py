@@ -33,7 +33,7 @@ def test_chunks_made_in_child_processes_are_those_made_here() -> None:
     done: list[int] = []
     work = ChunkWork(chunker, same, pages_each=5)
     assert work.most(DOCUMENTS) == 2
-    made = LocalExecutor(2).run(work, DOCUMENTS, lambda at, outcome: done.append(at))
+    made = LocalExecutor(2).run(work, DOCUMENTS, lambda at, outcome, seconds: done.append(at))
     assert made == [chunker.chunk(each) for each in DOCUMENTS]
     assert sum(map(len, made)) > len(DOCUMENTS)
     assert sorted(done) == [0, 1, 2, 3]

@@ -39,7 +39,7 @@ class Away:
             outcomes[at] = work.received(items[at], told)
             self.done[type(work).__name__] = self.done.get(type(work).__name__, 0) + 1
             if on_done is not None:
-                on_done(at, outcomes[at])
+                on_done(at, outcomes[at], 0.0)
         return [outcomes[at] for at in range(len(items))]
 
     def width(self) -> int:

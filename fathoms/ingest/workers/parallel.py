@@ -108,7 +108,7 @@ def parse_all(
     """
     parser.require()
 
-    def done(at: int, outcome: Outcome) -> None:
+    def done(at: int, outcome: Outcome, seconds: float) -> None:
         if on_done is not None:
             on_done(paths[at], outcome)
 

@@ -61,7 +61,7 @@ class RenderWork(Work[Rendered, Images]):
         }
         new = [at for at in range(len(items)) if at not in found]
 
-        def done(number: int, images: Images) -> None:
+        def done(number: int, images: Images, seconds: float) -> None:
             item = items[new[number]]
             if shared is not None and not isinstance(images, DocumentError):
                 share(place(self.renderer(item), item.document), shared)

@@ -1,0 +1,52 @@
+"""How far parsing is: a JSON line per document, and a remark in the progress."""
+
+from __future__ import annotations
+
+import json
+import logging
+
+import pytest
+
+from fathoms.cli import main
+from fathoms.cli.ingest import ParsingRemark
+from fathoms.errors import DocumentError
+from fathoms.pipeline.parse_events import ParseEvents
+from fathoms.runs.events import heard
+from tests.support.project import Project
+
+
+def test_each_document_is_a_line_that_says_how_far_the_corpus_is(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(project.path)
+    (project.path / "pdfs" / "broken.pdf").write_bytes(b"%PDF-1.4 broken")
+    code = main(["ingest", "tiny.yaml", "--set", "ingest.on_error=skip", "--log-file", "log.jsonl"])
+    assert code == 1
+    capsys.readouterr()
+    lines = [json.loads(line) for line in (project.path / "log.jsonl").read_text().splitlines()]
+    assert {(line["document"], line["event"], line["level"]) for line in lines} == {
+        ("varn.pdf", "document-parsed", "info"),
+        ("lune.pdf", "document-parsed", "info"),
+        ("broken.pdf", "document-failed", "warning"),
+    }
+    assert [(line["done"], line["left"]) for line in lines] == [(1, 2), (2, 1), (3, 0)]
+    last = lines[-1]
+    assert last["failed"] == 1
+    assert last["per_second"] > 0
+    slowest = max(lines, key=lambda line: line["seconds"])
+    assert (last["slowest"], last["slowest_seconds"]) == (slowest["document"], slowest["seconds"])
+    (failed,) = [line for line in lines if line["event"] == "document-failed"]
+    assert failed["kind"] == "damaged"
+    assert "is damaged beyond what PDFium can repair" in failed["error"]
+
+
+def test_the_progress_names_failures_and_the_slowest_document() -> None:
+    remark = ParsingRemark()
+    events = ParseEvents(total=9, done=2)
+    with heard(remark):
+        assert remark.text == ""
+        events.tell("a.pdf", DocumentError("a.pdf", "crash", "is bad"), 0.04)
+        assert remark.text == "1 failed, slowest a.pdf (0.0 s)"
+        events.tell("b.pdf", DocumentError("b.pdf", "timeout", "is slow"), 12.34)
+        logging.getLogger("fathoms.run").info("something else")
+    assert remark.text == "2 failed, slowest b.pdf (12.3 s)"
