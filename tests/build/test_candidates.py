@@ -102,6 +102,7 @@ def test_the_sizes_of_mmdocrag() -> None:
     assert (Sizes.of(10), Sizes.of(10, 0)) == (Sizes(6, 4), Sizes(10, 0))
 
 
+@pytest.mark.slow
 def test_the_command_writes_questions_that_a_run_can_ask(tmp_path: Path) -> None:
     project = drawn(tmp_path)
     project.write(

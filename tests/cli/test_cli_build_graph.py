@@ -43,6 +43,7 @@ def project(tmp_path: Path) -> Project:
     return Project(tmp_path)
 
 
+@pytest.mark.slow
 def test_the_graph_of_a_set_is_shown_and_written_as_a_page(project: Project) -> None:
     done = project.fathoms("build", "graph", "set.json", "--html", "graph.html")
     assert done.returncode == 0, done.stderr

@@ -36,6 +36,7 @@ def rebuilt(*chunks: Chunk) -> tuple[list[Chunk], str]:
     return [hit.chunk for hit in made.records[0].hits or ()], made.warnings[-1]
 
 
+@pytest.mark.slow
 def test_a_cut_chunk_is_the_piece_of_its_page_that_begins_so() -> None:
     (first, second), said = rebuilt(cut("Lune mine. Sentence 0 is ab...", 2), cut("Sentence 5 is...", 2))
     assert first.whole

@@ -74,6 +74,7 @@ def hits(place: Project, pictures: str, question: Question = ASKED) -> tuple[Hit
     return found
 
 
+@pytest.mark.slow
 def test_by_the_words_that_the_parser_read_in_them(place: Project) -> None:
     tower, table = hits(place, "{dpi: 144}")
     assert (tower.chunk.id, tower.chunk.text, tower.chunk.pages) == ("varn.pdf#p1-figure1", "a tower", (1,))

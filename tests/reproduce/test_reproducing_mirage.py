@@ -60,6 +60,7 @@ def test_table_2_by_name_is_the_other_way_round(mirage: Path, capsys: pytest.Cap
     assert "Table 2 prints this person as ICJ 3" in cells["ICJ 2"]["why"]
 
 
+@pytest.mark.slow
 def test_a_third_person_is_compared_once_all_files_are_there(
     mirage: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
