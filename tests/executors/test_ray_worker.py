@@ -12,14 +12,17 @@ import pytest
 from pydantic import ValidationError
 
 from fathoms.errors import DocumentError, ModelError, StoreError, error_of
-from fathoms.executors import OnPage, Work
+from fathoms.executors import LocalExecutor, OnPage, Work
 from fathoms.executors.ray_worker import Failed, RayWorker, identity_of
 from fathoms.ingest import Pdfium
-from fathoms.ingest.workers.parallel import ParseWork
+from fathoms.ingest.workers.parallel import Outcome, ParseWork
 from fathoms.ingest.workers.rendering import Rendered, RenderWork
 from fathoms.models.calling.provider_calls import ExecutionSettings
 from fathoms.runs.trust import demands
 from fathoms.safety.children import Children
+from tests.ingest.test_ingest_child import Hostile
+from tests.support import damage
+from tests.support.away import Away
 from tests.support.project import write_pdf
 
 OPENED: list[str] = []
@@ -124,6 +127,34 @@ def test_documents_and_images_need_no_disk_in_common(tmp_path: Path, monkeypatch
     assert [image.parent.name for image in images.values()] == [
         image.parent.name for image in expected.values()
     ]
+
+
+@pytest.mark.slow  # child processes that crash, hang and fill their memory
+def test_what_files_do_to_their_parser_comes_out_as_on_this_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    paths = [tmp_path / f"{deed}.pdf" for deed in ("segv", "hoard", "nap-60", "noise", "raise", "odd")]
+    for path in paths:
+        path.write_bytes(damage.sound())
+    work = ParseWork(Hostile(timeout=3, memory_mb=256))
+    here, there = LocalExecutor(2).run(work, paths), Away(3).run(work, paths)
+    assert list(map(described, there)) == list(map(described, here))
+    assert [each.reason if isinstance(each, DocumentError) else each.id for each in there] == [
+        "crash",
+        "memory",
+        "timeout",
+        "noise.pdf",
+        "damaged",
+        "odd.pdf",
+    ]
+
+
+def described(outcome: Outcome) -> object:
+    """All of a document, or of the error."""
+    if isinstance(outcome, DocumentError):
+        return outcome.document, outcome.reason, outcome.detail
+    return outcome.model_dump()
 
 
 def test_a_run_from_elsewhere_sends_documents_to_no_cluster_without_consent() -> None:
