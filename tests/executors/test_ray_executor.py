@@ -46,14 +46,14 @@ class Cluster:
     ray: RayCluster
     project: Project
 
-    def start(self, executor: str, *arguments: str, cache: str) -> int:
+    def start(self, executor: str, *arguments: str, cache: str, address: str | None = None) -> int:
         """Start `fathoms ingest` on this machine or on the cluster, with a cache of its own."""
         folder = self.project.path / cache
         if not folder.exists():
             folder.mkdir()
             (folder / "models").symlink_to(cache_dir() / "models")  # workers look in the user's cache
         environment = {"FATHOMS_CACHE_DIR": str(folder), "PYTHONWARNINGS": "error"}
-        address = ["--set", f"execution.address={self.ray.address}"]
+        address = ["--set", f"execution.address={address or self.ray.address}"]
         line = ["ingest", *arguments, "--json", *address, "--executor", executor]
         return self.ray.start(line, self.project.path, environment)
 
@@ -128,7 +128,7 @@ def test_the_bytes_are_those_of_one_machine(cluster: Cluster, minilm: OnnxEmbedd
 
 def test_a_machine_that_dies_costs_what_it_had_in_hand(cluster: Cluster) -> None:
     cluster.documents(30, reader_nap=0.3)
-    command = cluster.start("ray", "deeds.yaml", cache="cache-node")
+    command = cluster.start("ray", "deeds.yaml", cache="cache-node", address="auto")
     cluster.wait_for(6, command)
     cluster.ray.kill_node()
     report = cluster.report(command)
