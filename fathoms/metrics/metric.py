@@ -175,9 +175,15 @@ class Metric(Component):
         ratios if it is `mean-of-ratios`; `None` if it does not count."""
         return None
 
+    @property
+    def halves(self) -> Mapping[str, str]:
+        """The parts that are reported wherever the metric is, such as precision and recall, each with the
+        name of the metric that it is, empty if there is none."""
+        return {}
+
     def apart(self, score: Score) -> Mapping[str, float]:
         """Return the parts of a score that have a figure of their own, such as the hops of a question."""
-        return {}
+        return {name: value for name in self.halves if (value := score.parts.get(name)) is not None}
 
     def counted(self, score: Score) -> Mapping[str, int]:
         """Return what a report must say of a score, as counts that are added up over the run."""

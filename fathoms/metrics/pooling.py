@@ -61,7 +61,8 @@ class Pool:
         self._adds_f1_counts = metric.pooling in ("f1", "mean-of-ratios")
         self._is_judged = isinstance(metric, JudgedMetric)
         self._columns = metric.cells
-        self._has_parts = type(metric).apart is not Metric.apart or type(metric).counted is not Metric.counted
+        kind = type(metric)
+        self._has_parts = bool(metric.halves) or (kind.apart, kind.counted) != (Metric.apart, Metric.counted)
         self._asked = Asked() if asked is None else asked
         self._numbers = array("i")
         self._values = array("d")

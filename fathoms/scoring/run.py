@@ -205,7 +205,7 @@ def _figures(
 ) -> dict[str, dict[str, Any]]:
     """Return the figures of the metrics that are not stored with a profile; `asked` are those that the user
     asked for, and `profile` is the headline profile."""
-    return {
+    found = {
         name: {
             **pool.figures(verdicts.by(pool.metric) if verdicts else None),
             "asked": name in asked,
@@ -215,6 +215,11 @@ def _figures(
         if not pool.metric.in_profile
         and (name in asked or pool.metric.group is None or not pool.applies_to_none)
     }
+    for name, figures in found.items():
+        for part, metric in pools[name].metric.halves.items():
+            if metric in asked:  # it has a row of its own
+                figures.get("parts", {}).pop(part, None)
+    return found
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import pytest
 
 from fathoms.judges.llm import LLMJudge
 from fathoms.judges.of_run import Judging
+from fathoms.metrics.claims.mm_ragchecker import DeltaCP
 from fathoms.metrics.metric import Facts, JudgedMetric
 from fathoms.metrics.registry import named
 from fathoms.metrics.score_records import RecordScore
@@ -103,6 +104,8 @@ def test_all_by_hand(tmp_path: Path) -> None:
     labels = [(row["claim"], row["label"]) for row in found["faithfulness"].why["verdicts"]]  # type: ignore[attr-defined]
     assert labels[0] == ("A", "entailment")  # it outweighs the contradiction
     assert labels[3] == ("D", "contradiction")
+    # both are reported beside the difference: two of three pictures, and one of three texts
+    assert DeltaCP().apart(found["delta-cp"]) == pytest.approx({"images": 2 / 3, "texts": 1 / 3})
 
 
 def test_an_unread_verdict_leaves_open_only_what_it_would_decide(tmp_path: Path) -> None:

@@ -117,6 +117,37 @@ def test_every_family_keeps_what_it_compared(run: Run, metrics: tuple[str, ...])
         assert labels(found[pair]) == expected, pair
 
 
+F1S = {
+    "ragchecker.f1": ("ragchecker.precision", "ragchecker.recall"),
+    "mirage.info-f1-reference": ("mirage.info-p-reference", "mirage.info-r"),
+    "mirage.cite-f1-collection": ("mirage.cite-p-collection", "mirage.cite-r"),
+    "alce.citation-f1": ("alce.citation-precision", "alce.citation-recall"),
+}
+
+
+def test_precision_and_recall_stand_beside_an_f1_that_is_asked_for_alone(run: Run) -> None:
+    score_run(run, metrics=named(list(F1S)))
+    alone = load(run.path).metrics()
+    shown, _ = unpacked(report_html([load(run.path)]))
+    score_run(run, metrics=named([*F1S, *(name for names in F1S.values() for name in names)]))
+    together = load(run.path).metrics()
+    for f1, names in F1S.items():
+        halves = {part: figure.value for part, figure in alone[f1].parts.items()}
+        expected = {
+            part: together[name].overall.value
+            for part, name in zip(("precision", "recall"), names, strict=True)
+            if together[name].overall.value is not None
+        }
+        assert halves == expected, f1
+        assert together[f1].parts == {}  # both have rows of their own
+        assert {
+            part: one["mean"] for part, one in shown["runs"][0]["metrics"][f1]["halves"].items()
+        } == halves
+    # of five claims one is supported by a page that its sentence cites; of three, one by the gold answer
+    assert alone["mirage.cite-f1-collection"].parts["precision"].value == 1 / 5
+    assert alone["ragchecker.f1"].parts["precision"].value == 1 / 3
+
+
 def page_claims(run: Run) -> Json:
     """The claims of the first run's question as the page holds them."""
     _, chunks = unpacked(report_html([load(run.path)]))

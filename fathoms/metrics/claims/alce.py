@@ -177,6 +177,11 @@ class CitationF1(CitationMetric):
 
     kind: Literal["alce.citation-f1"] = "alce.citation-f1"
 
+    @property
+    def halves(self) -> Mapping[str, str]:
+        """Precision and recall."""
+        return {name: self.name.replace("f1", name) for name in ("precision", "recall")}
+
     def count(self, facts: Facts, found: Sequence[CitedSentence]) -> Score:
         """Return the harmonic mean."""
         precision = share_of(self.name, self.precise(facts, found))

@@ -242,6 +242,12 @@ class F1Macro(_F1):
 
     kind: Literal["argue.f1-macro"] = "argue.f1-macro"
 
+    @property
+    def halves(self) -> Mapping[str, str]:
+        """Sentence support, which stands for precision, and nugget coverage."""
+        support = self.name.replace("f1-macro", "sentence-support")
+        return {"precision": support, "recall": "argue.nugget-coverage"}
+
     def score(self, facts: Facts) -> Score:
         """Return the harmonic mean of the sentence support and the nugget coverage of the question."""
         support, coverage = self.support(facts), self.coverage(facts)

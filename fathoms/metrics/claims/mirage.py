@@ -558,6 +558,11 @@ class _F1(Mirage):
         """Precision and recall with the options of this metric."""
         return self._parts or self._made()
 
+    @property
+    def halves(self) -> Mapping[str, str]:
+        """Precision and recall."""
+        return {name: part.name for name, part in zip(("precision", "recall"), self.parts, strict=True)}
+
     def _made(self) -> tuple[Mirage, Mirage]:
         precision, recall = (
             part.model_validate(

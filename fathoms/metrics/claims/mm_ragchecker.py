@@ -12,7 +12,7 @@ recovery rates and utilisation have no definition, and are left out.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import ClassVar, Literal
 
 from pydantic import Field
@@ -223,6 +223,11 @@ class _Gain(MMRagChecker):
 
     unit: ClassVar[str] = "score -1 to 1"
     both = True
+
+    @property
+    def halves(self) -> Mapping[str, str]:
+        """What pictures bring, and what texts bring."""
+        return {"images": "", "texts": ""}
 
 
 class DeltaCR(_Gain):

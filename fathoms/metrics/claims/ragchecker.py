@@ -9,7 +9,7 @@ claim is entailed by a set of passages if any of them entails it.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import ClassVar, Literal
 
 from fathoms.metrics.claims import premises
@@ -124,6 +124,11 @@ class F1(RagChecker):
     compared = (answer_by_gold, gold_by_answer)
 
     kind: Literal["ragchecker.f1"] = "ragchecker.f1"
+
+    @property
+    def halves(self) -> Mapping[str, str]:
+        """Precision and recall."""
+        return {name: self.name.replace("f1", name) for name in ("precision", "recall")}
 
     def count(self, *matrices: Matrix) -> Score:
         """Return the harmonic mean."""

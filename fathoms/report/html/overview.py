@@ -35,6 +35,8 @@ from fathoms.runs.views import Number
 Json = dict[str, Any]
 COUNTS = ("errors", "refused", "cut_prompts", "cut_by_server", "cached")
 WARNINGS = 20
+HALVES = ("precision", "recall", "images", "texts")
+"""The parts of metrics that the page shows beside them."""
 
 
 def overview_run(key: int, label: str, run: ScoredRun, profile: str, sums: Sums) -> Json:
@@ -137,12 +139,13 @@ def metric_of(figures: ProfileFigures, metric: str) -> Json:
 def further_of(figures: MetricFigures) -> Json:
     """Return a metric outside the leaderboard like `metric_of`, with its unit, the range of its values
     (`None` without bounds), whether a question has a value of its own, the better direction, its judge, what
-    the labels of people make of it, what the run lacks for it, and the counts that a reader of the figures
-    must know."""
+    the labels of people make of it, what the run lacks for it, its precision and recall where they have no
+    row of their own (`halves`), and the counts that a reader of the figures must know."""
 
     def of(found: MetricFigure) -> Json:
         return figure_of(found.value, found.bounds, found.n)
 
+    halves = {name: of(figures.parts[name]) for name in HALVES if name in figures.parts}
     return {
         "unit": figures.unit,
         "range": range_of(figures.unit),
@@ -153,6 +156,7 @@ def further_of(figures: MetricFigures) -> Json:
         "missing": figures.missing,
         **({"cells": list(figures.cells)} if figures.cells else {}),
         **({"counted": figures.counted} if figures.counted else {}),
+        **({"halves": halves} if halves else {}),
         "overall": of(figures.overall),
         "micro": of(figures.micro),
         "categories": {name: of(found) for name, found in figures.categories.items()},

@@ -187,13 +187,16 @@ function furtherTable(caption, names) {
     report.runs.flatMap((run, key) => {
       const metric = own(run.metrics, name);
       if (!metric) return [];
-      const { unit, direction, judge, people, missing, counted = {} } = metric;
+      const { unit, direction, judge, people, missing, counted = {}, halves = {} } = metric;
       const about = [
         said(name, 80),
         unit === 'share' ? null : [' (', said(unit, 40), ')'],
         h('span.range', {}, direction === 'lower' ? 'lower is better' : 'higher is better'),
         judge ? h('span.range', {}, 'judged by ', said(judge, 200)) : null,
         people ? h('span.range', {}, said(people, 600)) : null,
+        ...Object.entries(halves).map(([part, found]) =>
+          h('span.range', {}, `${part} ${figure(found.mean)} ${bracket(found)}`),
+        ),
         ...Object.entries(counted).map(([what, n]) => h('span.range', {}, `${n} ${what}`)),
         missing ? h('span.range', {}, said(missing, 300)) : null,
       ];
