@@ -155,7 +155,11 @@ class _Job:
         if at is None:
             self._stillborn += getattr(error, "actor_init_failed", False)
             if self._stillborn >= ATTEMPTS:
-                raise ServerError(f"execution: no worker of the Ray cluster can start: {error}") from None
+                why = str(error).strip().splitlines()[-1].strip()
+                raise ServerError(
+                    f"execution: no worker of the Ray cluster can start ({why}): install the same fathoms on"
+                    " all machines"
+                ) from None
             return
         alive = {node["NodeID"] for node in ray.nodes() if node["Alive"]}
         self._deaths[at] += member.node in alive
@@ -221,7 +225,7 @@ def connected(address: str) -> Any:
         raise MissingExtraError("ray", "ray", "execution kind 'ray'")
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     os.environ["RAY_ENABLE_UV_RUN_RUNTIME_ENV"] = "0"
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # workers see the GPUs of their machine
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # else Ray warns of what will change
     import ray
 
     # Ray prints what became of its machines on stdout, where the results of a command stand, and has no

@@ -98,7 +98,7 @@ class Work(ABC, Generic[I, O]):
 
     def killed(self, item: I, why: str) -> O:
         """Return the outcome of an item whose workers died again and again, or raise an error."""
-        raise FathomsError(why)
+        raise FathomsError(f"a part of the work {why}, perhaps because memory ran out there")
 
 
 class Executor(Protocol):
