@@ -12,6 +12,7 @@ from pydantic import Field, field_validator, model_validator
 from fathoms.config import Component, suggest
 from fathoms.errors import MissingExtraError
 from fathoms.ingest.chunkers.boxes import text_boxes
+from fathoms.safety.hidden import hidden
 from fathoms.types import Chunk, Document
 
 if TYPE_CHECKING:
@@ -92,9 +93,10 @@ def _fill(template: str, **values: object) -> str:
 def load_splitter(size: int, overlap: int, unit: Unit) -> SentenceSplitter:
     """Return LlamaIndex's splitter, cached per options: its tokenizer takes a second to load."""
     _require()
-    from llama_index.core.node_parser import SentenceSplitter
-    from llama_index.core.node_parser.text.utils import split_by_sentence_tokenizer_internal
-    from nltk.tokenize import PunktSentenceTokenizer
+    with hidden("sklearn", "scipy.stats"):  # NLTK does without them, and they take as long as all the rest
+        from llama_index.core.node_parser import SentenceSplitter
+        from llama_index.core.node_parser.text.utils import split_by_sentence_tokenizer_internal
+        from nltk.tokenize import PunktSentenceTokenizer
 
     # This untrained Punkt is also LlamaIndex's default. LlamaIndex's own way to make it loads a list of stop
     # words first, which it does not need and which NLTK refuses to read if the installer made hard links, as
