@@ -265,6 +265,13 @@ EVIDENCE = "The mesh has 130 micrometres."
             [["strainer of 130 micrometres", "130"]],
         ),
         ([], "130 micrometres", [["130 micrometres"]]),
+        # a way with one of two numbers, or with words that a comma ends, says less; both were seen
+        (
+            [["frequency", "5 MHz", "1.0 MHz and 5 MHz"]],
+            "5 MHz, and the other 1 MHz",
+            [["5 MHz, and the other 1 MHz", "1.0 MHz and 5 MHz"]],
+        ),
+        ([["mirror", "came back"]], "since it came back, all is well", [["since it came back, all is well"]]),
     ],
 )
 def test_facts_of_a_short_answer(phrases: list[list[str]], short: str, facts: list[list[str]]) -> None:

@@ -33,6 +33,8 @@ _LISTS = {
     "minItems": 1,
     "maxItems": 3,
 }
+_WORD = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+")
+"""A number with its decimals and commas, or a word."""
 _PASSAGE = re.compile(r"\b(?:the|this) (?:passage|excerpt|snippet|page|text)\b", re.IGNORECASE)
 _FORM = json_form(short=TEXT, long=TEXT, phrases=_LISTS)
 _ASK = """\
@@ -149,14 +151,21 @@ def accepted(
 
 
 def _alike(way: str, first: str) -> bool:
-    """Whether a way to write a fact has a word of the first one, and is no mere part of it without a number:
-    "40 cm" may stand for "40 cm deep", but "medicines" not for "liquid medicines". "Quarterly" has no word
-    of "every three months", and is left to the judge of correctness."""
+    """Whether a way to write a fact has a word of the first one and all of its numbers, and is no mere part
+    of it without a number: "40 cm" may stand for "40 cm deep", but "5 MHz" not for "5 MHz and 1 MHz", and
+    "medicines" not for "liquid medicines". "Quarterly" has no word of "every three months", and is left to
+    the judge of correctness."""
     if way == first:
         return True
-    words, others = (set(fold_words(text, hyphens=True).split()) - _SMALL for text in (first, way))
-    has_number = any(map(str.isdigit, "".join(words & others)))
-    return bool(words & others) and (has_number or not others < words)
+    words, others = (set(_WORD.findall(fold_words(text, hyphens=True))) - _SMALL for text in (first, way))
+    numbers, given = ({_plain(word) for word in row if word[0].isdigit()} for row in (words, others))
+    return bool(words & others) and numbers <= given and (bool(numbers) or not others < words)
+
+
+def _plain(number: str) -> str:
+    """Return a number without commas, and without zeros at the end of its decimals."""
+    whole, point, decimals = number.replace(",", "").partition(".")
+    return f"{whole}.{decimals.rstrip('0')}".rstrip(".") if point else whole
 
 
 def _scores(text: str, phrase: str) -> bool:
