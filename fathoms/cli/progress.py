@@ -37,7 +37,9 @@ class Pace:
         self.done, self.total, self.remark = done, 0, ""
 
     def step(self, now: float, done: int, total: int, remark: str) -> None:
-        """Note how much is done."""
+        """Note how much is done; less than before means that the stage begins again."""
+        if done < self.done:
+            self._steps.clear()
         if done != self.done:
             self._steps.append((now, done))
         self.done, self.total, self.remark = done, total, remark

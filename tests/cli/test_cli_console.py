@@ -49,6 +49,17 @@ def test_no_time_is_left_before_there_is_a_pace(capsys: pytest.CaptureFixture[st
     assert "left" not in capsys.readouterr().err
 
 
+def test_a_stage_that_begins_again_has_a_pace_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    """A second batch of a build once went on at -0.0006/s, with -55314 s left."""
+    clock = Clock()
+    with Bars(plain_seconds=0, clock=clock) as bars:
+        for done in (*range(10, 19), *range(1, 8)):
+            clock.now += 2
+            bars.stage("components", done, 50)
+    before, *_, last = capsys.readouterr().err.splitlines()[9:]
+    assert (before, last) == ("components: 1 of 50", "components: 7 of 50, 0.5/s, about 86 s left")
+
+
 def test_a_run_that_waits_says_so_once_a_minute(capsys: pytest.CaptureFixture[str]) -> None:
     clock = Clock()
     with Bars(clock=clock) as bars:
