@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fathoms.build.inspecting import CHECK as CHECKLIST
 from fathoms.build.inspecting import inspect
@@ -45,6 +46,9 @@ from fathoms.errors import ModelError, UsageError
 from fathoms.judges.llm import LLMJudge
 from fathoms.runs.cache import Cache
 from fathoms.types import Place, Question
+
+if TYPE_CHECKING:
+    from networkx import MultiDiGraph
 
 LEAST = 4
 """The fewest drafts of a batch."""
@@ -213,14 +217,7 @@ class _Making:
         if not number:
             return
         recipe, asker = self.recipe, self.asker
-        with asker.journal.stage("graph"):
-            read = [one if asker.sees else one.model_copy(update={"image": None}) for one in queue]
-            found = extract(
-                read[: recipe.graph.most], asker.model, asker.journal, partial(asker.progress, "graph")
-            )
-        graph = merge(found, recipe.embed, self.cache, recipe.graph.similarity)
-        if self.folder is not None:
-            save(graph, self.folder / GRAPH)
+        graph = self._graph(queue)
         tried = math.ceil(number * (1 + recipe.balance.spare))
         done: list[Draft] = []
         while True:
@@ -247,6 +244,19 @@ class _Making:
             long_answers, documents=self.corpus.documents, asker=asker, language=recipe.drafts.language
         )
         self._keep(self._through(drafts, long))
+
+    def _graph(self, queue: Sequence[Component]) -> MultiDiGraph:
+        """Make the graph of entities and relations, and store it."""
+        recipe, asker = self.recipe, self.asker
+        with asker.journal.stage("graph"):
+            read = [one if asker.sees else one.model_copy(update={"image": None}) for one in queue]
+            found = extract(
+                read[: recipe.graph.most], asker.model, asker.journal, partial(asker.progress, "graph")
+            )
+        graph = merge(found, recipe.embed, self.cache, recipe.graph.similarity)
+        if self.folder is not None:
+            save(graph, self.folder / GRAPH)
+        return graph
 
     def _hops_checked(self, drafts: Sequence[Draft]) -> list[Draft]:
         """Put multi-hop drafts through the checks of their hops."""

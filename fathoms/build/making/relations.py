@@ -74,7 +74,8 @@ _SCHEMA = {
 }
 
 
-class Mention(StoredValue):
+@dataclass(frozen=True, slots=True)  # there are many, so they are small
+class Mention:
     """Where an entity is named, and as what: a component, given by its id, of a page of a document."""
 
     name: str
@@ -176,7 +177,7 @@ def _checked(component: Component, entities: Rows, relations: Rows) -> Iterator[
     """Yield what stands on the page of a component, and the reason for everything that does not. The ends of
     a relation are mentions, too, also where they were not listed."""
     page = (fold_text(component.page_text, "word"), fold_text(component.text, "word"))
-    place = {"document": component.document, "page": component.page, "component": component.id}
+    place: dict[str, Any] = {"document": component.document, "page": component.page, "component": component.id}
     flaws: dict[str, str | None] = {}
 
     def mentions(rows: Iterable[dict[str, str]]) -> Iterator[Mention | str]:
