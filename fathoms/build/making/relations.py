@@ -177,7 +177,11 @@ def _checked(component: Component, entities: Rows, relations: Rows) -> Iterator[
     """Yield what stands on the page of a component, and the reason for everything that does not. The ends of
     a relation are mentions, too, also where they were not listed."""
     page = (fold_text(component.page_text, "word"), fold_text(component.text, "word"))
-    place: dict[str, Any] = {"document": component.document, "page": component.page, "component": component.id}
+    place: dict[str, Any] = {
+        "document": component.document,
+        "page": component.page,
+        "component": component.id,
+    }
     flaws: dict[str, str | None] = {}
 
     def mentions(rows: Iterable[dict[str, str]]) -> Iterator[Mention | str]:
