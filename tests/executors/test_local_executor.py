@@ -49,6 +49,6 @@ def test_an_error_of_a_chunker_in_a_child_process_is_raised_here() -> None:
 def test_few_pages_and_whole_pages_are_chunked_in_this_process() -> None:
     assert ChunkWork(SentenceChunker(), same).most(DOCUMENTS) == 0
     assert ChunkWork(SentenceChunker(), same, pages_each=7).most(DOCUMENTS) == 0  # one process pays nothing
-    work = ChunkWork(PageChunker(), same, pages_each=1)
+    work = ChunkWork(PageChunker(), same)
     assert work.most(DOCUMENTS) == 0
     assert LocalExecutor(2).run(work, DOCUMENTS) == [PageChunker().chunk(each) for each in DOCUMENTS]

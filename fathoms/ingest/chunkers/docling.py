@@ -35,6 +35,8 @@ class DoclingHybridChunker(Component):
     """
 
     reads: ClassVar[str | None] = "docling"
+    pages_per_child: ClassVar[int] = 1000
+    """From how many pages on a child process pays: a page takes 6 ms."""
     kind: Literal["docling-hybrid"] = "docling-hybrid"
     packages: ClassVar[tuple[str, ...]] = ("docling-core", "semchunk", "tiktoken", "tokenizers")
 

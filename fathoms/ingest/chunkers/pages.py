@@ -18,6 +18,8 @@ class PageChunker(Component):
     is what `image_dpi` or `max_pixels` asks for."""
 
     reads: ClassVar[str | None] = None
+    pages_per_child: ClassVar[int] = 0
+    """No child process pays: a page is taken as it is."""
 
     kind: Literal["page"] = "page"
     image_dpi: int | None = Field(default=None, ge=20, le=HIGHEST_DPI)

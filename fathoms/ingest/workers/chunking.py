@@ -6,13 +6,12 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from pydantic import TypeAdapter
 
 from fathoms.errors import FathomsError, error_of
 from fathoms.executors import OnPage, Work
-from fathoms.ingest.chunkers.pages import PageChunker
 from fathoms.safety.children import Child, ChildEndedError, Children
 from fathoms.types import Chunk, Document
 
@@ -22,6 +21,8 @@ _CHUNKS = TypeAdapter(list[Chunk])
 
 class Chunks(Protocol):
     """A chunker."""
+
+    pages_per_child: ClassVar[int]
 
     def chunk(self, document: Document) -> list[Chunk]:
         """Return the chunks of a document in order."""
@@ -38,23 +39,22 @@ class ChunkWork(Work[Document, list[Chunk]]):
     """Splits documents into chunks.
 
     `load` returns a document with all that the chunker reads, when its turn comes. `pages_each` is the number
-    of pages from which a child process pays: one takes two to four seconds to start, in which 300 to 500
-    pages are split in this process.
+    of pages from which a child process pays; that of the chunker if not given.
     """
 
     chunker: Chunks
     load: Callable[[Document], Document]
-    pages_each: int = 500
+    pages_each: int | None = None
 
     def open(self, children: Children, workers: int) -> _Here | _Apart:
         """Return this process for one worker, and child processes for several."""
         return _Here(self) if workers == 1 else _Apart(self, children)
 
     def most(self, items: Sequence[Document]) -> int:
-        """One worker per `pages_each` pages; chunks that are whole pages take no time worth dividing."""
-        if isinstance(self.chunker, PageChunker):
+        """One worker per `pages_each` pages; none where there would be a single one."""
+        if not (each := self.pages_each or self.chunker.pages_per_child):
             return 0
-        several = sum(len(document.pages) for document in items) // self.pages_each
+        several = sum(len(document.pages) for document in items) // each
         return min(several, len(items)) if several > 1 else 0
 
     def identity(self) -> dict[str, Any]:
