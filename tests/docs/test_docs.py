@@ -32,16 +32,23 @@ COMMANDS = {
 }
 FATHOMS = {line for line in COMMANDS if re.match(r"(\.venv/bin/)?fathoms ", line)}
 OTHERS = sorted(COMMANDS - FATHOMS)
+SEVERAL = {"--matrix", "--prompts", "--settings"}
+"""The options of commands that make several runs."""
 
 
 def shorter(line: str) -> tuple[str, ...]:
-    """The same command on one question (the whole demo is run by .ci/run), with the small model."""
+    """The same command on one question (the whole demo is run by .ci/run), with the small model.
+
+    Where it makes several runs, a script replies: other commands ask the model.
+    """
     arguments = words(line)[1:]
     if arguments[0] == "run" and "--resume" not in arguments:
         if "--limit" in arguments:
             place = arguments.index("--limit")
             del arguments[place : place + 2]
         arguments += ["--limit", "1", "--out", "others"]  # `latest` stays the run of the demo
+        if SEVERAL & {*arguments}:
+            arguments += ["--set", "generate={kind: scripted}"]
     small = {"--limit=10": "--limit=1", "qwen2.5-coder-0.5b": "smollm2-135m"}
     return tuple(small.get(argument, argument) for argument in arguments)
 
@@ -70,6 +77,7 @@ def place(tmp_path_factory: pytest.TempPathFactory, smollm: Embedded, minilm: On
         r"\btop_k: [2-5]\b": "top_k: 1",
         r"\bn_ctx: \d+\b": "n_ctx: 512",
         r"\bmax_tokens: (24|64)\b": "max_tokens: 2, threads: 1",
+        r"\bmax_concurrency: 2\b": "max_concurrency: 1",
         r"\bscale: 2\.0\b": "scale: 1.0",
     }
     for config in path.glob("configs/**/*.yaml"):
