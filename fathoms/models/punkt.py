@@ -29,11 +29,23 @@ _INITIAL = re.compile(r"[^\W\d]\.")
 _MARKS = frozenset(";:,.!?")
 
 
-def split(text: str, abbreviations: Collection[str]) -> list[str]:
+def split(text: str, abbreviations: Collection[str] = frozenset()) -> list[str]:
     """Split a text into sentences, without the spaces between them. Abbreviations are in lower case and have
     no full stop at their end."""
-    found = [text[start:end] for start, end in _with_closing_marks(text, _spans(text, abbreviations))]
-    return [sentence for sentence in found if sentence]
+    return [text[start:end] for start, end in _sentences(text, abbreviations)]
+
+
+def pieces(text: str) -> list[str]:
+    """Cut a text where its sentences begin, so that the spaces after a sentence belong to it."""
+    starts = [start for start, _ in _sentences(text, frozenset())]
+    return [text[start:end] for start, end in pairwise([*starts, len(text)])]
+
+
+def _sentences(text: str, abbreviations: Collection[str]) -> Iterator[tuple[int, int]]:
+    """Yield the first and the last place of each sentence."""
+    for start, end in _with_closing_marks(text, _spans(text, abbreviations)):
+        if text[start:end]:
+            yield start, end
 
 
 def _spans(text: str, abbreviations: Collection[str]) -> Iterator[tuple[int, int]]:

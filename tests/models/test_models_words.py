@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from random import Random
 
-from fathoms.models.punkt import split
+from fathoms.models.punkt import pieces, split
 from fathoms.models.stems import stem
 from fathoms.models.words import sentence_words
 
@@ -67,13 +67,16 @@ def drawn(*pieces: str, count: int = 2500) -> Iterator[str]:
 
 def test_sentences_are_those_of_nltk() -> None:
     # imported here, because NLTK imports scipy and sklearn
+    from llama_index.core.node_parser.text.utils import split_by_sentence_tokenizer_internal
     from nltk.tokenize.punkt import PunktParameters, PunktSentenceTokenizer
 
     parameters = PunktParameters()
     parameters.abbrev_types = ABBREVIATIONS
     punkt = PunktSentenceTokenizer(parameters)
+    untrained = PunktSentenceTokenizer()
     for text in drawn(*WORDS, *MARKS, *MARKS):
         assert split(text, ABBREVIATIONS) == punkt.tokenize(text)
+        assert pieces(text) == split_by_sentence_tokenizer_internal(text, untrained), "as LlamaIndex cuts"
 
 
 def test_words_are_those_of_nltk() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache, partial
+from functools import lru_cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -12,7 +12,7 @@ from pydantic import Field, field_validator, model_validator
 from fathoms.config import Component, suggest
 from fathoms.errors import MissingExtraError
 from fathoms.ingest.chunkers.boxes import text_boxes
-from fathoms.safety.hidden import hidden
+from fathoms.models.punkt import pieces
 from fathoms.types import Chunk, Document
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class SentenceChunker(Component):
     """From how many pages on a child process pays: it takes 2.4 s of processor time to import LlamaIndex and
     to load the tokenizer, and a page of a paper 1.1 ms."""
     kind: Literal["sentence"] = "sentence"
-    packages: ClassVar[tuple[str, ...]] = ("llama-index-core", "nltk", "tiktoken")
+    packages: ClassVar[tuple[str, ...]] = ("llama-index-core", "tiktoken")
 
     size: int = Field(default=1024, ge=16, le=2**31)
     """Maximum length of a chunk, in `unit`."""
@@ -96,20 +96,16 @@ def _fill(template: str, **values: object) -> str:
 def load_splitter(size: int, overlap: int, unit: Unit) -> SentenceSplitter:
     """Return LlamaIndex's splitter, cached per options: its tokenizer takes a second to load."""
     _require()
-    with hidden("sklearn", "scipy.stats"):  # NLTK does without them, and they take as long as all the rest
-        from llama_index.core.node_parser import SentenceSplitter
-        from llama_index.core.node_parser.text.utils import split_by_sentence_tokenizer_internal
-        from nltk.tokenize import PunktSentenceTokenizer
+    from llama_index.core.node_parser import SentenceSplitter
 
-    # This untrained Punkt is also LlamaIndex's default. LlamaIndex's own way to make it loads a list of stop
-    # words first, which it does not need and which NLTK refuses to read if the installer made hard links, as
+    # Our Punkt finds the sentences that LlamaIndex's default does, the untrained Punkt of NLTK. NLTK takes a
+    # second to import, and refuses to read LlamaIndex's copy of its data if the installer made hard links, as
     # uv does.
-    sentences = PunktSentenceTokenizer()
     return SentenceSplitter(
         chunk_size=size,
         chunk_overlap=overlap,
         tokenizer=list if unit == "characters" else None,
-        chunking_tokenizer_fn=partial(split_by_sentence_tokenizer_internal, tokenizer=sentences),
+        chunking_tokenizer_fn=pieces,
     )
 
 
