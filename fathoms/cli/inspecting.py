@@ -61,8 +61,8 @@ def inspect(
     A model gives one verdict on each item, with a short reason. Prints the questions that fail, with their
     items; with --to, writes those that pass all of them, with their variants. The screening card counts
     questions that are ambiguous, name their source, have pages with the answer that nobody labelled, or have
-    hops that are not linked, and shows what the set covers. Ends with exit code 1 if something could not be judged, which is no pass, or a
-    PDF cannot be read.
+    hops that are not linked, and shows what the set covers. Ends with exit code 1 if something could not be
+    judged, which is no pass, or a PDF cannot be read.
     """
     from fathoms.build.making.balance import coverage
     from fathoms.cli.screening import card_markdown, screened, show_card
