@@ -7,8 +7,10 @@ import gc
 import importlib
 import os
 import shutil
+import signal
 import sys
 import tempfile
+import threading
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
@@ -28,6 +30,9 @@ settings.register_profile("thorough", deadline=None, max_examples=1000)  # for `
 settings.load_profile("fathoms")
 # threads of torch that wait sleep, because the processes of the tests share the cores
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+# a job in the background of a shell ignores SIGINT, and so would all that the tests start and interrupt
+if threading.current_thread() is threading.main_thread():
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 # the environment's own commands (uv) come first, whether or not it is activated
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
 # nothing of the tests goes to where the user's own runs share what they make

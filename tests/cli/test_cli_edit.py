@@ -83,7 +83,7 @@ def test_ctrl_c_ends_the_page_with_the_summary(project: Project, path: Path) -> 
     with served(project, "ann") as (process, address):
         post(address, {"number": 0, "decision": "accept"})
         process.send_signal(signal.SIGINT)
-        assert "1 of 4 questions decided" in process.communicate(timeout=20)[0]
+        assert "1 of 4 questions decided" in process.communicate(timeout=60)[0]
         assert process.returncode == 0
 
 
