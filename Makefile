@@ -4,8 +4,8 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip
 LOCK   := -c requirements.lock
-CORES   = $$(getconf _NPROCESSORS_ONLN)
-TESTS   = -m pytest --dist loadfile --no-loadscope-reorder
+# One worker more than there are cores: many tests wait for servers, limits and processes.
+TESTS   = -m pytest -n $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )) --dist loadfile --no-loadscope-reorder
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 # The tests start hundreds of processes. Without cached bytecode, each of them would take seconds longer to start.
@@ -20,16 +20,14 @@ demo: $(VENV)/.demo
 	$(BIN)/fathoms run configs/demo.yaml configs/closed-book.yaml --limit 10
 	$(BIN)/fathoms run configs/demo.yaml configs/closed-book.yaml
 
-# Runs all tests with coverage, except the long ones (`make slow`), and lists the 20 that took longest. There is
-# one worker more than there are cores, because many of them wait for servers, limits and processes.
+# Runs all tests with coverage, except the long ones (`make slow`), and lists the 20 that took longest.
 test: $(VENV)/.test
 	$(BIN)/fathoms models pull smollm2-135m minilm-l6-v2 minilm-l6-v2-torch easyocr-en layout-cdla
-	$(BIN)/python $(TESTS) -n $$(( $(CORES) + 1 )) --cov --cov-report=term:skip-covered --cov-fail-under=90 --durations=20
+	$(BIN)/python $(TESTS) --cov --cov-report=term:skip-covered --cov-fail-under=90 --durations=20
 
-# Runs only the tests that take less than about a second and a half each. They hardly wait, and each worker more
-# takes ten seconds of CPU to import the tests and the process that commands are forked from.
+# Runs only the tests that take less than about a second and a half each.
 test-fast: $(VENV)/.test
-	$(BIN)/python $(TESTS) -n $(CORES) -m "not slow and not long"
+	$(BIN)/python $(TESTS) -m "not slow and not long"
 
 # Runs the long simulations and benchmarks, and the properties with twenty times the examples.
 slow: $(VENV)/.test

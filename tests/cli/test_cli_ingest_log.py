@@ -33,8 +33,10 @@ def test_each_document_is_a_line_that_says_how_far_the_corpus_is(
     last = lines[-1]
     assert last["failed"] == 1
     assert last["per_second"] > 0
-    slowest = max(lines, key=lambda line: line["seconds"])
-    assert (last["slowest"], last["slowest_seconds"]) == (slowest["document"], slowest["seconds"])
+    most = max(line["seconds"] for line in lines)
+    slowest = {line["document"] for line in lines if line["seconds"] == most}  # in milliseconds, there are ties
+    assert last["slowest"] in slowest
+    assert last["slowest_seconds"] == most
     (failed,) = [line for line in lines if line["event"] == "document-failed"]
     assert failed["kind"] == "damaged"
     assert "is damaged beyond what PDFium can repair" in failed["error"]
