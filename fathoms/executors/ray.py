@@ -210,7 +210,7 @@ class _Member:
         self.at = self.reference = None
 
     def end(self) -> None:
-        """Kill it."""
+        """End the process of the worker, and with it its item."""
         self._ray.kill(self._actor)
 
 

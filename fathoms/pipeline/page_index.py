@@ -85,9 +85,9 @@ class PageIndexer:
     rendered, or to know its figures and tables. `bounds` are those of the pictures that are shown to a model,
     as `page_images` takes them, `None` if it is shown none; pages are embedded without bounds. `calling` are
     the retries and rate limits of the requests to a server that embeds, and `executor` renders and embeds
-    where it is a cluster and the model a local one. `failures` collects the documents
-    that cannot be rendered, by their positions; with `on_error: fail` of the parser, the first of them is
-    raised.
+    where it is a cluster and the model a local one. `block` pages are embedded and stored at a time.
+    `failures` collects the documents that cannot be rendered, by their positions; with `on_error: fail` of
+    the parser, the first of them is raised.
     """
 
     handling: PageHandling
@@ -100,6 +100,7 @@ class PageIndexer:
     bounds: Mapping[str, int] | None
     calling: ExecutionSettings = field(default_factory=ExecutionSettings)
     executor: Executor = field(default_factory=LocalExecutor)
+    block: int = _BLOCK
     failures: dict[int, DocumentError] = field(default_factory=dict)
 
     def index(self) -> PageSearch:
@@ -277,24 +278,24 @@ class PageIndexer:
         """Yield the pages, and report the progress of this stage from block to block."""
         for number, page in enumerate(pages, start=1):
             yield page
-            if number % _BLOCK == 0 and number < total:
+            if number % self.block == 0 and number < total:
                 self.progress(stage, number, total)
         self.progress(stage, total, total)  # pages without a picture are not among them
 
     def _vectors(self, places: Sequence[Unit], keys: Sequence[str], kept: list[int]) -> Iterator[Vectors]:
         """Yield the vectors of each page that has a picture, and add its number to `kept`."""
         ahead = len(places) if isinstance(self.handling.embed, ServedPageModel) else 0
-        for first in range(0, len(places), _BLOCK):
-            if first >= ahead and not self.cache.holds("page-vectors", keys[first : first + _BLOCK]):
-                ahead = min(first + self.executor.width() * _BLOCK, len(places))
-                if ahead > first + _BLOCK:
+        for first in range(0, len(places), self.block):
+            if first >= ahead and not self.cache.holds("page-vectors", keys[first : first + self.block]):
+                ahead = min(first + self.executor.width() * self.block, len(places))
+                if ahead > first + self.block:
                     self._embed_ahead(places, keys, range(first, ahead))
-            block = dict(zip(keys[first : first + _BLOCK], range(first, len(places)), strict=False))
+            block = dict(zip(keys[first : first + self.block], range(first, len(places)), strict=False))
             found = known_vectors(self.cache, "page-vectors", list(block))
             if missing := {key: places[at] for key, at in block.items() if key not in found}:
                 found |= self._embed(missing)
                 self.progress(STAGE, first + len(block), len(places))
-            for at, key in enumerate(keys[first : first + _BLOCK], start=first):
+            for at, key in enumerate(keys[first : first + self.block], start=first):
                 if key in found and len(found[key]):
                     kept.append(at)
                     yield found[key]
@@ -303,8 +304,8 @@ class PageIndexer:
         """Render and embed what the cache lacks of several blocks at once, on the workers of a cluster. What
         has no picture, or cannot be rendered, is left to `_embed`, which finds all else done."""
         missing: list[dict[str, Unit]] = []
-        for first in window[::_BLOCK]:
-            block = {keys[at]: places[at] for at in range(first, min(first + _BLOCK, window.stop))}
+        for first in window[:: self.block]:
+            block = {keys[at]: places[at] for at in range(first, min(first + self.block, window.stop))}
             found = known_vectors(self.cache, "page-vectors", list(block))
             missing.append({key: unit for key, unit in block.items() if key not in found})
         positions = {unit.position for units in missing for unit in units.values()} - self.failures.keys()

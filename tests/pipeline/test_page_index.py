@@ -328,20 +328,20 @@ def test_a_page_without_a_picture_is_left_out(place: Project, cache: Cache) -> N
 
 
 def test_pages_embedded_by_the_workers_of_a_cluster_are_those_of_this_machine(
-    place: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    place: Project, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("fathoms.pipeline.page_index._BLOCK", 1)  # three pages are three batches
     own = experiment(place, "many.yaml")
     ready = own.prepare(documents(place), Cache(tmp_path / "local"))
-    expected = ready.index.pages
     handling = own.retrieve.pages
     assert handling is not None
-    assert expected is not None
     told: list[tuple[str, int, int]] = []
     cluster = Away(2)
-    parts = (handling, ready.documents, ready.stated, own.ingest, Cache(tmp_path / "away"))
-    indexer = PageIndexer(*parts, lambda *step: told.append(step), ready.times, None, executor=cluster)
-    found = indexer.index()
+    parts = (handling, ready.documents, ready.stated, own.ingest)
+    rest = (lambda *step: told.append(step), ready.times, None)
+    expected = PageIndexer(*parts, Cache(tmp_path / "here"), *rest, block=1).index()
+    told.clear()
+    # three pages are three batches
+    found = PageIndexer(*parts, Cache(tmp_path / "away"), *rest, executor=cluster, block=1).index()
     assert cluster.done == {"RenderWork": 2, "PageEmbedWork": 2}  # the last page is a window of its own
     assert told[-1] == ("embed pages", 3, 3)
     assert list(found.places) == list(expected.places)

@@ -83,7 +83,7 @@ class WalksStage(Settings):
 
 
 class AnswersStage(Settings):
-    """Gold answers."""
+    """What gold answers consist of, besides the phrases, the short and the long answer that all have."""
 
     candidates: int = Field(default=0, ge=0, le=100)
     """With a number such as 20, each question gets so many candidate quotes, its gold quotes among them, as
