@@ -1,5 +1,4 @@
-"""`fathoms export`: write a complete copy of a run, what it retrieved in the formats of other tools, or its
-verdicts.
+"""`fathoms export`: write a complete copy of a run, or what it holds in the formats of other tools.
 
 `fathoms export RUN` is short for `fathoms export run RUN`.
 """
@@ -14,10 +13,11 @@ import typer
 from typer.core import TyperGroup
 
 from fathoms.cli import completion, console
-from fathoms.cli.options import RUNS, Out
+from fathoms.cli.options import RUNS, Out, Profile
 
 if TYPE_CHECKING:
     from fathoms.exporters import Level
+    from fathoms.runs.reading import ScoredRun
 
 
 class _CopyByDefault(TyperGroup):
@@ -31,7 +31,7 @@ class _CopyByDefault(TyperGroup):
 
 app = typer.Typer(
     cls=_CopyByDefault,
-    help="Write a complete copy of a run (fathoms export RUN), or its hits or verdicts for other tools.",
+    help="Write a complete copy of a run (fathoms export RUN), or what it holds for other tools.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -118,6 +118,25 @@ def beir(
     return _written(write_beir(found, documents, to or Path(f"{store.id}-beir")), found.warnings)
 
 
+@app.command("csv")
+def csv(run: Reference, to: To = None, profile: Profile = None, out: Out = RUNS) -> int:
+    """Write a scored run as CSV tables: answers.csv with a row for each question and all its metrics,
+    hits.csv, and claims.csv where claims were judged; columns.csv says what each column means."""
+    from fathoms.exporters.writing_tables import write_csv
+
+    scored = _scored(run, out)
+    return _written(write_csv(scored, to or Path(f"{scored.run}-csv"), profile), ())
+
+
+@app.command("parquet")
+def parquet(run: Reference, to: To = None, profile: Profile = None, out: Out = RUNS) -> int:
+    """Write the tables of 'fathoms export csv' as Parquet, with types and meanings of the columns."""
+    from fathoms.exporters.writing_tables import write_parquet
+
+    scored = _scored(run, out)
+    return _written(write_parquet(scored, to or Path(f"{scored.run}-parquet"), profile), ())
+
+
 @app.command("hits")
 def hits(run: Reference, to: To = None, repeat: Repeat = 0, out: Out = RUNS) -> int:
     """Write the hits of a run with texts, pages, boxes and rounds to a JSONL file.
@@ -183,6 +202,14 @@ def verdicts(
         raise UsageError(f"the configuration of {store.id} has no judge: name a file with one by --judge")
     found = verdicts_of(store, whose, metrics, topic, balanced=not unbalanced, binary=binary, seed=seed)
     return _written(write_verdicts(found, to or Path(f"{store.id}-verdicts")), found.warnings)
+
+
+def _scored(reference: str, out: Path) -> ScoredRun:
+    """Find a run and read its scores."""
+    from fathoms.runs.finding import find_run
+    from fathoms.runs.reading import load
+
+    return load(find_run(reference, out).path)
 
 
 def _level(name: str) -> Level:

@@ -11,6 +11,7 @@ from fathoms.report.metrics_table import SPENDING
 from fathoms.report.text import plain
 from fathoms.report.worst import noticing
 from fathoms.runs.reading import ScoredRun
+from fathoms.safety.spreadsheet import harmless
 
 COLUMNS = (
     "run",
@@ -31,7 +32,6 @@ COLUMNS = (
     "latency",
     "text",
 )
-FORMULA = tuple("=+-@＝＋－＠")  # noqa: RUF001 - the wide forms start a formula too
 FULL = 32_767
 """The largest number of characters that a spreadsheet cell can hold."""
 
@@ -94,8 +94,3 @@ def cell(value: object) -> object:
 def _text(text: str) -> str:
     """Convert a text for the CSV file; cached, because most lines share their names."""
     return harmless(plain(text))[:FULL]
-
-
-def harmless(text: str) -> str:
-    """Prefix text that a spreadsheet would take for a formula with `'`."""
-    return f"'{text}" if text.startswith(FORMULA) else text
