@@ -137,6 +137,17 @@ def parquet(run: Reference, to: To = None, profile: Profile = None, out: Out = R
     return _written(write_parquet(scored, to or Path(f"{scored.run}-parquet"), profile), ())
 
 
+@app.command("hf")
+def hf(run: Reference, to: To = None, profile: Profile = None, out: Out = RUNS) -> int:
+    """Write the tables of 'fathoms export csv' as a dataset folder of Hugging Face, with a card (README.md),
+    which `datasets.load_dataset(FOLDER)` reads. Nothing is uploaded."""
+    from fathoms.exporters.hf import write_hf
+
+    scored = _scored(run, out)
+    warning = "the card states no license: add one before you publish the folder, as its documents allow"
+    return _written(write_hf(scored, to or Path(f"{scored.run}-hf"), profile), [warning])
+
+
 @app.command("hits")
 def hits(run: Reference, to: To = None, repeat: Repeat = 0, out: Out = RUNS) -> int:
     """Write the hits of a run with texts, pages, boxes and rounds to a JSONL file.

@@ -7,12 +7,14 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 
 from fathoms.errors import UsageError
 from fathoms.exporters.columns import ANSWERS, CLAIMS, HITS
+from fathoms.exporters.hf import write_hf
 from fathoms.exporters.writing_tables import write_csv, write_parquet
 from fathoms.report.as_csv import COLUMNS
-from tests.support.report_runs import hostile_run, made_runs
+from tests.support.report_runs import EVIL, hostile_run, made_runs
 
 
 def test_csv_is_read_back_by_pandas(tmp_path: Path) -> None:
@@ -77,6 +79,33 @@ def test_parquet_is_read_back_by_pyarrow(tmp_path: Path) -> None:
     write_csv(run, tmp_path / "csv")
     with (tmp_path / "csv" / "claims.csv").open(newline="") as file:
         assert next(csv.DictReader(file))["claim"] == "'\t=1+1\n\u202e"  # here one does
+
+
+@pytest.mark.slow  # the library takes seconds to import
+def test_a_dataset_folder_is_loaded_by_datasets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Offline, table by table, with the types that the card states; a hostile name breaks no card."""
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
+    datasets = pytest.importorskip("datasets")
+    folder = tmp_path / "out"
+    run = hostile_run()
+    assert [path.name for path in write_hf(run, folder)] == [
+        "README.md",
+        "answers.parquet",
+        "hits.parquet",
+        "claims.parquet",
+    ]
+    cache = str(tmp_path / "cache")
+    whole = datasets.load_dataset(str(folder), cache_dir=cache)  # the default configuration
+    assert whole["test"]["error"] == [None, EVIL]
+    assert whole["test"]["correctness"] == [0.0, 0.0]
+    for name, columns in (("hits", HITS), ("claims", CLAIMS)):
+        one = datasets.load_dataset(str(folder), name, split="test", cache_dir=cache)
+        assert one.column_names == [column.name for column in columns]
+    _, head, body = (folder / "README.md").read_text().split("---\n", 2)
+    assert "<script>" not in body
+    assert "license" not in yaml.safe_load(head)
 
 
 def test_the_columns_of_the_report_come_first_and_the_page_names_all() -> None:
