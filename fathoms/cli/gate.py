@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fathoms.cli import console, nightly
-from fathoms.cli.options import RUNS, Json, JUnitBy, LogFile, Out, References, allowance
-from fathoms.errors import ExitCode, FathomsError, StoreError, UsageError
+from fathoms.cli.options import RUNS, Json, JUnitBy, LogFile, Out, References
+from fathoms.errors import ExitCode, FathomsError, UsageError
 
 if TYPE_CHECKING:
-    from fathoms.compare.against_baseline import Gated, SectionUsed
-    from fathoms.compare.gate_settings import GateSettings
-    from fathoms.compare.question_scores import QuestionScores
-    from fathoms.runs.store import Run
+    from fathoms.compare.against_baseline import Gated
 from fathoms.cli.options import Metrics, Profile
 
 
@@ -128,10 +125,12 @@ def gate(
     Options that are not given are those of the section `gate` in the newest run's config.
     """
     from fathoms.compare.against_baseline import require_sound
-    from fathoms.compare.floors import Limit, check_limits, read_limits
-    from fathoms.compare.question_scores import count_notes, pool, write_baseline
+    from fathoms.compare.allowance import allowance
+    from fathoms.compare.floors import read_limits
+    from fathoms.compare.question_scores import pool, write_baseline
+    from fathoms.report.gate_runs import Terms, judge_runs, settings_of
     from fathoms.report.of_sweeps import read_all_scores
-    from fathoms.runs.finding import find_run, oldest_first, with_earlier
+    from fathoms.runs.finding import find_run, oldest_first
 
     if save_baseline is not None and (least or most or baseline is not None or sequential):
         raise UsageError(
@@ -152,81 +151,28 @@ def gate(
         "fail_on_error": fail_on_error,
         "changed": changed,
     }
-    settings, section = _settings(stored[-1], given)
-    allowed = allowance(settings.fail_on_error)
-    allowed_changes = allowance(settings.changed, "--changed")
-    limits = [Limit(name, "min", value) for name, value in settings.min.items()]
-    limits += [Limit(name, "max", value) for name, value in settings.max_rate.items()]
-    if baseline is None and save_baseline is None and not limits:
+    settings, section = settings_of(stored[-1], given)
+    terms = Terms(settings, section, baseline or (), profile, out, last, sequential, allow_unchecked)
+    if baseline is None and save_baseline is None and not terms.limits:
         raise UsageError(
             "gate needs --baseline RUN to compare with, --min or --max-rate as fixed limits, or"
             " --save-baseline FILE to save one"
         )
     if save_baseline is not None:
         kept = pool([read_all_scores(run, profile) for run in stored])
-        require_sound(kept, allowed)
+        require_sound(kept, allowance(settings.fail_on_error))
         write_baseline(kept, save_baseline)
         console.say(f"baseline of {len(stored)} run{'s' * (len(stored) != 1)}: {save_baseline}")
         return 0
 
-    def judge() -> Gated:
-        from fathoms.compare.against_baseline import gate, without_baseline
-        from fathoms.compare.sequential import judge_in_sequence
-        from fathoms.runs.reading import read_manifest
-
-        nights = [read_all_scores(run, profile) for run in stored]
-        checked = check_limits(nights[-1], limits, by_category=settings.by_category)
-        of_limits = count_notes(nights[-1:], dict.fromkeys(limit.metric for limit in limits))
-        if baseline is None:
-            require_sound(nights[-1], allowed)
-            return without_baseline(nights[-1]).with_limits(checked, of_limits)
-        pooled = pool([_baseline(name, profile, out) for name in baseline])
-        if last > 1:
-            earlier = with_earlier(stored[0], out, last, pooled.runs)[:-1]
-            nights = [*(read_all_scores(run, profile) for run in earlier), *nights]
-        found = gate(
-            nights,
-            pooled,
-            list(dict.fromkeys(settings.metric)),
-            margin=settings.margin,
-            alpha=settings.alpha,
-            by_category=settings.by_category,
-            allowed=allowed,
-            allowed_changes=allowed_changes,
-            allow_unchecked=allow_unchecked,
-        )
-        if sequential:
-            created = read_manifest(stored[0].path).created
-            found = judge_in_sequence(found, nights[0], created, pooled, Path(baseline[0]))
-        return found.with_limits(checked, of_limits)
-
     return _judge_and_report(
-        lambda: replace(judge(), section=section),
+        lambda: judge_runs(stored, terms),
         strict=strict,
         log_file=log_file,
         junit=junit,
         by_question=junit_by == "question",
         as_json=as_json,
     )
-
-
-def _settings(run: Run, given: Mapping[str, Any]) -> tuple[GateSettings, SectionUsed | None]:
-    """Return the settings to judge with: those that are given as options (not `None`), the others from the
-    section `gate` of the config that a run was made with, or the defaults if it has none. The second value
-    names that section."""
-    from fathoms.compare.against_baseline import SectionUsed
-    from fathoms.compare.gate_settings import GateSettings
-    from fathoms.config import Source, validate
-    from fathoms.runs.reading import read_manifest
-
-    options = {key: value for key, value in given.items() if value is not None}
-    section = read_manifest(run.path).config.get("gate")
-    if section is None:
-        return GateSettings().model_copy(update=options), None
-    if not isinstance(section, dict):
-        raise StoreError(f"{run.path}/manifest.json: the section 'gate' of its config is not a mapping")
-    settings = validate(GateSettings, Source(f"{run.path}/manifest.json, config.gate", section))
-    return settings.model_copy(update=options), SectionUsed(run.id, tuple(options))
 
 
 def _require_alone(baseline: Sequence[str] | None, runs: Sequence[str], last: int) -> None:
@@ -277,17 +223,3 @@ def _judge_and_report(
         if strict or found.large_losses:
             return ExitCode.GATE_UNDECIDED
     return ExitCode.OK if written else ExitCode.FAILED
-
-
-def _baseline(reference: str, profile: str | None, out: Path) -> QuestionScores:
-    """Read a saved baseline if `reference` is a file, otherwise the scores of a run."""
-    from fathoms.compare.question_scores import read_baseline
-    from fathoms.report.of_sweeps import read_all_scores
-    from fathoms.runs.finding import find_run
-
-    if not Path(reference).is_file():
-        return read_all_scores(find_run(reference, out), profile)
-    scores = read_baseline(Path(reference))
-    if profile not in (None, scores.profile):
-        raise UsageError(f"{reference} holds scores under the profile '{scores.profile}', not '{profile}'")
-    return scores

@@ -18,8 +18,9 @@ from fathoms.cli import console, nightly, progress, results
 from fathoms.cli.cache import opened
 from fathoms.cli.dry_run import print_plans
 from fathoms.cli.loading import CORES, Executor, Set, Workers, load, settings_with
-from fathoms.cli.options import RUNS, JUnitBy, LogFile, NoCache, Out, Partial, Refresh, Trust, allowance
+from fathoms.cli.options import RUNS, JUnitBy, LogFile, NoCache, Out, Partial, Refresh, Trust
 from fathoms.cli.results import announce, show_results, write_reports
+from fathoms.compare.allowance import allowance
 from fathoms.errors import ExitCode, UsageError
 from fathoms.safety.option_limits import MOST_AT_ONCE, MOST_REPEATS
 
