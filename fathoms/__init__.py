@@ -1,6 +1,7 @@
 """fathoms measures document-RAG pipelines over PDFs end to end.
 
-The Python interface is `fathoms.load`, `fathoms.run`, `fathoms.score` and their `fathoms.Result` (`api.py`).
+The Python interface is `fathoms.load`, `fathoms.run`, `fathoms.score`, `fathoms.find` and their
+`fathoms.Result` (`api.py`).
 A Python pipeline under test returns a `fathoms.Answer` (`pipeline/external/answer.py`).
 """
 
@@ -12,6 +13,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from fathoms.api import Result as Result
+    from fathoms.api import find as find
     from fathoms.api import load as load
     from fathoms.api import run as run
     from fathoms.api import score as score
@@ -22,6 +24,7 @@ _HOMES = {
     "Answer": "pipeline.external.answer",
     "Context": "pipeline.external.answer",
     "Result": "api",
+    "find": "api",
     "load": "api",
     "run": "api",
     "score": "api",

@@ -21,7 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from fathoms import corpora
 from fathoms.errors import MissingExtraError, UsageError
@@ -30,6 +30,8 @@ from fathoms.paths import load_env
 from fathoms.pipeline.experiment import AnyExperiment, load_experiment
 from fathoms.pipeline.matrix import titled
 from fathoms.report.grouping import grouped
+from fathoms.report.notebook.judged import judged
+from fathoms.report.notebook.verdict import Verdict
 from fathoms.report.radar import radar_figure
 from fathoms.report.write import write_report
 from fathoms.runner import runner
@@ -52,6 +54,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 RUNS = Path("runs")
+Reference: TypeAlias = "str | Path | Result"
+"""A run: a path, an id, `latest`, a name, `NAME~1`, or a result."""
 
 
 @dataclass(frozen=True)
@@ -153,6 +157,48 @@ class Result:
         The scale of the paper compares runs, so it is an option of `fathoms report` only.
         """
         return radar_figure([self._view()], metric, profile)
+
+    def gate(
+        self,
+        *,
+        baseline: Reference | Sequence[Reference] = (),
+        metric: str | Sequence[str] = (),
+        margin: float | None = None,
+        alpha: float | None = None,
+        by_category: bool | None = None,
+        min: Mapping[str, float] | None = None,
+        max_rate: Mapping[str, float] | None = None,
+        fail_on_error: str | None = None,
+        changed: str | None = None,
+        allow_unchecked: bool = False,
+        profile: str | None = None,
+        **limits: float,
+    ) -> Verdict:
+        """Judge this run as `fathoms gate` does, by fixed limits and against a baseline.
+
+        `limits` are wanted values of metrics: `correctness=0.6` asks for at least 0.6, and
+        `hallucination=0.2` for at most 0.2, because less of it is better. `rouge_l` means `rouge-l`; `min`
+        and `max_rate` take any name. `baseline` is a run, or a file that `--save-baseline` wrote. The other
+        parameters are the options of the command, and those that are not given come from the section `gate`
+        of the run's configuration. Raises UsageError or DataError where a verdict would be meaningless.
+        """
+        return judged(
+            Run(self.path),
+            baseline=[_name(each) for each in _list(baseline)],
+            given={
+                "metric": _several(metric) or None,
+                "margin": margin,
+                "alpha": alpha,
+                "by_category": by_category,
+                "min": min,
+                "max_rate": max_rate,
+                "fail_on_error": fail_on_error,
+                "changed": changed,
+            },
+            limits=limits,
+            profile=profile,
+            allow_unchecked=allow_unchecked,
+        )
 
     def _view(self) -> ScoredRun:
         return load_scored(self.path)
@@ -280,8 +326,14 @@ def run(
     raise _interrupted(outcome)
 
 
+def find(reference: Reference, out: str | Path = RUNS) -> Result:
+    """Find a run that was made and scored before; `reference` is a path, an id, `latest`, a name or `NAME~1`.
+    Raises UsageError where there is no such run."""
+    return Result(find_run(_name(reference), Path(out)).path.absolute())
+
+
 def score(
-    reference: str | Path | Result,
+    reference: Reference,
     *settings: str,
     profile: str | None = None,
     out: str | Path = RUNS,
@@ -294,14 +346,23 @@ def score(
     server, or read the environment or a file; `trust` marks the run as one of yours and lifts this. Raises
     DataError where the run holds no answers.
     """
-    name = reference.path if isinstance(reference, Result) else reference
-    found = find_run(str(name), Path(out))
+    found = find_run(_name(reference), Path(out))
     if trust:
         found.trust()
     headline: Iterable[str] = [f"profile={profile}"] if profile else []
     _outside_loops(lambda: score_run(found, [*settings, *headline]))
     write_report([load_scored(found.path)], found.path, plots=False)
     return Result(found.path.absolute())
+
+
+def _list(references: Reference | Sequence[Reference]) -> Sequence[Reference]:
+    """Turn a single reference into a list of one."""
+    return [references] if isinstance(references, str | Path | Result) else references
+
+
+def _name(reference: Reference) -> str:
+    """Return a reference as text, as commands accept it."""
+    return str(reference.path if isinstance(reference, Result) else reference)
 
 
 def _several(names: str | Sequence[str]) -> tuple[str, ...]:

@@ -104,6 +104,18 @@ def judge_runs(stored: Sequence[Run], terms: Terms) -> Gated:
     return replace(found.with_limits(checked, of_limits), section=terms.section)
 
 
+def by_direction(scores: QuestionScores, wanted: Mapping[str, float]) -> dict[str, dict[str, float]]:
+    """Turn wanted values of metrics into `min` for metrics where higher is better, and `max_rate` for the
+    others. `rouge_l` means `rouge-l`, because keywords of Python have no hyphens. Raises UsageError for a
+    metric that the run does not have."""
+    found: dict[str, dict[str, float]] = {}
+    for name, value in wanted.items():
+        metric = name if name in scores.metrics else name.replace("_", "-")
+        side = "min" if scores.higher_is_better(metric) else "max_rate"
+        found.setdefault(side, {})[metric] = value
+    return found
+
+
 def _baseline(reference: str, profile: str | None, out: Path) -> QuestionScores:
     """Read a saved baseline if `reference` is a file, otherwise the scores of a run."""
     if not Path(reference).is_file():

@@ -48,10 +48,10 @@ def gated_panel(found: Gated) -> list[RenderableType]:
 
 def limit_text(check: LimitCheck) -> Text:
     """Say whether a fixed limit is kept."""
-    return Text(_limited(check), style="green" if check.kept else "red")
+    return Text(limited(check), style="green" if check.kept else "red")
 
 
-def _limited(check: LimitCheck) -> str:
+def limited(check: LimitCheck) -> str:
     """Say what was found and what the limit is: `correctness 0.52 (93 questions), at least 0.6: FAIL`."""
     name = check.limit.metric + (f" in {plain(check.category)}" if check.category else "")
     side = "at least" if check.limit.side == "min" else "at most"
@@ -62,7 +62,7 @@ def _limited(check: LimitCheck) -> str:
 
 def evidence_text(check: SequenceCheck) -> str:
     """Say how much evidence for a loss there is: `correctness: evidence 812 of 14,600 after 12 nights`."""
-    name = _name(check)
+    name = check_name(check)
     nights = f"{check.nights} night{'s' * (check.nights != 1)}"
     if check.alarm is not None:
         evidence = f"evidence {check.evidence:,.1f} after {nights}"
@@ -119,13 +119,15 @@ def reasons(found: Gated) -> Iterator[Text]:
     """Explain each check that did not pass, and list the questions that were left out."""
     for check in found.checks:
         if check.verdict == "FAIL" and not found.sequence:
-            yield Text(f"{_name(check)} is worse by {found.margin:g} or more: {_proof(check)}", style="red")
+            yield Text(
+                f"{check_name(check)} is worse by {found.margin:g} or more: {_proof(check)}", style="red"
+            )
         elif check.verdict == "UNDECIDED":
             yield Text(undecided_check(found, check), style="yellow")
         for run, night in zip(found.runs, check.nights, strict=True):
             if night.left_out:
                 yield note(
-                    f"left out of {plain(run)}, {_name(check)} does not apply: {listed(night.left_out)}"
+                    f"left out of {plain(run)}, {check_name(check)} does not apply: {listed(night.left_out)}"
                 )
 
 
@@ -153,12 +155,12 @@ def _proof(check: GateCheck) -> str:
 
 def undecided(found: Gated) -> str:
     """Return the warning for an undecided gate, about the check that decided it."""
-    return f"undecided: {undecided_check(found, _deciding(found))}"
+    return f"undecided: {undecided_check(found, deciding(found))}"
 
 
 def undecided_check(found: Gated, check: GateCheck) -> str:
     """Explain why one check neither failed nor passed, and what to do."""
-    name, newest = _name(check), check.nights[-1]
+    name, newest = check_name(check), check.nights[-1]
     if check in found.large_losses:
         return (
             f"{name} fell by {-newest.delta:.2f} on {check.questions} questions, which is too few to be sure:"
@@ -190,8 +192,8 @@ def gate_line(found: Gated) -> str:
     broken = [limit for limit in found.limits if not limit.kept]
     if broken or not found.checks:
         more = f" (and {len(broken) - 1} more)" if len(broken) > 1 else ""
-        return f"{plain(found.runs[-1])}: {_limited((broken or list(found.limits))[0])}{more}"
-    check = _deciding(found)
+        return f"{plain(found.runs[-1])}: {limited((broken or list(found.limits))[0])}{more}"
+    check = deciding(found)
     several = f", {len(found.runs)} runs" if len(found.runs) > 1 else ""
     runs = f"{len(found.baseline)} baseline run{'s' * (len(found.baseline) != 1)}"
     if found.sequence:
@@ -202,12 +204,12 @@ def gate_line(found: Gated) -> str:
         several = f", {'alarm by one night alone' if alone else level}{since}"
     changed = f", {len(found.changed)} changed left out" if found.changed else ""
     return (
-        f"{plain(found.runs[-1])}: {_name(check)} {_figures(check)} against {runs}{several}{changed}:"
+        f"{plain(found.runs[-1])}: {check_name(check)} {_figures(check)} against {runs}{several}{changed}:"
         f" {found.verdict}"
     )
 
 
-def _deciding(found: Gated) -> GateCheck:
+def deciding(found: Gated) -> GateCheck:
     """Return the check with the largest drop among those that have the overall verdict."""
     return min(
         (check for check in found.checks if check.verdict == found.verdict),
@@ -221,7 +223,7 @@ def _figures(check: GateCheck) -> str:
     return f"{night.delta:+.3f} [{night.low:+.3f}, {night.high:+.3f}]"
 
 
-def _name(check: GateCheck | SequenceCheck) -> str:
+def check_name(check: GateCheck | SequenceCheck) -> str:
     """Name the metric and the category of a check: `correctness in Tables`."""
     return check.metric + (f" in {plain(check.category)}" if check.category else "")
 
@@ -235,15 +237,15 @@ def gate_suite(found: Gated, *, strict: bool, by_question: bool = False) -> Suit
     for check in found.checks:
         said = f"{_figures(check)}, n {check.questions}: {check.verdict}"
         failure = (check.verdict, said) if check.verdict in bad else None
-        cases.append(Case(f"{KIND} {_name(check)}", failure=failure, said=said))
+        cases.append(Case(f"{KIND} {check_name(check)}", failure=failure, said=said))
         better = -1 if check.metric in found.reversed else 1
         for question, before, now in check.scores if by_question else ():
             said = f"{before:.2f} in the baseline, {now:.2f} in the newest run"
             worse = failure is not None and better * (now - before) < -1e-9
-            name = f"{KIND} {_name(check)}: {question}"
+            name = f"{KIND} {check_name(check)}: {question}"
             cases.append(Case(name, failure=("worse", said) if worse else None, said=said))
     for limit in found.limits:
-        said = _limited(limit)
+        said = limited(limit)
         name = f"{limit.limit.side} {limit.limit.metric}" + (
             f" in {limit.category}" if limit.category else ""
         )

@@ -1,0 +1,238 @@
+"""Tells a verdict of a gate to people who do not see the terminal: as the text of a failed test, and as a
+comment on a pull request. Both have the figures with their intervals and the worst questions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from fathoms.compare.against_baseline import GateCheck, Gated
+from fathoms.compare.floors import LimitCheck
+from fathoms.compare.question_scores import QuestionScores
+from fathoms.report.gated import check_name, deciding, gate_line, limited, undecided
+from fathoms.report.markdown import escape, table
+from fathoms.report.text import gold, plain, shorten
+from fathoms.runs.reading import ScoredRun, range_of
+from fathoms.runs.views import BriefQuestion
+
+MOST = 5
+"""How many of the worst questions are shown."""
+MOST_CHECKS = 20
+"""How many checks a comment shows. GitHub refuses comments of more than 65,536 characters."""
+TEXT = 200
+_UNSAFE = re.compile(r"[^\w.]+", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Lost:
+    """A question that scored badly: its score in the baseline (`None` without one) and in the run. `answer`
+    is that of the first repeat, or the message of its failure."""
+
+    id: str
+    question: str
+    gold: str
+    answer: str
+    before: float | None
+    now: float
+
+    @property
+    def scores(self) -> str:
+        """The scores as text: `1.00 → 0.00`, or `0.00` without a baseline."""
+        return f"{self.now:.2f}" if self.before is None else f"{self.before:.2f} → {self.now:.2f}"
+
+
+@dataclass(frozen=True)
+class Told:
+    """A verdict with what explains it: the newest run, and its worst questions by `metric`."""
+
+    found: Gated
+    view: ScoredRun
+    metric: str
+    worst: tuple[Lost, ...]
+
+
+def told(found: Gated, view: ScoredRun, scores: QuestionScores) -> Told:
+    """Collect what explains a verdict. `view` is the newest run and `scores` are its scores.
+
+    The worst questions are those that lost most against the baseline in the check that decided, or, where
+    fixed limits decided, those that are furthest from the best value of that metric.
+    """
+    failed = [limit for limit in found.limits if not limit.kept]
+    if found.checks and (found.verdict != "FAIL" or any(check.verdict == "FAIL" for check in found.checks)):
+        check = deciding(found)
+        metric, changes = check.metric, _losses(found, check)
+    else:
+        limit = (failed or found.limits)[0]
+        metric, changes = limit.limit.metric, _misses(scores, limit)
+    texts = _texts(view, set(changes))
+    return Told(found, view, metric, tuple(_lost(texts[id], *changes[id]) for id in changes if id in texts))
+
+
+def _losses(found: Gated, check: GateCheck) -> dict[str, tuple[float | None, float]]:
+    """Return the questions that lost most against the baseline, with both scores, the largest loss first."""
+    better = -1 if check.metric in found.reversed else 1
+    losses = sorted(((better * (now - before), id, before, now) for id, before, now in check.scores))
+    return {id: (before, now) for change, id, before, now in losses[:MOST] if change < -1e-9}
+
+
+def _misses(scores: QuestionScores, check: LimitCheck) -> dict[str, tuple[float | None, float]]:
+    """Return the questions with the worst scores by the metric of a limit that are not at its best value."""
+    metric = check.limit.metric
+    higher = scores.higher_is_better(metric)
+    ends = range_of(scores.kind_of(metric).unit)
+    best = None if ends is None else ends[1] if higher else ends[0]
+    known = {
+        id: value
+        for id, question in scores.questions.items()
+        if check.category in (None, question.category)
+        and (value := question.mean(metric)) is not None
+        and value != best
+    }
+    order = sorted(known, key=lambda id: known[id] if higher else -known[id])
+    return {id: (None, known[id]) for id in order[:MOST]}
+
+
+def _texts(view: ScoredRun, wanted: set[str]) -> Mapping[str, BriefQuestion]:
+    """Read some questions of a run."""
+    questions = view.brief_questions() if wanted else ()
+    return {each.question.id: each for each in questions if each.question.id in wanted}
+
+
+def _lost(view: BriefQuestion, before: float | None, now: float) -> Lost:
+    """Add the texts of a question to its scores."""
+    first = view.repeats[0] if view.repeats else None
+    answer = ""
+    if first is not None:
+        answer = f"{first.error.kind}: {first.error.message}" if first.error else ""
+        answer = first.answer.text if first.answer else answer
+    asked = view.question
+    question, expected, answer = (shorten(text, TEXT) for text in (asked.text, gold(asked), answer))
+    return Lost(asked.id, question, expected, answer, before, now)
+
+
+def interval_of(view: ScoredRun, profile: str, check: LimitCheck) -> str:
+    """Format the 95 % interval of the figure that was compared with a limit; `not known` without one."""
+    figures = view.metrics(profile).get(check.limit.metric)
+    if figures is None:
+        return "not known"
+    cell = figures.overall if check.category is None else figures.cell(check.category)
+    return f"[{cell.bounds[0]:.2f}, {cell.bounds[1]:.2f}]" if cell.bounds else "not known"
+
+
+def failure_text(told: Told) -> str:
+    """Return the message of a failed test: the verdict, each figure with its interval, the worst questions,
+    and where the run lies. Texts of models and PDFs are on one line each and without control characters."""
+    found, view = told.found, told.view
+    lines = [gate_line(found)]
+    if found.verdict == "UNDECIDED":
+        lines.append(undecided(found))
+    for limit in found.limits:
+        lines.append(f"  {limited(limit)}, 95 % interval {interval_of(view, found.profile, limit)}")
+    lines += [f"  {check_name(each)}: {change(each)}: {each.verdict}" for each in found.checks]
+    if told.worst:
+        lines.append(f"worst questions by {told.metric}:")
+    for each in told.worst:
+        lines.append(f"  {plain(each.id)} ({each.scores}): {each.question}")
+        lines += [f"    gold:   {each.gold}", f"    answer: {each.answer or '(empty)'}"]
+    if view.path is not None:
+        lines.append(f"run: {view.path}")
+        lines.append(f"all answers: fathoms report {view.path} --open")
+    return "\n".join(lines)
+
+
+def limit_name(check: LimitCheck) -> str:
+    """Name the metric and the category of a limit."""
+    return check.limit.metric + (f" in {plain(check.category)}" if check.category else "")
+
+
+def change(check: GateCheck) -> str:
+    """Format the change in the newest run with its bounds and the number of questions."""
+    night = check.nights[-1]
+    return f"change {night.delta:+.3f} [{night.low:+.3f}, {night.high:+.3f}] on {check.questions} questions"
+
+
+def marker(name: str) -> str:
+    """Return the first line of the comment about the runs of a name. Whoever posts comments finds the earlier
+    one by it and replaces that instead of adding another."""
+    return f"<!-- fathoms: {_UNSAFE.sub('_', name)[:80]} -->"
+
+
+def comment(told: Told) -> str:
+    """Return a verdict as GitHub-flavoured Markdown, at most about 30,000 characters long. All texts of
+    models and PDFs are escaped."""
+    found = told.found
+    parts = [
+        marker(told.view.name),
+        f"### fathoms: {found.verdict}, {escape(shorten(told.view.name, 80))}",
+        "",
+        escape(gate_line(found)),
+        "",
+        *_check_table(found),
+        *_limit_table(told),
+        *_worst_table(told),
+        f"<sub>Run `{_UNSAFE.sub('_', told.view.run)}`, profile {escape(found.profile)}</sub>",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _check_table(found: Gated) -> Iterator[str]:
+    """The change of each check with its bounds."""
+    if not found.checks:
+        return
+    level = f"{1 - found.alpha:.1%}"
+    heads = ["Check", "Questions", "Change", f"One-sided {level} bounds", "Verdict"]
+    rows = []
+    for check in found.checks[:MOST_CHECKS]:
+        night = check.nights[-1]
+        name = escape(shorten(check_name(check), 80))
+        bounds = f"{night.low:+.3f} to {night.high:+.3f}"
+        rows.append([name, str(check.questions), f"{night.delta:+.3f}", bounds, check.verdict])
+    yield from table(heads, rows)
+    yield from _more(len(found.checks))
+    runs = f"{len(found.baseline)} baseline run{'s' * (len(found.baseline) != 1)}"
+    sign = f"; the sign of {', '.join(found.reversed)} is reversed" if found.reversed else ""
+    yield f"\nChange against {runs}; negative is worse{escape(sign)}. The margin is {found.margin:g}.\n"
+
+
+def _limit_table(told: Told) -> Iterator[str]:
+    """The figure of each limit with its interval."""
+    found = told.found
+    if not found.limits:
+        return
+    rows = []
+    for check in found.limits[:MOST_CHECKS]:
+        side = "at least" if check.limit.side == "min" else "at most"
+        rows.append(
+            [
+                escape(shorten(limit_name(check), 80)),
+                str(check.questions),
+                f"{check.found:.2f}",
+                escape(interval_of(told.view, found.profile, check)),
+                f"{side} {check.limit.value:g}",
+                "PASS" if check.kept else "FAIL",
+            ]
+        )
+    yield from table(["Limit", "Questions", "Found", "95 % interval", "Wanted", "Verdict"], rows)
+    yield from _more(len(found.limits))
+    yield ""
+
+
+def _more(count: int) -> Iterator[str]:
+    """Say how many lines a table leaves out."""
+    if count > MOST_CHECKS:
+        yield f"\nand {count - MOST_CHECKS} more."
+
+
+def _worst_table(told: Told) -> Iterator[str]:
+    """The worst questions with their scores, gold answers and answers."""
+    if not told.worst:
+        return
+    count = f"The worst {len(told.worst)} questions" if len(told.worst) > 1 else "The worst question"
+    yield f"**{count} by {escape(told.metric)}**\n"
+    rows = [
+        [escape(shorten(each.id, 60)), each.scores, *map(escape, (each.question, each.gold, each.answer))]
+        for each in told.worst
+    ]
+    yield from table(["Question", "Score", "Text", "Gold answer", "Answer"], rows)
+    yield ""

@@ -1,0 +1,1 @@
+"""Shows runs, comparisons and verdicts in notebooks."""
