@@ -1,12 +1,14 @@
-"""Writes claims that two people judged for MiRAGE as label files for `fathoms agree`.
+"""Writes released labels of claims as label files for `fathoms agree`.
 
     python benchmarks/judges/labels.py MIRAGE_DIR --to FOLDER [--each 8] [--seed 0]
+    python benchmarks/judges/labels.py --ragchecker checking_outputs.json --to FOLDER
     fathoms agree FOLDER/people-1.jsonl --judge JUDGE.yaml [--against OTHER.yaml]
 
-Both files have the same claims, `people-1.jsonl` with the labels of the first person. Of each of 10 topics,
-`--each` claims of the three systems' answers, to be compared with the reference, and as many claims of the
-reference, to be compared with one of the answers, are drawn at random; the answer is drawn, too. It prints
-how far the two people agree.
+RAGChecker's labels are those of its own checker, not of people, and all of them are written, to
+`ragchecker.jsonl`. Of MiRAGE, two people judged the claims. Both files have the same claims, `people-1.jsonl`
+with the labels of the first person. Of each of 10 topics, `--each` claims of the three systems' answers, to
+be compared with the reference, and as many claims of the reference, to be compared with one of the answers,
+are drawn at random; the answer is drawn, too. It prints how far the two people agree.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from pathlib import Path
 
 from fathoms.importers.imported import Imported
 from fathoms.importers.mirage import read_mirage
+from fathoms.importers.ragchecker import read_ragchecker
 from fathoms.judges.agreement import figures
 from fathoms.types import Judgement
 
@@ -29,24 +32,48 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("mirage", type=Path)
+    parser.add_argument("mirage", type=Path, nargs="?")
+    parser.add_argument("--ragchecker", type=Path)
     parser.add_argument("--to", type=Path, required=True)
     parser.add_argument("--each", type=int, default=8)
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
+    if (args.mirage is None) == (args.ragchecker is None):
+        parser.error("Give either MiRAGE's folder or --ragchecker FILE.")
+    args.to.mkdir(parents=True, exist_ok=True)
+    if args.ragchecker:
+        _write(args.to / "ragchecker.jsonl", _checked(args.ragchecker))
+        return
     runs = read_mirage(args.mirage)
     people = [_labels([run for run in runs if run.name.endswith(f"annotator {one}")]) for one in (1, 2)]
     shared = [one for one in people[0] if one in people[1]]
     drawn = _drawn(shared, people[0], args.each, random.Random(args.seed))
-    args.to.mkdir(parents=True, exist_ok=True)
     for number, labels in enumerate(people, 1):
-        path = args.to / f"people-{number}.jsonl"
-        path.write_text("".join(json.dumps(labels[one]) + "\n" for one in drawn))
-        print(path)
+        _write(args.to / f"people-{number}.jsonl", [labels[one] for one in drawn])
     for name, chosen in (("all", shared), ("drawn", drawn)):
         first, second = ([labels[one]["label"] == "supported" for one in chosen] for labels in people)
         print(f"{name}: {len(chosen)} claims, supported {sum(first)} and {sum(second)};", end=" ")
         print({key: value and round(value, 3) for key, value in figures(first, second, []).items()})
+
+
+def _write(path: Path, rows: list[Row]) -> None:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    print(path, len(rows))
+
+
+def _checked(path: Path) -> list[Row]:
+    """The labels of RAGChecker's checker, with the questions as groups."""
+    run, rows = read_ragchecker(path), []
+    groups: dict[str, str] = {}
+    for record in run.records:
+        texts = (record.question.reference, record.answer.text if record.answer else None)
+        hits = (hit.chunk.text for hit in record.hits or ())
+        groups |= {text: record.question.id for text in (*texts, *hits) if text}
+    for asked, verdict in run.kept.verdicts.items() if run.kept else ():
+        label = "supported" if verdict.supports else "unsupported"
+        group = groups[asked.premise]
+        rows.append({"claim": asked.claim, "premise": asked.premise, "label": label, "group": group})
+    return rows
 
 
 def _labels(runs: list[Imported]) -> dict[Judgement, Row]:
