@@ -148,6 +148,37 @@ def hf(run: Reference, to: To = None, profile: Profile = None, out: Out = RUNS) 
     return _written(write_hf(scored, to or Path(f"{scored.run}-hf"), profile), [warning])
 
 
+@app.command("mlflow")
+def mlflow(
+    run: Reference,
+    uri: Annotated[
+        str | None,
+        typer.Option(
+            "--tracking-uri",
+            envvar="MLFLOW_TRACKING_URI",
+            help="The server (http://...) or the database (sqlite:///FILE) of MLflow.",
+            show_default=False,
+        ),
+    ] = None,
+    experiment: Annotated[
+        str, typer.Option("--experiment", help="The experiment, which is made if it does not exist.")
+    ] = "fathoms",
+    profile: Profile = None,
+    out: Out = RUNS,
+) -> int:
+    """Write a scored run to MLflow: figures with their intervals, options as params, reports and questions as
+    artifacts. The same run again brings the same run of MLflow up to date."""
+    from fathoms.errors import UsageError
+    from fathoms.exporters.mlflow_run import log_run
+
+    if not uri:
+        raise UsageError("name the address of MLflow by --tracking-uri or MLFLOW_TRACKING_URI")
+    logged = log_run(_scored(run, out), uri, experiment, profile)
+    _written((), logged.warnings)
+    console.say(f"{experiment}: run {logged.id} {'made' if logged.is_new else 'brought up to date'}")
+    return 0
+
+
 @app.command("hits")
 def hits(run: Reference, to: To = None, repeat: Repeat = 0, out: Out = RUNS) -> int:
     """Write the hits of a run with texts, pages, boxes and rounds to a JSONL file.

@@ -90,6 +90,9 @@ ELSEWHERE = {
     " --max-rate hallucination=0.2": "test_cli_first_night.py; it ends with 100 where answers are wrong",
     "fathoms gate latest --max-rate position-gap=0.2": "test_cli_distractors.py",
     "fathoms gate latest --min gpd-go-gap=-0.1": "test_cli_distractors.py",
+    "fathoms export mlflow latest --tracking-uri http://127.0.0.1:5000 --experiment nights": (
+        "test_exporters_mlflow.py, with a real server"
+    ),
     "python benchmarks/simulate_statistics.py": "make slow",
 }
 """What is not run here, and by whom else."""

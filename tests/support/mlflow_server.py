@@ -1,0 +1,49 @@
+"""A real MLflow server on 127.0.0.1, from the package of the client and what is installed beside it."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import httpx
+
+
+@contextmanager
+def mlflow_server(folder: Path, database: Path) -> Iterator[str]:
+    """Serve a database, with artifacts in a folder; gives the address."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    address = f"http://127.0.0.1:{port}"
+    command = [sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(port)]
+    command += ["--workers", "1", "--backend-store-uri", f"sqlite:///{database}"]
+    command += ["--artifacts-destination", str(folder / "artifacts")]
+    environment = {**os.environ, "MLFLOW_DISABLE_TELEMETRY": "true"}
+    with (folder / "mlflow.log").open("w") as log:
+        server = subprocess.Popen(
+            command, cwd=folder, env=environment, stdout=log, stderr=log, start_new_session=True
+        )
+        try:
+            _wait(server, address, folder / "mlflow.log")
+            yield address
+        finally:
+            with suppress(ProcessLookupError):  # its workers belong to its group
+                os.killpg(server.pid, 15)
+            server.wait(20)
+
+
+def _wait(server: subprocess.Popen[bytes], address: str, log: Path) -> None:
+    """Wait until the server answers."""
+    for _ in range(480):
+        with suppress(httpx.TransportError):
+            if httpx.get(f"{address}/health", timeout=5).is_success:
+                return
+        assert server.poll() is None, log.read_text()
+        time.sleep(0.25)
+    raise AssertionError(f"no MLflow after two minutes: {log.read_text()}")
