@@ -66,7 +66,7 @@ def _body(run: ScoredRun, profile: str, written: Sequence[tuple[Table, int]]) ->
     yield f"# {_cell(run.name)}"
     yield ""
     yield (
-        f"Answers of a document-RAG pipeline, measured by [fathoms](https://pypi.org/project/fathoms/) (run"
+        f"Answers of a document-RAG pipeline, measured by fathoms (run"
         f" {_cell(run.run)}; model {_cell(run.model or 'not known')}; questions {_cell(data or 'not known')};"
         f" made {_cell(run.manifest.created or 'at an unknown time')}). Scores are those of the profile"
         f" {_cell(profile)}."
