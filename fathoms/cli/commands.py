@@ -52,7 +52,7 @@ COMMANDS = {
     "import": Command("import_:app", "Import answers that were made by other tools, as runs."),
     "export": Command(
         "export:app",
-        "Write a complete copy of a run (fathoms export RUN), or its hits or verdicts for other tools.",
+        "Write a complete copy of a run (fathoms export RUN), or what it holds for other tools.",
     ),
     "data": Command("data:app", "List, download and verify data sets."),
     "models": Command("models:app", "List and download model weights."),
