@@ -19,8 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from itertools import accumulate, chain, groupby, pairwise
-from operator import attrgetter
+from itertools import accumulate, chain, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -54,24 +53,20 @@ from fathoms.pipeline.parse_events import ParseEvents
 from fathoms.pipeline.picture_chunks import PictureChunker, PictureChunks
 from fathoms.pipeline.prompt import PromptBuilder
 from fathoms.pipeline.remembered import CorpusFacts, Parts, Stored, stored
+from fathoms.pipeline.vector_index import TextsOf, VectorIndexer
 from fathoms.retrieve import AnyRetriever, Dense, Distractors, Index, Injected, Quotes, WholeDocument
-from fathoms.retrieve.indexes import load_index, store_index
 from fathoms.retrieve.page_search import PageHandling, PageSearch
 from fathoms.runs.cache import Cache, text_of
 from fathoms.runs.documents import facts_of
 from fathoms.types import Chunk, Document, DocumentFacts, Prompt
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Vectors = NDArray[np.float32]
+    from fathoms.retrieve.segments import Vectors
 
 Progress = Callable[[str, int, int], None]
 """Reports progress; called with (stage, items done, items in total)."""
 
 
-_VECTORS = "vectors.npy"
 _CHUNKS = TypeAdapter(list[Chunk])
 _CHUNK_FORM = "with boxes"
 """The form of the chunks in the cache, which is part of their key: those without boxes are made again. No
@@ -107,6 +102,15 @@ class _Corpus(NamedTuple):
         """The chunks of each document, in order."""
         ends = list(accumulate(self.facts.chunks, initial=0))
         return [list(self.chunks[first:end]) for first, end in pairwise(ends)]
+
+    def texts(self) -> list[TextsOf]:
+        """The texts by which the chunks of each document are found."""
+        made = [[(chunk.id, chunk.indexed) for chunk in chunks] for chunks in self.by_document()]
+        named = zip(self.facts.documents, made, strict=True)
+        return [
+            TextsOf(fingerprint(document.id, own), len(own), partial(list, [text for _, text in own]))
+            for document, own in named
+        ]
 
 
 class Stages(Component):
@@ -264,7 +268,7 @@ class Stages(Component):
                 corpus, pages = self._pages(corpus, cache, executor, progress, times)
                 parsed, failures, chunks, facts = corpus
                 folder = cache.folder / "indexes" / facts.index
-                vectors = self._embed(chunks, folder, cache, executor, progress, times)
+                vectors = self._embed(corpus, cache, executor, progress, times)
         except OSError as error:
             raise StoreError(f"the cache in {cache.folder} cannot be written: {error}") from error
         queries = partial(embed_cached, self.embed, cache=cache, query=True)
@@ -603,36 +607,13 @@ class Stages(Component):
         return {each.id: images for each, images in rendered if not isinstance(images, DocumentError)}
 
     def _embed(
-        self,
-        chunks: Sequence[Chunk],
-        folder: Path,
-        cache: Cache,
-        executor: Executor,
-        progress: Progress,
-        times: IngestTimes,
+        self, corpus: _Corpus, cache: Cache, executor: Executor, progress: Progress, times: IngestTimes
     ) -> Vectors | None:
-        """The memory-mapped vectors of all chunks, embedded first if missing; `None` if not needed."""
+        """The vectors of all chunks, embedded first if missing; `None` if not needed."""
         if self.retrieve.needs != "vectors":
             return None
-        import numpy as np
-
-        known = None if cache.refresh else load_index(folder, partial(_read_vectors, len(chunks)))
-        if known is not None:
-            return known
-        texts = [chunk.indexed for chunk in chunks]
-        parts = [len(list(own)) for _, own in groupby(chunks, key=attrgetter("document"))]
-        embedded = 0
-
-        def done(count: int, total: int) -> None:
-            nonlocal embedded
-            times.made("embed", count - embedded)
-            embedded = count if count < total else 0  # texts may be embedded twice (`embed_cached`)
-            progress("embed", count, total)
-
-        with times.stage("embed"):
-            vectors = embed_cached(self.embed, texts, cache, done, executor=executor, parts=parts)
-        store_index(folder, lambda place: np.save(place / _VECTORS, vectors, allow_pickle=False), cache.full)
-        return vectors
+        indexer = VectorIndexer(self.embed, cache, executor, progress, times)
+        return indexer.index(corpus.facts.index, corpus.facts.chunks, corpus.texts)
 
 
 class Pipeline(Stages):
@@ -798,12 +779,3 @@ def _document(name: str, path: Path, value: bytes) -> tuple[Document]:
 def _decoded_chunks(value: bytes) -> list[Chunk]:
     """Decode the chunks of a document of the cache."""
     return _CHUNKS.validate_json(text_of(value))
-
-
-def _read_vectors(rows: int, folder: Path) -> Vectors | None:
-    """Map the vectors of an index into memory; `None` if they are not float32 or not so many."""
-    import numpy as np
-
-    mapped: Vectors = np.load(folder / _VECTORS, mmap_mode="r", allow_pickle=False)
-    fits = mapped.dtype == np.float32 and mapped.ndim == 2 and len(mapped) == rows
-    return mapped if fits else None

@@ -21,10 +21,7 @@ from fathoms.retrieve.page_search import PageHandling, PageSearch
 from fathoms.types import Call, Chunk, Document, Hit, Prompt, Purpose, Question, Round
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Vectors = NDArray[np.float32]
+    from fathoms.retrieve.segments import Floats, Vectors
 
 
 T = TypeVar("T")
@@ -35,17 +32,18 @@ class Index:
     """The documents, chunks and vectors that a retriever searches.
 
     `chunks` is empty if the retriever needs only documents. `vectors` is a float32 array of shape
-    (len(chunks), d) with L2-normalised rows, or `None` if the retriever does not need vectors. `embed` maps
-    texts of questions to vectors in the same space. `folder` is the cache folder of this index, named by a
-    hash of the ids and texts of all chunks; what a retriever makes of them can be stored beside it. With
-    `refresh`, what was stored there before is not used. `full` is called with the error that kept something
-    from being stored. `pages` are searched by their images, `None` if the retriever does not need them.
+    (len(chunks), d) with L2-normalised rows, in memory or on the disk, or `None` if the retriever does not
+    need vectors. `embed` maps texts of questions to vectors in the same space. `folder` is the cache folder
+    of this index, named by a hash of the ids and texts of all chunks; what a retriever makes of them can be
+    stored beside it. With `refresh`, what was stored there before is not used. `full` is called with the
+    error that kept something from being stored. `pages` are searched by their images, `None` if the retriever
+    does not need them.
     """
 
     documents: Sequence[Document]
     chunks: Sequence[Chunk]
     vectors: Vectors | None
-    embed: Callable[[Sequence[str]], Vectors]
+    embed: Callable[[Sequence[str]], Floats]
     folder: Path
     refresh: bool = False
     pages: PageSearch | None = None

@@ -16,7 +16,7 @@ from fathoms.models.options import Options, resolved, without_secrets
 from fathoms.paths import temporary_folder
 
 if TYPE_CHECKING:
-    from fathoms.retrieve.base import Vectors
+    from fathoms.retrieve.segments import Floats, Vectors
 
 
 class LlamaIndexStore(Component):
@@ -52,7 +52,7 @@ class LlamaIndexStore(Component):
         resolved(self.options)
 
     def search(
-        self, folder: Path, vectors: Vectors, queries: Vectors, k: int
+        self, folder: Path, vectors: Vectors, queries: Floats, k: int
     ) -> list[list[tuple[int, float]]]:
         """Return the `k` nearest rows of `vectors` for each query as (row, score), by the store's own
         measure.
@@ -60,6 +60,8 @@ class LlamaIndexStore(Component):
         `folder` is the cache folder of the index; its name is part of the ids. Raises ConfigError if the
         store does not accept its options, StoreError if it fails or returns points of another index.
         """
+        import numpy as np
+
         try:
             from llama_index.core.schema import TextNode
             from llama_index.core.vector_stores import VectorStoreQuery
@@ -69,7 +71,8 @@ class LlamaIndexStore(Component):
         ids = {
             str(uuid.uuid5(uuid.NAMESPACE_OID, f"{folder.name}:{row}")): row for row in range(len(vectors))
         }
-        nodes = [TextNode(id_=name, text=name, embedding=vectors[at].tolist()) for name, at in ids.items()]
+        rows = np.asarray(vectors)
+        nodes = [TextNode(id_=name, text=name, embedding=rows[at].tolist()) for name, at in ids.items()]
         wanted = [VectorStoreQuery(query_embedding=query.tolist(), similarity_top_k=k) for query in queries]
         try:
             with temporary_folder(folder.parent) as place:

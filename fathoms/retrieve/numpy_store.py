@@ -1,25 +1,34 @@
-"""Exact nearest-neighbour search with NumPy: one matrix product per batch of questions."""
+"""Exact nearest-neighbour search with NumPy: one matrix product per block of questions and vectors.
+
+The last digits of a matrix product depend on how it is divided, on the number of threads and on the library.
+So the product in float32 only says which rows may be among the best, within a bound of its error. The scores
+of these are computed in float64, each by itself, and rounded to float32. Results are therefore the same for
+any blocks, any number of threads, any order of the vectors on the disk, and any other questions.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from fathoms.config import Component
+from fathoms.retrieve.segments import SegmentedVectors
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from fathoms.retrieve.base import Vectors
+    from fathoms.retrieve.segments import Floats, Rows, Vectors
 
-    Scores = NDArray[np.float32]
-    Rows = NDArray[np.int64]
+    Scores = NDArray[np.float64]
 
 _QUERIES = 1024
 _ROWS = 16_384
 """Queries and rows that are compared at once. Their scores take 64 MiB at most, however many rows there are,
 and the matrix product of such blocks is as fast as that of larger ones."""
+_UNIT = 2.0**-24
+"""The largest relative error of one rounding to float32."""
 
 
 class NumpyStore(Component):
@@ -31,55 +40,86 @@ class NumpyStore(Component):
         """Do nothing: this store has no requirements."""
 
     def search(
-        self, folder: Path, vectors: Vectors, queries: Vectors, k: int
+        self, folder: Path, vectors: Vectors, queries: Floats, k: int
     ) -> list[list[tuple[int, float]]]:
         """Return the `k` rows of `vectors` (n, d) with the highest inner product for each row of `queries`
-        (q, d).
-
-        The result is a list of (row, score) per query, best first; rows with equal scores keep their order.
-        Rows and queries are compared in blocks, so that the vectors can stay on the disk (memory-mapped), and
-        only the best `k` rows of each query are kept from block to block. `folder` is not used.
-        """
-        found: list[list[tuple[int, float]]] = []
-        for start in range(0, len(queries), _QUERIES):
-            best = _Best(len(queries[start : start + _QUERIES]), k)
-            for first in range(0, len(vectors), _ROWS):
-                best.add(first, queries[start : start + _QUERIES] @ vectors[first : first + _ROWS].T)
-            found += best.rows()
-        return found
+        (q, d), see `exact_search`. `folder` is not used."""
+        return exact_search(vectors, queries, k)
 
 
-class _Best:
-    """The `k` best rows of each of `count` queries among the blocks of rows that were added, in order."""
+def exact_search(
+    vectors: Vectors, queries: Floats, k: int, *, block: int = _ROWS
+) -> list[list[tuple[int, float]]]:
+    """Return the `k` rows of `vectors` (n, d) with the highest inner product for each row of `queries` (q,
+    d).
 
-    def __init__(self, count: int, k: int) -> None:
+    The result is a list of (row, score) per query, best first; rows with equal scores come in their order.
+    Rows and queries are compared in blocks of at most `block` rows, so that the vectors can stay on the disk,
+    and only the best `k` rows of each query are kept from block to block.
+    """
+    found: list[list[tuple[int, float]]] = []
+    for start in range(0, len(queries), _QUERIES):
+        best = Best(queries[start : start + _QUERIES], k)
+        for rows, several in _blocks(vectors, block):
+            best.compare(rows, several)
+        found += best.rows()
+    return found
+
+
+def _blocks(vectors: Vectors, most: int) -> Iterator[tuple[Rows, Floats]]:
+    """Yield at most so many vectors at a time, with their rows."""
+    import numpy as np
+
+    if isinstance(vectors, SegmentedVectors):
+        yield from vectors.blocks(most)
+        return
+    for start in range(0, len(vectors), most):
+        several = vectors[start : start + most]
+        yield np.arange(start, start + len(several)), several
+
+
+class Best:
+    """The `k` best rows of each query (q, d) among those that were added so far, with their scores."""
+
+    def __init__(self, queries: Floats, k: int) -> None:
         import numpy as np
 
         self._k = k
-        self._lowest = np.full(count, -np.inf, dtype=np.float32)  # the k-th best score of each query so far
-        self._scores: list[Scores] = [np.empty(0, dtype=np.float32)] * count
-        self._rows: list[Rows] = [np.empty(0, dtype=np.int64)] * count
+        self._queries = queries
+        self._exact = queries.astype(np.float64)
+        # |x.y computed - x.y| is at most d u / (1 - d u) |x| |y| (Higham 2002, section 3.1); the two more are
+        # for the rounding of the score itself, and for that of the lengths
+        self._errors = (queries.shape[1] + 2) * _UNIT * 1.01 * np.linalg.norm(self._exact, axis=1)
+        self._lowest = np.full(len(queries), -np.inf)  # the k-th best score of each query so far
+        self._scores: list[Scores] = [np.empty(0)] * len(queries)
+        self._rows: list[Rows] = [np.empty(0, dtype=np.int64)] * len(queries)
 
-    def add(self, first: int, scores: Scores) -> None:
-        """Add the scores (count, rows) of the rows that begin with the row `first`."""
+    def compare(self, rows: Rows, vectors: Floats) -> None:
+        """Compare all queries with vectors (n, d), which have these rows."""
         import numpy as np
 
-        # a row that only equals the k-th best comes after it, so it is never needed
-        queries = np.flatnonzero(scores.max(axis=1) > self._lowest)
-        for query in queries:
-            row = scores[query]
-            better = np.flatnonzero(row > self._lowest[query])
-            if len(better) > 4 * self._k:  # as in the first block: sorting all of them would take longer
-                kth = np.partition(row[better], len(better) - self._k)[len(better) - self._k]
-                better = better[row[better] >= kth]
-            known = np.concatenate([self._scores[query], row[better]])
-            rows = np.concatenate([self._rows[query], better + first])
-            order = np.argsort(-known, kind="stable")[
-                : self._k
-            ]  # stable: equal scores keep the order of rows
-            self._scores[query], self._rows[query] = known[order], rows[order]
-            if len(order) == self._k:
-                self._lowest[query] = known[order[-1]]
+        scores = self._queries @ vectors.T
+        errors = self._errors * float(np.sqrt(np.einsum("ij,ij->i", vectors, vectors).max()))
+        floors = self._lowest - errors
+        for query in np.flatnonzero(scores.max(axis=1) >= floors).tolist():
+            row, error = scores[query], errors[query]
+            may_be = np.flatnonzero(row >= floors[query])
+            if len(may_be) > 4 * self._k:  # as in the first block: computing all of them would take longer
+                kth = np.partition(row[may_be], len(may_be) - self._k)[len(may_be) - self._k]
+                may_be = may_be[row[may_be] >= kth - 2 * error]
+            self.add(query, rows[may_be], vectors[may_be])
+
+    def add(self, query: int, rows: Rows, vectors: Floats) -> None:
+        """Compute the scores of vectors (n, d) for one query, and keep those that are among the best."""
+        import numpy as np
+
+        exact = (vectors.astype(np.float64) * self._exact[query]).sum(axis=1)
+        scores = np.concatenate([self._scores[query], exact.astype(np.float32).astype(np.float64)])
+        known = np.concatenate([self._rows[query], rows])
+        order = np.lexsort((known, -scores))[: self._k]  # equal scores come in the order of the rows
+        self._scores[query], self._rows[query] = scores[order], known[order]
+        if len(order) == self._k:
+            self._lowest[query] = scores[order[-1]]
 
     def rows(self) -> list[list[tuple[int, float]]]:
         """Return the best rows with their scores by query."""

@@ -64,6 +64,8 @@ _NOUNS = {
     "native": "documents in the form of their parser",
     "chunks": "chunks",
     "embedding": "embeddings",
+    "vector-place": "places of vectors of documents",
+    "vector-index": "lists of the vectors of a corpus",
     "page-vectors": "vectors of page images",
     "question-vectors": "vectors of questions for page images",
     "patches": "places of patches among the vectors of page images",

@@ -6,11 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 from fathoms.errors import ConfigError
 from fathoms.retrieve import ClosedBook, Dense, Index
 from fathoms.retrieve.llamaindex import LlamaIndexStore
-from fathoms.retrieve.numpy_store import NumpyStore
+from fathoms.retrieve.numpy_store import NumpyStore, exact_search
+from fathoms.retrieve.segments import Segment, SegmentedVectors
 from fathoms.types import Chunk, Question
 
 
@@ -49,6 +51,55 @@ def test_rows_of_all_blocks_are_compared_and_ties_keep_their_order_across_them(t
     for query in (0, 1, 1_023, 1_024, 1_099):
         expected = np.argsort(-(vectors @ queries[query]), kind="stable")[:700]
         assert [index for index, _ in found[query]] == expected.tolist()
+
+
+def unit_of_one_direction(rows: int) -> np.ndarray:
+    """Vectors that differ by some of the last digits of float32, with copies among them."""
+    generator = np.random.default_rng(6)
+    made = unit(1, 7, 384) + generator.integers(-2, 3, (rows, 384)).astype(np.float32) * 2.0**-27
+    made[rows // 2 :: 3] = made[: len(made[rows // 2 :: 3])]
+    return made.astype(np.float32)
+
+
+def in_segments(folder: Path, vectors: np.ndarray) -> SegmentedVectors:
+    """The vectors in three segments, in another order, among others that do not belong to them."""
+    of, first, counts = [], [], []
+    pieces = {0: [], 1: [], 2: []}
+    for number, piece in enumerate(np.array_split(vectors, 40)):
+        of.append(number % 3)
+        pieces[number % 3].append((number, piece))
+        counts.append(len(piece))
+    first = [0] * len(counts)
+    for segment, parts in pieces.items():
+        blocks, at = [], 0
+        for number, piece in reversed(parts):
+            blocks += [unit(5, number, vectors.shape[1]), piece]
+            first[number] = at + 5
+            at += 5 + len(piece)
+        Segment.write(folder / str(segment), at, blocks)
+    segments = [Segment.open(folder / str(number)) for number in range(3)]
+    return SegmentedVectors([each for each in segments if each], of, first, counts)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_results_are_the_same_to_the_byte_however_they_are_computed(tmp_path: Path, threads: int) -> None:
+    # the reference computes every score by itself; a product in float32 misplaces most of these neighbours
+    vectors, queries = unit_of_one_direction(3_000), unit(20, 8, 384)
+    exact = [
+        [float(np.float32(each)) for each in (vectors.astype(float) * query).sum(axis=1)]
+        for query in queries.astype(float)
+    ]
+    expected = [sorted(enumerate(row), key=lambda pair: (-pair[1], pair[0]))[:50] for row in exact]
+    product = np.argsort(-(queries @ vectors.T), axis=1, kind="stable")[:, :50]
+    assert [[at for at, _ in row] for row in expected] != product.tolist()
+    stored = in_segments(tmp_path, vectors)
+    assert np.array_equal(stored, vectors)
+    with threadpool_limits(threads):
+        for block in (7, 500, 16_384):
+            assert exact_search(vectors, queries, 50, block=block) == expected
+            assert exact_search(stored, queries, 50, block=block) == expected
+        alone = [exact_search(stored, query[None], 50)[0] for query in queries]
+    assert alone == expected
 
 
 def test_llamaindex_store_finds_the_same(tmp_path: Path) -> None:

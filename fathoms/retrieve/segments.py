@@ -1,0 +1,137 @@
+"""Vectors of chunks on the disk, in segments: files of the vectors of many documents that never change.
+
+A corpus lists which of its documents are where. Documents that are added come into a segment of their own,
+and documents that are removed are no longer listed, so neither costs more than the documents in question.
+Vectors are mapped into memory block by block, so a search needs the memory of one block.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fathoms.paths import publish, temporary_folder
+from fathoms.retrieve.indexes import load_index
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float32]
+    Rows = NDArray[np.int64]
+
+_FILE = "vectors.npy"
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A file of vectors, float32 of shape (rows, d), that is mapped into memory."""
+
+    folder: Path
+    vectors: Floats
+
+    @classmethod
+    def open(cls, folder: Path) -> Segment | None:
+        """Open what `write` wrote, after comparing every byte with its checksum; `None` if it is missing or
+        damaged, which is told."""
+        return load_index(folder, cls._read)
+
+    @classmethod
+    def _read(cls, folder: Path) -> Segment | None:
+        import numpy as np
+
+        mapped: Floats = np.load(folder / _FILE, mmap_mode="r", allow_pickle=False)
+        return cls(folder, mapped) if mapped.dtype == np.float32 and mapped.ndim == 2 else None
+
+    @classmethod
+    def write(cls, folder: Path, rows: int, blocks: Iterable[Floats]) -> None:
+        """Write `rows` vectors, given in blocks (n, d), to a folder, which appears only when it is complete.
+        Raises OSError, and what the blocks raise."""
+        import numpy as np
+
+        with temporary_folder(folder.parent) as unfinished:
+            with (unfinished / _FILE).open("wb") as file:
+                for number, block in enumerate(blocks):
+                    if number == 0:
+                        head = {"descr": "<f4", "fortran_order": False, "shape": (rows, block.shape[1])}
+                        np.lib.format.write_array_header_1_0(file, head)
+                    file.write(np.ascontiguousarray(block, dtype="<f4").data)
+            publish(unfinished, folder)
+
+    def forget(self) -> None:
+        """Let go of the memory that holds what was read of the file; it is read again when needed."""
+        if isinstance(self.vectors.base, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+            self.vectors.base.madvise(mmap.MADV_DONTNEED)
+
+
+class SegmentedVectors:
+    """The vectors of the chunks of a corpus, in segments.
+
+    Document `i` has `counts[i]` rows, which are those from `first[i]` on of the segment `of[i]`. The rows of
+    the corpus are those of its documents in order. Raises ValueError if a segment has no such rows, or if two
+    documents share some.
+    """
+
+    def __init__(
+        self, segments: Sequence[Segment], of: Sequence[int], first: Sequence[int], counts: Sequence[int]
+    ) -> None:
+        import numpy as np
+
+        self.segments = segments
+        ends = np.cumsum([0, *counts])
+        self.shape = (int(ends[-1]), segments[0].vectors.shape[1] if segments else 0)
+        self.rows: list[Rows] = [np.full(len(each.vectors), -1, dtype=np.int64) for each in segments]
+        """For each row of each segment, its row in the corpus; -1 if the corpus does not have it."""
+        if any(each.vectors.shape[1] != self.shape[1] for each in segments):
+            raise ValueError("segments of different widths")
+        for segment, at, (start, end) in zip(of, first, pairwise(ends.tolist()), strict=True):
+            if start == end:
+                continue
+            place = self.rows[segment][at : at + end - start]
+            if at < 0 or len(place) != end - start or (place >= 0).any():
+                raise ValueError("documents with other rows than the segments have")
+            place[:] = np.arange(start, end)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the vectors of the corpus."""
+        return 4 * self.shape[0] * self.shape[1]
+
+    def blocks(self, most: int) -> Iterator[tuple[Rows, Floats]]:
+        """Yield at most so many vectors at a time, with their rows in the corpus. What was yielded is let go
+        of at the next one."""
+        for number in range(len(self.segments)):
+            yield from self.blocks_of(number, most)
+
+    def blocks_of(self, number: int, most: int) -> Iterator[tuple[Rows, Floats]]:
+        """Yield the vectors of one segment as `blocks` does those of all."""
+        segment, rows = self.segments[number], self.rows[number]
+        for start in range(0, len(rows), most):
+            block, own = segment.vectors[start : start + most], rows[start : start + most]
+            used = own >= 0
+            if used.all():
+                yield own, block
+            elif used.any():
+                yield own[used], block[used]
+            segment.forget()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Floats:
+        """All vectors in memory, float32 of shape (n, d)."""
+        import numpy as np
+
+        found = np.empty(self.shape, dtype=np.float32)
+        for rows, block in self.blocks(16_384):
+            found[rows] = block
+        return found if dtype is None else found.astype(dtype, copy=False)
+
+
+if TYPE_CHECKING:
+    Vectors = Floats | SegmentedVectors
+    """Vectors in memory, float32 of shape (n, d), or on the disk."""
