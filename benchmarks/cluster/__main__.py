@@ -1,10 +1,13 @@
-"""Ingests documents on one machine and on a Ray cluster of three raylets, one of which is killed half way.
+"""Scores answers, and ingests documents, on one machine and on a Ray cluster of three raylets.
 
-    python benchmarks/cluster [--documents 2000] [--pages 5] [--work DIR]
+One of them is killed half way through the documents.
+
+    python benchmarks/cluster [--documents 2000] [--pages 5] [--answers 10000] [--work DIR]
 
 The cluster runs in a network namespace of its own, with one processor per raylet, so its workers and those of
 the one machine share the same processors: the times show what the cluster costs, not what it gains. It prints
-Markdown, and ends with 1 if a document is missing or a byte of the documents, chunks and vectors differs.
+Markdown, and ends with 1 if a document is missing, or a byte of the documents, chunks, vectors or scores
+differs.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ import tempfile
 import time
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks" / "runner")]
@@ -25,6 +29,10 @@ sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks" / "runner")]
 from bench import table  # noqa: E402 - of the other benchmark
 from measuring import machine  # noqa: E402
 
+from fathoms.scoring import score_run  # noqa: E402
+from tests.executors.test_scoring_abroad import run_in  # noqa: E402
+from tests.package.test_scoring import files  # noqa: E402
+from tests.support.away import Away  # noqa: E402
 from tests.support.project import Project, write_pdf, write_project  # noqa: E402
 from tests.support.ray_cluster import RayCluster, cached  # noqa: E402
 
@@ -50,6 +58,7 @@ def main() -> None:
         if cluster.why_not is not None:
             sys.exit(cluster.why_not)
         try:
+            scored = score(cluster, Path(folder), args.answers)
             rows = [
                 ingest(cluster, project, "local", None),
                 ingest(cluster, project, "ray", args.documents // 2),
@@ -58,10 +67,51 @@ def main() -> None:
             cluster.close()
         same = cached(project.path / "cache-local") == cached(project.path / "cache-ray")
     print(f"{machine()}\n")
+    if scored:
+        heads = ("executor", "answers", "all, s", "bytes")
+        print(table("Scoring on one machine and on a cluster", heads, scored))
     heads = ("executor", "documents", "failures", "pages", "chunks", "parse, s", "chunk, s", "all, s")
     print(table("One machine and a cluster", heads, rows))
     print(f"the bytes are {'the same' if same else 'NOT THE SAME'}")
+    same = same and all(row[-1] == "the same" for row in scored)
     sys.exit(int(not same or rows[0][1:5] != rows[1][1:5]))
+
+
+def score(cluster: RayCluster, folder: Path, answers: int) -> list[list[str]]:
+    """Score a run with so many answers twice; returns the rows of the table."""
+    if not answers:
+        return []
+    run, rows = run_in(folder, answers, metrics=["rouge-l", "bleu", "retrieval"]), []
+    expected: dict[str, bytes] = {}
+    away, before = Metered(3), time.process_time()
+    score_run(run, executor=away)
+    away.close()
+    command = time.process_time() - before - away.seconds
+    spent = f"{away.seconds:.1f} of workers, {command:.1f} of the command"
+    print(f"\nCPU seconds to score {answers} answers: {spent}\n")
+    for executor in ("local", "ray"):
+        started = time.perf_counter()
+        line = ["score", str(run.path), "--executor", executor, "--address", cluster.address]
+        done = cluster.wait(cluster.start(line, folder, {}))
+        seconds = time.perf_counter() - started
+        assert done.returncode == 0, done.stderr
+        expected, made = expected or files(run), files(run)
+        same = "the same" if made == expected else "NOT THE SAME"
+        rows.append([f"`{executor}`", str(answers), f"{seconds:.1f}", same])
+    return rows
+
+
+class Metered(Away):
+    """A worker in this process; `seconds` of its processor went into the work itself."""
+
+    seconds = 0.0
+
+    def do(self, *given: Any) -> Any:
+        before = time.process_time()
+        try:
+            return super().do(*given)
+        finally:
+            self.seconds += time.process_time() - before
 
 
 def ingest(cluster: RayCluster, project: Project, executor: str, kill_after: int | None) -> list[str]:
@@ -109,6 +159,7 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--documents", type=int, default=2000)
     parser.add_argument("--pages", type=int, default=5)
+    parser.add_argument("--answers", type=int, default=10_000)
     parser.add_argument("--work", type=Path)
     return parser.parse_args()
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from fathoms.ingest import Parser
 from fathoms.models import ScriptedModel
+from fathoms.models.calling.provider_calls import ExecutionSettings
 from fathoms.pipeline.pipeline import Pipeline, Progress, silent
 from fathoms.retrieve import WholeDocument
 from fathoms.runs.cache import Cache
@@ -22,6 +23,16 @@ class ParsedPdfs:
     failures: Mapping[str, str]
 
 
+class _Reading(Pipeline):
+    """A pipeline that only reads documents."""
+
+    execution: ExecutionSettings
+
+    @property
+    def _calling(self) -> ExecutionSettings:
+        return self.execution
+
+
 def read_documents(
     paths: Mapping[str, Path],
     parser: Parser,
@@ -29,14 +40,17 @@ def read_documents(
     *,
     workers: int = 2,
     progress: Progress = silent,
+    execution: ExecutionSettings | None = None,
 ) -> ParsedPdfs:
     """Parse PDFs with the same cache keys as a pipeline, so that a later run finds them in the cache.
+    `execution` says where; by default by `workers` processes of this machine.
 
     Documents that cannot be parsed do not raise; they are listed in `failures`. Raises MissingExtraError if
     the parser is not installed, and StoreError if the cache cannot be used.
     """
     tolerant = parser.model_copy(update={"on_error": "skip"})
-    pipeline = Pipeline(ingest=tolerant, retrieve=WholeDocument(), generate=ScriptedModel())
+    where = execution or ExecutionSettings()
+    pipeline = _Reading(ingest=tolerant, retrieve=WholeDocument(), generate=ScriptedModel(), execution=where)
     ready = pipeline.prepare(paths, cache, workers=workers, progress=progress)
     documents = {document.id: document for document in ready.documents}
     failures = {error.document: error.detail for error in ready.failures}

@@ -11,6 +11,7 @@ import typer
 
 from fathoms.cli import console, progress
 from fathoms.cli.cache import opened
+from fathoms.cli.loading import Address, Executor, cluster_at
 from fathoms.cli.options import Json
 from fathoms.cli.parsing import read_any
 from fathoms.errors import ExitCode, some_of
@@ -43,11 +44,14 @@ def label(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print how many calls it takes, and ask nothing.")
     ] = False,
+    executor: Executor = None,
+    address: Address = "auto",
     as_json: Json = False,
 ) -> int:
     """Find all pages that hold the answers of a question set.
 
-    A model judges each page of the documents of a question. Prints what it would change, page by page, and
+    A model judges each page of the documents of a question. It is asked by this machine; with --executor ray,
+    a Ray cluster reads the PDFs. Prints what it would change, page by page, and
     how far it agrees with the evidence that the questions have; with --to, writes the questions with the new
     pages as further evidence. Evidence that the model does not find stays. Ends with exit code 1 if a PDF
     cannot be read, a page could not be judged, or a question has no page to judge.
@@ -63,7 +67,7 @@ def label(
         refuse_existing(to)
     questions = read_questions(file).questions
     own = read_judge(judge)
-    parsed = read_any(pdfs)
+    parsed = read_any(pdfs, cluster_at(executor, address))
     if dry_run:
         console.say(_planned(questions, parsed.documents, first))
         return ExitCode.FAILED if parsed.failures else ExitCode.OK

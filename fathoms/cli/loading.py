@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -14,6 +15,8 @@ from fathoms.safety.option_limits import MOST_AT_ONCE
 
 if TYPE_CHECKING:
     from fathoms.corpora import Corpus
+    from fathoms.executors import Executor as AnyExecutor
+    from fathoms.models.calling.provider_calls import ExecutionSettings
     from fathoms.pipeline.experiment import AnyExperiment
     from fathoms.pipeline.matrix import Cell
 
@@ -40,8 +43,17 @@ Executor = Annotated[
     Literal["local", "ray"] | None,
     typer.Option(
         "--executor",
-        help="Who works on the documents: this machine, or a Ray cluster (`execution.kind` of the config).",
+        help="Who does the work: this machine, or a Ray cluster (`execution.kind` of the config).",
         show_default=False,
+    ),
+]
+
+Address = Annotated[
+    str,
+    typer.Option(
+        "--address",
+        help="HOST:PORT of the head of the Ray cluster (`execution.address` of a config).",
+        show_default="the cluster of this machine",
     ),
 ]
 
@@ -51,6 +63,24 @@ CORES = os.cpu_count() or 1
 def settings_with(settings: Sequence[str] | None, executor: str | None) -> list[str]:
     """Return the settings with that of the executor, if one was named."""
     return [*(settings or ()), *([] if executor is None else [f"execution.kind={executor}"])]
+
+
+def cluster_at(executor: str | None, address: str) -> ExecutionSettings:
+    """Return the settings of the executor of a command without a configuration; raises ConfigError."""
+    from fathoms.config import Source, validate
+    from fathoms.models.calling.provider_calls import ExecutionSettings
+
+    return validate(ExecutionSettings, Source("--address", {"kind": executor or "local", "address": address}))
+
+
+@contextmanager
+def cluster(execution: ExecutionSettings) -> Iterator[AnyExecutor | None]:
+    """Give the executor of a cluster, and let go of it at the end; `None` for this machine."""
+    if execution.kind == "local":
+        yield None
+        return
+    with closing(execution.executor(1)) as executor:
+        yield executor
 
 
 def load(

@@ -14,30 +14,35 @@ from fathoms.errors import DataError
 if TYPE_CHECKING:
     from fathoms.build import ParsedPdfs
     from fathoms.ingest import Parser
+    from fathoms.models.calling.provider_calls import ExecutionSettings
 
 
-def parsed(documents: Mapping[str, Path], parser: Parser) -> ParsedPdfs:
-    """Parse documents, or take them from the cache. `failures` of the result names those that cannot be read,
-    which the command has to tell."""
+def parsed(
+    documents: Mapping[str, Path], parser: Parser, execution: ExecutionSettings | None = None
+) -> ParsedPdfs:
+    """Parse documents, by this machine unless `execution` says otherwise, or take them from the cache.
+    `failures` of the result names those that cannot be read, which the command has to tell."""
     from fathoms.build import read_documents
 
     workers = os.cpu_count() or 1
     with opened() as cache, progress.bars() as bars:
-        return read_documents(documents, parser, cache, workers=workers, progress=bars.stage)
+        return read_documents(
+            documents, parser, cache, workers=workers, progress=bars.stage, execution=execution
+        )
 
 
-def read_text(paths: Sequence[Path]) -> ParsedPdfs:
+def read_text(paths: Sequence[Path], execution: ExecutionSettings | None = None) -> ParsedPdfs:
     """Read the text of PDFs, and of those in folders, by PDFium. Raises UsageError if there is none."""
     from fathoms.build import find_parser
     from fathoms.corpora import gather_pdfs
 
-    return parsed(gather_pdfs(paths)[0], find_parser("pdfium"))
+    return parsed(gather_pdfs(paths)[0], find_parser("pdfium"), execution)
 
 
-def read_any(paths: Sequence[Path]) -> ParsedPdfs:
+def read_any(paths: Sequence[Path], execution: ExecutionSettings | None = None) -> ParsedPdfs:
     """Read the text of PDFs as `read_text` does, and say which are left out because they cannot be read.
     Raises DataError if none can be read."""
-    found = read_text(paths)
+    found = read_text(paths, execution)
     for name, why in found.failures.items():
         console.note(f"note: left out {name}: {why}")
     if not found.documents:

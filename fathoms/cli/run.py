@@ -17,7 +17,7 @@ import typer
 from fathoms.cli import console, nightly, progress, results
 from fathoms.cli.cache import opened
 from fathoms.cli.dry_run import print_plans
-from fathoms.cli.loading import CORES, Executor, Set, Workers, load, settings_with
+from fathoms.cli.loading import CORES, Executor, Set, Workers, cluster, load, settings_with
 from fathoms.cli.options import RUNS, JUnitBy, LogFile, NoCache, Out, Partial, Refresh, Trust
 from fathoms.cli.results import announce, show_results, write_reports
 from fathoms.compare.allowance import allowance
@@ -464,6 +464,7 @@ def _scored(outcomes: Sequence[Outcome], max_cost: float | None) -> tuple[list[R
     from fathoms.judges.of_run import Judging
     from fathoms.runs.reading import read_manifest
     from fathoms.scoring import score_run
+    from fathoms.scoring.measures import read_measures
 
     found = [outcome.run for outcome in outcomes if outcome.done]
     left = (
@@ -473,9 +474,10 @@ def _scored(outcomes: Sequence[Outcome], max_cost: float | None) -> tuple[list[R
     )
     complete = True
     for run in found:
-        with progress.bars() as bars:
+        with progress.bars() as bars, cluster(read_measures(run.manifest()).execution) as executor:
             judging = Judging(max_cost=left, on_done=partial(bars.stage, "judge"), on_ahead=announce)
-            summary = score_run(run, judging=judging, on_done=partial(bars.stage, "score"))
+            told = partial(bars.stage, "score")
+            summary = score_run(run, judging=judging, on_done=told, executor=executor)
         results.warn(run, summary)
         if judged := summary.get("judging"):
             left = None if left is None else left - (judged["cost"] or 0.0)

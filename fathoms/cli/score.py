@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from fathoms.cli import completion, progress, results
+from fathoms.cli.loading import Address, Executor, cluster, cluster_at
 from fathoms.cli.options import RUNS, Out, References, Trust
 from fathoms.errors import ExitCode
 
@@ -47,6 +48,8 @@ def score(
         float | None,
         typer.Option("--max-cost", help="Stop judging at this cost in US dollars; exit code 3, resumable."),
     ] = None,
+    executor: Executor = None,
+    address: Address = "auto",
     out: Out = RUNS,
     trust: Trust = False,
 ) -> int:
@@ -64,6 +67,7 @@ def score(
     for one in asked:
         one.check()
     own = None if judge is None else read_judge(judge)
+    execution = cluster_at(executor, address)
     found = [find_run(reference, out) for reference in runs]
     missing = over_budget = False
     spent: float = 0.0
@@ -72,9 +76,9 @@ def score(
             store.trust()
         changed = [*(settings or ()), *([f"profile={profile}"] if profile else [])]
         left = None if max_cost is None else max_cost - spent
-        with progress.bars() as bars:
+        with progress.bars() as bars, cluster(execution) as workers:
             how = Judging(own, max_cost=left, on_done=partial(bars.stage, "judge"), on_ahead=results.announce)
-            summary = score_run(store, changed, asked, how, partial(bars.stage, "score"))
+            summary = score_run(store, changed, asked, how, partial(bars.stage, "score"), executor=workers)
         judging = summary.get("judging") or {}
         spent += judging.get("cost") or 0.0
         over_budget = over_budget or judging.get("over_budget", False)

@@ -30,6 +30,8 @@ PATIENCE = 300.0
 """Seconds without any worker after which the cluster counts as unable to give one."""
 _CONNECT = 10.0
 """Seconds that the head of a cluster has to take a connection."""
+_TIDY = 5.0
+"""Seconds that idle workers have to remove their files."""
 _RECOUNT = 5.0
 """Seconds between two looks at how many processors the cluster has."""
 _WAIT = 0.5
@@ -86,7 +88,9 @@ class RayExecutor:
         self._counted = time.monotonic()
 
     def close(self) -> None:
-        """End the workers, and with them their child processes."""
+        """End the workers, and with them their child processes. Those that are idle tidy up first."""
+        if idle := [member.tidied() for member in self._crew if member.is_idle]:
+            connected(self.address).wait(idle, num_returns=len(idle), timeout=_TIDY)
         while self._crew:
             self._crew.pop().end()
 
@@ -190,6 +194,7 @@ class _Member:
         self.node: str | None = None
         self.at: int | None = None
         self.since = 0.0
+        self._job = 0
         self.reference: Any = self._actor.place.remote()
 
     @property
@@ -201,13 +206,19 @@ class _Member:
         """Send it the item at a position."""
         self.at, self.since = at, time.monotonic()
         sent = job.work.sent(job.items[at])
-        self.reference = self._actor.do.remote(job.number, job.away, job.identity, sent)
+        away = None if self._job == job.number else job.away  # it may be large, and is read at each call
+        self.reference = self._actor.do.remote(job.number, away, job.identity, sent)
+        self._job = job.number
 
     def free(self, answer: Any) -> None:
         """Note that it has answered."""
         if self.node is None:
             self.node = answer
         self.at = self.reference = None
+
+    def tidied(self) -> Any:
+        """Have an idle worker remove what it keeps; returns what is ready when it has."""
+        return self._actor.close.remote()
 
     def end(self) -> None:
         """End the process of the worker, and with it its item."""

@@ -39,6 +39,7 @@ class RayWorker:
         with suppress(OSError):
             os.chdir(folder)
         self._number = 0
+        self._work: Work[Any, Any] | None = None
         self._pool: Pool[Any, Any] | None = None
 
     def place(self) -> str:
@@ -47,36 +48,41 @@ class RayWorker:
 
         return str(ray.get_runtime_context().get_node_id())
 
-    def do(self, number: int, work: Work[Any, Any], identity: Mapping[str, Any], sent: Any) -> Any:
+    def do(self, number: int, work: Work[Any, Any] | None, identity: Mapping[str, Any], sent: Any) -> Any:
         """Do the work of this number on one item, as it was sent; returns what is sent back.
 
-        `identity` is that of the work on the machine that asks. A worker with other versions would make other
-        results, so it refuses.
+        The work itself comes with its first item. `identity` is that of the work on the machine that asks. A
+        worker with other versions would make other results, so it refuses.
         """
         try:
-            if number != self._number:
+            if work is not None and number != self._number:
                 self._open(number, work, identity)
+            assert self._work is not None
             assert self._pool is not None
             with tempfile.TemporaryDirectory(prefix="fathoms-") as folder:
-                item = work.arrived(sent, Path(folder))
-                return work.returned(self._pool.do(item, undisturbed)())
+                item = self._work.arrived(sent, Path(folder))
+                return self._work.returned(self._pool.do(item, undisturbed)())
         except FathomsError as error:
             return Failed(type(error).__name__, str(error))
         except OSError as error:  # such as a full disk there, which is not one here
             return Failed("FathomsError", f"a worker of the Ray cluster failed: {error}")
 
-    def _open(self, number: int, work: Work[Any, Any], identity: Mapping[str, Any]) -> None:
-        """Take up another work."""
+    def close(self) -> None:
+        """Let go of what the present work has opened."""
         if self._pool is not None:
             self._pool.close()
             self._number, self._pool = 0, None
+
+    def _open(self, number: int, work: Work[Any, Any], identity: Mapping[str, Any]) -> None:
+        """Take up another work."""
+        self.close()
         if unlike := list(differences(identity, identity_of(work))):
             raise ConfigError(
                 f"execution: the workers of the Ray cluster would make other results: {'; '.join(unlike)};"
                 " install the same versions on all machines (pip install -c requirements.lock)"
             )
         self._pool = work.open(Children(), 1)
-        self._number = number
+        self._work, self._number = work, number
 
 
 def differences(here: Any, there: Any, name: str = "") -> Iterator[str]:

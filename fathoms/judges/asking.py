@@ -13,6 +13,7 @@ from typing import Any
 
 from fathoms.config import fingerprint, fingerprint_of, flat_fingerprint, quoted
 from fathoms.errors import UsageError
+from fathoms.executors import Executor
 from fathoms.judges.ahead import FEW, Ahead, Pace, minutes, sizes_of
 from fathoms.judges.base import NOT_KEPT, UNPARSED, Judge
 from fathoms.judges.cascade import Cascade
@@ -24,6 +25,7 @@ from fathoms.judges.claims import (
     sentence_claims,
 )
 from fathoms.judges.journal import VerdictJournal, text_hash
+from fathoms.judges.work import JudgeWork
 from fathoms.models.caller import Caller
 from fathoms.models.calling.stop import Stop, Stopped
 from fathoms.models.protocols import ChatModel
@@ -114,6 +116,7 @@ class Bench:
     on_done: Callable[[int, int], None] = lambda done, total: None
     pace: Pace = field(default_factory=Pace)
     on_ahead: Callable[[Ahead], None] = lambda ahead: None
+    executor: Executor | None = None
 
     def ahead(self, texts: Sequence[str], batches: Sequence[Sequence[Judgement]]) -> Ahead:
         """Return how many calls some texts and batches take, and how long."""
@@ -291,6 +294,9 @@ class Bench:
                 cost = total([verdict.cost for verdict in given if isinstance(verdict, Verdict)])
             finally:
                 self.spending.end(cost)
+            return keep(batch, given)
+
+        def keep(batch: Sequence[Missing], given: Sequence[Verdict | Failure]) -> list[Storing]:
             storing = []
             for (judgement, _, key), verdict in zip(batch, given, strict=True):
                 if isinstance(verdict, Failure):
@@ -301,7 +307,10 @@ class Bench:
                     storing.append(self.journal.put(key, verdict))
             return storing
 
-        await self._each(batches, ask, judge.max_concurrency, stop or Stop())
+        if self.executor is not None and judge.is_local:
+            await self._ask_abroad(self.executor, batches, keep, stop or Stop())
+        else:
+            await self._each(batches, ask, judge.max_concurrency, stop or Stop())
         judged.verdicts |= {judgement: decided(found) for judgement, found in votes.items() if found}
         for judgement in judged.verdicts:  # one of several votes may have failed
             judged.unjudged.pop(judgement, None)
@@ -336,6 +345,36 @@ class Bench:
                 judged.verdicts[judgement] = found
             else:
                 judged.unjudged[judgement] = found
+
+    async def _ask_abroad(
+        self,
+        executor: Executor,
+        batches: Sequence[Sequence[Missing]],
+        keep: Callable[[Sequence[Missing], Sequence[Verdict | Failure]], list[Storing]],
+        stop: Stop,
+    ) -> None:
+        """Have a judge that is a local model asked by the workers of a cluster. After a stop, what they work
+        on is lost, and Stopped is raised."""
+        loop, storing, done = asyncio.get_running_loop(), list[Storing](), 0
+
+        def keep_here(at: int, given: Sequence[Verdict | Failure]) -> None:
+            nonlocal done
+            storing.extend(keep(batches[at], given))
+            done += 1
+            self.on_done(done, len(batches))
+
+        def keep_there(at: int, given: Sequence[Verdict | Failure], seconds: float) -> None:
+            loop.call_soon_threadsafe(keep_here, at, given)
+            if stop.is_set():
+                raise Stopped
+
+        items = [[judgement for judgement, _, _ in batch] for batch in batches]
+        self.spending.asked += len(items)
+        try:
+            await asyncio.to_thread(executor.run, JudgeWork(self.judge), items, keep_there)
+        finally:
+            await _stored(storing)
+            await self.journal.finish()
 
     async def _each(
         self,

@@ -102,6 +102,15 @@ class Judge(Component):
         """The models inside, by the key of the configuration, for checks of limits and prices."""
         return {}
 
+    @property
+    def is_local(self) -> bool:
+        """Whether `judge_here` says all that `judge` says, so that any machine can be the judge."""
+        return False
+
+    def judge_here(self, asked: Sequence[Judgement]) -> list[Verdict | Failure]:
+        """Do what `judge` does, without an event loop; only of a judge that `is_local`."""
+        raise NotImplementedError
+
     @abstractmethod
     async def judge(
         self, asked: Sequence[Judgement], caller: Caller, repeat: int = 0

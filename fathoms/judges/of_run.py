@@ -12,6 +12,7 @@ from typing import Protocol, runtime_checkable
 from pydantic import BaseModel, ConfigDict
 
 from fathoms.config import Source, fingerprint, read_yaml, validate
+from fathoms.executors import Executor
 from fathoms.judges import AnyJudge
 from fathoms.judges.ahead import FEW, Ahead, likely_claims, pace_of
 from fathoms.judges.asking import Bench, Judged, Spending, Text
@@ -59,7 +60,8 @@ class Judging:
     `judge` replaces the judge of the run's configuration. `max_cost` limits what is spent, in US dollars.
     `timeout` limits each call, in seconds, all attempts included; `None` means no limit.
     `on_done` is called with the number of judgements that are done and their total, and `on_ahead` with the
-    calls that a language model will be asked in, before it is.
+    calls that a language model will be asked in, before it is. A judge that is a local model is asked on the
+    workers of an `executor`, if there is one.
     """
 
     judge: Judge | None = None
@@ -68,6 +70,7 @@ class Judging:
     timeout: float | None = None
     on_done: Callable[[int, int], None] = lambda done, total: None
     on_ahead: Callable[[Ahead], None] = lambda ahead: None
+    executor: Executor | None = None
     stop: Stop = field(default_factory=Stop)
 
 
@@ -110,7 +113,7 @@ def judge_run(
         providers = {provider_of(model) for model in judge.parts().values()}
         calls = {provider: ProviderCalls(how.execution, how.stop) for provider in providers}
         caller = Caller(others=calls, timeout=how.timeout)
-        bench = Bench(judge, journal, caller, spending, how.on_done, known, how.on_ahead)
+        bench = Bench(judge, journal, caller, spending, how.on_done, known, how.on_ahead, how.executor)
         task = asyncio.current_task()
         signals = StopSignals(how.stop.set, lambda: task and task.cancel())
         with signals.on(asyncio.get_running_loop()):

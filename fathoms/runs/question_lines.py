@@ -65,7 +65,7 @@ def divided(answered: Iterable[str], asked: Sequence[str]) -> dict[str, list[str
 def places(root: Path, asked: Sequence[str]) -> Mapping[str, str]:
     """Return the file of every question that stands in one, by its id, and of all that were `asked`."""
     files = {id: file_name(n // PER_FILE + 1) for n, id in enumerate(dict.fromkeys(asked))}
-    lines = ((_id_of(line), name) for name in file_names(root) for _, line in _lines(root, name))
+    lines = ((id_of(line), name) for name in file_names(root) for _, line in _lines(root, name))
     return files or {id: name for id, name in lines if id is not None}
 
 
@@ -106,7 +106,7 @@ def remove(root: Path, name: str, answered: Iterable[str]) -> None:
 def _set_aside(root: Path, name: str, known: set[str]) -> None:
     """Append the lines of a file whose questions are not known to its file of stale lines."""
     with suppress(FileNotFoundError):
-        if stale := [line for _, line in _lines(root, name) if _id_of(line) not in known]:
+        if stale := [line for _, line in _lines(root, name) if id_of(line) not in known]:
             path = root / "questions" / f"{name}.stale"
             with writing(path), FileIO(path, "a", opener=opener) as file:
                 write_all(file, b"".join(stale))
@@ -138,7 +138,7 @@ def find_line(root: Path, question: str, asked: Sequence[str]) -> dict[str, Any]
         names = [name for name in names if name == expected]
     for name in names:
         for place, line in _lines(root, name):
-            if _id_of(line) == question:
+            if id_of(line) == question:
                 return checked_line(line, "question", place)
     return None
 
@@ -155,7 +155,7 @@ def _numbered(file: BinaryIO, path: Path) -> Iterator[tuple[str, bytes]]:
         yield f"{path}:{number}", line
 
 
-def _id_of(line: bytes) -> str | None:
+def id_of(line: bytes) -> str | None:
     """The id of a line's question, read from its beginning where that is as fathoms writes it; `None` for a
     line that is not a question."""
     try:

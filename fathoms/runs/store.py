@@ -39,7 +39,7 @@ from fathoms.runs.folder import (
 )
 from fathoms.runs.journal import JOURNAL, Journal, OpenJournal, journal_line
 from fathoms.runs.order import placed
-from fathoms.runs.question_lines import file_names, find_line, new_lines, remove
+from fathoms.runs.question_lines import file_names, find_line, id_of, new_lines, remove
 from fathoms.runs.trust import signed
 from fathoms.runs.verdicts import Verdicts
 from fathoms.runs.views import read_views, view_names, view_of
@@ -425,6 +425,18 @@ class Run:
         """Read a text by its hash, from this run or else from beside it; raises StoreError."""
         return (self._blobs if name in self._blobs else self._shared).get(name)
 
+    def stored_text(self, name: str) -> bytes | None:
+        """Read the file of a text as it is, for another machine; `None` where it cannot be read."""
+        try:
+            return (self._blobs if name in self._blobs else self._shared).stored(name)
+        except (FileNotFoundError, StoreError):
+            return None
+
+    def lines(self, entries: Iterable[Entry]) -> list[bytes]:
+        """Read the lines of the journal at some entries as they are; raises StoreError."""
+        with open_file(self.path, JOURNAL) as file:
+            return [file.readline() for entry in entries if file.seek(entry.offset) >= 0]
+
     # ----- views and verdicts
 
     def view(self, question: str) -> dict[str, Any] | None:
@@ -493,6 +505,18 @@ class Run:
                 add(records[0].question.id, sealed_line(line[:-1]))
 
             yield write
+
+    def take_views(self, file: str | None, views: Mapping[str, bytes]) -> None:
+        """Write question files, given by their names, that another machine has made by `writing_views` with
+        the same `file`."""
+        if file is not None:
+            with new_lines(self.path, file) as add:
+                for line in views[file].splitlines(keepends=True):
+                    add(id_of(line) or "", line)
+            return
+        for name, data in views.items():
+            self._write(f"questions/{name}", data)
+            note_fitting(self.path, f"questions/{name}")
 
     def _view(
         self,

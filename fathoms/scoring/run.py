@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from fathoms.config import Source, fingerprint, override, validate
 from fathoms.errors import ConfigError, DataError, StoreError, UsageError
+from fathoms.executors import Executor
 from fathoms.judges import Judge
 from fathoms.judges.agreement import last_check
 from fathoms.judges.asking import Judged as JudgeResults
@@ -49,6 +50,7 @@ from fathoms.runs.service import service_figures
 from fathoms.runs.store import Entry, Flaw, Run, flaws_sentence
 from fathoms.runs.trust import Demand, demands, is_signed, refuse
 from fathoms.runs.usage import total
+from fathoms.scoring.abroad import ScoreWork, score_abroad
 from fathoms.scoring.held import Found, may_be_held
 from fathoms.scoring.measures import measuring, read_measures, usable
 from fathoms.scoring.questions import QuestionScorer, Rules
@@ -86,6 +88,7 @@ def score_run(
     judging: Judging | None = None,
     on_done: Callable[[int, int], None] = lambda done, total: None,
     worth: int = WORTH_JUDGED,
+    executor: Executor | None = None,
 ) -> dict[str, Any]:
     """Score a run under its profiles (`default_profiles`) and by its metrics; write the question files,
     verdicts and summary.
@@ -94,12 +97,14 @@ def score_run(
     computed besides those of its configuration. Judgements that the run already holds are not made again;
     `judging` says how others are obtained. `on_done` is told how many answers are scored, and of how many, if
     that takes more than a moment. If the run holds all verdicts, several processes score it where each gets
-    `worth` answers or more. A damaged line of the journal is skipped and reported in the summary's
+    `worth` answers or more. With an `executor`, its workers score instead of these processes, from two shares
+    of questions on. A damaged line of the journal is skipped and reported in the summary's
     `warnings`. Returns the summary.
     Raises DataError for a run without any answer or failure, and UsageError for a run from elsewhere whose
     scoring would import code, ask a server, or read the environment or a file.
     """
     settings, metrics = list(settings), tuple(metrics)
+    judging = replace(judging or Judging(), executor=executor)
     manifest, (entries, flaws) = run.manifest(), run.contents()  # read once: the run may be in progress
     if not entries:
         why = f" ({flaws_sentence(flaws)})" if flaws else ""
@@ -137,17 +142,17 @@ def score_run(
     scorer = verdicts = None
     if needing and not (retrieval_only or metrics or by_judge):
         scorer, verdicts = _scored_as_held(
-            run, manifest, rules, measured, shares, judging or Judging(), on_done, worth
+            run, manifest, rules, measured, shares, judging, on_done, worth, executor
         )
     if scorer is None:
         if not retrieval_only:
-            verdicts = _verdicts(run, manifest, [*needing, *by_judge], entries, judging or Judging())
+            verdicts = _verdicts(run, manifest, [*needing, *by_judge], entries, judging)
         if verdicts and by_judge:
             scoring = scoring.model_copy(
                 update={"abstention": by_judge[0].by(verdicts.key_of(by_judge[0].rubrics))}
             )
         rules = replace(rules, scoring=scoring, judged=verdicts.judged if verdicts else JudgeResults())
-        scorer = _scored(run, manifest, rules, measured, shares, on_done)
+        scorer = _scored(run, manifest, rules, measured, shares, on_done, executor)
     if scorer.verdicts:
         run.add_verdicts(VERDICTS, scorer.verdicts)
     run.set_aside_views(questions, {share.file for share in shares if share.file})
@@ -417,12 +422,19 @@ def _scored(
     metrics: Sequence[Metric],
     shares: Sequence[Share],
     on_done: Callable[[int, int], None],
+    executor: Executor | None,
 ) -> QuestionScorer:
     """Score all questions of a run and write their files."""
-    count = processes(shares, WORTH // weight_of(metrics))
-    with working(count if count > 1 and can_be_shared(run, manifest, rules, metrics) else 0) as children:
+    abroad = executor if len(shares) > 1 else None
+    count = 0 if abroad else processes(shares, WORTH // weight_of(metrics))
+    if (abroad or count > 1) and not can_be_shared(run, manifest, rules, metrics):
+        abroad, count = None, 0
+    with working(count) as children:
         scorer, stages = _scorer(run, manifest, rules, metrics, shares, on_done)
-        if children:
+        if abroad is not None:
+            work = ScoreWork.of(run, setup_of(run, manifest, rules, stages))
+            score_abroad(scorer, shares, work, abroad)
+        elif children:
             score_in_shares(scorer, shares, setup_of(run, manifest, rules, stages), children)
         else:
             for share in shares:
@@ -439,19 +451,25 @@ def _scored_as_held(
     judging: Judging,
     on_done: Callable[[int, int], None],
     worth: int,
+    executor: Executor | None,
 ) -> tuple[QuestionScorer, _Verdicts] | tuple[None, None]:
     """Score all questions of a large run by several processes, if its journal holds all verdicts of its own
     judge. Otherwise files of questions may have been written, and all of them must be written again."""
-    judge, count = read_measures(manifest).judge, processes(shares, worth)
+    judge = read_measures(manifest).judge
+    count = min(2, len(shares)) if executor else processes(shares, worth)
     if judge is None or judging.judge is not None or count < 2 or not is_signed(manifest):
         return None, None
     answers = sum(share.answers for share in shares)
     if rules.labels or not has_plain_rules(rules) or not may_be_held(run, judge, metrics, answers):
         return None, None
     judge.check()
-    with working(count) as children:
+    with working(0 if executor else count) as children:
         scorer, stages = _scorer(run, manifest, rules, metrics, shares, on_done)
-        found = score_held(scorer, shares, setup_of(run, manifest, rules, stages, judged=True), children)
+        setup = setup_of(run, manifest, rules, stages, judged=True)
+        if executor is None:
+            found = score_held(scorer, shares, setup, children)
+        else:
+            found = score_abroad(scorer, shares, ScoreWork.of(run, setup), executor)
     if found is None:
         return None, None
     spent = Spending(judging.max_cost, found=len(found.verdicts) + len(found.lists))

@@ -213,36 +213,50 @@ def setup_of(
     }
 
 
+class ShareScorer:
+    """Scores shares of the questions of a run by what `setup_of` returned."""
+
+    def __init__(self, run: Run, setup: Mapping[str, Any]) -> None:
+        self._run = run
+        self._stages = setup["stages"]
+        manifest = setup["manifest"]
+        self._rules = Rules(
+            Scoring.model_validate(setup["scoring"]),
+            tuple(profile for profile in PROFILES if profile.name in setup["profiles"]),
+            setup["profile"],
+            setup["imported"],
+            setup["retrieval_only"],
+            setup["retrieves"],
+            variants=variants_of(manifest),
+        )
+        self._known, self._texts = run.verdicts(VERDICTS), run_texts(run, manifest)
+        self._metrics = own_metrics(run, manifest)
+        self._held: HeldVerdicts | None = None
+        if setup["judged"]:
+            judge = read_measures(manifest).judge
+            assert judge is not None
+            self._held = HeldVerdicts(run, judge, self._metrics)
+
+    def score(self, share: Share) -> dict[str, Any]:
+        """Score a share and write its files; returns what the summary needs as JSON values, and nothing where
+        the run does not hold all verdicts."""
+        rules, held = self._rules, {}
+        if self._held is not None:
+            if (judged := self._held.of(share.questions)) is None:
+                return {}
+            rules, held = replace(rules, judged=judged), {"held": self._held.state()}
+        scorer = QuestionScorer(self._run, rules, self._metrics, self._known, self._texts, self._stages)
+        scorer.score(*share)
+        return scorer.state() | held
+
+
 @rare_collections()
 def serve(process: ThisProcess) -> None:
     """Score each share of questions that the parent sends."""
     requests = process.requests()
     setup = next(requests)
-    run = Run(Path(setup["run"]))
-    rules = Rules(
-        Scoring.model_validate(setup["scoring"]),
-        tuple(profile for profile in PROFILES if profile.name in setup["profiles"]),
-        setup["profile"],
-        setup["imported"],
-        setup["retrieval_only"],
-        setup["retrieves"],
-        variants=variants_of(setup["manifest"]),
-    )
-    known, texts = run.verdicts(VERDICTS), run_texts(run, setup["manifest"])
-    metrics, held = own_metrics(run, setup["manifest"]), None
-    if setup["judged"]:
-        judge = read_measures(setup["manifest"]).judge
-        assert judge is not None
-        held = HeldVerdicts(run, judge, metrics)
+    scorer = ShareScorer(Run(Path(setup["run"])), setup)
     for shared, file in requests:
-        questions = [[Entry(*entry) for entry in entries] for entries in shared]
-        if held is not None:
-            if (judged := held.of(questions)) is None:
-                process.answer({})
-                continue
-            rules = replace(rules, judged=judged)
         known_files = set(fitting())
-        scorer = QuestionScorer(run, rules, metrics, known, texts, setup["stages"])
-        scorer.score(questions, file)
-        found = scorer.state() | {"fitting": list(fitting() - known_files)}
-        process.answer(found if held is None else found | {"held": held.state()})
+        found = scorer.score(Share([[Entry(*entry) for entry in entries] for entries in shared], file))
+        process.answer(found and found | {"fitting": list(fitting() - known_files)})

@@ -15,9 +15,13 @@ import pytest
 
 from fathoms.models import OnnxEmbedder
 from fathoms.paths import cache_dir
+from tests.executors.test_scoring_abroad import run_in
+from tests.package.test_scoring import files
+from tests.support.fact_checkers import minicheck
 from tests.support.project import CONFIG, PAGES, Project, write_pdf, write_project
 from tests.support.ray_cluster import RayCluster, cached
 
+NAME = "verdicts/judge.jsonl"
 pytestmark = pytest.mark.slow  # a cluster, and commands on it
 
 READER = """\
@@ -126,6 +130,46 @@ def test_the_bytes_are_those_of_one_machine(cluster: Cluster, minilm: OnnxEmbedd
     assert sum(isinstance(key, Path) and key.suffix == ".png" for key in made) == 24
 
 
+def test_answers_are_scored_and_judged_to_the_byte_as_on_one_machine(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    model = minicheck(tmp_path / "model")
+    judge = {"kind": "nli", "model": str(model), "checker": "minicheck", "batch_size": 8}
+    plain, judged = run_in(tmp_path / "a"), run_in(tmp_path / "b", 9, metrics=["faithfulness"], judge=judge)
+    one = {"OMP_NUM_THREADS": "1"}  # as workers have it, because torch adds up differently with more
+    made: dict[str, list[Any]] = {}
+    for executor in ("local", "ray"):
+        line = ["score", str(plain.path), str(judged.path), "--executor", executor]
+        command = cluster.ray.start([*line, "--address", cluster.ray.address], tmp_path, one)
+        done = cluster.ray.wait(command)
+        assert done.returncode == 0, done.stderr
+        labels = [json.loads(each) for each in (judged.path / NAME).read_text().splitlines()]
+        results = {each["key"]: {**each["result"], "seconds": 0} for each in labels}
+        (judged.path / NAME).unlink()
+        made[executor] = [done.stdout, files(plain), results]
+    assert len(results) == 8
+    assert made["ray"] == made["local"]
+
+
+def test_pages_are_labelled_as_on_one_machine(cluster: Cluster) -> None:
+    model = {"kind": "scripted", "replies": {"41.5 m tall.": "yes"}, "default": "no"}
+    cluster.project.write("judge.yaml", json.dumps({"kind": "llm", "model": model}))
+    pdfs = [f"pdfs/{name}" for name in PAGES]
+    line = ["questions", "label", "questions.json", *pdfs, "--judge", "judge.yaml", "--json"]
+    found = {
+        where: cluster.report(
+            cluster.ray.start(
+                [*line, "--executor", where, "--address", cluster.ray.address],
+                cluster.project.path,
+                {"FATHOMS_CACHE_DIR": str(cluster.project.path / f"cache-label-{where}")},
+            )
+        )
+        for where in ("local", "ray")
+    }
+    assert found["ray"] == found["local"]
+    assert found["ray"]["asked"] > 0
+
+
 def test_a_machine_that_dies_costs_what_it_had_in_hand(cluster: Cluster) -> None:
     cluster.documents(30, reader_nap=0.3)
     command = cluster.start("ray", "deeds.yaml", cache="cache-node", address="auto")
@@ -156,11 +200,19 @@ def test_a_command_that_dies_goes_on_where_it_was_and_a_deadly_document_is_named
     assert read.total() <= 15 + 3  # three machines had one document each in hand
 
 
-def test_without_a_cluster_the_error_says_what_to_do(cluster: Cluster) -> None:
+@pytest.mark.parametrize(
+    "command", ["ingest tiny.yaml", "questions label questions.json pdfs --judge j.yaml"]
+)
+def test_without_a_cluster_the_error_says_what_to_do(cluster: Cluster, command: str) -> None:
+    cluster.project.write("j.yaml", '{kind: llm, model: {kind: scripted, default: "no"}}')
+    address = ["--set", "execution.address=127.0.0.1:9"]
+    if command.startswith("questions"):
+        address = ["--address", "127.0.0.1:9"]
     environment = {"FATHOMS_CACHE_DIR": str(cluster.project.path / "cache-none")}
-    line = ["ingest", "tiny.yaml", "--executor", "ray", "--set", "execution.address=127.0.0.1:9"]
     done: subprocess.CompletedProcess[str] = cluster.ray.wait(
-        cluster.ray.start(line, cluster.project.path, environment)
+        cluster.ray.start(
+            [*command.split(), "--executor", "ray", *address], cluster.project.path, environment
+        )
     )
     assert done.returncode == 2
     assert "no Ray cluster answers at '127.0.0.1:9'" in done.stderr

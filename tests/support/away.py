@@ -33,7 +33,7 @@ class Away:
         outcomes: dict[int, Any] = {}
         for at in reversed(range(len(items))):
             sent = through_a_pickle(work.sent(items[at]))
-            told = through_a_pickle(self._worker.do(self._number, away, identity_of(away), sent))
+            told = through_a_pickle(self.do(self._number, away, identity_of(away), sent))
             if isinstance(told, Failed):
                 raise error_of(*told)
             outcomes[at] = work.received(items[at], told)
@@ -42,11 +42,15 @@ class Away:
                 on_done(at, outcomes[at], 0.0)
         return [outcomes[at] for at in range(len(items))]
 
+    def do(self, *given: Any) -> Any:
+        """Have the worker do one item."""
+        return self._worker.do(*given)
+
     def width(self) -> int:
         return self._width
 
     def close(self) -> None:
-        pass
+        self._worker.close()
 
 
 def through_a_pickle(value: Any) -> Any:

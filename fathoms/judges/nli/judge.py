@@ -114,8 +114,17 @@ class NLIJudge(HubModel, Judge):
         self, asked: Sequence[Judgement], caller: Caller, repeat: int = 0
     ) -> list[Verdict | Failure]:
         """Classify the pairs of premise and claim, in a thread."""
+        return await asyncio.to_thread(self.judge_here, asked)
+
+    @property
+    def is_local(self) -> bool:
+        """The model runs where it is asked."""
+        return True
+
+    def judge_here(self, asked: Sequence[Judgement]) -> list[Verdict | Failure]:
+        """Classify the pairs of premise and claim."""
         started = time.perf_counter()
-        said = await asyncio.to_thread(self._said, asked)
+        said = self._said(asked)
         seconds = round((time.perf_counter() - started) / len(asked), 4)
         return [
             Verdict(

@@ -32,16 +32,17 @@ class ExecutionSettings(BaseModel):
     """Where the work on a corpus is done, and the retries, waits and rate limits of a provider. They do not
     change the results.
 
-    Documents are parsed, rendered, chunked and embedded by local models where `kind` says. Language models
-    and servers are always asked by the machine of the command, by one event loop: it only waits for them, and
-    the limits of a provider hold for all of its requests together.
+    Documents are parsed, rendered, chunked and embedded by local models where `kind` says, and answers are
+    scored there, and judged by local models. Language models and servers are always asked by the machine of
+    the command, by one event loop: it only waits for them, and the limits of a provider hold for all of its
+    requests together.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: Literal["local", "ray"] = "local"
-    """Who works on the corpus: `local`, the processes of this machine, as many as `--workers` says, or `ray`,
-    one worker per processor of a Ray cluster."""
+    """Who works on the corpus and scores answers: `local`, the processes of this machine (for documents as
+    many as `--workers` says), or `ray`, one worker per processor of a Ray cluster."""
     address: str = Field(default="auto", pattern=r"^(auto|[^\s/:]+:\d{1,5})$")
     """The Ray cluster, as HOST:PORT of its head; `auto` is the one that runs on this machine, or that of the
     environment variable RAY_ADDRESS. This machine must be one of the cluster."""

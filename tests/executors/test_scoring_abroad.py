@@ -1,0 +1,141 @@
+"""Scoring by the workers of a cluster: the files of a run are those that one machine writes, to the byte."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fathoms.metrics.profiles import PROFILES
+from fathoms.metrics.score_records import Scoring
+from fathoms.metrics.stages import STAGES
+from fathoms.paths import file_state
+from fathoms.runs.documents import keep_documents
+from fathoms.runs.folder import is_fitting
+from fathoms.runs.store import Run
+from fathoms.scoring import score_run
+from fathoms.scoring.abroad import ScoreWork, score_abroad
+from fathoms.scoring.measures import own_metrics
+from fathoms.scoring.questions import QuestionScorer, Rules
+from fathoms.scoring.shares import Share, run_texts, setup_of
+from fathoms.types import Chunk, Document, Evidence, Failure, Hit, Page, Question, Record, Reply
+from tests.package.test_scoring import files, judged_run
+from tests.support.away import Away
+from tests.support.fact_checkers import minicheck
+
+DOCUMENTS, QUESTIONS = 270, 340
+
+
+def document(number: int) -> Document:
+    text = f"Gauge {number} read {number} metres. " + "Nobody had opened a gate. " * 20
+    pages = (Page(number=1, text="Rivers."), Page(number=2, text=text))
+    return Document(id=f"d{number}.pdf", path=Path("d.pdf"), sha256=f"{number:064}", pages=pages)
+
+
+def record(number: int) -> Record:
+    """An answer whose gold page is in one document, and whose long text was found in another."""
+    gold, found = number % DOCUMENTS, (7 * number) % DOCUMENTS
+    asked = Question(
+        id=f"q{number}",
+        text=f"What did gauge {gold} read?",
+        category="AB"[number % 2],
+        answers=((f"{gold} metres",),),
+        reference=f"It read {gold} metres.",
+        evidence=(Evidence(document=f"d{gold}.pdf", page=2),),
+    )
+    if number % 50 == 7:
+        return Record(question=asked, error=Failure(kind="ModelError", message="timed out"))
+    page = document(found).pages[1]
+    hit = Hit(rank=1, chunk=Chunk(id="c", document=f"d{found}.pdf", pages=(2,), text=page.text), score=1.0)
+    return Record(question=asked, hits=(hit,), answer=Reply(text=f"It read {found} metres, I think."))
+
+
+def run_in(folder: Path, answers: int = QUESTIONS, **config: object) -> Run:
+    config = config or {"metrics": ["rouge-l", "bleu", "retrieval"]}
+    documents = [document(number) for number in range(DOCUMENTS)]
+    data = {"name": "d", "asked_ids": [f"q{number}" for number in range(answers)]}
+    run = Run.create(folder, "x", "0" * 16, {"model": "m", "config": config, "data": data})
+    run.append(map(record, range(answers)))
+    keep_documents(run, documents)
+    run.trust()
+    return run
+
+
+@pytest.fixture(scope="module")
+def scored(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, dict[str, bytes]]:
+    """A run that this machine has scored, and its files."""
+    run = run_in(tmp_path_factory.mktemp("scored"))
+    score_run(run)
+    return run, files(run)
+
+
+def test_a_run_is_scored_to_the_byte_by_workers_without_its_disk(
+    scored: tuple[Run, dict[str, bytes]],
+) -> None:
+    run, expected = scored
+    assert any(name.startswith("blobs/") for name in expected)
+    for path in [run.path / "summary.json", *(run.path / "questions").iterdir()]:
+        path.unlink()
+    away, told = Away(2), []
+    score_run(run, on_done=lambda done, total: told.append(done), executor=away)
+    away.close()
+    assert files(run) == expected
+    assert away.done["ScoreWork"] > 1
+    assert all(is_fitting(file_state(path.stat())) for path in (run.path / "questions").iterdir())
+
+
+def test_what_a_worker_was_not_sent_is_scored_on_the_machine_of_the_run(
+    scored: tuple[Run, dict[str, bytes]],
+) -> None:
+    run, manifest = scored[0], scored[0].manifest()
+    rules = Rules(Scoring(), PROFILES, "fathoms")
+    work = ScoreWork.of(run, setup_of(run, manifest, rules, STAGES))
+    share, away = Share([[entry] for entry in list(run.entries().values())[:10]]), Away(1)
+    forgetful = Forgetful(run, work.setup)
+    (known,), (unknown,) = away.run(work, [share]), away.run(forgetful, [share])
+    assert known.found["tally"]
+    assert unknown == (None, {})
+    scorer = QuestionScorer(run, rules, own_metrics(run, manifest), {}, run_texts(run, manifest), STAGES)
+    score_abroad(scorer, [share], forgetful, away)
+    away.close()
+    assert len(scorer.tally) == 10
+
+
+class Forgetful(ScoreWork):
+    """Sends no documents."""
+
+    def abroad(self) -> ScoreWork:
+        return replace(super().abroad(), files={})
+
+
+def test_verdicts_that_a_run_holds_are_found_by_workers_too(tmp_path: Path) -> None:
+    run = judged_run(tmp_path)
+    before = score_run(run), files(run)
+    away = Away(2)
+    again = score_run(run, worth=3, executor=away), files(run)
+    assert again == before
+    assert away.done == {"ScoreWork": 8}
+    journal = run.path / "verdicts" / "judge.jsonl"
+    journal.write_bytes(b"".join(journal.read_bytes().splitlines(keepends=True)[:-1]))
+    assert score_run(run, worth=3, executor=away)["judging"]["asked"] == 1
+    away.close()
+
+
+def test_a_local_model_judges_on_the_workers(tmp_path: Path) -> None:
+    """A judge with random weights gives the same labels, in batches that end in any order."""
+    model = minicheck(tmp_path / "model")
+    judge = {"kind": "nli", "model": str(model), "checker": "minicheck", "batch_size": 2}
+    found = []
+    for name, executor in (("here", None), ("there", Away(2))):
+        run = run_in(tmp_path / name, answers=9, metrics=["faithfulness"], judge=judge)
+        summary = score_run(run, executor=executor)
+        lines = (run.path / "verdicts" / "judge.jsonl").read_text().splitlines()
+        verdicts = [json.loads(line) for line in lines]
+        results = {one["key"]: {**one["result"], "seconds": None} for one in verdicts}
+        found.append((summary["metrics"]["faithfulness"]["overall"], results, summary["judging"]["asked"]))
+    assert found[0] == found[1]
+    assert found[0][2] == 4
+    assert executor is not None
+    assert executor.done == {"JudgeWork": 4}
