@@ -805,6 +805,15 @@ class ServiceReply(StoredValue):
     version: str | None = None
 
 
+class TraceIds(StoredValue):
+    """The ids under which a question was asked, after W3C Trace Context: 32 hexadecimal digits for the trace,
+    and 16 for the span of the request and for the span above it, `None` if fathoms began the trace."""
+
+    trace_id: str = Field(pattern=r"^[0-9a-f]{32}$")
+    span_id: str = Field(pattern=r"^[0-9a-f]{16}$")
+    parent_id: str | None = Field(default=None, pattern=r"^[0-9a-f]{16}$")
+
+
 RELEASED_SCORES = frozenset(("correctness", "hallucination"))
 """The published scores that make up the profile `released`; others stand in the records alone."""
 
@@ -839,6 +848,8 @@ class Record(StoredValue):
     finished: str | None = None
     service: ServiceReply | None = None
     """What is known of the reply of an external pipeline besides the answer."""
+    trace: TraceIds | None = None
+    """The ids that were sent to an external pipeline with the question."""
 
     @property
     def only_searched(self) -> bool:

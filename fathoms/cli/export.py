@@ -179,6 +179,34 @@ def mlflow(
     return 0
 
 
+@app.command("otel")
+def otel(
+    run: Reference,
+    endpoint: Annotated[
+        str | None,
+        typer.Option(
+            "--endpoint",
+            help="The collector, such as http://127.0.0.1:4318; by default OTEL_EXPORTER_OTLP_ENDPOINT.",
+            show_default=False,
+        ),
+    ] = None,
+    content: Annotated[
+        bool,
+        typer.Option("--content", help="Send the texts too: questions, contexts, prompts and answers."),
+    ] = False,
+    profile: Profile = None,
+    out: Out = RUNS,
+) -> int:
+    """Send a scored run to an OpenTelemetry collector as spans by question and stage (OTLP over HTTP), after
+    the conventions for generative AI. The same run again sends the same spans."""
+    from fathoms.exporters.otel import send_spans
+
+    scored = _scored(run, out)
+    count = send_spans(scored, endpoint, profile, content=content)
+    console.say(f"{scored.run}: {count} spans sent")
+    return 0
+
+
 @app.command("hits")
 def hits(run: Reference, to: To = None, repeat: Repeat = 0, out: Out = RUNS) -> int:
     """Write the hits of a run with texts, pages, boxes and rounds to a JSONL file.

@@ -30,6 +30,7 @@ from fathoms.types import (
     Record,
     Reply,
     StoredValue,
+    TraceIds,
 )
 
 Number = (
@@ -236,6 +237,7 @@ class ScoredRepeat(StoredValue):
     timings: dict[str, Number] = Field(default_factory=dict)
     fingerprints: dict[str, str] = Field(default_factory=dict)
     finished: str | None = None
+    trace: TraceIds | None = None
     scores: dict[str, AnswerScores] = Field(default_factory=dict)
     metrics: dict[str, MetricScore] = Field(default_factory=dict)
     claims: ComparedClaims | None = None
@@ -347,7 +349,7 @@ def view_of(
     and its judged claims first, then how it was produced. Writing it as JSON converts the values of types of
     fathoms in it."""
     whole = dict(vars(record))
-    left_out = [name for name in ("service", "rounds") if not whole[name]]
+    left_out = [name for name in ("service", "rounds", "trace") if not whole[name]]
     for name in ("question", "released", *left_out):
         del whole[name]
     quotes = {f"{record.question.id}#{quote.id}": quote for quote in record.question.quotes}

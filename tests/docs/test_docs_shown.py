@@ -93,6 +93,9 @@ ELSEWHERE = {
     "fathoms export mlflow latest --tracking-uri http://127.0.0.1:5000 --experiment nights": (
         "test_exporters_mlflow.py, with a real server"
     ),
+    "fathoms export otel latest --endpoint http://127.0.0.1:4318": (
+        "test_exporters_otel.py and test_cli_traceparent.py, with a receiver"
+    ),
     "python benchmarks/simulate_statistics.py": "make slow",
 }
 """What is not run here, and by whom else."""

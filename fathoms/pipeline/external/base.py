@@ -26,10 +26,21 @@ from fathoms.pipeline.external.answer import Answer, renamed
 from fathoms.pipeline.external.calls import RaisedError
 from fathoms.pipeline.external.names import DocumentNames
 from fathoms.pipeline.external.reading import Unmatched
+from fathoms.pipeline.external.tracing import around, new_ids
 from fathoms.runs.cache import Cache
 from fathoms.safety.masking import without_known
 from fathoms.safety.option_limits import MOST_AT_ONCE
-from fathoms.types import Document, DocumentFacts, Failure, Hit, Question, Record, ServiceReply, Usage
+from fathoms.types import (
+    Document,
+    DocumentFacts,
+    Failure,
+    Hit,
+    Question,
+    Record,
+    ServiceReply,
+    TraceIds,
+    Usage,
+)
 
 
 class Told(NamedTuple):
@@ -46,8 +57,8 @@ class Told(NamedTuple):
     version: str | None = None
 
 
-Ask = Callable[[Question], Awaitable[Told]]
-"""Asks one question; an exception that it raises becomes the question's failure."""
+Ask = Callable[[Question, TraceIds], Awaitable[Told]]
+"""Asks one question under trace ids; an exception that it raises becomes the question's failure."""
 
 
 class ExternalPipeline(Priced):
@@ -60,6 +71,11 @@ class ExternalPipeline(Priced):
     @abstractmethod
     def name(self) -> str:
         """Name of the pipeline in the manifest and in tables."""
+
+    @property
+    def sends_trace(self) -> bool:
+        """Whether trace ids go to the pipeline with each question, so that they are kept with the answer."""
+        return False
 
     @abstractmethod
     def at(self, base: Path) -> ExternalPipeline:
@@ -87,7 +103,13 @@ class ExternalPipeline(Priced):
         ask, note = self.open(there)
         state = fingerprint("pipeline", self.identity(), sorted((item.id, item.sha256) for item in there))
         return Connected(
-            ask, note, tuple(there), {"pipeline": state}, names=DocumentNames(documents), cost=self.cost
+            ask,
+            note,
+            tuple(there),
+            {"pipeline": state},
+            names=DocumentNames(documents),
+            cost=self.cost,
+            sends_trace=self.sends_trace,
         )
 
 
@@ -103,6 +125,8 @@ class Connected:
     failures: tuple[DocumentError, ...] = ()
     cost: Callable[[Usage, str | None], float | None] = lambda usage, named: None
     """Cost in US dollars of some token usage and the model named; used where an answer reports no cost."""
+    sends_trace: bool = False
+    """Whether the trace ids go to the pipeline."""
 
     def report(self) -> dict[str, Any]:
         """The number of documents; all other counts are unknown (`None`)."""
@@ -147,12 +171,13 @@ class Connected:
         """
         record = Record(question=question, repeat=repeat, hits=None, fingerprints=self.fingerprints)
         started = time.perf_counter()
-        found: dict[str, Any] = {"attempts": 0}
+        ids = new_ids(around())
+        found: dict[str, Any] = {"attempts": 0, "trace": ids if self.sends_trace else None}
 
         async def call() -> tuple[Told, float]:
             found["attempts"] += 1
             called = time.perf_counter()
-            told = await self.ask(question)
+            told = await self.ask(question, ids)
             return told, time.perf_counter() - called
 
         try:

@@ -46,10 +46,11 @@ from fathoms.pipeline.external.request import (
     sent_headers,
     variables,
 )
+from fathoms.pipeline.external.tracing import around, new_ids, trace_headers
 from fathoms.safety.masking import Mask
 from fathoms.safety.option_limits import LONGEST_WAIT, MOST_AT_ONCE
 from fathoms.safety.transport import async_client, fetch, in_time, tls_failure
-from fathoms.types import Document, Question
+from fathoms.types import Document, Question, TraceIds
 
 if TYPE_CHECKING:
     import httpx
@@ -131,6 +132,11 @@ class Http(ExternalPipeline):
         """The model, or else the URL without its query."""
         return self.model or self.url.partition("?")[0]
 
+    @property
+    def sends_trace(self) -> bool:
+        """Whether each request has a `traceparent`: not if the configuration has one of its own."""
+        return "traceparent" not in map(str.lower, self.headers)
+
     def at(self, base: Path) -> Http:
         """Return the pipeline unchanged, because it names no files."""
         return self
@@ -167,19 +173,19 @@ class Http(ExternalPipeline):
     def open(self, documents: Sequence[Document]) -> tuple[Ask, str]:
         """Make one HTTP client for all questions."""
         ask, paths = self._asking(), self.named_paths
-        return lambda question: ask(question, Reading(paths, self.version)), _NOTE
+        return lambda question, ids: ask(question, ids, Reading(paths, self.version)), _NOTE
 
     async def try_out(self, question: Question) -> tuple[Told | ModelError, tuple[Unmatched, ...]]:
         """Ask one question; returns the reply, or the error in its place, and the paths that matched nothing
         in it."""
         reading = Reading(self.named_paths, self.version)
         try:
-            told = await self._asking()(question, reading)
+            told = await self._asking()(question, new_ids(around()), reading)
         except ModelError as error:
             return error, reading.unmatched()
         return told, told.unmatched
 
-    def _asking(self) -> Callable[[Question, Reading], Awaitable[Told]]:
+    def _asking(self) -> Callable[[Question, TraceIds, Reading], Awaitable[Told]]:
         """Make an HTTP client; returns how a question is asked with it."""
         import httpx
 
@@ -188,11 +194,12 @@ class Http(ExternalPipeline):
             timeout=httpx.Timeout(self.timeout, connect=min(self.timeout, _CHECK_SECONDS)),
             limits=httpx.Limits(max_connections=self.max_concurrency, max_keepalive_connections=0),
         )
-        hidden = mask(self.headers, self.request)
+        hidden, above = mask(self.headers, self.request), around()
 
-        async def ask(question: Question, reading: Reading) -> Told:
+        async def ask(question: Question, ids: TraceIds, reading: Reading) -> Told:
+            sent = trace_headers(ids, above) if self.sends_trace else {}
             try:
-                return await self._ask(client, question, hidden, reading)
+                return await self._ask(client, question, sent, hidden, reading)
             except httpx.HTTPError as error:
                 untrusted = tls_failure(error, self.url)
                 no_answer = isinstance(error, httpx.TransportError) and not untrusted
@@ -211,7 +218,12 @@ class Http(ExternalPipeline):
         return self.url.partition("?")[0]
 
     async def _ask(
-        self, client: httpx.AsyncClient, question: Question, hidden: Mask, reading: Reading
+        self,
+        client: httpx.AsyncClient,
+        question: Question,
+        headers: Mapping[str, str],
+        hidden: Mask,
+        reading: Reading,
     ) -> Told:
         """Send one request and read its answer."""
         import httpx
@@ -221,7 +233,7 @@ class Http(ExternalPipeline):
         if self.method == "GET":
             url, body = url.copy_merge_params(request), {}
         started = time.perf_counter()
-        async with client.stream(self.method, url, **body) as response:
+        async with client.stream(self.method, url, headers=headers, **body) as response:
             if not response.is_success:
                 raise await _refused(response, hidden)
             reading.read_headers(response.headers)

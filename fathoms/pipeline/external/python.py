@@ -31,7 +31,7 @@ from fathoms.pipeline.external.printing import printed_aside
 from fathoms.safety.imported import source_sha256
 from fathoms.safety.importing import importable, load
 from fathoms.safety.masking import Mask
-from fathoms.types import Document, Question
+from fathoms.types import Document, Question, TraceIds
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class Python(ExternalPipeline):
         """Return the function that asks one question."""
         takes_files = _has_files(answer)
 
-        async def ask(question: Question) -> Told:
+        async def ask(question: Question, ids: TraceIds) -> Told:
             options = {"files": question.files} if takes_files else {}
             try:
                 with importable(self._folder), printed_aside():
