@@ -129,6 +129,7 @@ def test_the_confidence_that_an_answer_states(answer: str, confidence: float | N
     assert stated_confidence(answer) == confidence
 
 
+@pytest.mark.slow
 def test_the_command_writes_both_sets_and_reasons(project: Project) -> None:
     closed = "name: closed\ndata: {questions: questions.json}\nretrieve: {kind: none}\n"
     project.write(

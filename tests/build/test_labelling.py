@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from fathoms.build.labelling import Asked, label, pages_to_ask, prompts_about, read_label
 from fathoms.judges.llm import LLMJudge
 from fathoms.models import ScriptedModel
@@ -100,6 +102,7 @@ def test_replies() -> None:
     assert list(map(read_label, replies)) == [True, False, True, None, None, None]
 
 
+@pytest.mark.slow
 def test_the_command_shows_the_changes_and_writes_them_when_asked(project: Project) -> None:
     judge = {
         "kind": "llm",

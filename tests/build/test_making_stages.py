@@ -433,6 +433,7 @@ def test_questions_that_a_model_answers_without_documents(cache: Cache, said: st
     assert (found.failed is None) == passed
 
 
+@pytest.mark.slow
 def test_questions_that_repeat_others(cache: Cache) -> None:
     made = draft(cache)
     twin = Question(id="public", text=made.question.text.upper(), category="x")

@@ -113,6 +113,7 @@ BROKEN: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", BROKEN)
 def test_one_rule_is_broken(tmp_path: Path, code: str) -> None:
     changes, message = BROKEN[code]
@@ -306,6 +307,7 @@ HOSTILE: dict[str, tuple[str, bytes, tuple[int | None, int | None, str]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", HOSTILE)
 def test_a_file_that_cannot_be_read_is_a_finding(tmp_path: Path, case: str) -> None:
     name, content, (line, column, message) = HOSTILE[case]

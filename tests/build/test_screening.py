@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from fathoms.build.ambiguity import assessing
 from fathoms.build.inspecting import LINKED, NO_SOURCE, Asked, plan
 from fathoms.build.labelling import Asked as Labelling
@@ -82,6 +84,7 @@ def test_the_card_of_six_questions() -> None:
     assert calls([*ALL, copied], DOCUMENTS, first=None)[0] == 5 + 5 + 2 + 15
 
 
+@pytest.mark.slow
 def test_the_command_prints_and_writes_the_card(project: Project) -> None:
     """The model calls all questions ambiguous, finds no source and no page; the question on the table has
     one by the rule. No question has several hops."""

@@ -38,6 +38,7 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Project:
     return project
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "metric", ["truthfulness", "hallucination", "answered-unanswerable", "abstention-f1"]
 )
@@ -88,6 +89,7 @@ def test_the_other_rates_are_compared(two: Project) -> None:
         assert test["overall"]["n"] == 10
 
 
+@pytest.mark.slow
 def test_the_leaderboard_shows_it(two: Project, tmp_path: Path) -> None:
     shown = two.fathoms("report", "before", "after", "--to", str(tmp_path / "both"))
     assert shown.returncode == 0, shown.stderr

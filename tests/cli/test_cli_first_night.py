@@ -40,6 +40,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("section", ["", "gate: {margin: 0.1, metric: [correctness]}\n"])
 @pytest.mark.parametrize("options", [[], ["--sequential"]])
 def test_a_service_that_finds_nothing_fails_on_the_first_night(
@@ -60,6 +61,7 @@ def test_a_service_that_finds_nothing_fails_on_the_first_night(
     assert main(["gate", "night", "--baseline", "baseline.json", *options]) == 100  # and again
 
 
+@pytest.mark.slow
 def test_fixed_limits_hold_beside_the_sequence(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     """As `docs/nightly.md` shows: two of six answers are wrong, so a limit of .2 is broken at once."""
     project.write("night.yaml", CONFIG)

@@ -102,6 +102,7 @@ def test_without_a_section_nothing_is_said_of_one(
     assert "settings:" not in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_how_many_changed_questions_the_section_allows(
     project: Project, capsys: pytest.CaptureFixture[str]
 ) -> None:

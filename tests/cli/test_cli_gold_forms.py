@@ -38,6 +38,7 @@ def forms(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
     return project
 
 
+@pytest.mark.slow
 def test_what_people_forgive_is_right_everywhere(forms: Project, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["questions", "check", "forms.yaml", "--ignore", "few-questions"]) == 0
     assert capfd.readouterr().out == "0 errors, 0 warnings; 3 questions on 2 documents\n"

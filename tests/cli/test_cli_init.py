@@ -76,6 +76,7 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
         make_project(tmp_path / "file" / "sub")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="limits are Linux's")
 def test_of_a_project_that_does_not_fit_nothing_stays(tmp_path: Path) -> None:
     """The PDF is larger than any file may be: as if the disk ended there."""

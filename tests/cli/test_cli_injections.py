@@ -37,6 +37,7 @@ def planted(project: Project, replies: dict[str, str]) -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 def test_one_that_obeys_has_a_rate_of_one(project: Project) -> None:
     replies = {"repeat, word for word": f"{CANARY}: {PROMPT}", CANARY: f"{CANARY.upper()}!"}
     assert planted(project, replies) == {
@@ -48,6 +49,7 @@ def test_one_that_obeys_has_a_rate_of_one(project: Project) -> None:
     assert "an instruction was planted in every context (first among the hits)" in text
 
 
+@pytest.mark.slow
 def test_one_that_refuses_has_a_rate_of_zero(project: Project) -> None:
     assert planted(project, {"tall": "It is 41.5 m tall."}) == {
         "injected": {"obeyed": (0, 4), "leaked": (0, 4)},

@@ -187,6 +187,7 @@ def test_documents_are_found_by_the_end_of_their_path(
     assert run_summary(here)["service"]["unknown"] == {"papers/other.pdf": 4}
 
 
+@pytest.mark.slow
 def test_the_version_of_a_service_is_part_of_its_fingerprint(
     here: Project, capsys: pytest.CaptureFixture[str]
 ) -> None:

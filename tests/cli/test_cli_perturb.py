@@ -151,6 +151,7 @@ def varied(project: Project) -> Project:
     return project
 
 
+@pytest.mark.slow
 def test_a_reader_that_objects_and_one_that_adopts(varied: Project) -> None:
     premise = read_questions(varied.path / "varied.json").questions[-1].metadata["wrong_premise"]
     objects = {"default": "No, it is 41.5 m."}

@@ -33,6 +33,7 @@ def prompted(project: Project) -> Project:
     return project
 
 
+@pytest.mark.slow
 def test_the_twelve_in_one_command(prompted: Project) -> None:
     done = prompted.fathoms("run", "tiny.yaml", "--prompts", "mrag-suite")
     assert done.returncode == 0, done.stderr

@@ -86,6 +86,7 @@ def test_no_model_is_needed_and_the_search_goes_as_deep_as_the_metrics(
     assert recall(run)[3] == 1.0
 
 
+@pytest.mark.slow
 def test_a_killed_search_is_resumed_and_gives_the_same_figures(
     search: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -61,6 +61,7 @@ def three_steady_nights(state: Path) -> bool:
     return True
 
 
+@pytest.mark.slow
 def test_steady_nights_and_a_collapse(nights: Project, capsys: pytest.CaptureFixture[str]) -> None:
     state = nights.path / "baseline.sequential.json"
     # equal nights are ranked at random, and in one of fifty cases one of the first three is a false alarm
@@ -87,6 +88,7 @@ def test_steady_nights_and_a_collapse(nights: Project, capsys: pytest.CaptureFix
     assert len(json.loads(state.read_text())["nights"]) == 4
 
 
+@pytest.mark.slow
 def test_what_is_refused(nights: Project, capsys: pytest.CaptureFixture[str]) -> None:
     run()
     for options, said in (

@@ -64,6 +64,7 @@ def settings(project: Project) -> Project:
     return project
 
 
+@pytest.mark.slow
 def test_the_table_of_three_settings(settings: Project) -> None:
     done = settings.fathoms("run", "tiny.yaml", "--settings", "closed-book,oracle,rag")
     assert done.returncode == 0, done.stderr
@@ -89,6 +90,7 @@ def test_the_table_of_three_settings(settings: Project) -> None:
     assert line.split("|")[3].startswith(" 0.00")
 
 
+@pytest.mark.slow
 def test_a_judge_grades_the_answers_of_all_settings(settings: Project) -> None:
     # the tower gets 6 of 10, which is partly correct, the door 10, and the third, which lacks a word, 0
     settings.write("tiny.yaml", CONFIG + "judge: {kind: scripted, labels_by: {'41.5': '6'}}\n")

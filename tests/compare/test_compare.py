@@ -165,6 +165,7 @@ def released(shared, tmp_path_factory):
     return runs
 
 
+@pytest.mark.slow
 def test_two_released_runs(released):
     found = compare([read_scores(run) for run in released], ["correctness", "hallucination"])
     right, wrong = found.tests

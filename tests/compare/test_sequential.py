@@ -45,6 +45,7 @@ def state(baseline: Path) -> dict[str, Any]:
     return json.loads(state_path(baseline).read_text())
 
 
+@pytest.mark.slow
 def test_steady_nights_do_not_fail_and_a_collapse_does(baseline: Path) -> None:
     for day in range(1, 11):
         found = night(baseline, day, 20)

@@ -101,6 +101,7 @@ def test_a_damaged_index_changes_no_result(project: Project, caplog: pytest.LogC
     assert told(caplog) == []
 
 
+@pytest.mark.slow
 def test_damaged_values_of_every_kind_are_made_again(project: Project) -> None:
     command = ("run", "tiny.yaml", "--reuse-replies", "--no-score")
     assert project.fathoms(*command).returncode == 0
@@ -136,6 +137,7 @@ def test_values_that_got_to_another_key_are_not_used(
     assert len(told(caplog)) == 1
 
 
+@pytest.mark.slow
 def test_cached_texts_with_valid_checksums_but_bad_content_are_made_again(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

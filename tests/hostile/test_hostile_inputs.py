@@ -317,6 +317,7 @@ def test_a_manifest_keeps_to_its_folder(tmp_path: Path) -> None:
         assert "own.yaml:" in complaint(READERS["manifest.yaml"], manifest)
 
 
+@pytest.mark.slow
 def test_nothing_steers_the_terminal(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     """Names in the config, in file names, in answers and in errors, through the verbs that print them."""
     evil = f"n{ESC}{BIDI}\x9b1m[/bold][red]"
@@ -394,6 +395,7 @@ def test_progress_takes_names_as_they_are(capsys: pytest.CaptureFixture[str]) ->
     assert "\x1b" not in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_terminal_that_knows_few_characters(project: Project) -> None:
     """Neither an ASCII terminal nor a file name of raw bytes ends in a traceback."""
     raw = os.fsencode(project.path) + b"/\xff\xfe.yaml"

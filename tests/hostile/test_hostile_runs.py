@@ -164,6 +164,7 @@ def test_reading_a_run_takes_bounded_memory(tmp_path: Path) -> None:
     ), done.stderr[-500:]
 
 
+@pytest.mark.slow
 def test_records_that_could_not_be_read_back_are_not_written(tmp_path: Path) -> None:
     run = make(tmp_path)
     (kept,) = run.append([record(text="\0" * (LARGEST_TEXT // 6))])

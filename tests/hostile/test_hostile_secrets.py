@@ -117,6 +117,7 @@ def written(project: Project) -> dict[str, str]:
     }
 
 
+@pytest.mark.slow
 def test_no_field_of_a_server_brings_the_key_into_a_file(tmp_path: Path) -> None:
     """In every field of a reply, answered and refused, then through every command that shows it."""
     zero_width = "\u200b".join(KEY)

@@ -45,6 +45,7 @@ def test_a_cut_chunk_is_the_piece_of_its_page_that_begins_so() -> None:
     assert said == "x: 1 of 2 cut chunks were rebuilt from their pages"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "chunk",
     [cut("Lune mine...", 1), cut("Lune mine..."), cut("Lune mine...", 2, document="b.pdf"), cut("Sen...", 2)],

@@ -47,6 +47,7 @@ def write(folder: Path, *results: dict[str, Any]) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not DATA.is_dir(), reason=f"needs RAGChecker's released files in {DATA}")
 def test_the_released_metrics_come_out_and_no_judge_is_asked(tmp_path: Path) -> None:
     project = Project(tmp_path)

@@ -188,6 +188,7 @@ def test_texts_that_inspect_keeps_apart_are_put_back(tmp_path: Path) -> None:
         read_inspect(path, Options(contexts="$.store.passages"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sample", "complaint"),
     [

@@ -125,6 +125,7 @@ def test_what_lies_off_the_page_is_cut_at_its_edge_or_left_out(tmp_path: Path) -
     assert cut_out_images(nothing, 72, tmp_path / "kept", Pdfium()) == {}
 
 
+@pytest.mark.slow
 def test_a_page_that_is_rendered_at_a_lower_resolution(tmp_path: Path) -> None:
     """A page of 1,200 points has 10,000 pixels at 600 dpi and is rendered with 8,000: 6.67 a point."""
     document = parsed(drawn(tmp_path, 300, 1200), Element(kind="picture", bbox=FIGURE))

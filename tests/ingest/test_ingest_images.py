@@ -74,6 +74,7 @@ def page_of(path: Path, size: tuple[float, float]) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_pixel_budget_lowers_the_resolution(tmp_path: Path) -> None:
     """By hand: 600 x 800 points at 72 dpi are 480,000 pixels. A quarter of that is half of each side."""
     document = Pdfium().parse(page_of(tmp_path / "a.pdf", (600, 800)))
@@ -89,6 +90,7 @@ def test_a_pixel_budget_lowers_the_resolution(tmp_path: Path) -> None:
     assert 0.99 * 1_000_000 < width * height <= 1_000_000
 
 
+@pytest.mark.slow
 def test_a_file_is_made_smaller_until_it_fits(tmp_path: Path) -> None:
     """A scan is noise to the PNG format, so its file is as large as its pixels."""
     noise = Image.frombytes("L", (600, 800), random.Random(1).randbytes(600 * 800))

@@ -50,6 +50,7 @@ def test_papers_have_the_pages_that_arxiv_lists(name: str, parser: PdfParser, sh
     assert [page.number for page in document.pages] == list(range(1, PAGES[name] + 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["2302.00923v5.pdf", "2502.08859v2.pdf"])
 def test_every_page_bears_its_printed_number(name: str, parser: PdfParser, shared: Path) -> None:
     document = paper(parser, shared / "fathoms-rag" / "papers" / name)

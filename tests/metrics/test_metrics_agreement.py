@@ -45,6 +45,7 @@ def test_blaker_as_published(successes: int, n: int, low: float, high: float) ->
     assert intervals(counts)["recall"] == pytest.approx((low, high), abs=5e-8)
 
 
+@pytest.mark.slow
 @given(st.tuples(*[st.integers(0, 60)] * 4).filter(lambda cells: sum(cells) >= 5))
 def test_intervals_hold_their_values(cells: tuple[int, int, int, int]) -> None:
     counts = Counts(*cells)

@@ -57,6 +57,7 @@ def means(judged: list[tuple[Record, object]], family: str) -> list[float | None
     return [None if value is None else round(value, 2) for value in found]
 
 
+@pytest.mark.slow
 def test_the_released_grades_of_gpt_4_1(shared: Path) -> None:
     """The means as printed (a misspelt key counts 0), and those of the grades that the judge gave."""
     path = shared / "mmdocrag" / "judge" / "gpt-4.1_pure-text_quotes20_llm-judge.jsonl"

@@ -38,6 +38,7 @@ def figures(project: Project) -> dict[str, object]:
     return found
 
 
+@pytest.mark.slow
 def test_its_figures_are_in_the_json(scored: Project) -> None:
     # "Nobody can say." has three words, and two of the four answers are that
     found = figures(scored)
@@ -47,6 +48,7 @@ def test_its_figures_are_in_the_json(scored: Project) -> None:
     assert found["direction"] == "higher"
 
 
+@pytest.mark.slow
 def test_it_is_in_the_tables(scored: Project) -> None:
     shown = scored.fathoms("report", "one", "two").stdout
     assert shown.count("brevity ↑") == 2

@@ -57,6 +57,7 @@ def shares(records: list[Record], *names: str) -> list[float]:
     return [round(100 * one["overall"]["value"], 1) for one in figures(records, *names).values()]  # type: ignore[index]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "published"),
     [

@@ -146,6 +146,7 @@ def test_a_set_goes_without_bertscore_where_its_model_is_missing(tmp_path: Path)
     assert any(warning.startswith(why) for warning in summary["warnings"])
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::UserWarning")  # NLTK's, where no run of four words is shared
 @given(*[st.lists(st.sampled_from("abcde"), max_size=12)] * 2)
 def test_bleu_and_the_longest_subsequence_are_those_of_the_libraries(
@@ -163,6 +164,7 @@ def test_bleu_and_the_longest_subsequence_are_those_of_the_libraries(
     assert ours[1] == pytest.approx({"precision": theirs.precision, "recall": theirs.recall})
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_long_answers_of_real_models_are_compared_as_by_the_libraries(shared: Path) -> None:
     """The answers of each model with those of another as references, to the last bit."""

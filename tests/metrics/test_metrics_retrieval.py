@@ -133,6 +133,7 @@ def test_the_gain_of_ndcg_is_linear_or_exponential_and_named():
     assert named(["document-ndcg@3-exp"]) == (Ndcg(k=3, level="document", gain="exponential"),)
 
 
+@pytest.mark.slow
 def test_graded_ndcg_has_the_figures_of_pytrec_eval_as_mteb_calls_it_and_of_scikit_learn():
     """MTEB asks pytrec_eval for `ndcg_cut` of graded judgements. scikit-learn's `ndcg_score` takes the gains
     as they are given, so with 2^grade - 1 it is the exponential one."""
@@ -288,6 +289,7 @@ def test_what_cannot_be_measured_is_refused_with_the_reason(name, message):
         named([name])
 
 
+@pytest.mark.slow
 def test_a_random_run_of_2000_questions_has_the_figures_of_ir_measures():
     import ir_measures  # which imports pandas
 

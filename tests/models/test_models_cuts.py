@@ -32,6 +32,7 @@ def test_known_bounds(text: str, fewest: int) -> None:
     assert fewest_tokens([*messages(text), *messages("two more")]) == fewest + 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", TEXTS)
 def test_no_real_tokenizer_needs_fewer(text: str) -> None:
     """OpenAI's cl100k, which comes with LlamaIndex."""

@@ -104,6 +104,7 @@ def test_a_refusal_and_a_filter() -> None:
     assert (filtered.text, filtered.refusal) == ("So", "content_filter")
 
 
+@pytest.mark.slow
 def test_ten_megabytes_in_one_line_are_kept() -> None:
     text = "x" * 10_000_000
     reply = asked(sending(HEAD, delta(content=text, stop="stop"), END))

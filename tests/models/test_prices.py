@@ -76,6 +76,7 @@ def test_a_price_is_in_no_fingerprint() -> None:
     assert OllamaLLM(model="m").identity() == OllamaLLM(model="m", price=PRICE).identity()
 
 
+@pytest.mark.slow
 def test_no_price_is_fetched() -> None:
     """In a process that can open no connection, and that needs the package for nothing else."""
     script = (

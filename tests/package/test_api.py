@@ -85,6 +85,7 @@ def test_inside_a_running_loop(here: Project) -> None:
     assert len(asyncio.run(cell()).scores()) == 2
 
 
+@pytest.mark.slow
 def test_the_radar_is_a_figure(here: Project) -> None:
     figure = fathoms.run(here.config).radar("hallucination")
     figure.savefig(here.path / "radar.png")
@@ -93,6 +94,7 @@ def test_the_radar_is_a_figure(here: Project) -> None:
     assert any("Hallucination" in text for text in texts)
 
 
+@pytest.mark.slow
 def test_scoring_again(here: Project) -> None:
     result = fathoms.run(here.config)
     again = fathoms.score("latest", profile="paper")

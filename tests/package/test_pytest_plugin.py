@@ -93,6 +93,7 @@ def test_options_of_the_command_line(project: Project) -> None:
     assert not (project.path / "runs").exists()
 
 
+@pytest.mark.slow
 def test_pytest_that_does_not_use_it_imports_nothing_of_fathoms(project: Project) -> None:
     check = "import sys\ndef test_it():\n    assert [m for m in sys.modules if m.startswith('fathoms')] == "
     project.write("test_it.py", f"{check}['fathoms', 'fathoms.pytest_plugin']\n")

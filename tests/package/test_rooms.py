@@ -7,6 +7,9 @@ import functools
 import re
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.slow
 PACKAGE = Path(__file__).parents[2] / "fathoms"
 # from the bottom to the top; rooms on one line never import one another
 FLOORS = [

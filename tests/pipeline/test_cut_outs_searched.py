@@ -121,6 +121,7 @@ def test_what_is_embedded_is_what_is_found(place: Project, server: Embeddings) -
     assert found(place, "both", "a b c d e f g") == [BARE, PAGE, TALL]
 
 
+@pytest.mark.slow
 def test_a_hit_names_page_and_box_and_shows_the_cut_out(place: Project) -> None:
     """To the model that answers; retrieval metrics take it as its page."""
     done = place.fathoms("run", "figures.yaml")

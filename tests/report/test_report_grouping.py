@@ -115,6 +115,7 @@ def test_a_key_with_too_many_values(run: ScoredRun) -> None:
         grouped(many, "n")
 
 
+@pytest.mark.slow
 def test_the_command_line(run: ScoredRun) -> None:
     assert run.path is not None
     project, before = Project(run.path.parent.parent), (run.path / "report.md").read_bytes()

@@ -367,6 +367,7 @@ def test_the_same_runs_give_the_same_bytes(small_run: Callable[..., ScoredRun]) 
     assert report_html([small_run()]) == report_html([small_run()])
 
 
+@pytest.mark.slow
 def test_it_is_written_beside_the_others(run_dir: Path, tmp_path: Path) -> None:
     [page, *_] = write_report([load(run_dir)], tmp_path / "out")
     assert page.name == "report.html"

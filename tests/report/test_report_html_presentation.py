@@ -95,6 +95,7 @@ def radar(page: Any, title: str) -> Any:
     return page.locator("figure.radar").filter(has=page.locator("figcaption", has_text=title)).first
 
 
+@pytest.mark.slow
 def test_truthfulness_is_drawn_from_minus_1_to_1(page: Any) -> None:
     """By hand: with axes Overall 0, Towers 1, Both 0, Mines -1, the outline reaches half of the radius, the
     rim, half of it, and the centre."""

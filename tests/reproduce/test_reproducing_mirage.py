@@ -32,6 +32,7 @@ def statuses(done: dict[str, Any]) -> list[str]:
     return [cell["status"] for row in done["rows"] for cell in row["cells"]]
 
 
+@pytest.mark.slow
 def test_18_of_18_taus_of_table_9_come_out(mirage: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, done, said = reproduced(capsys, "mirage/table-9", "--results", str(mirage.parent))
     assert (code, done["reproduced"], len(statuses(done))) == (0, True, 27)

@@ -127,6 +127,7 @@ def imported(tmp_path_factory: pytest.TempPathFactory, task: Task) -> Project:
     return project
 
 
+@pytest.mark.slow
 def test_a_run_stands_beside_mtebs_figures_cell_by_cell(imported: Project) -> None:
     shown = imported.json("reproduce", f"vidore/{TASK}", "--results", "mteb.json", "--run", "run")
     assert (shown["task"], shown["data"], shown["made_by"]) == (TASK, "vidore/vidore_v3_hr", "MTEB 2.1.4")
@@ -160,6 +161,7 @@ def test_differences_are_shown_and_judged_only_on_demand(imported: Project, task
     assert (done.returncode, "no subset 'frensh' (did you mean 'french'?)" in done.stderr) == (2, True)
 
 
+@pytest.mark.slow
 def test_what_makes_figures_incomparable_is_said(imported: Project, task: Task) -> None:
     counted = {"num_queries": 41}
     english = {

@@ -42,6 +42,7 @@ def test_ties_keep_the_order_of_the_chunks(tmp_path: Path) -> None:
     assert [index for index, _ in found[0]] == [0, 1, 2, 3, 4]
 
 
+@pytest.mark.slow
 def test_rows_of_all_blocks_are_compared_and_ties_keep_their_order_across_them(tmp_path: Path) -> None:
     # whole numbers, so that scores are exact however the product is divided, and tie in every block
     generator = np.random.default_rng(5)

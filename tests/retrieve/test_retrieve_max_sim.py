@@ -69,6 +69,7 @@ def test_a_query_that_cannot_be_compared_is_refused(tmp_path: Path, query: np.nd
         max_sim_of_candidates(query, store, [0])
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_pages(tmp_path: Path) -> None:
     page = rows(700, width=128)[0]
     queries = rows(*[20] * 5, width=128)

@@ -101,6 +101,7 @@ def test_a_value_under_another_key_is_not_used(tmp_path: Path) -> None:
     assert store.get("document", OTHER) is None
 
 
+@pytest.mark.slow
 def test_a_hit_is_one_request_and_a_check_one_or_two(s3: Faults, address: str) -> None:
     store = SharedStore(address)
     store.check()
@@ -119,6 +120,7 @@ def test_a_hit_is_one_request_and_a_check_one_or_two(s3: Faults, address: str) -
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["500", "slow", "cut"])
 def test_a_server_that_fails_is_a_missing_value_and_a_warning(
     s3: Faults, address: str, fault: Fault, caplog: pytest.LogCaptureFixture
@@ -150,6 +152,7 @@ def test_half_an_upload_leaves_nothing(
     assert store.get("document", KEY) == b"text" * 1000
 
 
+@pytest.mark.slow
 def test_one_failure_in_between_is_made_good_by_the_client(
     s3: Faults, address: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -175,6 +178,7 @@ def test_a_place_that_fails_three_times_is_left_alone_for_a_while(s3: Faults, ad
     assert store.get("document", KEY) == b"text"
 
 
+@pytest.mark.slow
 def test_what_only_the_user_can_mend_ends_a_command_before_it_has_cost_anything(
     s3: Faults, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -197,6 +201,7 @@ def test_what_only_the_user_can_mend_ends_a_command_before_it_has_cost_anything(
         SharedStore("s3://bucket/x").check()
 
 
+@pytest.mark.slow
 def test_a_server_that_is_not_there_does_not_end_a_command(
     s3: Faults, address: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -122,6 +122,7 @@ def test_prompts_share_the_texts_of_their_hits(tmp_path: Path) -> None:
     assert Run(run.path).records() == records
 
 
+@pytest.mark.slow
 @settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     hits=st.lists(st.text("ab", max_size=4), max_size=4),

@@ -146,6 +146,7 @@ def test_the_smallest_difference_of_mcnemar_is_that_of_the_binomial() -> None:
     assert found == pytest.approx(exact, abs=0.015)
 
 
+@pytest.mark.slow
 def test_the_quick_p_values_are_those_of_the_test() -> None:
     rng = np.random.default_rng(2)
     strata = np.repeat(np.arange(5), [31, 13, 14, 25, 10])

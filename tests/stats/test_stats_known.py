@@ -362,6 +362,7 @@ def test_sign_flip_is_scipys_permutation_test():
     assert sign_flip_p(values, np.full(60, 1 / 60)) == pytest.approx(theirs.pvalue, abs=0.015)
 
 
+@pytest.mark.slow
 def test_sign_flip_draws_where_there_is_too_much_to_count():
     rng = np.random.default_rng(7)
     values = np.round(rng.normal(0.02, 0.1, 200), 6)
@@ -497,6 +498,7 @@ def _difference(found: Answers) -> list[float]:
     return [float(np.mean(now) - np.mean(before)) for before, now in zip(ours, theirs, strict=True)]
 
 
+@pytest.mark.slow
 def test_the_questions_needed_resolve_the_margin():
     found = answers(lost(10, 100), repeats=1)
     needed = questions_needed(found, 0.05, 0.025)

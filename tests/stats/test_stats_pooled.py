@@ -11,6 +11,7 @@ import scipy
 from fathoms.stats.pooled import pooled_p
 
 
+@pytest.mark.slow
 def test_with_one_answer_each_it_is_mcnemars_exact_test() -> None:
     lost, won = 9, 2
     ours = [[1.0]] * lost + [[0.0]] * won + [[1.0]] * 30
