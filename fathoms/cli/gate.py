@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +16,7 @@ from fathoms.errors import ExitCode, FathomsError, UsageError
 
 if TYPE_CHECKING:
     from fathoms.compare.against_baseline import Gated
+    from fathoms.runs.store import Run
 from fathoms.cli.options import Metrics, Profile
 
 
@@ -114,6 +116,14 @@ def gate(
         typer.Option("--junit", help="Add the verdicts to a JUnit XML file, which may be that of `run`."),
     ] = None,
     junit_by: JUnitBy = "category",
+    comment: Annotated[
+        Path | None,
+        typer.Option(
+            "--comment",
+            help="Write the verdict as Markdown for a pull request, with the five worst questions; 'fathoms"
+            " comment FILE' posts it.",
+        ),
+    ] = None,
     profile: Profile = None,
     out: Out = RUNS,
     as_json: Json = False,
@@ -166,7 +176,9 @@ def gate(
         return 0
 
     return _judge_and_report(
+        stored[-1],
         lambda: judge_runs(stored, terms),
+        comment=comment,
         strict=strict,
         log_file=log_file,
         junit=junit,
@@ -190,22 +202,29 @@ def _require_alone(baseline: Sequence[str] | None, runs: Sequence[str], last: in
 
 
 def _judge_and_report(
+    newest: Run,
     judge: Callable[[], Gated],
     *,
+    comment: Path | None,
     strict: bool,
     log_file: Path | None,
     junit: Path | None,
     by_question: bool,
     as_json: bool,
 ) -> int:
-    """Judge, and report the verdict to the terminal, log and JUnit file; returns the exit code."""
+    """Judge, and report the verdict to the terminal, log, JUnit file and comment; returns the exit code."""
+    from fathoms.report.gate_told import comment as comment_on
+    from fathoms.report.gate_told import comment_of_error, told
     from fathoms.report.gated import gate_line, gate_suite, gated_panel, undecided
+    from fathoms.safety.masking import known_mask
 
     with nightly.log_to(log_file):
         try:
             found = judge()
         except FathomsError as error:
             nightly.report_error(error, junit)
+            message = known_mask().text(str(error))
+            _write_comment(comment, partial(comment_of_error, newest, message))
             raise
         line = gate_line(found)
         if as_json:
@@ -213,9 +232,10 @@ def _judge_and_report(
         else:
             console.show(*gated_panel(found))
             console.say(line)
-        written = nightly.report_verdict(
-            found, line, gate_suite(found, strict=strict, by_question=by_question), junit
-        )
+        suite = gate_suite(found, strict=strict, by_question=by_question)
+        as_comment = cache(lambda: known_mask().text(comment_on(told(found, newest))))
+        written = nightly.report_verdict(found, line, suite, junit, as_comment)
+        written &= _write_comment(comment, as_comment)
     if found.verdict == "FAIL":
         return ExitCode.GATE_FAILED
     if found.verdict == "UNDECIDED":
@@ -223,3 +243,18 @@ def _judge_and_report(
         if strict or found.large_losses:
             return ExitCode.GATE_UNDECIDED
     return ExitCode.OK if written else ExitCode.FAILED
+
+
+def _write_comment(path: Path | None, make: Callable[[], str]) -> bool:
+    """Write the comment that `make` returns, if `path` is given. Returns whether it was written, or none was
+    requested. Errors are printed."""
+    if path is None:
+        return True
+    from fathoms.paths import write_atomic
+
+    try:
+        write_atomic(path, make().encode())
+    except OSError as error:
+        console.complain(f"--comment {path}: cannot be written: {error.strerror or error}")
+        return False
+    return True

@@ -158,17 +158,18 @@ def _step_summary(outcomes: Sequence[Outcome], endings: Sequence[Ending]) -> lis
     return [*lines, "", *(score_lines(views) if views else [])]
 
 
-def report_verdict(found: Gated, line: str, suite: Suite, junit: Path | None) -> bool:
-    """Report a verdict in the log and the step summary, and add its test cases to the JUnit file.
+def report_verdict(
+    found: Gated, line: str, suite: Suite, junit: Path | None, comment: Callable[[], str]
+) -> bool:
+    """Report a verdict in the log, and as a `comment` in the step summary; add its cases to the JUnit file.
 
     Returns whether the JUnit file was written, if one was requested.
     """
-    from fathoms.report.markdown import escape
     from fathoms.runs.events import happened
 
     level = logging.ERROR if found.verdict == "FAIL" else logging.INFO
     happened("gate-judged", level=level, run=found.runs[-1], verdict=found.verdict, line=line)
-    _append_step_summary(lambda: [f"- {escape(line)}"])
+    _append_step_summary(lambda: [comment()])
     return _write_junit([suite], junit, beside=True)
 
 

@@ -12,8 +12,11 @@ from fathoms.compare.floors import LimitCheck
 from fathoms.compare.question_scores import QuestionScores
 from fathoms.report.gated import check_name, deciding, gate_line, limited, undecided
 from fathoms.report.markdown import escape, table
+from fathoms.report.of_sweeps import read_all_scores
 from fathoms.report.text import gold, plain, shorten
-from fathoms.runs.reading import ScoredRun, range_of
+from fathoms.runs.finding import run_name
+from fathoms.runs.reading import ScoredRun, load, range_of
+from fathoms.runs.store import Run
 from fathoms.runs.views import BriefQuestion
 
 MOST = 5
@@ -21,6 +24,8 @@ MOST = 5
 MOST_CHECKS = 20
 """How many checks a comment shows. GitHub refuses comments of more than 65,536 characters."""
 TEXT = 200
+MARKER = "<!-- fathoms: "
+"""How the first line of every comment begins."""
 _UNSAFE = re.compile(r"[^\w.]+", re.ASCII)
 
 
@@ -47,26 +52,31 @@ class Told:
     """A verdict with what explains it: the newest run, and its worst questions by `metric`."""
 
     found: Gated
+    run: Run
     view: ScoredRun
     metric: str
     worst: tuple[Lost, ...]
 
 
-def told(found: Gated, view: ScoredRun, scores: QuestionScores) -> Told:
-    """Collect what explains a verdict. `view` is the newest run and `scores` are its scores.
+def told(found: Gated, run: Run) -> Told:
+    """Collect what explains a verdict about a run, the newest that was judged.
 
     The worst questions are those that lost most against the baseline in the check that decided, or, where
     fixed limits decided, those that are furthest from the best value of that metric.
     """
+    view = load(run.path)
     failed = [limit for limit in found.limits if not limit.kept]
     if found.checks and (found.verdict != "FAIL" or any(check.verdict == "FAIL" for check in found.checks)):
         check = deciding(found)
         metric, changes = check.metric, _losses(found, check)
     else:
         limit = (failed or found.limits)[0]
+        scores = read_all_scores(run, found.profile)
         metric, changes = limit.limit.metric, _misses(scores, limit)
     texts = _texts(view, set(changes))
-    return Told(found, view, metric, tuple(_lost(texts[id], *changes[id]) for id in changes if id in texts))
+    return Told(
+        found, run, view, metric, tuple(_lost(texts[id], *changes[id]) for id in changes if id in texts)
+    )
 
 
 def _losses(found: Gated, check: GateCheck) -> dict[str, tuple[float | None, float]]:
@@ -135,9 +145,7 @@ def failure_text(told: Told) -> str:
     for each in told.worst:
         lines.append(f"  {plain(each.id)} ({each.scores}): {each.question}")
         lines += [f"    gold:   {each.gold}", f"    answer: {each.answer or '(empty)'}"]
-    if view.path is not None:
-        lines.append(f"run: {view.path}")
-        lines.append(f"all answers: fathoms report {view.path} --open")
+    lines += [f"run: {told.run.path}", f"all answers: fathoms report {told.run.path} --open"]
     return "\n".join(lines)
 
 
@@ -152,18 +160,24 @@ def change(check: GateCheck) -> str:
     return f"change {night.delta:+.3f} [{night.low:+.3f}, {night.high:+.3f}] on {check.questions} questions"
 
 
-def marker(name: str) -> str:
-    """Return the first line of the comment about the runs of a name. Whoever posts comments finds the earlier
-    one by it and replaces that instead of adding another."""
-    return f"<!-- fathoms: {_UNSAFE.sub('_', name)[:80]} -->"
+def marker(run: Run) -> str:
+    """Return the first line of the comment about a run. It is the same for all runs of a name, so that
+    `fathoms comment` finds the earlier comment and replaces it instead of adding another."""
+    return f"{MARKER}{_UNSAFE.sub('_', run_name(run))[:80]} -->"
+
+
+def comment_of_error(run: Run, message: str) -> str:
+    """Return a comment that says why a run could not be judged."""
+    name = escape(shorten(run_name(run), 80))
+    return f"{marker(run)}\n### fathoms: not judged, {name}\n\n{escape(shorten(message, 1000))}\n"
 
 
 def comment(told: Told) -> str:
-    """Return a verdict as GitHub-flavoured Markdown, at most about 30,000 characters long. All texts of
-    models and PDFs are escaped."""
+    """Return a verdict as GitHub-flavoured Markdown, always shorter than the 65,536 characters that GitHub
+    accepts. All texts of models and PDFs are escaped."""
     found = told.found
     parts = [
-        marker(told.view.name),
+        marker(told.run),
         f"### fathoms: {found.verdict}, {escape(shorten(told.view.name, 80))}",
         "",
         escape(gate_line(found)),
@@ -171,7 +185,7 @@ def comment(told: Told) -> str:
         *_check_table(found),
         *_limit_table(told),
         *_worst_table(told),
-        f"<sub>Run `{_UNSAFE.sub('_', told.view.run)}`, profile {escape(found.profile)}</sub>",
+        f"<sub>Run `{_UNSAFE.sub('_', told.run.id)}`, profile {escape(found.profile)}</sub>",
     ]
     return "\n".join(parts) + "\n"
 

@@ -50,7 +50,7 @@ def serving(
             self.end_headers()
             self.wfile.write(said)
 
-        do_GET = do_POST = answer  # noqa: N815
+        do_GET = do_POST = do_PUT = do_PATCH = answer  # noqa: N815
 
         def log_message(self, format: str, *args: object) -> None:
             """Say nothing."""

@@ -10,7 +10,6 @@ from fathoms.report.gate_runs import Terms, by_direction, judge_runs, settings_o
 from fathoms.report.gate_told import told
 from fathoms.report.notebook.verdict import Verdict
 from fathoms.report.of_sweeps import read_all_scores
-from fathoms.runs.reading import load
 from fathoms.runs.store import Run
 
 
@@ -38,5 +37,4 @@ def judged(
         raise UsageError(
             "nothing to judge by: name the wanted value of a metric, such as correctness=0.6, or a baseline"
         )
-    found = judge_runs([run], terms)
-    return Verdict(told(found, load(run.path), scores))
+    return Verdict(told(judge_runs([run], terms), run))

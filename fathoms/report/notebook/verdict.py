@@ -72,4 +72,4 @@ class Verdict:
             worst = [(each.id, each.question, each.answer, each.scores) for each in self.told.worst]
             heads = ("Question", "Text", "Answer", self.told.metric)
             parts.append(grid("Worst questions", heads, worst, 1))
-        return page(*parts, small(f"run: {self.told.view.path}"))
+        return page(*parts, small(f"run: {self.told.run.path}"))
