@@ -31,7 +31,9 @@ COMMANDS = {
     "gate": Command(
         "gate:gate", "Judge whether runs are worse than a baseline: PASS, FAIL (exit code 100) or UNDECIDED."
     ),
-    "comment": Command("comment:comment", "Post or update the comment of a gate on a pull or merge request."),
+    "comment": Command(
+        "comment:comment", "Post or update the comment of a gate on the pull or merge request of this job."
+    ),
     "validate": Command("validate:validate", "Check a config and its data."),
     "doctor": Command(
         "doctor:doctor", "Check what is missing to run pipelines, and print the command that fixes it."
