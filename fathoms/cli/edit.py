@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fathoms.cli import console
-from fathoms.cli.browser import show_in_browser
 from fathoms.cli.options import Json
 from fathoms.cli.parsing import parsed
-from fathoms.errors import ExitCode, StoreError, UsageError, some_of
+from fathoms.cli.serving import Browser, Port, serve
+from fathoms.errors import ExitCode, UsageError, some_of
 
 if TYPE_CHECKING:
-    from fathoms.build.editing import Editing, Material, Summary
+    from fathoms.build.editing import Material, Summary
 
 
 def edit(
@@ -44,12 +41,8 @@ def edit(
     summary: Annotated[
         bool, typer.Option("--summary", help="Print what was decided, and how far people agree.")
     ] = False,
-    port: Annotated[
-        int, typer.Option("--port", min=0, max=65535, help="The port of the page; 0 takes a free one.")
-    ] = 0,
-    browser: Annotated[
-        bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")
-    ] = True,
+    port: Port = 0,
+    browser: Browser = True,
     as_json: Json = False,
 ) -> int:
     """Accept, mend and drop the questions of a set on a page in your browser.
@@ -68,7 +61,11 @@ def edit(
     if serves or write:
         editing.require_writable()
     if serves:
-        _serve(editing, port, browser=browser)
+        from fathoms.build.editing.server import EditServer
+
+        saved = "Ctrl-C ends the page; every decision is saved at once."
+        make = partial(EditServer, editing)
+        serve(make, port, editing.path.parent, saved=saved, browser=browser)
     if write:
         wrote = editing.write()
         console.note(f"{to or material.path}: {console.amount(wrote['questions'], 'question')}")
@@ -114,40 +111,6 @@ def _material(name: str, pdfs: list[Path], *, with_text: bool) -> Material:
     texts = Texts(reading.documents, source.profile.match, source.profile.hyphens)
     checker = Checker(source.path, source.documents, reading.failures, texts)
     return Material(checker, reading.documents, read_drafts(source.path))
-
-
-def _serve(editing: Editing, port: int, *, browser: bool) -> None:
-    """Serve the page until Ctrl-C."""
-    from fathoms.build.editing.server import EditServer
-
-    try:
-        server = EditServer(editing, port)
-    except OSError as error:
-        raise UsageError(f"port {port} cannot be used: {error.strerror}: name another with --port") from None
-    with server, _leading_to(server.address, editing.path) as file:
-        console.say(f"{server.address}\nCtrl-C ends the page; every decision is saved at once.")
-        sys.stdout.flush()
-        if browser:
-            show_in_browser(file, server.address)
-        try:
-            server.serve_forever()
-        except KeyboardInterrupt:
-            console.say("")
-
-
-@contextmanager
-def _leading_to(address: str, path: Path) -> Iterator[Path]:
-    """Make a file beside the set that leads to the page and that only its owner can read. The browser is
-    given this file, because other users of the machine can see its arguments, which must not have the token.
-    """
-    with ExitStack() as stack:
-        try:
-            folder = stack.enter_context(TemporaryDirectory(dir=path.parent, prefix=f"{path.stem}-edit-"))
-            file = Path(folder, "open.html")
-            file.write_text(f'<!doctype html><meta http-equiv="refresh" content="0; url={address}">')
-        except OSError as error:
-            raise StoreError(f"no file can be written beside {path}: {error.strerror or error}") from error
-        yield file
 
 
 def _tell(found: Summary, unwritten: int, target: Path) -> None:

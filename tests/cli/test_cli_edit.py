@@ -98,8 +98,8 @@ def test_a_full_disk_is_told_before_there_is_a_page(project: Project, path: Path
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (40, resource.RLIM_INFINITY)),
     )
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "fathoms: no file can be written beside set.jsonl: File too large\n"
-    assert not list(project.path.glob("set-edit-*"))
+    assert done.stderr == "fathoms: no file can be written in .: File too large\n"
+    assert not list(project.path.glob("fathoms-page-*"))
 
 
 @pytest.fixture(scope="module")
