@@ -51,7 +51,7 @@ def make_run(folder: Path, corpus: Corpus, pipeline: Pipeline) -> Run:
     config = {"retrieve": {"kind": "scripted", "top_k": pipeline.hits}, "generate": {"kind": "scripted"}}
     manifest = {"model": "scripted", "config": config, "data": data, "repeats": 1}
     run = Run.create(folder, pipeline.name, "0123456789", manifest)
-    keep_documents(run, corpus.documents)
+    keep_documents(run, list(corpus.documents))
     for start in range(0, len(questions), 50):
         run.append(
             record(corpus, pipeline, number) for number in range(start, min(start + 50, len(questions)))

@@ -1,11 +1,7 @@
-"""`fathoms ls`: list the runs in a folder.
-
-Folders hold thousands of runs, so their files are read without the checks that scoring and reports make.
-"""
+"""`fathoms ls`: list the runs in a folder."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,7 +10,7 @@ import typer
 
 from fathoms.cli import console
 from fathoms.cli.options import RUNS, Json, Out
-from fathoms.errors import StoreError, UsageError
+from fathoms.errors import UsageError
 
 
 def ls(
@@ -83,44 +79,12 @@ def _grid(rows: Sequence[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
 
 def _row(run: Path) -> dict[str, Any]:
     """The row of one run, as in the JSON output; a damaged run is reported, and gets a row with its id."""
-    from fathoms.runs.folder import read_object
+    from fathoms.runs.listing import listed
 
-    manifest: dict[str, Any] = {}
-    summary: dict[str, Any] = {}
-    try:
-        manifest = read_object(run, "manifest.json")
-        if os.path.lexists(run / "summary.json"):
-            summary = read_object(run, "summary.json")
-    except StoreError as error:
-        console.complain(str(error))
-    profile, sweep = summary.get("profile"), _part(manifest, "sweep")
-    overall = _part(summary, "profiles", str(profile), "overall")
-    totals = _part(manifest, "totals")
-    return {
-        "run": run.name,
-        "name": manifest.get("name", run.name),
-        "model": manifest.get("model"),
-        "profile": profile,
-        **{key: _number(overall.get(key)) for key in ("correctness", "hallucination", "n", "errors")},
-        "searched": _number(_part(summary, "counts").get("searched")),
-        "retrieval_only": summary.get("retrieval_only") is True,
-        "recall@10": _number(_part(summary, "metrics", "recall@10", "overall").get("value")),
-        **{key: _number(totals.get(key)) for key in ("cost", "seconds")},
-        "complete": summary.get("complete"),
-        "sweep": sweep.get("id"),
-        "cell": _part(sweep, "cell"),
-    }
-
-
-def _part(value: Any, *keys: str) -> dict[str, Any]:
-    """The object at the end of a path of keys; empty where there is none."""
-    for key in keys:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value if isinstance(value, dict) else {}
-
-
-def _number(value: Any) -> int | float | None:
-    return value if isinstance(value, int | float) else None
+    row, flaw = listed(run)
+    if flaw:
+        console.complain(flaw)
+    return row
 
 
 def _cell(key: str, value: Any) -> str:

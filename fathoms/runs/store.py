@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,8 +27,10 @@ from fathoms.paths import safe_name, sweep
 from fathoms.runs.blobs import Blobs
 from fathoms.runs.cache import Cache
 from fathoms.runs.folder import (
+    LARGEST_TEXT,
     SCHEMA,
     TooLongError,
+    is_intact,
     note_fitting,
     open_file,
     read_checked,
@@ -131,7 +134,7 @@ class Contents(NamedTuple):
     flaws: list[Flaw]
 
 
-class _RecordHead(StoredValue):
+class RecordHead(StoredValue):
     """A record without prompt and hits: the part of a journal line that must be valid."""
 
     question: Question
@@ -326,18 +329,37 @@ class Run:
             found[key] = Entry(line.number, line.offset, failed, released, searched, prompted)
         return Contents(found, flaws)
 
+    def grown(self, offset: int) -> Iterator[tuple[int, int, RecordHead | None]]:
+        """Yield where each whole line of the journal from an offset on begins, where it ends and what it
+        says, `None` where it cannot be used. A line that is still being written is left for the next time."""
+        try:
+            file = open_file(self.path, JOURNAL)
+        except FileNotFoundError:
+            return
+        with file:
+            file.seek(offset)
+            for text in iter(partial(file.readline, LARGEST_TEXT), b""):
+                if not text.endswith(b"\n"):
+                    return
+                head = None
+                if is_intact(text):
+                    with suppress(_FlawError):
+                        head = self._head(text)
+                yield offset, offset + len(text), head
+                offset += len(text)
+
     def entries(self) -> dict[tuple[str, int], Entry]:
         """Return where each readable record stands in the journal, without the damaged lines."""
         return self.contents().entries
 
-    def _head(self, text: bytes) -> _RecordHead:
+    def _head(self, text: bytes) -> RecordHead:
         """Parse the part of a line that must be valid; raises _FlawError."""
         try:
-            return _RecordHead.model_validate_json(text)  # faster than parsing all of it
+            return RecordHead.model_validate_json(text)  # faster than parsing all of it
         except ValidationError:
             return self._head_slowly(text)
 
-    def _head_slowly(self, text: bytes) -> _RecordHead:
+    def _head_slowly(self, text: bytes) -> RecordHead:
         """Parse a line that holds a lone surrogate, or one of an earlier version, in which any long text may
         be in a blob; raises _FlawError."""
         try:
@@ -350,7 +372,7 @@ class Run:
             if not isinstance(data, dict):
                 raise _FlawError("it is not a record")
             rest = {key: value for key, value in data.items() if key not in _CONTEXT}
-            return _RecordHead.model_validate(self._blobs.internalise(rest))
+            return RecordHead.model_validate(self._blobs.internalise(rest))
         except ValidationError as error:
             first = error.errors()[0]
             place = ".".join(map(str, first["loc"]))
@@ -451,6 +473,21 @@ class Run:
             shown = {(repeat.get("repeat"), repeat.get("finished")) for repeat in view["repeats"]}
             if view["question"]["id"] == question and shown == answered:
                 return view
+        return self._plain_view(records)
+
+    def scored_view(self, question: str) -> dict[str, Any] | None:
+        """Read one question as it was scored last, which does not need the journal; `None` where it was not.
+        Raises StoreError."""
+        views = self._stored_views(question)
+        return next((view for view in views if view["question"]["id"] == question), None)
+
+    def view_at(self, offsets: Iterable[int]) -> dict[str, Any]:
+        """Read one question from those lines of the journal that have its repeats, without scores; raises
+        StoreError."""
+        return self._plain_view(list(self.read(Entry(0, offset, failed=False) for offset in offsets)))
+
+    def _plain_view(self, records: Sequence[Record]) -> dict[str, Any]:
+        """What `view` returns where the answers to a question are not scored yet."""
         plain: dict[str, Any] = _loads(_dump(self._view(records)))
         return plain
 

@@ -97,6 +97,7 @@ ELSEWHERE = {
     "fathoms export otel latest --endpoint http://127.0.0.1:4318": (
         "test_exporters_otel.py and test_cli_traceparent.py, with a receiver"
     ),
+    "fathoms view": "test_cli_view.py; test_view_browser.py in Chromium",
     "python benchmarks/simulate_statistics.py": "make slow",
 }
 """What is not run here, and by whom else."""

@@ -96,6 +96,7 @@ def _run(
         "data": "made",
         "profile": "paper",
         "complete": True,
+        "incomplete": [],
         "categories": list(categories),
         "counts": {"questions": len(views), "asked": len(views), "errors": failed, "cached": 0},
         "profiles": {"paper": profile},
@@ -206,7 +207,7 @@ def _figures(views: list[Json]) -> Json:
         "n": len(views),
         "hallucination_n": len(hallucinations),
         "errors": 0,
-        "intervals": {"correctness": {"low": max(0.0, mean - 0.1), "high": min(1.0, mean + 0.1)}},
+        "intervals": {"correctness": _interval(max(0.0, mean - 0.1), min(1.0, mean + 0.1), len(views))},
     }
 
 
@@ -220,7 +221,11 @@ def _mean_of(figures: list[Json], questions: int) -> Json:
     }
     counts = {"n": questions, "hallucination_n": sum(row["hallucination_n"] for row in figures), "errors": 0}
     low = max(0.0, (means["correctness"] or 0) - 0.1)
-    return {**means, **counts, "intervals": {"correctness": {"low": low, "high": low + 0.2}}}
+    return {**means, **counts, "intervals": {"correctness": _interval(low, low + 0.2, questions)}}
+
+
+def _interval(low: float, high: float, questions: int) -> Json:
+    return {"low": low, "high": high, "method": "made", "n": questions}
 
 
 def _funnel(views: list[Json]) -> Json:

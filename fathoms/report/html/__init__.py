@@ -82,12 +82,7 @@ def payload(
         indexed = index_run(
             run, profile, questions, details, pictures.of(run) if thumbnails else NoPictures()
         )
-        shown = overview_run(key, label, run, profile, indexed.sums)
-        overviews.append(
-            shown
-            | {"disagreements": list(indexed.disagreements), "claims": indexed.claims.overview()}
-            | {"judging": judging_of(run)}
-        )
+        overviews.append(shown_run(key, label, run, profile, indexed))
         budget.release(_expected(run) - len(indexed.rows))
         indexes.append(indexed)
         chunks += details.chunks
@@ -98,11 +93,21 @@ def payload(
     order = questions.order()
     index = {"questions": questions.columns(order), "runs": [indexed.columns(order) for indexed in indexes]}
     same = all(len(indexed.rows) == len(order) for indexed in indexes)
-    overview = _overview(runs, scores, overviews, same, warnings)
+    overview = whole_overview(runs, scores, overviews, same, warnings)
     return Payload(overview, [Chunk("index", packed(index)), *chunks], warnings)
 
 
-def _overview(
+def shown_run(key: int, label: str, run: ScoredRun, profile: str, indexed: IndexedRun) -> dict[str, Any]:
+    """Build the part of the overview that is of one run."""
+    return {
+        **overview_run(key, label, run, profile, indexed.sums),
+        "disagreements": indexed.disagreements,
+        "claims": indexed.claims.overview(),
+        "judging": judging_of(run),
+    }
+
+
+def whole_overview(
     runs: Sequence[ScoredRun],
     scores: str | None,
     overviews: list[dict[str, Any]],

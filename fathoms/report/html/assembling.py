@@ -14,9 +14,17 @@ PAGE = Path(__file__).with_name("page")
 _ESCAPED = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&"}
 
 
-def assemble(overview: dict[str, Any], chunks: Sequence[Chunk], page: Path = PAGE) -> str:
+def assemble(
+    overview: dict[str, Any],
+    chunks: Sequence[Chunk],
+    page: Path = PAGE,
+    scripts: Sequence[Path] | None = None,
+    *,
+    connect: bool = False,
+) -> str:
     """Return the text of the file; `page` is the folder with `page.html`, `style.css` and the scripts.
 
+    `scripts` are those of another page with the same frame, and `connect` allows it to ask its own server.
     The chunks are base64 and the overview contains no `<`, so neither can close its `script` element.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -25,7 +33,8 @@ def assemble(overview: dict[str, Any], chunks: Sequence[Chunk], page: Path = PAG
     environment = Environment(
         loader=FileSystemLoader(page), autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True
     )
-    script = "\n".join(file.read_text(encoding="utf-8") for file in sorted(page.glob("*.js")))
+    files = sorted(page.glob("*.js")) if scripts is None else scripts
+    script = "\n".join(file.read_text(encoding="utf-8") for file in files)
     style = page / "style.css"
     return environment.get_template("page.html").render(
         title=overview["title"],
@@ -34,6 +43,7 @@ def assemble(overview: dict[str, Any], chunks: Sequence[Chunk], page: Path = PAG
         script_hash=script_hash(script),
         overview=Markup(for_element(overview)),
         chunks=chunks,
+        connect=Markup("'self'" if connect else "'none'"),
     )
 
 

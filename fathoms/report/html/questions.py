@@ -15,6 +15,7 @@ from fathoms.types import Question
 QUESTION = 2000
 """Characters of a question's text in the index; the details have the whole text."""
 GOLD = 200
+COLUMNS = ("id", "category", "text", "answerable", "gold")
 
 
 class Questions:
@@ -69,10 +70,13 @@ class Questions:
         """Return the indices sorted by category, then in the order of the questions, then by id."""
         return sorted(range(len(self._rows)), key=self._keys.__getitem__)
 
-    def columns(self, order: Sequence[int]) -> dict[str, list[Any]]:
+    def columns(self, order: Sequence[int], names: Sequence[str] = COLUMNS) -> dict[str, list[Any]]:
         """Return the index columns of the questions, one list per column."""
-        names = ("id", "category", "text", "answerable", "gold")
         return {name: [self._rows[place][name] for place in order] for name in names}
+
+    def row(self, place: int) -> dict[str, Any]:
+        """Return the row of one question, by the names of `COLUMNS`; raises IndexError."""
+        return self._rows[place]
 
 
 def natural(text: str) -> list[tuple[bool, int, str]]:

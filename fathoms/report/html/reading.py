@@ -19,7 +19,7 @@ from fathoms.report.text import gold
 from fathoms.report.worst import mean
 from fathoms.runs.disagreements import disagreements
 from fathoms.runs.reading import ScoredRun
-from fathoms.runs.views import ScoredRepeat
+from fathoms.runs.views import ScoredQuestion, ScoredRepeat
 
 ANSWER = 280
 EXAMPLE = 500
@@ -58,20 +58,56 @@ class Sums:
                 self.seconds.setdefault(stage, []).append(value)
 
 
-@dataclass(frozen=True)
 class IndexedRun:
-    """One run as read: `rows` maps a question's index to its columns, `numbers` to its chunk's number.
+    """The index rows of one run, collected question by question.
 
-    A row has the values of `COLUMNS`, then those of the `further` metrics. `disagreements` are the answers
-    of which phrase recall and a judge say different things. `claims` counts the judged claims.
+    `rows` maps a question's place to its columns, the values of `COLUMNS` and then those of the `further`
+    metrics; `numbers` maps it to its chunk's number. `sums` and `claims` are over all answers.
     """
 
-    rows: dict[int, tuple[Any, ...]]
-    numbers: dict[int, int]
-    sums: Sums
-    further: tuple[str, ...] = ()
-    disagreements: tuple[dict[str, Any], ...] = ()
-    claims: ClaimCounts = field(default_factory=ClaimCounts)
+    def __init__(self, run: ScoredRun, profile: str, questions: Questions) -> None:
+        self.rows: dict[int, tuple[Any, ...]] = {}
+        self.numbers: dict[int, int] = {}
+        self.sums = Sums()
+        self.claims = ClaimCounts()
+        shown = run.metrics(profile).items()
+        self.further = tuple(name for name, found in shown if is_shown(run, name, found))
+        self.disagreements: list[dict[str, Any]] = []
+        self._run, self._profile, self._questions = run, profile, questions
+
+    def add(self, view: ScoredQuestion, new: Sequence[ScoredRepeat] | None = None) -> tuple[str, int]:
+        """Add a question, and return its id in this report and its place. A question that was added before is
+        replaced; `new` are those of its repeats that are not in the sums yet, by default all."""
+        name, place = self._questions.place(view.question, self._run)
+        for repeat in view.repeats if new is None else new:
+            self.sums.add(repeat)
+        self.rows[place] = self._row(view)
+        self.claims.add(place, view.repeats)
+        for found in disagreements(view, self._profile):
+            if len(self.disagreements) < DISAGREEMENTS:
+                self.disagreements.append(
+                    {
+                        "id": name,
+                        "answer": start(found.answer, ANSWER),
+                        "gold": start(gold(view.question), ANSWER),
+                        "correctness": rounded(found.correctness),
+                        "judged": rounded(found.judged),
+                    }
+                )
+        return name, place
+
+    def _row(self, view: ScoredQuestion) -> tuple[Any, ...]:
+        """Return the columns of a question, in the order of COLUMNS; scores are means over the repeats."""
+        scores = [repeat.under(self._profile) for repeat in view.repeats]
+        answers = [repeat.answer for repeat in view.repeats if repeat.answer]
+        return (
+            rounded(mean([row.correctness for row in scores])),
+            rounded(mean([row.hallucination for row in scores])),
+            outcome(view, scores),
+            lost_at(scores),
+            start(answers[0].text, ANSWER) if answers else None,
+            *(rounded(mean(view.values(metric, self._profile))) for metric in self.further),
+        )
 
     def columns(self, order: Sequence[int]) -> dict[str, Any]:
         """Return the run's part of the index.
@@ -93,42 +129,19 @@ def index_run(
     run: ScoredRun, profile: str, questions: Questions, details: Details, pictures: Pictures
 ) -> IndexedRun:
     """Read all questions of a run once, and add their details to `details`."""
-    rows: dict[int, tuple[Any, ...]] = {}
-    numbers: dict[int, int] = {}
-    sums = Sums()
-    further = tuple(name for name, found in run.metrics(profile).items() if is_shown(run, name, found))
-    documents, claims = documents_of(run), ClaimCounts()
-    differing: list[dict[str, Any]] = []
+    indexed, documents = IndexedRun(run, profile, questions), documents_of(run)
     for view in run.questions():
-        name, place = questions.place(view.question, run)
-        for repeat in view.repeats:
-            sums.add(repeat)
-        scores = [repeat.under(profile) for repeat in view.repeats]
-        answers = [repeat.answer for repeat in view.repeats if repeat.answer]
-        rows[place] = (  # in the order of COLUMNS; scores are means over the repeats
-            rounded(mean([row.correctness for row in scores])),
-            rounded(mean([row.hallucination for row in scores])),
-            outcome(view, scores),
-            lost_at(scores),
-            start(answers[0].text, ANSWER) if answers else None,
-            *(rounded(mean(view.values(metric, profile))) for metric in further),
-        )
-        for found in disagreements(view, profile):
-            differing.append(
-                {
-                    "id": name,
-                    "answer": start(found.answer, ANSWER),
-                    "gold": start(gold(view.question), ANSWER),
-                    "correctness": rounded(found.correctness),
-                    "judged": rounded(found.judged),
-                }
-            )
-        file = run.question_file(view.question.id)
-        claims.add(place, view.repeats)
+        name, place = indexed.add(view)
         made = detail(view, profile, details.pool, pictures, documents)
-        numbers[place] = details.add(name, {"id": name, **made, "file": file and f"questions/{file.name}"})
+        indexed.numbers[place] = details.add(name, whole_detail(run, view, name, made))
     details.close()
-    return IndexedRun(rows, numbers, sums, further, tuple(differing[:DISAGREEMENTS]), claims)
+    return indexed
+
+
+def whole_detail(run: ScoredRun, view: ScoredQuestion, name: str, made: dict[str, Any]) -> dict[str, Any]:
+    """Return the details of a question with its id in the report and the file of the run that has it."""
+    file = run.question_file(view.question.id)
+    return {"id": name, **made, "file": file and f"questions/{file.name}"}
 
 
 def seconds_of(repeat: ScoredRepeat) -> float | None:

@@ -1,13 +1,24 @@
-// Reads the data in the file: the overview is plain JSON, the rest are compressed chunks unpacked when needed.
+// Reads the data of the page. In a file, the overview is plain JSON and the rest are compressed chunks that are
+// unpacked when needed; `fathoms view` is asked for each part.
 
-const report = JSON.parse(document.getElementById('overview').textContent);
-const CATEGORIES = report.categories;
+let report;
+let CATEGORIES;
+let ANSWERED; // whether anybody was asked for an answer
+let METRICS;
+
+/** Take the overview, which a run in progress gives anew when it has been scored. */
+function take(overview) {
+  report = overview;
+  CATEGORIES = report.categories;
+  ANSWERED = report.runs.some((run) => !run.retrieval_only);
+  METRICS = ANSWERED ? { correctness: 'Correctness', hallucination: 'Hallucination' } : {};
+}
+take(JSON.parse(document.getElementById('overview').textContent));
+const SERVED = Boolean(report.served);
 const OVERALL = null; // the key of the overall mean; not a string, because a category may be named 'Overall'
 const nameOf = (category) => category ?? 'Overall';
 const MOST_RUNS = 8;
 const MOST_CATEGORIES = 100; // as in the overview; with more, tables and charts are unreadable
-const ANSWERED = report.runs.some((run) => !run.retrieval_only); // otherwise, nobody was asked for an answer
-const METRICS = ANSWERED ? { correctness: 'Correctness', hallucination: 'Hallucination' } : {};
 const BETTER = { correctness: 'high', hallucination: 'low' };
 const STAGES = { documents: 'documents', retrieved: 'retrieved', prompt: 'prompt', answer: 'answer' };
 const OUTCOMES = {
@@ -31,7 +42,22 @@ function chunk(name) {
   return chunks.get(name);
 }
 
+/** Ask the server of this page for JSON. */
+async function ask(path, values = {}) {
+  const query = new URLSearchParams(values).toString();
+  let reply;
+  try {
+    reply = await fetch(query ? `${path}?${query}` : path);
+  } catch {
+    throw new Error('the command that serves this page has ended: start it again');
+  }
+  const found = await reply.json();
+  if (!reply.ok) throw new Error(found.error);
+  return found;
+}
+
 async function unpack(name) {
+  if (SERVED) return ask(name);
   const element = document.getElementById(`chunk-${name}`);
   if (!element) throw new Error(`the file has no part “${name}”: it may have been cut`);
   const letters = atob(element.textContent.trim());
@@ -52,11 +78,26 @@ async function readIndex() {
 
 /** The details of one question in one run, with the long texts of its chunk; null if it was not asked. */
 async function readDetail(index, run, at) {
-  const number = index.runs[run].detail[at];
-  if (number < 0) return null;
-  const { texts, questions } = await chunk(`d${run}-${number}`);
-  const detail = own(questions, index.questions.id[at]);
-  return detail ? { ...detail, texts } : null;
+  const found = SERVED
+    ? await ask('detail', { run, place: index.questions.place[at] })
+    : await detailInFile(index.runs[run].detail[at], run);
+  const detail = own(found?.questions, index.questions.id[at]);
+  return detail ? { ...detail, texts: found.texts } : null;
+}
+
+const detailInFile = (number, run) => (number < 0 ? null : chunk(`d${run}-${number}`));
+
+/** The texts of some questions: the question, the gold answer, and the answer of each run by its number. */
+async function readRows(index, places) {
+  if (!SERVED) {
+    const { text, gold } = index.questions;
+    return places.map((at) => ({ text: text[at], gold: gold[at], answers: index.runs.map((run) => run.answer[at]) }));
+  }
+  index.rows ??= new Map();
+  const missing = places.map((at) => index.questions.place[at]).filter((place) => !index.rows.has(place));
+  const found = missing.length ? await ask('rows', { places: missing.join() }) : [];
+  missing.forEach((place, nth) => index.rows.set(place, found[nth]));
+  return places.map((at) => index.rows.get(index.questions.place[at]));
 }
 
 const readText = (texts, text) => (text.p === undefined ? (text.s ?? '') : (texts[text.p] ?? ''));

@@ -12,7 +12,7 @@ const DEFAULTS = {
   lost: '',
   claims: '',
   q: '',
-  order: 'data',
+  order: SERVED ? 'failed' : 'data',
   page: '1',
   id: '',
   repeat: '0',

@@ -2,6 +2,7 @@
 
 const PAGE = 50;
 const ORDERS = {
+  failed: 'failures first',
   data: 'data-set order',
   hardest: 'hardest first',
   easiest: 'easiest first',
@@ -22,19 +23,34 @@ function haystacks(index) {
   return index.hay.texts;
 }
 
+/** Find the questions that have all search words, before the list is filtered by them. */
+async function findWords(index) {
+  const words = state.q.toLowerCase().split(/\s+/).filter(Boolean);
+  const of = JSON.stringify([words, chosen()]);
+  if (index.found?.of === of) return;
+  let has = () => true;
+  if (words.length && SERVED) {
+    const places = new Set(await ask('search', { q: words.join(' '), runs: chosen().join() }));
+    has = (at) => places.has(index.questions.place[at]);
+  } else if (words.length) {
+    const hay = haystacks(index);
+    has = (at) => words.every((word) => hay[at].includes(word));
+  }
+  index.found = { of, has };
+}
+
 /** The places of the questions that pass the filters, in the chosen order. */
 const filtered = (index) => ordered(left(index, state), chosenIn(index));
 
 const chosenIn = (index) => chosen().map((key) => index.runs[key]);
 
-/** The places of the questions that match a category, an outcome, a stage of loss, judged claims and search words. */
+/** The places of the questions that match a category, an outcome, a stage of loss, judged claims and the search
+ * words that `findWords` has looked for. */
 function left(index, { category, outcome, lost, claims, q }) {
-  const words = q.toLowerCase().split(/\s+/).filter(Boolean);
-  const hay = words.length ? haystacks(index) : null;
   const runs = chosenIn(index);
   const fits = (at) =>
     (!category || index.questions.category[at] === category) &&
-    words.every((word) => hay[at].includes(word)) &&
+    (!q || index.found.has(at)) &&
     runs.some((run) => isOf(run, at, outcome, lost) && hasClaims(run, at, claims));
   return index.questions.id.map((_, at) => at).filter(fits);
 }
@@ -56,8 +72,30 @@ function claimFilter(index) {
   return choice('claims', 'With a claim that is', listed, state.claims, (claims) => go({ claims }));
 }
 
+/** The outcomes from the worst to the best; those that nobody knows stand before the right ones. */
+const WORST = [
+  'error',
+  'refused',
+  'wrong',
+  'answered the unanswerable',
+  'abstained',
+  'partial',
+  'not scored',
+  'only searched for',
+  'right to abstain',
+  'correct',
+];
+
+/** The places with the questions first that failed in any of the runs. */
+function failedFirst(places, runs) {
+  const worst = (at) => Math.min(...runs.map((run) => run.outcome[at]).filter(known).map((one) => WORST.indexOf(one)));
+  const keys = new Map(places.map((at) => [at, worst(at)]));
+  return places.sort((a, b) => keys.get(a) - keys.get(b) || a - b);
+}
+
 function ordered(places, runs) {
   if (state.order === 'data' || !Object.hasOwn(ORDERS, state.order)) return places;
+  if (state.order === 'failed') return failedFirst(places, runs);
   const values = (at) => runs.map((run) => run.correctness[at]).filter(known);
   const keys = new Map(
     places.map((at) => {
@@ -120,7 +158,7 @@ function filters(index) {
       {
         id: 'clear',
         type: 'button',
-        onclick: () => go({ ...NONE, order: 'data' }),
+        onclick: () => go({ ...NONE, order: DEFAULTS.order }),
       },
       'Clear',
     ),
@@ -175,12 +213,10 @@ function badgeLegend() {
   );
 }
 
-function questionRow(index, at) {
+function questionRow(index, at, { text, gold, answers }) {
   const keys = chosen();
-  const { id, category, text, gold } = Object.fromEntries(
-    Object.entries(index.questions).map(([name, values]) => [name, values[at]]),
-  );
-  const answer = keys.length === 1 ? index.runs[keys[0]].answer[at] : null;
+  const [id, category] = [index.questions.id[at], index.questions.category[at]];
+  const answer = keys.length === 1 ? answers[keys[0]] : null;
   const marks = keys.map((key, nth) =>
     h(
       'li',
@@ -224,9 +260,11 @@ function pager(total) {
 
 async function questionsView() {
   const index = await readIndex();
+  await findWords(index);
   const places = filtered(index);
   const { page, element } = pager(places.length);
   const shown = places.slice((page - 1) * PAGE, page * PAGE);
+  const rows = await readRows(index, shown);
   const result = `${plural(places.length, 'question')} of ${count(index.questions.id.length)}`;
   announce(result);
   const heads = h(
@@ -250,7 +288,7 @@ async function questionsView() {
           h(
             'ol.questions',
             { 'aria-label': result },
-            shown.map((at) => questionRow(index, at)),
+            shown.map((at, nth) => questionRow(index, at, rows[nth])),
           ),
         ]
       : h('p.note', {}, 'No question matches. Clear a filter.'),

@@ -70,8 +70,8 @@ function tallyTable(index, rows, a, b, metric) {
   );
 }
 
-function comparisonRow(index, row, a, b, metric) {
-  const { id, text, category, gold } = index.questions;
+function comparisonRow(index, row, { text, gold, answers }, a, b, metric) {
+  const { id, category } = index.questions;
   const side = (key, letter) => {
     const run = index.runs[key];
     return h(
@@ -85,7 +85,7 @@ function comparisonRow(index, row, a, b, metric) {
         scored(metric, scoresIn(run, metric)[row.at]),
         h('span.range', {}, run.outcome[row.at]),
       ),
-      h('p.small', {}, run.answer[row.at] ? said(run.answer[row.at], 280) : h('span.faint', {}, 'no answer')),
+      h('p.small', {}, answers[key] ? said(answers[key], 280) : h('span.faint', {}, 'no answer')),
     );
   };
   return h(
@@ -100,7 +100,7 @@ function comparisonRow(index, row, a, b, metric) {
           id: `question-${row.at}`,
           href: link({ view: 'question', id: id[row.at], runs: [...new Set([a, b])].join(',') }),
         },
-        said(text[row.at], 240),
+        said(text, 240),
       ),
       h(
         'p.small',
@@ -108,7 +108,7 @@ function comparisonRow(index, row, a, b, metric) {
         said(id[row.at], 60),
         ' · ',
         said(category[row.at], 40),
-        gold[row.at] ? [' · gold: ', said(gold[row.at], 120)] : null,
+        gold ? [' · gold: ', said(gold, 120)] : null,
       ),
     ),
     h('div.sides', {}, side(a, 'A'), side(b, 'B')),
@@ -128,7 +128,7 @@ function compareControls(a, b, metric) {
 }
 
 /** The questions with one kind of change, those with the largest difference first. */
-function flipList(index, rows, a, b, metric) {
+async function flipList(index, rows, a, b, metric) {
   const show = Object.hasOwn(FLIPS, state.flips) ? state.flips : 'flipped';
   const [won, lost, tied] = tally(rows);
   const counts = { flipped: won + lost, won, lost, tied, all: rows.length };
@@ -137,6 +137,8 @@ function flipList(index, rows, a, b, metric) {
     .filter(wanted[show] ?? ((row) => row.result === show))
     .sort((x, y) => Math.abs(y.difference) - Math.abs(x.difference) || x.at - y.at);
   const { page, element } = pager(listed.length);
+  const onPage = listed.slice((page - 1) * PAGE, page * PAGE);
+  const texts = await readRows(index, onPage.map((row) => row.at));
   const result = `${plural(listed.length, 'question')} of ${count(rows.length)} that both were scored on`;
   announce(result);
   const kinds = Object.entries(FLIPS).map(([key, text]) => [key, `${text} (${count(counts[key])})`]);
@@ -147,7 +149,7 @@ function flipList(index, rows, a, b, metric) {
     h(
       'ol.questions.compared',
       {},
-      listed.slice((page - 1) * PAGE, page * PAGE).map((row) => comparisonRow(index, row, a, b, metric)),
+      onPage.map((row, nth) => comparisonRow(index, row, texts[nth], a, b, metric)),
     ),
     element,
   ];
@@ -159,7 +161,9 @@ const LUCK = 'A paired test says whether a difference is more than chance: ';
 async function compareView() {
   const title = h('h2', { id: 'title' }, 'Compare');
   if (report.runs.length < 2) {
-    const how = 'This report has one run. To compare runs, make a report of two or more: fathoms report RUN RUN.';
+    const how = SERVED
+      ? 'This page has one run. To compare runs, mark two or more in the list of all runs.'
+      : 'This report has one run. To compare runs, make a report of two or more: fathoms report RUN RUN.';
     return [title, h('p.note', {}, how)];
   }
   const index = await readIndex();
@@ -171,7 +175,7 @@ async function compareView() {
     compareControls(a, b, metric),
     h('p.small', {}, MEANING, LUCK, h('code', {}, 'fathoms compare A B'), '.'),
     rows.length
-      ? [tallyTable(index, rows, a, b, metric), flipList(index, rows, a, b, metric)]
+      ? [tallyTable(index, rows, a, b, metric), await flipList(index, rows, a, b, metric)]
       : h('p.note', {}, 'There is no question that both runs were scored on.'),
   ];
 }

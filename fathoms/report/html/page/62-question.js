@@ -77,7 +77,7 @@ function goldBox(detail, answerable) {
 
 /** A small picture of a page, filled in once the pictures are unpacked, with boxes in points framed on it. */
 function thumbnail(name, what, gold, boxes = []) {
-  if (!name || !hasChunk('thumbnails')) return null;
+  if (!name || !hasChunk('thumbnails')) return null; // `fathoms view` shows none
   const picture = h('img', { class: `thumbnail${gold ? ' gold' : ''}`, alt: plain(what), width: 110 });
   const show = (source) => (source?.startsWith('data:image/') ? (picture.src = source) : picture.remove());
   chunk('thumbnails').then(
@@ -518,6 +518,8 @@ async function questionView() {
         h('a', { href: link({ view: 'questions', id: '' }) }, 'All questions'),
       ),
     ];
+  await findWords(index); // for the neighbours in the list
+  const [{ text }] = await readRows(index, [at]);
   const keys = chosen();
   const details = await Promise.all(keys.map((key) => readDetail(index, key, at)));
   const some = details.find(Boolean);
@@ -525,8 +527,8 @@ async function questionView() {
   return [
     neighbours(index, at),
     h('p.small', {}, said(state.id, 80), ' · ', said(index.questions.category[at], 60)),
-    h('h2.question', { id: 'title' }, said(index.questions.text[at], 4000)),
-    some ? wholeQuestion(some, index.questions.text[at]) : null,
+    h('h2.question', { id: 'title' }, said(text, 4000)),
+    some ? wholeQuestion(some, text) : null,
     some ? goldBox(some, index.questions.answerable[at]) : null,
     repeatSwitch(details),
     h(

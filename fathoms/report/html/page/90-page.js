@@ -25,7 +25,8 @@ function drawHeader() {
       text,
     ),
   );
-  document.getElementById('views').replaceChildren(...tabs);
+  const home = report.home ? [h('a', { id: 'home', href: report.home }, 'All runs')] : [];
+  document.getElementById('views').replaceChildren(...home, ...tabs);
   document.getElementById('theme').replaceChildren(
     toggle(
       'theme',
@@ -90,9 +91,8 @@ function drawRuns() {
 /** Draw what never changes: the title, with control characters visible, and the footer. */
 function drawFrame() {
   document.getElementById('name').replaceChildren(said(report.title, 160));
-  document
-    .getElementById('footer')
-    .replaceChildren(`Made by ${plain(report.version)}. This file makes no network requests.`);
+  const reach = SERVED ? 'This page asks nobody but fathoms on this machine.' : 'This file makes no network requests.';
+  document.getElementById('footer').replaceChildren(`Made by ${plain(report.version)}. ${reach}`);
 }
 
 /** Draw the view; if another one is requested meanwhile, this one is discarded. */
@@ -178,15 +178,12 @@ document.getElementById('skip').addEventListener('click', (event) => {
 drawFrame();
 await draw();
 performance.mark('overview');
-// the index is unpacked after the first paint, so that the other views open at once; if it cannot be
+// the index of a file is unpacked after the first paint, so that the other views open at once; if it cannot be
 // read, the view that needs it says so
-requestAnimationFrame(() =>
-  setTimeout(
-    () =>
-      readIndex().then(
-        () => performance.mark('index'),
-        () => {},
-      ),
-    0,
-  ),
-);
+const prefetch = () =>
+  readIndex().then(
+    () => performance.mark('index'),
+    () => {},
+  );
+if (SERVED) follow();
+else requestAnimationFrame(() => setTimeout(prefetch, 0));

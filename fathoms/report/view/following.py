@@ -1,0 +1,75 @@
+"""A run that is not scored yet, from its manifest and its journal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from fathoms.runs.listing import is_growing
+from fathoms.runs.reading import ScoredRun, read_manifest
+from fathoms.runs.store import RecordHead, Run
+from fathoms.runs.views import Json, ScoredQuestion, ScoredRepeat
+
+NOT_SCORED = "not scored"
+"""The profile of a run without scores."""
+
+
+def unscored(run: Run) -> ScoredRun:
+    """Return a run without scores as a run whose scores are all unknown; raises StoreError."""
+    manifest = run.manifest()
+    typed = read_manifest(run.path)
+    asked = len(typed.data.asked_ids) or typed.data.questions
+    why = "in progress" if is_growing(run.path) else f"not scored: run 'fathoms score {run.path.name}'"
+    summary: Json = {
+        "name": typed.name,
+        "model": typed.model,
+        "data": typed.data.name,
+        "profile": NOT_SCORED,
+        "profiles": {NOT_SCORED: {}},
+        "complete": False,
+        "incomplete": [why],
+        "categories": list(typed.data.asked_categories),
+        "counts": {"questions": asked, "asked": asked},
+        "repeats": typed.repeats,
+        "retrieval_only": typed.retrieval_only,
+    }
+    name = str(manifest.get("run") or Path(run.path).name)
+    return ScoredRun(name, run.path, manifest, summary, lambda: ())
+
+
+class Follower:
+    """Reads the answers that are added to the journal of a run; `answers` counts them."""
+
+    def __init__(self, run: Run) -> None:
+        self.answers = 0
+        self._run = run
+        self._offset = 0
+        self._known: dict[str, dict[int, tuple[int, ScoredRepeat]]] = {}
+
+    def new(self) -> Iterator[tuple[ScoredQuestion, Sequence[ScoredRepeat]]]:
+        """Yield each question that has a new answer, with all its repeats and with the new one."""
+        for start, end, head in self._run.grown(self._offset):
+            self._offset = end
+            if head is None:
+                continue
+            repeats = self._known.setdefault(head.question.id, {})
+            self.answers += head.repeat not in repeats
+            new = _repeat(head)
+            repeats[head.repeat] = start, new
+            shown = tuple(repeats[number][1] for number in sorted(repeats))
+            yield ScoredQuestion(question=head.question, repeats=shown), [new]
+
+    def lines_of(self, question: str) -> list[int]:
+        """Return where the lines of a question's repeats begin in the journal."""
+        repeats = self._known.get(question, {})
+        return [repeats[number][0] for number in sorted(repeats)]
+
+
+def _repeat(head: RecordHead) -> ScoredRepeat:
+    """Return what the list shows of one answer."""
+    known: dict[str, Any] = {name: getattr(head, name) for name in _KEPT}
+    return ScoredRepeat(**known)
+
+
+_KEPT = ("repeat", "answer", "error", "timings", "finished")

@@ -1,0 +1,172 @@
+"""Serves the list of runs and the page of any of them; see `safety.local_server` for who may ask. A run is
+asked for by its id and a question by its number, never by a path."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http import HTTPStatus
+from pathlib import Path
+from threading import Condition, Lock
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from fathoms.errors import FathomsError, UsageError
+from fathoms.report.html.assembling import assemble
+from fathoms.report.html.texts import clean
+from fathoms.report.view.folder import Folder, shown
+from fathoms.report.view.list_page import list_page
+from fathoms.report.view.viewed import Viewed
+from fathoms.safety.local_server import HTML, LocalHandler, LocalServer, RefusedRequestError
+
+KEPT = 4
+"""The most pages of runs whose questions are kept in memory."""
+MOST_RUNS = 50
+"""The most runs on one page."""
+MOST_ROWS = 200
+"""The most questions whose texts are asked for at once."""
+AT_ONCE = 0.4
+"""The seconds that a page waits for the questions of its runs before it is drawn without them."""
+_POLICY = {"Content-Security-Policy": "frame-ancestors 'none'"}
+"""The policy of a page itself stands in the page, with the hash of its script."""
+_LIST, _RUN = 2.0, 0.5
+"""The seconds between two looks at what has changed."""
+_BREATH = 15.0
+"""The seconds without news after which the server finds out whether anybody still listens."""
+
+
+class ViewServer(LocalServer):
+    """Serves the runs of one folder."""
+
+    def __init__(self, folder: Path, port: int = 0) -> None:
+        super().__init__(_Handler, port)
+        self.folder = Folder(folder)
+        self._kept: dict[tuple[str, ...], Viewed] = {}
+        self._lock = Lock()
+        self.closing = Condition()
+        self.is_closing = False
+
+    def viewed(self, names: tuple[str, ...]) -> Viewed:
+        """Return the runs with these ids as they are now. Raises UsageError for an unknown id."""
+        with self._lock:
+            found = self._kept.pop(names, None)
+            if found is None or not found.is_current():
+                if found is not None:
+                    found.close()
+                found = Viewed(self.folder.find(names))
+            self._kept[names] = found
+            for old in list(self._kept)[:-KEPT]:
+                self._kept.pop(old).close()
+            return found
+
+    def server_close(self) -> None:
+        """End everything that is read or sent in the background."""
+        super().server_close()
+        with self.closing:
+            self.is_closing = True
+            self.closing.notify_all()
+        for one in self._kept.values():
+            one.close()
+
+
+class _Handler(LocalHandler):
+    """Answers one request."""
+
+    server: ViewServer
+
+    def got(self, path: str) -> Any:
+        """Return what a page shows, or send a page."""
+        parts = urlsplit(f"/{path}")
+        query = parse_qs(parts.query, max_num_fields=10)
+        head, _, rest = parts.path[1:].partition("/")
+        if head == "run" and "/" in rest:
+            names, _, name = rest.partition("/")
+            with _known():
+                return self._of_runs(tuple(map(unquote, names.split(","))), name, query)
+        if parts.path == "/":
+            return self._page(
+                list_page(list(map(shown, self._rows())), self.server.folder.path.name, connect=True)
+            )
+        if parts.path == "/runs":
+            return clean(list(map(shown, self._rows())))
+        if parts.path == "/events":
+            return self._events(_LIST, lambda: {"runs": clean(list(map(shown, self._rows())))})
+        raise RefusedRequestError(HTTPStatus.NOT_FOUND, "there is nothing here")
+
+    def _rows(self) -> list[dict[str, Any]]:
+        return self.server.folder.rows()
+
+    def _of_runs(self, names: tuple[str, ...], name: str, query: dict[str, list[str]]) -> Any:
+        """Answer what is asked of some runs."""
+        if len(names) > MOST_RUNS:
+            raise UsageError(f"{len(names)} runs: a page shows at most {MOST_RUNS}")
+        viewed = self.server.viewed(names)
+        if name in ("", "overview"):
+            viewed.wait(AT_ONCE)
+            state = viewed.standing()["version"]
+            overview = {**viewed.overview(), "served": True, "home": "../../", "state": state}
+            if name:
+                return overview
+            return self._page(assemble(overview, [], connect=True))
+        if name == "index":
+            return viewed.index()
+        if name == "rows":
+            return clean(viewed.rows(_numbers(query, "places", MOST_ROWS)))
+        if name == "search":
+            return viewed.search(_one(query, "q").lower().split(), _numbers(query, "runs", MOST_RUNS))
+        if name == "detail":
+            [run], [place] = _numbers(query, "run", 1), _numbers(query, "place", 1)
+            return viewed.detail(run, place) or {}
+        if name == "events":
+            return self._events(_RUN, lambda: self.server.viewed(names).standing())
+        raise RefusedRequestError(HTTPStatus.NOT_FOUND, "there is nothing here")
+
+    def _page(self, text: str) -> None:
+        self.send(HTTPStatus.OK, text.encode("utf-8", "replace"), HTML, _POLICY)
+
+    def _events(self, pause: float, look: Callable[[], Any]) -> None:
+        """Send what `look` returns, at once and whenever it has changed, until nobody listens."""
+        self.send(HTTPStatus.OK, None, "text/event-stream")
+        self.close_connection = True
+        told, since = "", time.monotonic()
+        while not self.server.is_closing:
+            try:
+                now = json.dumps(look())
+            except FathomsError as error:
+                now = json.dumps({"flaw": str(error), "live": False, "following": True})
+            if now != told or time.monotonic() - since > _BREATH:
+                self.wfile.write(f"data: {now}\n\n".encode() if now != told else b": \n\n")
+                told, since = now, time.monotonic()
+            with self.server.closing:
+                self.server.closing.wait(pause)
+
+
+@contextmanager
+def _known() -> Iterator[None]:
+    """Answer that a run or question does not exist with the status for that."""
+    try:
+        yield
+    except UsageError as error:
+        raise RefusedRequestError(HTTPStatus.NOT_FOUND, str(error)) from None
+    except IndexError:
+        raise RefusedRequestError(
+            HTTPStatus.NOT_FOUND, "there is no such run or question on this page"
+        ) from None
+
+
+def _one(query: dict[str, list[str]], name: str) -> str:
+    """Return the only value of a key; raises RefusedRequestError."""
+    found = query.get(name, [])
+    if len(found) != 1:
+        raise RefusedRequestError(HTTPStatus.BAD_REQUEST, f"expected one value of '{name}'")
+    return found[0]
+
+
+def _numbers(query: dict[str, list[str]], name: str, most: int) -> list[int]:
+    """Return the numbers of a key, from 0; raises RefusedRequestError."""
+    found = _one(query, name).split(",")
+    if len(found) > most or not all(one.isascii() and one.isdigit() and len(one) < 10 for one in found):
+        raise RefusedRequestError(HTTPStatus.BAD_REQUEST, f"expected at most {most} numbers in '{name}'")
+    return list(map(int, found))

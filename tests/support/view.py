@@ -1,0 +1,69 @@
+"""Runs on disk for the page of `fathoms view`, and asking its server."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+
+from fathoms.report.view.server import ViewServer
+from fathoms.runs.reading import ScoredRun
+from fathoms.runs.views import view_names
+from tests.support.report_runs import made_runs
+
+
+def stored(folder: Path, run: ScoredRun, id: str) -> Path:
+    """Write a run as fathoms does, without checksums."""
+    path = folder / id
+    (path / "questions").mkdir(parents=True)
+    manifest = {**run.manifest_json, "run": id, "name": run.summary_json["name"], "model": "a-model"}
+    (path / "manifest.json").write_text(json.dumps(manifest))
+    (path / "summary.json").write_text(json.dumps({**run.summary_json, "run": id}))
+    for view in run.views():
+        name = view_names(view["question"]["id"])[0]
+        (path / "questions" / name).write_text(json.dumps({**view, "run": id}))
+    return path
+
+
+def three_runs(folder: Path) -> list[str]:
+    """alpha, beta and gamma, of 120 questions each; their ids."""
+    runs = made_runs()
+    ids = [f"20260102T03040{at}000Z_{run.summary_json['name']}_0a1b2c3d" for at, run in enumerate(runs)]
+    for id, run in zip(ids, runs, strict=True):
+        stored(folder, run, id)
+    return ids
+
+
+@contextmanager
+def serving(folder: Path) -> Iterator[ViewServer]:
+    """The server over a folder, in a thread."""
+    with ViewServer(folder) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def got(
+    server: ViewServer, path: str, *, token: str | None = None, method: str = "GET", **headers: str | None
+) -> tuple[int, dict[str, str], Any]:
+    """Ask as the page does, unless something else is given; a header that is None is left out."""
+    port = server.server_address[1]
+    sent: dict[str, str | None] = {"Host": f"127.0.0.1:{port}", **headers}
+    connection = HTTPConnection("127.0.0.1", port, timeout=10)
+    start = f"/{server.token if token is None else token}/"
+    connection.putrequest(method, start + path, skip_host=True, skip_accept_encoding=True)
+    for name, value in sent.items():
+        if value is not None:
+            connection.putheader(name, value)
+    connection.endheaders()
+    reply = connection.getresponse()
+    kind = reply.headers.get_content_type()
+    text = (reply.readline() if kind == "text/event-stream" else reply.read()).decode()
+    connection.close()
+    return reply.status, dict(reply.headers), json.loads(text) if kind == "application/json" else text
