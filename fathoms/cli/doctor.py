@@ -193,8 +193,8 @@ def _documents(experiment: AnyExperiment, documents: Mapping[str, Path]) -> Iter
             if not has_pages(path.name):
                 yield f"{path.name}: {NO_PAGES}"
     with opened(alone=True) as cache:
-        for name, document in experiment.parsed_before(documents, cache).items():
-            yield from (f"{name}: {warning}" for warning in document.warnings if warning != NO_PAGES)
+        for document in experiment.parsed_before(documents, cache):
+            yield from (f"{document.id}: {warning}" for warning in document.warnings if warning != NO_PAGES)
 
 
 def _trial(

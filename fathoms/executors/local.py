@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
+from itertools import islice
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
@@ -18,6 +19,8 @@ I = TypeVar("I")  # noqa: E741
 O = TypeVar("O")  # noqa: E741
 Event = tuple[int, Future[Any] | tuple[int, int]]
 """The position of an item with its outcome, or with its progress: the pages that are done, and all pages."""
+_AHEAD = 4
+"""So many items for each worker are begun before an outcome is taken, so that few outcomes are in memory."""
 
 
 class LocalExecutor:
@@ -32,6 +35,8 @@ class LocalExecutor:
         items: Sequence[I],
         on_done: OnDone | None = None,
         on_page: OnPage | None = None,
+        *,
+        keep: bool = True,
     ) -> list[O]:
         """Return the outcomes in the order of the items, see `Executor`."""
         if not items:
@@ -39,15 +44,21 @@ class LocalExecutor:
         children = Children()
         workers = min(self.workers, work.most(items))
         if not workers:
-            return self._in_turn(work, items, children, on_done, on_page or undisturbed)
+            return self._in_turn(work, items, children, on_done, on_page or undisturbed, keep)
         events: SimpleQueue[Event] = SimpleQueue()
         outcomes: dict[int, O] = {}
-        pages: dict[int, tuple[int, int]] = {}
+        pages = _Pages()
         began: dict[int, float] = {}
+        waiting = iter(range(len(items)))
+        ended = 0
 
         def begin(at: int) -> Callable[[], O]:
             began[at] = time.perf_counter()
             return pool.do(items[at], partial(_report_pages, events, at))
+
+        def begin_next(number: int) -> None:
+            for at in islice(waiting, number):
+                threads.submit(begin, at).add_done_callback(partial(_report_begun, makers, events, at))
 
         with (
             closing(work.open(children, workers)) as pool,
@@ -55,24 +66,23 @@ class LocalExecutor:
             ThreadPoolExecutor(max_workers=workers) as threads,
         ):
             try:
-                for at in range(len(items)):
-                    begun = threads.submit(begin, at)
-                    begun.add_done_callback(partial(_report_begun, makers, events, at))
-                while len(outcomes) < len(items):
+                begin_next(_AHEAD * workers)
+                while ended < len(items):
                     at, event = next_of(events)
                     if isinstance(event, Future):
-                        outcomes[at] = event.result()
+                        outcome, ended = event.result(), ended + 1
+                        if keep:
+                            outcomes[at] = outcome
                         if on_done is not None:
-                            on_done(at, outcomes[at], time.perf_counter() - began[at])
+                            on_done(at, outcome, time.perf_counter() - began.pop(at))
+                        begin_next(1)
                     elif on_page is not None:
-                        pages[at] = event
-                        done, total = map(sum, zip(*pages.values(), strict=True))
-                        on_page(done, total)
+                        on_page(*pages.told(at, event))
             except BaseException:
                 threads.shutdown(wait=False, cancel_futures=True)
                 children.stop()
                 raise
-        return [outcomes[at] for at in range(len(items))]
+        return [outcomes[at] for at in range(len(items))] if keep else []
 
     def _in_turn(
         self,
@@ -81,15 +91,18 @@ class LocalExecutor:
         children: Children,
         on_done: OnDone | None,
         on_page: OnPage,
+        keep: bool,
     ) -> list[O]:
         """Do the work in the calling thread, one item after another."""
         outcomes = []
         with closing(work.open(children, 1)) as pool:
             for at, item in enumerate(items):
                 began = time.perf_counter()
-                outcomes.append(pool.do(item, on_page)())
+                outcome = pool.do(item, on_page)()
+                if keep:
+                    outcomes.append(outcome)
                 if on_done is not None:
-                    on_done(at, outcomes[-1], time.perf_counter() - began)
+                    on_done(at, outcome, time.perf_counter() - began)
         return outcomes
 
     def width(self) -> int:
@@ -98,6 +111,22 @@ class LocalExecutor:
 
     def close(self) -> None:
         """Do nothing: no process outlives `run`."""
+
+
+class _Pages:
+    """The pages that are done, and all pages, of the items begun so far."""
+
+    def __init__(self) -> None:
+        self._of: dict[int, tuple[int, int]] = {}
+        self._done = self._total = 0
+
+    def told(self, at: int, pages: tuple[int, int]) -> tuple[int, int]:
+        """Take note of the pages of one item; returns those of all items."""
+        before = self._of.get(at, (0, 0))
+        self._of[at] = pages
+        self._done += pages[0] - before[0]
+        self._total += pages[1] - before[1]
+        return self._done, self._total
 
 
 def _report_pages(events: SimpleQueue[Event], at: int, done: int, total: int) -> None:

@@ -57,6 +57,8 @@ class RayExecutor:
         items: Sequence[I],
         on_done: OnDone | None = None,
         on_page: OnPage | None = None,
+        *,
+        keep: bool = True,
     ) -> list[O]:
         """Return the outcomes in the order of the items, see `Executor`; pages are not reported."""
         if not items:
@@ -65,17 +67,20 @@ class RayExecutor:
         self._number += 1
         away = work.abroad()
         job = _Job(self._number, ray.put(away), ray.put(identity_of(away)), work, items)
+        left = len(items)
         try:
-            while len(job.outcomes) < len(items):
-                self._hire(ray, len(items) - len(job.outcomes))
+            while left:
+                self._hire(ray, left)
                 self._give(job)
                 for at, seconds in self._collect(ray, job):
+                    left -= 1
+                    outcome = job.outcomes[at] if keep else job.outcomes.pop(at)
                     if on_done is not None:
-                        on_done(at, job.outcomes[at], seconds)
+                        on_done(at, outcome, seconds)
         except BaseException:
             self.close()
             raise
-        return [job.outcomes[at] for at in range(len(items))]
+        return [job.outcomes[at] for at in range(len(items))] if keep else []
 
     def width(self) -> int:
         """Return the number of processors of the cluster."""

@@ -110,8 +110,11 @@ class Executor(Protocol):
         items: Sequence[I],
         on_done: OnDone | None = None,
         on_page: OnPage | None = None,
+        *,
+        keep: bool = True,
     ) -> list[O]:
-        """Return the outcomes in the order of the items.
+        """Return the outcomes in the order of the items; with `keep` false they are only given to `on_done`,
+        so that few of them are in memory at a time.
 
         Both callbacks run in the calling thread: `on_done` as each item ends, `on_page` (only where pages are
         reported) with the pages done and the pages of all items begun so far. An exception, Ctrl-C included,

@@ -14,31 +14,25 @@ of it.
 
 from __future__ import annotations
 
-import json
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from itertools import accumulate, chain, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
-
-from pydantic import TypeAdapter
 
 from fathoms.config import Component, fingerprint
 from fathoms.errors import ConfigError, DocumentError, StoreError
 from fathoms.executors import Executor
 from fathoms.ingest import (
     Chunker,
-    ElementKind,
     PageChunker,
     Parser,
     Pdfium,
     SentenceChunker,
     fitted_picture,
 )
-from fathoms.ingest.workers.chunking import ChunkWork
-from fathoms.ingest.workers.parallel import ParseWork
 from fathoms.ingest.workers.rendering import RenderWork
 from fathoms.models import ChatModel, Embedder, Generator, OnnxEmbedder
 from fathoms.models.caching import ReplyCache, embed_cached
@@ -47,30 +41,22 @@ from fathoms.models.chat.room import room_for_prompt
 from fathoms.models.embed import process as embedding
 from fathoms.pipeline.answering import Ingested, file_limits
 from fathoms.pipeline.attachments import image_bounds
+from fathoms.pipeline.document_chunks import ChunksOf, DocumentChunks
 from fathoms.pipeline.ingest_times import IngestTimes
 from fathoms.pipeline.page_index import PageIndexer
-from fathoms.pipeline.parse_events import ParseEvents
+from fathoms.pipeline.parsed_documents import ParsedDocuments
 from fathoms.pipeline.picture_chunks import PictureChunker, PictureChunks
 from fathoms.pipeline.prompt import PromptBuilder
-from fathoms.pipeline.remembered import CorpusFacts, Parts, Stored, stored
+from fathoms.pipeline.remembered import CorpusFacts, Parts
+from fathoms.pipeline.remembered import Progress as Progress
 from fathoms.pipeline.vector_index import TextsOf, VectorIndexer
 from fathoms.retrieve import AnyRetriever, Dense, Distractors, Index, Injected, Quotes, WholeDocument
 from fathoms.retrieve.page_search import PageHandling, PageSearch
-from fathoms.runs.cache import Cache, text_of
-from fathoms.runs.documents import facts_of
+from fathoms.runs.cache import Cache
 from fathoms.types import Chunk, Document, DocumentFacts, Prompt
 
 if TYPE_CHECKING:
     from fathoms.retrieve.segments import Vectors
-
-Progress = Callable[[str, int, int], None]
-"""Reports progress; called with (stage, items done, items in total)."""
-
-
-_CHUNKS = TypeAdapter(list[Chunk])
-_CHUNK_FORM = "with boxes"
-"""The form of the chunks in the cache, which is part of their key: those without boxes are made again. No
-text of a chunk has changed with it, so the fingerprints of runs and the cached vectors stay valid."""
 
 
 def silent(stage: str, done: int, total: int) -> None:
@@ -91,25 +77,19 @@ class Built:
 
 
 class _Corpus(NamedTuple):
-    """The documents and chunks of a corpus, the documents that could not be read, and what is known."""
+    """The documents and chunks of a corpus, which are loaded when they are asked for, and what is known."""
 
     documents: Sequence[Document]
-    failures: tuple[DocumentError, ...]
     chunks: Sequence[Chunk]
     facts: CorpusFacts
-
-    def by_document(self) -> list[list[Chunk]]:
-        """The chunks of each document, in order."""
-        ends = list(accumulate(self.facts.chunks, initial=0))
-        return [list(self.chunks[first:end]) for first, end in pairwise(ends)]
+    rows: Mapping[str, ChunksOf]
+    """The chunks by document."""
 
     def texts(self) -> list[TextsOf]:
         """The texts by which the chunks of each document are found."""
-        made = [[(chunk.id, chunk.indexed) for chunk in chunks] for chunks in self.by_document()]
-        named = zip(self.facts.documents, made, strict=True)
         return [
-            TextsOf(fingerprint(document.id, own), len(own), partial(list, [text for _, text in own]))
-            for document, own in named
+            TextsOf(fingerprint(name, row.facts.digest), row.facts.number, row.indexed)
+            for name, row in self.rows.items()
         ]
 
 
@@ -261,20 +241,18 @@ class Stages(Component):
         hashes = self._hashes(documents, cache)
         times = IngestTimes()
         try:
-            corpus = self._remembered(documents, hashes, cache, times)
+            parsed = ParsedDocuments(self.ingest, documents, hashes, cache)
             with closing(self._calling.executor(workers)) as executor:
-                if corpus is None:
-                    corpus = self._read(documents, hashes, cache, executor, progress, times)
-                corpus, pages = self._pages(corpus, cache, executor, progress, times)
-                parsed, failures, chunks, facts = corpus
-                folder = cache.folder / "indexes" / facts.index
+                corpus = self._read(parsed, cache, executor, progress, times)
+                corpus, pages = self._pages(corpus, parsed, cache, executor, progress, times)
+                folder = cache.folder / "indexes" / corpus.facts.index
                 vectors = self._embed(corpus, cache, executor, progress, times)
         except OSError as error:
             raise StoreError(f"the cache in {cache.folder} cannot be written: {error}") from error
         queries = partial(embed_cached, self.embed, cache=cache, query=True)
         made = Index(
-            parsed,
-            chunks,
+            corpus.documents,
+            corpus.chunks,
             vectors,
             queries,
             folder,
@@ -284,7 +262,21 @@ class Stages(Component):
             kept=ReplyCache(cache),
             fitted=partial(self._fitted, folder=cache.folder / "images"),
         )
-        return Built(parsed, failures, made, hashes, times, facts)
+        self._prepare(made, progress, times)
+        return Built(corpus.documents, tuple(parsed.failures), made, hashes, times, corpus.facts)
+
+    def _prepare(self, index: Index, progress: Progress, times: IngestTimes) -> None:
+        """Have the retriever build what it searches, so that no question waits for it."""
+        built, started = 0, time.perf_counter()
+
+        def told(done: int, total: int) -> None:
+            nonlocal built
+            built = done
+            progress("index", done, total)
+
+        self.retrieve.prepare(index, told)
+        if built:
+            times.took("index", time.perf_counter() - started, built)
 
     def _hashes(self, documents: Mapping[str, Path], cache: Cache) -> dict[str, str]:
         """The sha256 of the files that exist, by the names of their documents."""
@@ -293,48 +285,56 @@ class Stages(Component):
 
     def _read(
         self,
-        documents: Mapping[str, Path],
-        hashes: Mapping[str, str],
+        parsed: ParsedDocuments,
         cache: Cache,
         executor: Executor,
         progress: Progress,
         times: IngestTimes,
     ) -> _Corpus:
-        """Load all documents and chunks, parsing and chunking what the cache does not hold."""
+        """Parse and chunk what the cache does not hold."""
+        chunks = None
+        if self.retrieve.needs in ("chunks", "vectors"):
+            chunks = DocumentChunks(self.chunk, self.ingest.identity(), parsed, cache)
         with times.stage("parse"):
-            parsed, failures = self._parse(documents, hashes, cache, executor, progress, times)
-        images = self._render(parsed, failures, cache, executor)
-        parsed = [document for document in parsed if images is None or document.id in images]
-        made: list[list[Chunk]] = []
-        if self.retrieve.needs != "documents":
-            with times.stage("chunk"):
-                made = self._chunk(parsed, cache, executor, progress, times)
-        with_picture: set[str] = set()
-        if self.cut_out is not None and made:
+            parsed.find()
+            parsed.parse(executor, progress, times, chunks.unreadable() if chunks else ())
+        images = self._render(parsed, cache, executor)
+        if chunks is None:
+            return self._corpus(parsed, {})
+        with times.stage("chunk"):
+            chunks.make(executor, progress, times)
+        more: dict[str, list[Chunk]] = {}
+        found: list[DocumentError] = []
+        if self.cut_out is not None:
             chunker = self._chunks_of_pictures(self.cut_out, cache, progress, times)
-            more = replace(chunker, executor=executor).chunks(parsed, failures)
-            both = [
-                (document, texts) for document, texts in zip(parsed, made, strict=True) if document.id in more
-            ]
-            parsed = [document for document, _ in both]
-            made = [[*texts, *more[document.id]] for document, texts in both]
-            with_picture = {chunk.id for several in more.values() for chunk in several}
-        if not failures:  # the next run is to find the facts of this corpus; this is no time of parsing
-            known = self._remembered(documents, hashes, cache, IngestTimes())
-            if known is not None:
-                return known
-        chunks = list(chain(*made))
-        if images is not None:
-            chunks = [
-                c
-                if c.id in with_picture
-                else c.model_copy(update={"image": images[c.document].get(c.pages[0])})
-                for c in chunks
-            ]
-        return _Corpus(tuple(parsed), tuple(failures), chunks, self._facts(parsed, made))
+            more = replace(chunker, executor=executor).chunks(parsed.sequence(), found)
+            for failure in found:
+                parsed.leave_out(failure)
+        rows = {name: ChunksOf(name, chunks, images.get(name), more.get(name, ())) for name in parsed.names()}
+        return self._corpus(parsed, rows)
+
+    def _corpus(self, parsed: ParsedDocuments, chunks: Mapping[str, ChunksOf]) -> _Corpus:
+        """The corpus of the documents that could be read, and of the chunks of each."""
+        kept = {name: chunks[name] for name in parsed.names() if name in chunks}
+        rows = list(kept.values())
+        facts = CorpusFacts(
+            documents=parsed.stated(),
+            chunks=tuple(row.facts.number for row in rows),
+            # the name of an index is a hash of all that changes a vector or its position
+            index=fingerprint(self._embedder, [row.facts.digest for row in rows]),
+            tables=parsed.total("table"),
+            pictures=parsed.total("picture"),
+        )
+        return _Corpus(parsed.sequence(), Parts(lambda at: rows[at].load(), facts.chunks), facts, kept)
 
     def _pages(
-        self, corpus: _Corpus, cache: Cache, executor: Executor, progress: Progress, times: IngestTimes
+        self,
+        corpus: _Corpus,
+        parsed: ParsedDocuments,
+        cache: Cache,
+        executor: Executor,
+        progress: Progress,
+        times: IngestTimes,
     ) -> tuple[_Corpus, PageSearch | None]:
         """Embed the pictures of all pages for retrieval by page images; `None` where there is none.
 
@@ -350,13 +350,12 @@ class Stages(Component):
         if not (bad := indexer.failures):
             return corpus, pages
         left = [at for at in range(len(corpus.documents)) if at not in bad]
-        documents, by_document = [corpus.documents[at] for at in left], corpus.by_document()
-        made = [by_document[at] for at in left] if corpus.facts.chunks else []
+        for failure in bad.values():
+            parsed.leave_out(failure)
         new = {position: at for at, position in enumerate(left)}
         places = [(new[position], page) for position, page in pages.places]
-        failures = (*corpus.failures, *bad.values())
-        smaller = _Corpus(documents, failures, list(chain(*made)), self._facts(documents, made))
-        return smaller, replace(pages, names=[document.id for document in documents], places=places)
+        smaller = self._corpus(parsed, corpus.rows)
+        return smaller, replace(pages, names=parsed.names(), places=places)
 
     def _chunks_of_pictures(
         self, settings: PictureChunks, cache: Cache, progress: Progress, times: IngestTimes
@@ -370,7 +369,7 @@ class Stages(Component):
         documents that were parsed before."""
         if self.cut_out is None:
             return []
-        parsed = list(self.parsed_before(documents, cache).values())
+        parsed = self._found(documents, cache).sequence()
         return self._chunks_of_pictures(self.cut_out, cache, silent, IngestTimes()).undescribed(parsed)
 
     def _indexer(
@@ -391,220 +390,59 @@ class Stages(Component):
         """Whether the cache holds the vectors of all pages that retrieval by page images would embed."""
         if (handling := self.retrieve.pages) is None:
             return True
-        parsed = list(self.parsed_before(documents, cache).values())
-        if len(parsed) < len(documents):
+        parsed = self._found(documents, cache)
+        if len(parsed.facts) < len(documents):
             return False
-        facts = [DocumentFacts(id=each.id, sha256=each.sha256, pages=len(each.pages)) for each in parsed]
-        return self._indexer(handling, parsed, facts, cache, silent, IngestTimes()).holds_all()
-
-    def _facts(self, documents: Sequence[Document], made: Sequence[Sequence[Chunk]]) -> CorpusFacts:
-        """What is known of documents and of the chunks of each."""
-        return CorpusFacts(
-            documents=tuple(map(facts_of, documents)),
-            chunks=tuple(map(len, made)),
-            # the name of an index is a hash of all that changes a vector or its position
-            index=fingerprint(self._embedder, [(each.id, each.indexed) for each in chain(*made)]),
-            tables=self._total(documents, "table"),
-            pictures=self._total(documents, "picture"),
-        )
+        parts = (parsed.sequence(), parsed.stated(), cache, silent, IngestTimes())
+        return self._indexer(handling, *parts).holds_all()
 
     @property
     def _embedder(self) -> dict[str, Any] | None:
         """The identity of the embedder, `None` if nothing is embedded."""
         return self.embed.identity() if self.retrieve.needs == "vectors" else None
 
-    def _total(self, documents: Sequence[Document], kind: ElementKind) -> int | None:
-        """Count the elements of a kind; `None` where the parser does not look for them."""
-        counts = [self.ingest.count(document, kind) for document in documents]
-        return None if None in counts else sum(count or 0 for count in counts)
-
-    def _remembered(
-        self, documents: Mapping[str, Path], hashes: Mapping[str, str], cache: Cache, times: IngestTimes
-    ) -> _Corpus | None:
-        """Return a corpus of which everything is in the cache; `None` if anything is missing or damaged.
-
-        Its documents and chunks are decoded now only if nothing is known of them. The facts are then made of
-        the very bytes under whose hash they are stored, whatever another process writes meanwhile.
-        """
-        with times.stage("parse"):
-            stored = self._stored(documents, hashes, cache)
-        if stored is None:
-            return None
-        files = zip(documents.items(), stored.documents, strict=True)
-        loads = [partial(_document, name, path, value) for (name, path), value in files]
-        parsed = Parts(loads, [1] * len(documents))
-        if self.retrieve.needs != "documents":
-            with times.stage("chunk"):  # nothing is chunked
-                pass
-        if (facts := stored.facts) is not None:
-            chunks = Parts([partial(_decoded_chunks, value) for value in stored.chunks], facts.chunks)
-            return _Corpus(parsed, (), chunks, facts)
-        try:
-            made = [_decoded_chunks(value) for value in stored.chunks]
-            facts = self._facts(parsed, made)
-        except (ValueError, TypeError, LookupError, RecursionError):  # as for `Cache.load`
-            return None
-        stored.remember(facts)
-        return _Corpus(parsed, (), list(chain(*made)), facts)
-
-    def _stored(
-        self, documents: Mapping[str, Path], hashes: Mapping[str, str], cache: Cache
-    ) -> Stored | None:
-        """Read the bytes of all documents and chunks from the cache; `None` if one is missing, or where more
-        than these bytes is needed: the parser's own output, or page images."""
-        if not documents or documents.keys() != hashes.keys():
-            return None
-        if self.chunk.reads is not None or self._image_dpi is not None or self.cut_out is not None:
-            return None
-        parser = self.ingest.identity()
-        keys = {name: fingerprint(parser, hashes[name]) for name in documents}
-        chunked = self.retrieve.needs != "documents"
-        chunks = {name: self._chunks_key(name, hashes[name]) for name in documents if chunked}
-        return stored(cache, keys, chunks, (chunked, self._embedder, parser))
-
-    def _document_key(self, sha256: str | None) -> str:
-        """The key of a parsed document in the cache."""
-        return fingerprint(self.ingest.identity(), sha256)
-
-    def _chunks_key(self, name: str, sha256: str) -> str:
-        """The key of the chunks of a document in the cache."""
-        return fingerprint((self.chunk.identity(), self.ingest.identity()), name, sha256, _CHUNK_FORM)
-
-    def _parse(
-        self,
-        documents: Mapping[str, Path],
-        hashes: Mapping[str, str],
-        cache: Cache,
-        executor: Executor,
-        progress: Progress,
-        times: IngestTimes,
-    ) -> tuple[list[Document], list[DocumentError]]:
-        """Parse every document that is not in the cache, by the executor; results keep the given order."""
-        found: dict[str, Document | DocumentError] = {
-            name: known.model_copy(update={"id": name, "path": documents[name]})
-            for name, known in self._known(documents, hashes, cache).items()
-        }
-        new = [name for name in documents if name not in found]
-        self.ingest.require()
-
-        events = ParseEvents(len(documents), len(found))
-
-        def done(at: int, result: Document | DocumentError, seconds: float) -> None:
-            found[new[at]] = result
-            events.tell(new[at], result, seconds)
-            progress("parse", len(found), len(documents))
-            if isinstance(result, Document):
-                times.made("parse", len(result.pages))
-                self._keep(result, cache)
-
-        work = ParseWork(self.ingest, cache.file_hash)
-        executor.run(work, [documents[name] for name in new], done, partial(progress, "page"))
-        failures = [item for name in documents if isinstance(item := found[name], DocumentError)]
-        if failures and self.ingest.on_error == "fail":
-            raise failures[0]
-        return [item for name in documents if isinstance(item := found[name], Document)], failures
-
-    def _known(
-        self, documents: Mapping[str, Path], hashes: Mapping[str, str], cache: Cache
-    ) -> dict[str, Document]:
-        """Load the documents that the cache holds, or rebuild them from the parser's native output."""
-        keys = {name: self._document_key(hashes[name]) for name in documents if name in hashes}
-        loaded = cache.load_many("document", dict.fromkeys(keys.values(), Document.model_validate_json))
-        found = {name: loaded[key] for name, key in keys.items() if key in loaded}
-        if self.chunk.reads is None and len(found) == len(keys):
-            return found
-        if self.ingest.native is None:
-            return {} if self.chunk.reads is not None else found
-
-        def read(name: str, native: str) -> Document:  # conversion errors count as damage, too
-            return found.get(name) or self.ingest.from_native(documents[name], hashes[name], native)
-
-        needed = [name for name in keys if self.chunk.reads is not None or name not in found]
-        identity = self.ingest.native_identity()
-        natives = {name: fingerprint(identity, hashes[name]) for name in needed}
-        made = cache.load_many("native", {key: partial(read, name) for name, key in natives.items()})
-        rebuilt = {name: made[key] for name, key in natives.items() if key in made}
-        for name, document in rebuilt.items():
-            if name not in found:
-                self._keep(document, cache)
-        return rebuilt if self.chunk.reads is not None else found | rebuilt
+    def _found(self, documents: Mapping[str, Path], cache: Cache) -> ParsedDocuments:
+        """The documents that the cache holds as parsed. Nothing is parsed for it."""
+        if self.retrieve.needs == "nothing":
+            documents = {}
+        found = ParsedDocuments(self.ingest, documents, self._hashes(documents, cache), cache)
+        found.find()
+        return found
 
     def is_parsed(self, documents: Mapping[str, Path], cache: Cache) -> bool:
         """Whether the cache holds the parse of every document that exists."""
         if self.retrieve.needs == "nothing":
             return True
-        hashes = self._hashes(documents, cache)
-        return len(self._known(documents, hashes, cache)) == len(hashes)
+        found = self._found(documents, cache)
+        chunks = DocumentChunks(self.chunk, self.ingest.identity(), found, cache)
+        return len(found.facts) == len(self._hashes(documents, cache)) and not chunks.unreadable()
 
-    def parsed_before(self, documents: Mapping[str, Path], cache: Cache) -> dict[str, Document]:
-        """The documents that the cache holds as parsed, by name. Nothing is parsed for it."""
-        if self.retrieve.needs == "nothing":
-            return {}
-        return self._known(documents, self._hashes(documents, cache), cache)
-
-    def _keep(self, document: Document, cache: Cache) -> None:
-        """Put a document into the cache, together with the parser's native output if there is one."""
-        cache.put_text("document", self._document_key(document.sha256), document.model_dump_json())
-        if document.native is not None:
-            key = fingerprint(self.ingest.native_identity(), document.sha256)
-            cache.put_text("native", key, document.native)
-
-    def _chunk(
-        self,
-        documents: Sequence[Document],
-        cache: Cache,
-        executor: Executor,
-        progress: Progress,
-        times: IngestTimes,
-    ) -> list[list[Chunk]]:
-        """The chunks of each document in order, from the cache where it has them."""
-        keys = [self._chunks_key(document.id, document.sha256) for document in documents]
-        loaded = cache.load_many("chunks", dict.fromkeys(keys, _CHUNKS.validate_json))
-        found = {at: loaded[key] for at, key in enumerate(keys) if key in loaded}
-        new = [at for at in range(len(documents)) if at not in found]
-
-        def done(number: int, made: list[Chunk], seconds: float) -> None:
-            at = new[number]
-            found[at] = made
-            cache.put_text("chunks", keys[at], json.dumps([chunk.model_dump(mode="json") for chunk in made]))
-            times.made("chunk", len(documents[at].pages))
-            progress("chunk", len(found), len(documents))
-
-        work = ChunkWork(self.chunk, partial(self._for_chunks, cache=cache))
-        executor.run(work, [documents[at] for at in new], done)
-        return [found[at] for at in range(len(documents))]
-
-    def _for_chunks(self, document: Document, cache: Cache) -> Document:
-        """The document with the parser's native output loaded, if the chunker reads it."""
-        if self.chunk.reads is None or document.native is not None:
-            return document
-        native = None
-        if self.ingest.native is not None:
-            native = cache.get_text("native", fingerprint(self.ingest.native_identity(), document.sha256))
-        return document.model_copy(update={"native": native})
+    def parsed_before(self, documents: Mapping[str, Path], cache: Cache) -> Sequence[DocumentFacts]:
+        """What is known of the documents that the cache holds as parsed. Nothing is parsed for it."""
+        return self._found(documents, cache).stated()
 
     def _render(
-        self,
-        documents: Sequence[Document],
-        failures: list[DocumentError],
-        cache: Cache,
-        executor: Executor,
-    ) -> dict[str, dict[int, Path]] | None:
-        """Render the page images of each document; `None` where the model is shown none.
+        self, parsed: ParsedDocuments, cache: Cache, executor: Executor
+    ) -> Mapping[str, Mapping[int, Path]]:
+        """Render the page images of each document; none where the model is shown none.
 
-        A document that cannot be rendered is treated as unreadable: it is added to `failures`, or its error
+        A document that cannot be rendered is treated as unreadable: it is added to the failures, or its error
         is raised where `ingest.on_error` is `fail`.
         """
         if (dpi := self._image_dpi) is None:
-            return None
+            return {}
+        names = parsed.names()
         work = RenderWork(dpi, self.ingest, self._image_bounds)
-        outcomes = work.all(executor, documents, cache.folder / "images", cache.shared)
-        bad = [outcome for outcome in outcomes if isinstance(outcome, DocumentError)]
-        if bad and self.ingest.on_error == "fail":
-            raise bad[0]
-        failures += bad
-        rendered = zip(documents, outcomes, strict=True)
-        return {each.id: images for each, images in rendered if not isinstance(images, DocumentError)}
+        outcomes = work.all(executor, list(map(parsed.bare, names)), cache.folder / "images", cache.shared)
+        rendered: dict[str, Mapping[int, Path]] = {}
+        for name, outcome in zip(names, outcomes, strict=True):
+            if not isinstance(outcome, DocumentError):
+                rendered[name] = outcome
+            elif self.ingest.on_error == "fail":
+                raise outcome
+            else:
+                parsed.leave_out(outcome)
+        return rendered
 
     def _embed(
         self, corpus: _Corpus, cache: Cache, executor: Executor, progress: Progress, times: IngestTimes
@@ -768,14 +606,3 @@ class Pipeline(Stages):
             folder=cache.folder,
             times=built.times,
         )
-
-
-def _document(name: str, path: Path, value: bytes) -> tuple[Document]:
-    """Decode a document of the cache."""
-    known = Document.model_validate_json(text_of(value))
-    return (known.model_copy(update={"id": name, "path": path}),)
-
-
-def _decoded_chunks(value: bytes) -> list[Chunk]:
-    """Decode the chunks of a document of the cache."""
-    return _CHUNKS.validate_json(text_of(value))

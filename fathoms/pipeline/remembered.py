@@ -1,30 +1,29 @@
-"""What is known of a corpus that was parsed and chunked before, so that a later run need not load all of it.
-
-The cache holds each document and its chunks as compressed JSON. Decoding them takes longer than searching
-them, and a run of a few questions needs only those that it finds. So the numbers and hashes that a run states
-of its corpus are stored too, under a hash of the very bytes of all documents and chunks. They are valid
-exactly as long as each of these is in the cache and its checksum fits.
-"""
+"""A corpus of which this process holds only what it needs: facts of all documents, and a few documents and
+chunks, which are loaded when they are asked for."""
 
 from __future__ import annotations
 
-import hashlib
 import threading
 import time
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import TypeVar, overload
 
-from fathoms.config import VERSION, fingerprint
 from fathoms.errors import StoreError
-from fathoms.runs.cache import Cache
-from fathoms.types import DocumentFacts, StoredValue
+from fathoms.types import DocumentFacts
 
 T = TypeVar("T")
+Progress = Callable[[str, int, int], None]
+"""Reports progress; called with (stage, items done, items in total)."""
+IN_MEMORY = 5000
+"""How many chunks of a corpus, or pages of its documents, stay in memory once they are loaded."""
 
 
-class CorpusFacts(StoredValue):
+@dataclass(frozen=True)
+class CorpusFacts:
     """What is known of a whole corpus.
 
     `documents` and `chunks` hold the facts and the number of chunks of each document, in order. `index` is
@@ -37,54 +36,6 @@ class CorpusFacts(StoredValue):
     index: str
     tables: int | None
     pictures: int | None
-
-
-_KIND = "corpus"
-
-
-class Stored:
-    """The bytes of the documents of a corpus and of their chunks, in the order of the documents, and what is
-    known of them: `facts`, `None` if they were not looked at before. `about` is what the facts depend on
-    besides these bytes."""
-
-    def __init__(
-        self, cache: Cache, documents: Sequence[bytes], chunks: Sequence[bytes], about: object
-    ) -> None:
-        self.documents, self.chunks = documents, chunks
-        self._cache = cache
-        self._key = fingerprint(VERSION, about, _digest(documents), _digest(chunks))
-        self.facts = cache.load(_KIND, self._key, CorpusFacts.model_validate_json)
-
-    def remember(self, facts: CorpusFacts) -> None:
-        """Store what was found out about them."""
-        self._cache.put_text(_KIND, self._key, facts.model_dump_json())
-
-
-def stored(
-    cache: Cache, documents: Mapping[str, str], chunks: Mapping[str, str], about: object
-) -> Stored | None:
-    """Read the documents and chunks of a corpus, given their keys in the cache by the documents' ids; `None`
-    if one is missing or damaged."""
-    of_documents, of_chunks = list(documents.values()), list(chunks.values())
-    if not (cache.holds("document", of_documents) and cache.holds("chunks", of_chunks)):
-        return None  # before anything is read
-    found = cache.get_many("document", of_documents)
-    made = cache.get_many("chunks", of_chunks)
-    try:
-        pages = [found[key] for key in of_documents]
-        texts = [made[key] for key in of_chunks]
-    except KeyError:
-        return None
-    return Stored(cache, pages, texts, (about, list(documents)))
-
-
-def _digest(values: Iterable[bytes]) -> str:
-    """A hash of byte strings, in order."""
-    digest = hashlib.sha256()
-    for value in values:
-        digest.update(b"%d:" % len(value))
-        digest.update(value)
-    return digest.hexdigest()
 
 
 class _Loading(threading.local):
@@ -104,12 +55,26 @@ def clock() -> float:
 
 class Parts(Sequence[T]):
     """A sequence in parts of known lengths, each of which is loaded when one of its items is first asked for.
-    Raises StoreError for a part of another length."""
 
-    def __init__(self, loads: Sequence[Callable[[], Sequence[T]]], lengths: Iterable[int]) -> None:
-        self._loads = loads
-        self._ends = list(accumulate(lengths))
-        self._loaded: dict[int, Sequence[T]] = {}
+    `load` returns a part, given its number. Those used last stay in memory, up to a sum of `weights`, which
+    are the lengths if not given, of `IN_MEMORY`. Raises StoreError for a part of another length.
+    """
+
+    def __init__(
+        self,
+        load: Callable[[int], Sequence[T]],
+        lengths: Iterable[int],
+        weights: Sequence[int] | None = None,
+        most: int = IN_MEMORY,
+    ) -> None:
+        self._load = load
+        self._lengths = list(lengths)
+        self._ends = list(accumulate(self._lengths))
+        self._weights = self._lengths if weights is None else weights
+        self._all_fit = sum(self._weights) <= most
+        self._left = most
+        self._loaded: OrderedDict[int, Sequence[T]] = OrderedDict()
+        self._lock = threading.Lock()
 
     def __len__(self) -> int:
         return self._ends[-1] if self._ends else 0
@@ -123,23 +88,36 @@ class Parts(Sequence[T]):
             return [self[one] for one in range(*at.indices(len(self)))]
         place = range(len(self))[at]  # counts from the end where negative, and raises IndexError
         part = bisect_right(self._ends, place)
-        return self._part(part)[place - self._ends[part]]
+        return self.part(part)[place - self._ends[part] + self._lengths[part]]
 
     def __iter__(self) -> Iterator[T]:
-        for part in range(len(self._loads)):
-            yield from self._part(part)
+        for number in range(len(self._lengths)):
+            yield from self.part(number) if self._all_fit else self._read(number)
 
-    def _part(self, part: int) -> Sequence[T]:
-        """Return a part, loaded when first asked for."""
-        if part not in self._loaded:
-            started = time.perf_counter()
-            loaded = self._loads[part]()
-            _loading.seconds += time.perf_counter() - started
-            length = self._ends[part] - (self._ends[part - 1] if part else 0)
-            if len(loaded) != length:
-                raise StoreError(
-                    f"{length} items of a corpus are expected, and the cache holds {len(loaded)}: --refresh"
-                    " computes them again"
-                )
-            self._loaded[part] = loaded
-        return self._loaded[part]
+    def part(self, number: int) -> Sequence[T]:
+        """Return a part, loaded if it is not in memory."""
+        with self._lock:
+            if (found := self._loaded.get(number)) is not None:
+                self._loaded.move_to_end(number)
+                return found
+        found = self._read(number)
+        with self._lock:
+            if number not in self._loaded:
+                self._loaded[number] = found
+                self._left -= self._weights[number]
+            while self._left < 0:
+                oldest, _ = self._loaded.popitem(last=False)
+                self._left += self._weights[oldest]
+        return found
+
+    def _read(self, number: int) -> Sequence[T]:
+        """Load a part."""
+        started = time.perf_counter()
+        loaded = self._load(number)
+        _loading.seconds += time.perf_counter() - started
+        if len(loaded) != self._lengths[number]:
+            raise StoreError(
+                f"{self._lengths[number]} items of a corpus are expected, and the cache holds {len(loaded)}:"
+                " --refresh computes them again"
+            )
+        return loaded

@@ -24,6 +24,7 @@ _INGEST = {
     "parse": "page",
     "chunk": "page",
     "embed": "text",
+    "index": "chunk",
     "embed pages": "page",
     "embed questions": "question",
 }

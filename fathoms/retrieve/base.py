@@ -129,6 +129,10 @@ class Retriever(Component):
         if that is not known, as before the first search where the index is made for it."""
         return None if index.vectors is None else int(index.vectors.nbytes)
 
+    def prepare(self, index: Index, progress: Callable[[int, int], None]) -> None:
+        """Build and store what `search` would have to build first, such as an index of words, unless it is
+        there; `progress` is then called with the chunks done and all chunks."""
+
     def assess(self, index: Index, questions: Sequence[Question]) -> None:
         """Note in `Index.notes` what an approximate search loses on these questions; called once, before the
         first search."""

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
 from fathoms.config import fingerprint, package_version
-from fathoms.retrieve import bm25_index, words
+from fathoms.retrieve import bm25_building, bm25_index, words
 from fathoms.retrieve.base import Index, Needs, TextQuery, hits
 from fathoms.retrieve.indexes import load_index, store_index
 from fathoms.runs.events import happened
 from fathoms.safety.option_limits import MOST_CHUNKS
-from fathoms.types import Hit, Question
+from fathoms.types import Chunk, Hit, Question
 
 # The default pattern of bm25s drops words of one character, such as the numbers in "Table 3" and "k = 5".
 _WORD = r"(?u)\w+"
@@ -108,37 +109,62 @@ class BM25(TextQuery):
         options = self.model_dump(mode="json", exclude={"top_k", "query"})
         return fingerprint("bm25", self.revision, options, self.identity()["versions"])
 
-    def _searcher(self, index: Index) -> Any:
+    def prepare(self, index: Index, progress: Callable[[int, int], None]) -> None:
+        """Build the index of the words and store it, unless it is there."""
+        number = len(index.chunks)
+        index.made_once(self._key(), lambda: self._searcher(index, lambda done: progress(done, number)))
+
+    def _searcher(self, index: Index, told: Callable[[int], object] = lambda done: None) -> Any:
         """Return bm25s's index of all chunks, from the cache where it is there; `None` if they have no
-        words."""
+        words. `told` is called with the number of chunks that a new index has by now."""
         folder = index.folder.with_name(fingerprint(index.folder.name, self._key()))
-        built = None
-        if not index.refresh:
-            built = load_index(folder, partial(bm25_index.read, len(index.chunks)))
+        read = partial(bm25_index.read, len(index.chunks))
+        built = None if index.refresh else load_index(folder, read)
         if built is None:
-            built = self._built([chunk.indexed for chunk in index.chunks])
-            if built.searcher is not None:
-                with suppress(UnicodeError):  # words that cannot be written: each run builds it again
-                    store_index(folder, partial(bm25_index.write, built), index.full)
+            texts = _Texts(index.chunks, looks=self.tokenizer == "words")
+            with suppress(UnicodeError):  # words that cannot be written
+                store_index(folder, partial(self._write, texts, told), index.full)
+                built = load_index(folder, read)
+            if built is None:  # each run builds it again
+                built = bm25_index.Built(self._in_memory(texts), texts.unspaced)
         if built.unspaced and built.unspaced * 10 >= len(index.chunks):
             happened(
                 "words-not-split", level=logging.WARNING, chunks=len(index.chunks), unspaced=built.unspaced
             )
         return built.searcher
 
-    def _built(self, texts: Sequence[str]) -> bm25_index.Built:
-        """Build the index of texts."""
-        unspaced = _unspaced(texts) if self.tokenizer == "words" else 0
-        tokens = self._words(texts)
+    def _write(self, texts: _Texts, told: Callable[[int], object], folder: Path) -> None:
+        """Build the index of texts in an empty folder."""
+        weighting = bm25_building.Weighting(self.method, self.k1, self.b)
+        files = bm25_building.build(texts, self._split, weighting, folder, told)
+        bm25_index.write(files, self._empty(), texts.unspaced, folder)
+
+    def _in_memory(self, texts: Iterable[str]) -> Any:
+        """Build the index of texts with bm25s alone; `None` if they have no words."""
+        tokens = self._words(list(texts))
         if not any(tokens):
-            return bm25_index.Built(None, unspaced)
-        library, _ = bm25_index.libraries()
-        searcher = library.BM25(k1=self.k1, b=self.b, method=self.method, dtype="float64")
+            return None
+        searcher = self._empty()
         searcher.index(tokens, show_progress=False)
-        return bm25_index.Built(searcher, unspaced)
+        return searcher
+
+    def _empty(self) -> Any:
+        """Return bm25s's object without an index."""
+        library, _ = bm25_index.libraries()
+        return library.BM25(k1=self.k1, b=self.b, method=self.method, dtype="float64")
 
     def _words(self, texts: Sequence[str]) -> list[list[str]]:
-        """Tokenize each text: lower-cased words in order, without stop words, stemmed as configured."""
+        """Split each text: lower-cased words in order, without stop words, stemmed as configured."""
+        found: list[list[str]] = self._tokenized(texts, return_ids=False)
+        return found
+
+    def _split(self, texts: Sequence[str]) -> tuple[list[list[int]], dict[str, int]]:
+        """Return the same words as numbers, and the number of each word."""
+        found = self._tokenized(texts, return_ids=True)
+        return found.ids, found.vocab
+
+    def _tokenized(self, texts: Sequence[str], *, return_ids: bool) -> Any:
+        """Split texts with bm25s."""
         library, stemming = bm25_index.libraries()
         pattern = _WORD
         if self.tokenizer == "auto":
@@ -146,17 +172,28 @@ class BM25(TextQuery):
             if self.stemmer != "none":
                 stem = stemming.Stemmer("arabic").stemWord
             texts, pattern = [" ".join(words.split(text, stem)) for text in texts], r"\S+"
-        found: list[list[str]] = library.tokenize(
+        return library.tokenize(
             list(texts),
             token_pattern=pattern,
             stopwords=self.stopwords if self.stopwords != "none" else [],
             stemmer=stemming.Stemmer(self.stemmer) if self.stemmer != "none" else None,
-            return_ids=False,
+            return_ids=return_ids,
             show_progress=False,
         )
-        return found
 
 
-def _unspaced(texts: Sequence[str]) -> int:
-    """Count the texts that have a script without spaces between words."""
-    return sum(not text.isascii() and words.UNSPACED.search(text) is not None for text in texts)
+class _Texts:
+    """The texts of chunks, one after another. Once they were read, `unspaced` is the number of those that
+    have a script without spaces between words, if it `looks` for them."""
+
+    def __init__(self, chunks: Iterable[Chunk], *, looks: bool) -> None:
+        self._chunks, self._looks = chunks, looks
+        self.unspaced = 0
+
+    def __iter__(self) -> Iterator[str]:
+        self.unspaced = 0
+        for chunk in self._chunks:
+            text = chunk.indexed
+            if self._looks and not text.isascii():
+                self.unspaced += words.UNSPACED.search(text) is not None
+            yield text

@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fathoms.errors import MissingExtraError
+from fathoms.retrieve.bm25_building import Files
 
-_UNSPACED = "unspaced.json"
+_ABOUT = "about.json"
 
 
 class Built(NamedTuple):
-    """The index of bm25s, and the number of texts in a script without spaces between words."""
+    """The index of bm25s, `None` if no text has a word, and the number of texts in a script without spaces
+    between words."""
 
     searcher: Any
     unspaced: int
@@ -25,16 +27,28 @@ def read(texts: int, folder: Path) -> Built | None:
     """Read an index from its files; `None` if it is not one of so many texts. Raises OSError and the errors
     of invalid data."""
     library, _ = libraries()
-    searcher = library.BM25.load(folder, mmap=True, show_progress=False)
-    unspaced = int(json.loads((folder / _UNSPACED).read_text()))
-    return Built(searcher, unspaced) if searcher.scores["num_docs"] == texts else None
+    about = json.loads((folder / _ABOUT).read_text())
+    searcher = None
+    if about["words"]:
+        searcher = library.BM25.load(folder, mmap=True, show_progress=False)
+    return Built(searcher, int(about["unspaced"])) if about["texts"] == texts else None
 
 
-def write(built: Built, folder: Path) -> None:
-    """Write an index to files. Raises OSError, and UnicodeError for words that cannot be written (halves of a
-    surrogate pair)."""
-    built.searcher.save(folder, show_progress=False)
-    (folder / _UNSPACED).write_text(str(built.unspaced))
+def write(files: Files, searcher: Any, unspaced: int, folder: Path) -> None:
+    """Put the files of an index into a folder as bm25s reads them; `searcher` is bm25s's one without an index
+    yet. Raises OSError, and UnicodeError for words that cannot be written (halves of a surrogate pair)."""
+    import numpy as np
+
+    about = {"texts": files.texts, "words": len(files.words), "unspaced": unspaced}
+    (folder / _ABOUT).write_text(json.dumps(about))
+    if not files.words:
+        return
+    empty = np.zeros(0)
+    searcher.scores = {"data": empty, "indices": empty, "indptr": empty, "num_docs": files.texts}
+    searcher.vocab_dict, searcher.nonoccurrence_array = files.words, None
+    searcher.save(folder, show_progress=False)
+    for name, path in (("data", files.data), ("indices", files.indices), ("indptr", files.indptr)):
+        path.replace(folder / f"{name}.csc.index.npy")
 
 
 def libraries() -> tuple[Any, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
@@ -87,6 +87,11 @@ class Hybrid(Retriever):
         sizes = {part.kind: part.index_bytes(index) for part in self.of}
         known = [size for size in sizes.values() if size is not None]
         return sum(known) if len(known) == len(sizes) else None
+
+    def prepare(self, index: Index, progress: Callable[[int, int], None]) -> None:
+        """Build what each retriever searches."""
+        for part in self.of:
+            part.prepare(index, progress)
 
     def assess(self, index: Index, questions: Sequence[Question]) -> None:
         """Note what the search by page images loses, if it is approximate."""

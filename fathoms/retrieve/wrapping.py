@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from fathoms.retrieve.base import Index, Needs, Retriever
@@ -58,6 +58,10 @@ class Wrapping(Retriever):
     def index_bytes(self, index: Index) -> int | None:
         """Return the bytes of the index of the wrapped retriever."""
         return self.wrapped.index_bytes(index)
+
+    def prepare(self, index: Index, progress: Callable[[int, int], None]) -> None:
+        """Build what the wrapped retriever searches."""
+        self.wrapped.prepare(index, progress)
 
     def assess(self, index: Index, questions: Sequence[Question]) -> None:
         """Note what the wrapped retriever loses, if it is approximate."""

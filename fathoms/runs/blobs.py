@@ -9,7 +9,7 @@ import os
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -60,9 +60,21 @@ def hash_of(text: str) -> str:
     return hashlib.sha256(_encoded(text)).hexdigest()
 
 
+def packed_text(text: str) -> bytes:
+    """Return the bytes of the file of a text (gzip), made fast rather than small. Raises TooLongError."""
+    return gzip.compress(_short_enough(_encoded(text)), 1, mtime=0)
+
+
 def _encoded(text: str) -> bytes:
     """The bytes of a text as they are stored."""
     return text.encode("utf-8", "replace")
+
+
+def _short_enough(data: bytes) -> bytes:
+    """Return the bytes of a text; raises TooLongError if they could not be read again."""
+    if len(data) > LARGEST_TEXT:
+        raise TooLongError(f"a text of {len(data) >> 20} MiB is more than a blob of a run can hold")
+    return data
 
 
 class Blobs:
@@ -87,18 +99,25 @@ class Blobs:
     def put(self, text: str, *, mend: bool = False) -> str:
         """Store a text under its sha256; returns the hash. With `mend`, a damaged file of this name is
         written again. Raises TooLongError."""
-        data = _encoded(text)
-        if len(data) > LARGEST_TEXT:
-            raise TooLongError(f"a text of {len(data) >> 20} MiB is more than a blob of a run can hold")
+        data = _short_enough(_encoded(text))
         name = hashlib.sha256(data).hexdigest()
-        if name not in self._written:
-            if name not in self or (mend and not self._is_sound(name)):
-                write_file(self._root, self._file(name), gzip.compress(data, 6, mtime=0))
-                if mend:
-                    with suppress(OSError):
-                        self._sound[name] = os.lstat(self._absolute(name))
-            self._written.add(name)
+        self._put(name, lambda: gzip.compress(data, 6, mtime=0), mend)
         return name
+
+    def put_packed(self, name: str, packed: bytes) -> None:
+        """Do the same with `mend` for the text of this hash, given as `packed_text` returned it."""
+        self._put(name, lambda: packed, True)
+
+    def _put(self, name: str, packed: Callable[[], bytes], mend: bool) -> None:
+        """Write the file of a text unless it is there."""
+        if name in self._written:
+            return
+        if name not in self or (mend and not self._is_sound(name)):
+            write_file(self._root, self._file(name), packed())
+            if mend:
+                with suppress(OSError):
+                    self._sound[name] = os.lstat(self._absolute(name))
+        self._written.add(name)
 
     def _is_sound(self, name: str) -> bool:
         """Whether the file of a text can be read."""

@@ -59,8 +59,14 @@ kilobytes of a damaged or foreign cache could otherwise fill the memory."""
 SHARED = frozenset({"document", "native", "chunks", "page-vectors"})
 """The kinds of values that are looked for in the shared cache too, and are stored there. Replies are not
 among them, because a measurement asks the model."""
+FACTS = {"document": "document-facts", "chunks": "chunk-facts"}
+"""The kinds of values of which facts are kept, under the same key, so that the values need not be read for
+them. Facts hold for the very bytes of a value: writing a value removes those of the one before it."""
 _NOUNS = {
     "document": "parsed documents",
+    "document-facts": "facts of parsed documents",
+    "chunk-facts": "facts of chunks",
+    "text": "texts of documents",
     "native": "documents in the form of their parser",
     "chunks": "chunks",
     "embedding": "embeddings",
@@ -300,7 +306,7 @@ class Cache:
         if len(found) == len(set(keys)) or (store := self._share_of(kind)) is None:
             return found
         more = store.get_many(kind, [key for key in dict.fromkeys(keys) if key not in found])
-        self._put_here(kind, more)
+        self._put_here(kind, more, {})
         return found | more
 
     def _get_here(self, kind: str, keys: Sequence[str]) -> dict[str, bytes]:
@@ -315,12 +321,16 @@ class Cache:
     def holds(self, kind: str, keys: Sequence[str]) -> bool:
         """Whether there is a value under each of these keys; no value of this machine is read or checked.
         Those that only the shared cache holds are fetched, which all at once takes least time."""
-        there = {key for (key, *_) in self._rows(kind, keys, "key")}
+        there = self.held(kind, keys)
         missing = [key for key in dict.fromkeys(keys) if key not in there]
         if missing and self._share_of(kind) is not None:
             parts = [missing[start : start + _BATCH] for start in range(0, len(missing), _BATCH)]
             return sum(len(self.get_many(kind, part)) for part in parts) == len(missing)
         return not missing
+
+    def held(self, kind: str, keys: Sequence[str]) -> set[str]:
+        """Return those keys under which this machine has a value; no value is read or checked."""
+        return {key for (key, *_) in self._rows(kind, keys, "key")}
 
     def _rows(self, kind: str, keys: Sequence[str], columns: str) -> list[Any]:
         """Read the keys that exist and other columns, without checking them."""
@@ -352,18 +362,26 @@ class Cache:
         """Store one value under its kind and key."""
         self.put_many(kind, {key: value})
 
-    def put_many(self, kind: str, values: Mapping[str, bytes]) -> None:
-        """Store many values in one transaction. On a full disk nothing is stored, which is reported once."""
+    def put_many(
+        self, kind: str, values: Mapping[str, bytes], facts: Mapping[str, bytes] | None = None
+    ) -> None:
+        """Store many values in one transaction, and the facts of them (`FACTS`). On a full disk nothing is
+        stored, which is reported once."""
         if (store := self._share_of(kind)) is not None:
             store.put_many(kind, values)
-        self._put_here(kind, values)
+        self._put_here(kind, values, facts or {})
 
-    def _put_here(self, kind: str, values: Mapping[str, bytes]) -> None:
-        """Store values on this machine."""
+    def _put_here(self, kind: str, values: Mapping[str, bytes], facts: Mapping[str, bytes]) -> None:
+        """Store values and their facts on this machine."""
+        about = FACTS.get(kind)
         rows = [(kind, key, value, seal(kind, key, value)) for key, value in values.items()]
+        rows += [(about, key, value, seal(about, key, value)) for key, value in facts.items() if about]
 
         def insert() -> None:
             with self._db:
+                if about:
+                    query = "DELETE FROM sealed WHERE kind = ? AND key = ?"
+                    self._db.executemany(query, [(about, key) for key in values])
                 self._db.executemany("INSERT OR REPLACE INTO sealed VALUES (?, ?, ?, ?)", rows)
 
         try:
@@ -371,7 +389,28 @@ class Cache:
         except sqlite3.Error as error:
             self.full(error)
         else:
-            self._touched.update((kind, key) for key in values)
+            self._touched.update((kind, key) for kind, key, *_ in rows)
+
+    def note_facts(self, kind: str, key: str, value: bytes, facts: str) -> None:
+        """Store the facts of a value that was read, unless another process has written another value under
+        its key since."""
+        about, data = FACTS[kind], _packed(facts)
+        row = (about, key, data, seal(about, key, data))
+        query = (
+            "INSERT OR REPLACE INTO sealed SELECT ?, ?, ?, ?"
+            " WHERE EXISTS (SELECT 1 FROM sealed WHERE kind = ? AND key = ? AND sha256 = ?)"
+        )
+
+        def insert() -> None:
+            with self._db:
+                self._db.execute(query, (*row, kind, key, seal(kind, key, value)))
+
+        try:
+            self._do("written", insert)
+        except sqlite3.Error as error:
+            self.full(error)
+        else:
+            self._touched.add((about, key))
 
     @property
     def is_full(self) -> bool:
@@ -409,11 +448,15 @@ class Cache:
                     self.damaged(kind)
         return found
 
-    def put_text(self, kind: str, key: str, text: str) -> None:
-        """Store a text, compressed. One longer than `LONGEST_TEXT` is not stored."""
+    def put_text(self, kind: str, key: str, text: str, facts: str | None = None) -> bool:
+        """Store a text, compressed, with what is known of it (`FACTS`); returns whether it is stored. One
+        longer than `LONGEST_TEXT` is not, nor is anything on a full disk."""
         data = text.encode("utf-8")
-        if len(data) <= LONGEST_TEXT:
-            self.put(kind, key, zlib.compress(data, 1))
+        if len(data) > LONGEST_TEXT:
+            return False
+        about = {} if facts is None else {key: _packed(facts)}
+        self.put_many(kind, {key: zlib.compress(data, 1)}, about)
+        return not self.is_full
 
     def file_hash(self, path: Path) -> str:
         """The sha256 of a file, remembered as long as its inode, size and times stay the same.
@@ -545,6 +588,11 @@ class Cache:
         with self._lock, self._db:
             rows = ((kind, key, today) for kind, key in self._touched)
             self._db.executemany("INSERT OR REPLACE INTO used VALUES (?, ?, ?)", rows)
+
+
+def _packed(text: str) -> bytes:
+    """Return a text as it is stored."""
+    return zlib.compress(text.encode("utf-8"), 1)
 
 
 def text_of(value: bytes) -> str:

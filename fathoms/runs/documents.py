@@ -36,7 +36,8 @@ def keep_documents(
     retrieval funnel then does without it.
 
     With the `facts` of the documents in the same order and a cache, a document whose stored file has not
-    changed since it was written or verified is neither loaded nor verified again.
+    changed since it was written or verified is neither loaded nor verified again, and a new file is that of
+    the cache where it has one.
     """
     manifest = run.manifest()
     known = manifest["data"].setdefault("documents", {})
@@ -51,7 +52,7 @@ def keep_documents(
                 if fact.text in sound:
                     entry["text"] = fact.text
                 else:
-                    entry["text"] = run.put_shared(_text(documents[number]))
+                    entry["text"] = _put_text(run, documents, number, fact, cache)
             except TooLongError as error:
                 warnings.append(f"{fact.id}: its text is not kept in the run: {error}")
     if cache:
@@ -59,9 +60,21 @@ def keep_documents(
     run.write_manifest(manifest)
 
 
+def _put_text(
+    run: Run, documents: Sequence[Document], number: int, fact: DocumentFacts, cache: Cache | None
+) -> str:
+    """Store the text of one document, which is loaded only if the cache does not hold its text; returns its
+    hash. Raises TooLongError."""
+    packed = cache.get("text", fact.text) if cache and fact.text else None
+    if packed is None or fact.text is None:
+        return run.put_shared(text_of_pages(documents[number]))
+    run.put_shared_packed(fact.text, packed)
+    return fact.text
+
+
 def facts_of(document: Document) -> DocumentFacts:
     """Return what a run states of a document, with the hash of its text."""
-    return _facts_but_text(document).model_copy(update={"text": hash_of(_text(document))})
+    return _facts_but_text(document).model_copy(update={"text": hash_of(text_of_pages(document))})
 
 
 def _facts_but_text(document: Document) -> DocumentFacts:
@@ -70,7 +83,7 @@ def _facts_but_text(document: Document) -> DocumentFacts:
     return DocumentFacts(id=document.id, sha256=document.sha256, pages=pages, warnings=warnings)
 
 
-def _text(document: Document) -> str:
+def text_of_pages(document: Document) -> str:
     """The text of a document as runs store it: JSON of its pages."""
     pages = [{"number": page.number, "text": page.text} for page in document.pages]
     return json.dumps(pages, ensure_ascii=False)

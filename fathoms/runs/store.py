@@ -427,6 +427,10 @@ class Run:
         another run is written again. Raises TooLongError."""
         return self._shared.put(text, mend=True)
 
+    def put_shared_packed(self, name: str, packed: bytes) -> None:
+        """Do the same for the text of this hash, given as `packed_text` returned it."""
+        self._shared.put_packed(name, packed)
+
     def sound_shared(self, names: Iterable[str], cache: Cache) -> set[str]:
         """Return those texts beside the runs whose file has not changed since `note_sound_shared`."""
         return self._shared.sound(names, cache)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from time import sleep
 
 import pytest
 
 from fathoms.errors import ConfigError
-from fathoms.executors import LocalExecutor
+from fathoms.executors import LocalExecutor, OnPage, Work
 from fathoms.ingest import DoclingHybridChunker, PageChunker, SentenceChunker
 from fathoms.ingest.workers.chunking import ChunkWork
-from fathoms.types import Document, Page
+from fathoms.safety.children import Children
+from fathoms.types import Document, DocumentFacts, Page
 
 WORDS = "The gauge at Marlow Weir read two metres. It fell in the night. Nobody had opened a gate.\n"
 
@@ -20,8 +23,9 @@ def document(name: str, pages: int) -> Document:
     return Document(id=name, path=Path(name), sha256=name, pages=tuple(text))
 
 
-def same(document: Document) -> Document:
-    return document
+def same(item: Document | DocumentFacts) -> Document:
+    assert isinstance(item, Document)
+    return item
 
 
 DOCUMENTS = [document(f"{name}.pdf", pages) for name, pages in (("a", 4), ("b", 1), ("c", 6), ("d", 2))]
@@ -52,3 +56,39 @@ def test_few_pages_and_whole_pages_are_chunked_in_this_process() -> None:
     work = ChunkWork(PageChunker(), same)
     assert work.most(DOCUMENTS) == 0
     assert LocalExecutor(2).run(work, DOCUMENTS) == [PageChunker().chunk(each) for each in DOCUMENTS]
+
+
+class Doubling(Work[int, int]):
+    """Doubles numbers at once, and knows how many outcomes nobody has taken yet."""
+
+    def __init__(self) -> None:
+        self.begun = self.most_waiting = 0
+        self.taken = 0
+
+    def open(self, children: Children, workers: int) -> Doubling:
+        return self
+
+    def do(self, item: int, on_page: OnPage) -> Callable[[], int]:
+        self.begun += 1
+        self.most_waiting = max(self.most_waiting, self.begun - self.taken)
+        on_page(1, 2)
+        on_page(2, 2)
+        return lambda: 2 * item
+
+    def close(self) -> None: ...
+
+
+def test_few_outcomes_wait_for_who_takes_them_slowly_and_none_are_kept_unless_asked_for() -> None:
+    work, taken, pages = Doubling(), dict[int, int](), list[tuple[int, int]]()
+
+    def done(at: int, outcome: int, seconds: float) -> None:
+        sleep(0.002)  # the work itself takes no time
+        taken[at] = outcome
+        work.taken += 1
+
+    items = range(100)
+    assert LocalExecutor(2).run(work, items, done, lambda *told: pages.append(told), keep=False) == []
+    assert taken == {at: 2 * at for at in items}
+    assert work.most_waiting <= 8, "four for each worker"
+    assert pages[-1] == (200, 200)
+    assert LocalExecutor(2).run(Doubling(), items) == [2 * at for at in items]

@@ -15,11 +15,11 @@ from fathoms.ingest import Pdfium
 from fathoms.ingest.parsers.python import PythonParser
 from fathoms.models import LexicalEmbedder, ScriptedModel
 from fathoms.pipeline.pipeline import Pipeline
-from fathoms.pipeline.remembered import Parts, clock, stored
+from fathoms.pipeline.remembered import Parts, clock
 from fathoms.retrieve import BM25
 from fathoms.runs.cache import Cache
 from fathoms.types import Chunk, Question
-from tests.support.project import Project
+from tests.support.project import Project, write_pdf
 
 CHUNKS = TypeAdapter(list[Chunk])
 QUESTION = Question(id="q", text="How tall is it?", category="c")
@@ -32,11 +32,11 @@ def pdfs_of(project: Project) -> dict[str, Path]:
 def test_only_the_parts_that_are_asked_for_are_loaded() -> None:
     loaded: list[str] = []
 
-    def load(text: str) -> list[str]:
-        loaded.append(text)
+    def load(part: int) -> list[str]:
+        loaded.append(text := ("abc", "", "de")[part])
         return list(text)
 
-    parts = Parts([lambda text=text: load(text) for text in ("abc", "", "de")], [3, 0, 2])
+    parts = Parts(load, [3, 0, 2])
     assert (len(parts), parts[4], parts[3], loaded) == (5, "e", "d", ["de"])
     assert (parts[-5], parts[1:4:2], list(parts)) == ("a", ["b", "d"], list("abcde"))
     assert loaded == ["de", "abc", ""], "each is loaded once"
@@ -44,11 +44,26 @@ def test_only_the_parts_that_are_asked_for_are_loaded() -> None:
         with pytest.raises(IndexError):
             parts[outside]
     with pytest.raises(StoreError, match="2 items of a corpus are expected, and the cache holds 3"):
-        list(Parts([lambda: "abc"], [2]))
+        list(Parts(lambda part: "abc", [2]))
+
+
+def test_only_the_parts_that_were_used_last_stay_in_memory() -> None:
+    loaded: list[int] = []
+
+    def load(part: int) -> list[int]:
+        loaded.append(part)
+        return [part] * 2
+
+    parts = Parts(load, [2] * 4, most=4)
+    assert [parts[at] for at in (0, 2, 0, 4, 0, 2)] == [0, 1, 0, 2, 0, 1]
+    assert loaded == [0, 1, 2, 1], "part 1 gave way to part 2, because part 0 was used after it"
+    assert list(parts) == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert parts[1] == 0
+    assert loaded == [0, 1, 2, 1, 0, 1, 2, 3], "reading all of them leaves those that are used in memory"
 
 
 def test_the_time_of_a_search_is_without_that_of_loading_parts() -> None:
-    parts, started = Parts([lambda: sleep(0.2) or "abc"], [3]), clock()
+    parts, started = Parts(lambda part: sleep(0.2) or "abc", [3]), clock()
     assert parts[1] == "b"
     assert clock() - started < 0.1
 
@@ -76,18 +91,17 @@ def test_what_is_remembered_holds_for_the_very_bytes_in_the_cache(project: Proje
     assert other.report()["chunks"] == first.report()["chunks"] + 1
     assert other.retrieve([QUESTION])["q"][0].chunk.id == "extra"
 
-    assert stored(cache, {"a.pdf": "not there"}, {}, None) is None
-
 
 class Raced(Cache):
     """A cache to which another process writes other chunks under the same keys, right after this one."""
 
-    def put_text(self, kind: str, key: str, text: str) -> None:
-        super().put_text(kind, key, text)
+    def put_text(self, kind: str, key: str, text: str, facts: str | None = None) -> bool:
+        is_stored = super().put_text(kind, key, text, facts)
         if kind == "chunks":
             first, *_ = CHUNKS.validate_json(text)
             other = [first.model_copy(update={"id": "other", "text": "How tall is it?"}), first]
             super().put_text(kind, key, CHUNKS.dump_json(other).decode())
+        return is_stored
 
 
 def test_what_two_processes_make_at_once_is_never_mixed(project: Project) -> None:
@@ -138,13 +152,44 @@ class Counting(Cache):
         return found
 
 
-def test_beside_an_unreadable_document_the_others_are_read_once(project: Project) -> None:
+def test_a_later_run_reads_no_document_and_only_the_chunks_that_it_finds(project: Project) -> None:
+    """That one document cannot be read changes nothing for the others."""
     pipeline = Pipeline(
-        ingest=Pdfium(on_error="skip"), retrieve=BM25(), generate=ScriptedModel(default="41 m")
+        ingest=Pdfium(on_error="skip"), retrieve=BM25(top_k=1), generate=ScriptedModel(default="41 m")
     )
-    documents = pdfs_of(project)
     (project.path / "pdfs" / "bad.pdf").write_bytes(b"no PDF")
-    pipeline.prepare(pdfs_of(project), Cache())
+    first = pipeline.prepare(pdfs_of(project), Cache())
     cache = Counting()
-    assert len(pipeline.prepare(pdfs_of(project), cache).failures) == 1
-    assert (cache.found["document"], cache.found["chunks"]) == (len(documents), len(documents))
+    again = pipeline.prepare(pdfs_of(project), cache)
+    assert (len(again.failures), cache.found["document"], cache.found["chunks"]) == (1, 0, 0)
+    assert again.facts == first.facts
+    (hit,) = again.retrieve([QUESTION])["q"]
+    assert (cache.found["document"], cache.found["chunks"]) == (0, 1)
+    assert hit == first.retrieve([QUESTION])["q"][0]
+
+
+@pytest.mark.parametrize("damage", ["x'00'", "NULL", "gone"])
+def test_what_is_damaged_when_it_is_asked_for_is_made_again(project: Project, damage: str) -> None:
+    pipeline = Pipeline(retrieve=BM25(), generate=ScriptedModel(default="41 m"))
+    documents, cache = pdfs_of(project), Cache()
+    first = pipeline.prepare(documents, cache)
+    expected = list(first.index.chunks), [each.text for each in first.documents]
+    again = pipeline.prepare(documents, cache)
+    query = "DELETE FROM sealed" if damage == "gone" else f"UPDATE sealed SET value = {damage}"
+    with cache._db:
+        cache._db.execute(f"{query} WHERE kind IN ('document', 'chunks')")
+    assert (list(again.index.chunks), [each.text for each in again.documents]) == expected
+    fresh = pipeline.prepare(documents, Counting())
+    assert fresh.facts == first.facts
+
+
+def test_a_document_that_became_another_one_ends_the_command(project: Project) -> None:
+    pipeline = Pipeline(retrieve=BM25(), generate=ScriptedModel(default="41 m"))
+    cache = Cache()
+    ingested = pipeline.prepare(pdfs_of(project), cache)
+    with cache._db:
+        cache._db.execute("DELETE FROM sealed WHERE kind = 'document'")
+    name, path = next(iter(pdfs_of(project).items()))
+    write_pdf(path, ["Another text."])
+    with pytest.raises(StoreError, match=f"{name} is another document than when this command began"):
+        list(ingested.documents)

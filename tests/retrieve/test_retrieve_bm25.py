@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import random
 import sys
 from dataclasses import replace
 from importlib.util import find_spec
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from fathoms.errors import MissingExtraError
 from fathoms.paths import SEAL
-from fathoms.retrieve import BM25, Index
+from fathoms.retrieve import BM25, Index, bm25_building
 
 # Three chunks of 3, 2 and 5 words: the mean is 10/3. With k1 = 1.5 and b = 0.75 the bottom of the fraction
 # for a word that stands tf times is tf + 1.5 * (0.25 + 0.75 * length / (10/3)):
@@ -199,3 +202,33 @@ def test_without_its_package_a_search_names_the_extra(make, ask, monkeypatch: py
     monkeypatch.setitem(sys.modules, "bm25s", None)
     with pytest.raises(MissingExtraError, match=r"fathoms\[bm25\]"):
         BM25().search(make(TEXTS), ask("kestrel"))
+
+
+@pytest.mark.parametrize("method", ["lucene", "robertson", "atire"])
+def test_the_index_that_is_built_block_by_block_is_that_of_bm25s(tmp_path: Path, method: str) -> None:
+    """Each score of each word and text is the same to the last bit."""
+    chance = random.Random(27)
+    texts = [" ".join(chance.choices("abcdefghij", k=chance.randint(0, 30))) for _ in range(40)]
+    retriever = BM25(method=method, k1=1.2, b=0.6)
+    theirs = retriever._in_memory(texts)
+    weighting = bm25_building.Weighting(method, 1.2, 0.6)
+    told: list[int] = []
+    files = bm25_building.build(texts, retriever._split, weighting, tmp_path, told.append, block=7, bucket=50)
+    data, indices, starts = (np.load(path) for path in (files.data, files.indices, files.indptr))
+    assert (told[0], told[-1], files.texts) == (7, 40, 40)
+    assert len(data) > 4 * 50, "there are several buckets"
+    assert set(files.words) == set(theirs.vocab_dict) - {""}
+    for word, number in files.words.items():
+        own = slice(starts[number], starts[number + 1])
+        first, last = theirs.scores["indptr"][theirs.vocab_dict[word] :][:2]
+        assert indices[own].tolist() == theirs.scores["indices"][first:last].tolist()
+        assert data[own].tobytes() == theirs.scores["data"][first:last].tobytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "indices", "indptr.npy"]
+
+
+def test_that_no_text_has_a_word_is_stored_too(make, ask, caplog) -> None:
+    index, told = make(["...", "?!"]), list[tuple[int, int]]()
+    BM25().prepare(index, lambda *done: told.append(done))
+    assert told == [(2, 2)]
+    BM25().prepare(later := replace(index, made={}), lambda *done: told.append(done))
+    assert (told, BM25().search(later, ask("weir")), caplog.text) == ([(2, 2)], [()], "")

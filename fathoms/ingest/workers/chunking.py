@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 from fathoms.errors import FathomsError, error_of
 from fathoms.executors import OnPage, Work
 from fathoms.safety.children import Child, ChildEndedError, Children
-from fathoms.types import Chunk, Document
+from fathoms.types import Chunk, Document, DocumentFacts
 
 CHILD = "fathoms.ingest.workers.chunk_child"
 _CHUNKS = TypeAdapter(list[Chunk])
@@ -34,8 +34,12 @@ class Chunks(Protocol):
         """Return the options."""
 
 
+Item = DocumentFacts | Document
+"""A document that is loaded when its turn comes, or, on its way to another machine, the document itself."""
+
+
 @dataclass(frozen=True)
-class ChunkWork(Work[Document, list[Chunk]]):
+class ChunkWork(Work[Item, list[Chunk]]):
     """Splits documents into chunks.
 
     `load` returns a document with all that the chunker reads, when its turn comes. `pages_each` is the number
@@ -43,18 +47,18 @@ class ChunkWork(Work[Document, list[Chunk]]):
     """
 
     chunker: Chunks
-    load: Callable[[Document], Document]
+    load: Callable[[Item], Document]
     pages_each: int | None = None
 
     def open(self, children: Children, workers: int) -> _Here | _Apart:
         """Return this process for one worker, and child processes for several."""
         return _Here(self) if workers == 1 else _Apart(self, children)
 
-    def most(self, items: Sequence[Document]) -> int:
+    def most(self, items: Sequence[Item]) -> int:
         """One worker per `pages_each` pages; none where there would be a single one."""
         if not (each := self.pages_each or self.chunker.pages_per_child):
             return 0
-        several = sum(len(document.pages) for document in items) // each
+        several = sum(map(_pages, items)) // each
         return min(several, len(items)) if several > 1 else 0
 
     def identity(self) -> dict[str, Any]:
@@ -65,18 +69,24 @@ class ChunkWork(Work[Document, list[Chunk]]):
         """The same for documents that were loaded before they were sent."""
         return ChunkWork(self.chunker, _loaded, self.pages_each)
 
-    def sent(self, item: Document) -> Document:
+    def sent(self, item: Item) -> Document:
         """The document with all that the chunker reads."""
         return self.load(item)
 
-    def killed(self, item: Document, why: str) -> list[Chunk]:
+    def killed(self, item: Item, why: str) -> list[Chunk]:
         """Raise the error: a document without chunks would be missing from the corpus unseen."""
         raise FathomsError(f"{item.id} cannot be chunked: it {why}")
 
 
-def _loaded(document: Document) -> Document:
-    """Return a document as it is."""
-    return document
+def _loaded(item: Item) -> Document:
+    """Return a document that was loaded before."""
+    assert isinstance(item, Document)
+    return item
+
+
+def _pages(item: Item) -> int:
+    """Return the number of pages of a document."""
+    return item.pages if isinstance(item, DocumentFacts) else len(item.pages)
 
 
 class _Here:
@@ -85,7 +95,7 @@ class _Here:
     def __init__(self, work: ChunkWork) -> None:
         self._work = work
 
-    def do(self, item: Document, on_page: OnPage) -> Callable[[], list[Chunk]]:
+    def do(self, item: Item, on_page: OnPage) -> Callable[[], list[Chunk]]:
         """Return what makes the chunks of a document."""
         return lambda: self._work.chunker.chunk(self._work.load(item))
 
@@ -101,7 +111,7 @@ class _Apart:
         self._children = children
         self._idle: list[Child] = []
 
-    def do(self, item: Document, on_page: OnPage) -> Callable[[], list[Chunk]]:
+    def do(self, item: Item, on_page: OnPage) -> Callable[[], list[Chunk]]:
         """Have a document split, and return what reads the chunks; raises FathomsError if the process dies,
         and its errors."""
         child = self._taken() or self._started()

@@ -1,0 +1,253 @@
+"""The parsed documents of a corpus: they lie in the cache, and this process keeps only their facts.
+
+A corpus may have more documents than fit into memory, and a run of a few questions needs few of them. So each
+document is stored as soon as it is parsed, and is loaded when it is asked for.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from fathoms.config import fingerprint
+from fathoms.errors import DocumentError, StoreError
+from fathoms.executors import Executor
+from fathoms.ingest import ElementKind, PdfParser, parse_in_child
+from fathoms.ingest.workers.parallel import ParseWork
+from fathoms.pipeline.ingest_times import IngestTimes
+from fathoms.pipeline.parse_events import ParseEvents
+from fathoms.pipeline.remembered import Parts, Progress
+from fathoms.runs.blobs import hash_of, packed_text
+from fathoms.runs.cache import Cache, text_of
+from fathoms.runs.documents import text_of_pages
+from fathoms.runs.folder import TooLongError
+from fathoms.types import Document, DocumentFacts, StoredValue
+
+_BATCH = 64
+_INVALID = (ValueError, TypeError, LookupError, RecursionError)
+"""The errors of a damaged value, as for `Cache.load`."""
+
+
+class ParsedFacts(StoredValue):
+    """What is known of a parsed document: the hash of its text (`DocumentFacts`), the number of its layout
+    elements by their kind, and the rest as in `Document`."""
+
+    form: Literal[1] = 1
+    sha256: str
+    pages: int
+    page_count: int | None = None
+    warnings: tuple[str, ...] = ()
+    text: str | None = None
+    elements: Mapping[str, int] = Field(default_factory=dict)
+
+    @classmethod
+    def of(cls, document: Document, text: str) -> ParsedFacts:
+        """Return the facts of a document, given its text as runs store it."""
+        kinds = Counter(element.kind for page in document.pages for element in page.elements)
+        return cls(
+            sha256=document.sha256,
+            pages=len(document.pages),
+            page_count=document.page_count,
+            warnings=document.warnings,
+            text=hash_of(text),
+            elements=dict(kinds),
+        )
+
+
+class ParsedDocuments:
+    """The documents of a corpus by name, in order. `facts` are of those that can be loaded, and `failures`
+    are those that cannot be read.
+
+    `hashes` has the sha256 of each file that exists. What the cache does not store, as on a full disk, is
+    kept in memory.
+    """
+
+    def __init__(
+        self, parser: PdfParser, paths: Mapping[str, Path], hashes: Mapping[str, str], cache: Cache
+    ) -> None:
+        self.facts: dict[str, ParsedFacts] = {}
+        self.failures: list[DocumentError] = []
+        self._parser, self._paths, self._hashes, self._cache = parser, paths, hashes, cache
+        self._identity, self._native_identity = parser.identity(), parser.native_identity()
+        self._kept: dict[str, Document] = {}
+
+    def find(self) -> None:
+        """Take up the documents that the cache holds, or that it can make of the parser's native output."""
+        keys = {name: self._key(sha256) for name, sha256 in self._hashes.items()}
+        known = self._known_facts(list(dict.fromkeys(keys.values())))
+        self.facts |= {name: known[key] for name, key in keys.items() if key in known}
+        if self._parser.native is not None:
+            for name in keys:
+                if name not in self.facts and (document := self._from_native(name)) is not None:
+                    self._keep(name, document)
+
+    def _key(self, sha256: str) -> str:
+        """The key of a document in the cache."""
+        return fingerprint(self._identity, sha256)
+
+    def _known_facts(self, keys: list[str]) -> dict[str, ParsedFacts]:
+        """The facts of the documents that the cache holds. Those without facts, as of an earlier version or
+        of a shared cache, are decoded now."""
+        cache = self._cache
+        held = cache.held("document", keys)
+        decode = ParsedFacts.model_validate_json
+        found = cache.load_many("document-facts", {key: decode for key in keys if key in held})
+        rest = [key for key in keys if key not in found]
+        for start in range(0, len(rest), _BATCH):
+            for key, value in cache.get_many("document", rest[start : start + _BATCH]).items():
+                try:
+                    document = Document.model_validate_json(text_of(value))
+                except _INVALID:
+                    cache.damaged("document")
+                    continue
+                found[key] = self._facts_of(document)
+                cache.note_facts("document", key, value, found[key].model_dump_json())
+        return found
+
+    def parse(
+        self, executor: Executor, progress: Progress, times: IngestTimes, anew: Collection[str] = ()
+    ) -> None:
+        """Parse the documents that are not found, and those of `anew`, and store each as it comes. Raises the
+        first DocumentError where `ingest.on_error` is `fail`."""
+        new = [name for name in self._paths if name not in self.facts or name in anew]
+        if not new:
+            return
+        self._parser.require()
+        failed: dict[str, DocumentError] = {}
+        ended = total = len(self._paths)
+        ended -= len(new)
+        events = ParseEvents(total, ended)
+
+        def done(at: int, result: Document | DocumentError, seconds: float) -> None:
+            nonlocal ended
+            ended += 1
+            events.tell(new[at], result, seconds)
+            progress("parse", ended, total)
+            if isinstance(result, Document):
+                times.made("parse", len(result.pages))
+                self._keep(new[at], result)
+            else:
+                failed[new[at]] = result
+
+        work = ParseWork(self._parser, self._cache.file_hash)
+        executor.run(work, [self._paths[name] for name in new], done, partial(progress, "page"), keep=False)
+        self.failures += [failed[name] for name in new if name in failed]
+        if failed and self._parser.on_error == "fail":
+            raise self.failures[0]
+        for name in failed:
+            self.facts.pop(name, None)
+
+    def leave_out(self, failure: DocumentError) -> None:
+        """Count a document as one that cannot be read."""
+        self.failures.append(failure)
+        del self.facts[failure.document]
+
+    def _keep(self, name: str, document: Document) -> None:
+        """Put a document into the cache with its facts, and the parser's native output if there is one."""
+        facts = self.facts[name] = self._facts_of(document)
+        cache, key = self._cache, self._key(document.sha256)
+        stored = cache.put_text("document", key, document.model_dump_json(), facts.model_dump_json())
+        if document.native is not None:
+            native = fingerprint(self._native_identity, document.sha256)
+            stored &= cache.put_text("native", native, document.native)
+        if not stored:
+            self._kept[name] = document
+
+    def _facts_of(self, document: Document) -> ParsedFacts:
+        """Return the facts of a document, and put its text into the cache for the runs that will keep it."""
+        text = text_of_pages(document)
+        facts = ParsedFacts.of(document, text)
+        if facts.pages and facts.text is not None:
+            with suppress(TooLongError):
+                self._cache.put("text", facts.text, packed_text(text))
+        return facts
+
+    def load(self, name: str) -> Document:
+        """Return a document. One that is damaged, or that was removed since it was found, is parsed again.
+        Raises DocumentError, and StoreError where that makes another document."""
+        if name in self._kept:
+            return self._kept[name]
+        facts = self.facts[name]
+        found = self._cache.load("document", self._key(facts.sha256), Document.model_validate_json)
+        if found is None:
+            found = self._from_native(name) or parse_in_child(self._parser, self._paths[name])
+            self._keep(name, found)
+            if self.facts[name] != facts:
+                raise changed(name)
+        return found.model_copy(update={"id": name, "path": self._paths[name]})
+
+    def load_with_native(self, name: str) -> Document:
+        """Return a document with the parser's native output; raises as `load` does."""
+        if name in self._kept:
+            return self._kept[name]
+        key = fingerprint(self._native_identity, self.facts[name].sha256)
+        native = self._cache.get_text("native", key)
+        if native is not None:
+            return self.load(name).model_copy(update={"native": native})
+        found = parse_in_child(self._parser, self._paths[name])
+        self._keep(name, found)
+        return found
+
+    def without_native(self, names: Collection[str]) -> set[str]:
+        """Return those documents of which the cache does not hold the parser's native output."""
+        keys = {name: fingerprint(self._native_identity, self.facts[name].sha256) for name in names}
+        held = self._cache.held("native", list(keys.values()))
+        return {name for name, key in keys.items() if key not in held}
+
+    def _from_native(self, name: str) -> Document | None:
+        """Make a document of the parser's native output; `None` if the cache has none."""
+        if self._parser.native is None:
+            return None
+        sha256 = self._hashes[name]
+
+        def read(native: str) -> Document:  # errors of the conversion count as damage, too
+            return self._parser.from_native(self._paths[name], sha256, native)
+
+        return self._cache.load("native", fingerprint(self._native_identity, sha256), read)
+
+    def sequence(self) -> Parts[Document]:
+        """Return all documents in order, each of which is loaded when it is asked for."""
+        names = self.names()
+        pages = [self.facts[name].pages for name in names]
+        return Parts(lambda at: (self.load(names[at]),), [1] * len(names), pages)
+
+    def names(self) -> list[str]:
+        """Return the names of the documents that can be loaded, in order."""
+        return [name for name in self._paths if name in self.facts]
+
+    def bare(self, name: str) -> Document:
+        """Return a document without its pages and their text, which is all that rendering needs."""
+        facts = self.facts[name]
+        return Document(
+            id=name,
+            path=self._paths[name],
+            sha256=facts.sha256,
+            pages=(),
+            warnings=facts.warnings,
+            page_count=facts.page_count or facts.pages,
+        )
+
+    def stated(self) -> tuple[DocumentFacts, ...]:
+        """Return what a run states of each document, in order."""
+        return tuple(
+            DocumentFacts(id=name, sha256=one.sha256, pages=one.pages, warnings=one.warnings, text=one.text)
+            for name in self.names()
+            for one in (self.facts[name],)
+        )
+
+    def total(self, kind: ElementKind) -> int | None:
+        """Count the elements of a kind; `None` where the parser does not look for them."""
+        if self.facts and kind not in self._parser.finds:
+            return None
+        return sum(facts.elements.get(kind, 0) for facts in self.facts.values())
+
+
+def changed(name: str) -> StoreError:
+    """Return the error for a document that became another one while it was used."""
+    return StoreError(f"{name} is another document than when this command began: start the command again")
