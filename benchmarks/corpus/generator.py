@@ -20,18 +20,20 @@ from typing import NamedTuple
 MOST_PAGES = 400
 MEDIAN_PAGES, SPREAD = 8, 1.25
 QUESTIONS = 20
-_PLAIN = """
-the of and a to in is was for that on with as it by at from are this be an or which were not have had all been
-their they has one but more when other some time after two can first new into over also about only between
-water river level year report measure station gauge weir bridge flood rain season bank stream lake dam channel
-flow depth height metre hour day night week month spring summer autumn winter north south east west upper lower
-main small large long short high low early late public local annual mean total record value table figure chart
-section page note method result error change cause effect area valley town field road line point place side end
-part group number order rate cost price work plan project office board council service team member author source
-sample test model system design control power energy heat wind storm wave tide coast island forest soil rock
-sand clay stone wood iron steel glass paper letter book school market trade ship rail mill farm crop grain
-wheat cattle sheep fish bird tree leaf root seed fruit house wall roof door gate tower church square garden
-""".split()
+_TEXT = """
+the of and a to in is was for that on with as it by at from are this be an or which were not have had all
+been their they has one but more when other some time after two can first new into over also about only
+between water river level year report measure station gauge weir bridge flood rain season bank stream lake
+dam channel flow depth height metre hour day night week month spring summer autumn winter north south east
+west upper lower main small large long short high low early late public local annual mean total record value
+table figure chart section page note method result error change cause effect area valley town field road
+line point place side end part group number order rate cost price work plan project office board council
+service team member author source sample test model system design control power energy heat wind storm wave
+tide coast island forest soil rock sand clay stone wood iron steel glass paper letter book school market
+trade ship rail mill farm crop grain wheat cattle sheep fish bird tree leaf root seed fruit house wall roof
+door gate tower church square garden
+"""
+_PLAIN = _TEXT.split()
 _RARE = 30_000
 WORDS = [*dict.fromkeys(_PLAIN), *(one + other for one, other in product(_PLAIN[60:], _PLAIN[60:]))][:_RARE]
 """The most frequent words first."""
@@ -113,9 +115,7 @@ def pdf(pages: Iterator[list[str]]) -> bytes:
             b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Resources << /Font << /F1 3 0 R >> >>"
             b" /Contents %d 0 R >>" % (len(objects) + 2)
         )
-        objects.append(
-            b"<< /Filter /FlateDecode /Length %d >>\nstream\n%s\nendstream" % (len(data), data)
-        )
+        objects.append(b"<< /Filter /FlateDecode /Length %d >>\nstream\n%s\nendstream" % (len(data), data))
     objects[1] = b"<< /Type /Pages /Count %d /Kids [%s] >>" % (len(kids), b" ".join(kids))
     return _file(objects)
 

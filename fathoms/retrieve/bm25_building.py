@@ -24,8 +24,11 @@ if TYPE_CHECKING:
 
 BLOCK = 1000
 """So many texts are split into words at a time."""
-BUCKET = 1 << 21
-"""So many pairs of a text and one of its words, or as many as one word has, are sorted at a time."""
+BUCKET = 1 << 19
+"""So many pairs of a text and one of its words are sorted at a time, or as many as one word has, or one in
+`_MOST_BUCKETS` of all."""
+_MOST_BUCKETS = 256
+"""How many files are open at once."""
 Split = Callable[[Sequence[str]], tuple[list[list[int]], dict[str, int]]]
 """Splits texts into words: returns the numbers of the words of each text, and the number of each word."""
 _COUNTED = [("text", "<i4"), ("word", "<i4"), ("times", "<i4")]
@@ -91,7 +94,7 @@ def build(
     for part in _parts(counted, bucket):
         having += np.bincount(part["word"], minlength=len(words))
     ends = np.cumsum(having)
-    firsts = _firsts(ends, bucket)
+    firsts = _firsts(ends, max(bucket, int(having.sum()) // _MOST_BUCKETS))
     buckets = [folder / f"bucket{number}" for number in range(len(firsts))]
     idfs = {number: weighting.idf(len(lengths), number) for number in np.unique(having).tolist()}
     idf = np.array([idfs[number] for number in having.tolist()], np.float64)

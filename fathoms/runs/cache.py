@@ -80,7 +80,6 @@ _NOUNS = {
     "page-index": "lists of the pages of an index",
     "reply": "replies",
     "spent": "costs of question sets",
-    "corpus": "facts of corpora",
     "file-hash": "hashes of files",
     "sound-file": "notes on files that were verified",
 }
