@@ -279,6 +279,37 @@ def inspect(
     return _finish(read, data, out, parsed, name=name, model=model, partial=partial)
 
 
+@app.command("otel")
+def otel(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="Traces: OTLP in JSON, or an export of Langfuse or Phoenix (.json or .jsonl).",
+            show_default=False,
+        ),
+    ],
+    questions: OwnQuestions = None,
+    first_page: FirstPage = 1,
+    out: Out = RUNS,
+    name: Name = None,
+    model: Model = None,
+    documents: Documents = None,
+    parser: ParserKind = "pdfium",
+    partial: Partial = False,
+) -> int:
+    """Import traces of an application that runs: GenAI spans of OpenTelemetry, or an export of Langfuse or
+    Phoenix. Each turn becomes a question with its contexts and its answer.
+
+    Turns of a conversation keep what was said before as metadata of the question.
+    """
+    from fathoms.importers import read_traces
+
+    parsed = _parse(documents, parser)
+    read = [read_traces(file, _options(questions, parsed, None, first_page))]
+    data = (questions or file).stem
+    return _finish(read, data, out, parsed, name=name, model=model, partial=partial)
+
+
 def _asked(path: Path) -> tuple[Question, ...]:
     """Return the questions of a file."""
     from fathoms.corpora import read_questions

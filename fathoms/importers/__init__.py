@@ -17,6 +17,7 @@ from fathoms.importers.promptfoo import read_promptfoo
 from fathoms.importers.ragas import read_ragas
 from fathoms.importers.ragchecker import read_ragchecker
 from fathoms.importers.rebuilding import rebuild
+from fathoms.importers.traces import read_traces
 from fathoms.importers.trec import read_trec
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "read_ragas",
     "read_ragchecker",
     "read_result_file",
+    "read_traces",
     "read_trec",
     "rebuild",
     "released_means",

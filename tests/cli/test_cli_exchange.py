@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from fathoms.runs.reading import load
+from tests.support.otlp_receiver import otlp_receiver
 from tests.support.project import Project
 
 SAMPLES = Path(__file__).parents[1] / "importers" / "samples"
@@ -163,3 +165,38 @@ def test_a_random_run_has_the_figures_of_ir_measures(found: Project) -> None:
         ours = figures[name]["micro"]["value"]
         assert 0.05 < ours < 0.9
         assert ours == pytest.approx(theirs[measure], abs=1e-9), name
+
+
+@pytest.mark.slow
+def test_traces_of_an_application_are_scored_like_the_run_that_they_are_of(project: Project) -> None:
+    """A run is sent to a collector as spans with their texts, and read back from its file: the same
+    questions, contexts and answers, and the same figures of a metric that needs no gold answer."""
+    project.write("judge.yaml", "kind: scripted\n")
+    judged = ("--metric", "faithfulness", "--judge", "judge.yaml")
+    assert project.fathoms("run", "tiny.yaml").returncode == 0
+    assert project.fathoms("score", "latest", *judged).returncode == 0
+    with otlp_receiver() as received:
+        done = project.fathoms("export", "otel", "tiny", "--content", "--endpoint", received.address)
+        assert done.returncode == 0, done.stderr
+        project.write("traces.jsonl", received.lines())
+
+    done = project.fathoms("import", "otel", "traces.jsonl")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("traces: 4 of 4 questions: OK\n")
+    done = project.fathoms("score", "traces", *judged)
+    assert done.returncode == 0, done.stderr
+    before, after = (answers_of(run) for run in project.runs())
+    assert before == after
+    assert len(before) == 4
+    assert before["How tall is the Varn tower?"][-1] == 1.0  # the context says so, word by word
+
+
+def answers_of(run: Path) -> dict[str, Any]:
+    """The hits, the answer and its faithfulness by the text of the question."""
+    found = {}
+    for view in load(run).questions():
+        (repeat,) = view.repeats
+        hits = [(hit.document, hit.pages, hit.text, hit.score) for hit in repeat.hits or ()]
+        assert repeat.answer is not None
+        found[view.question.text] = (hits, repeat.answer.text, repeat.metrics["faithfulness"].value)
+    return found

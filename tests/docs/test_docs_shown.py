@@ -98,6 +98,7 @@ ELSEWHERE = {
         "test_exporters_otel.py and test_cli_traceparent.py, with a receiver"
     ),
     "fathoms view": "test_cli_view.py; test_view_browser.py in Chromium",
+    "fathoms import otel traces.jsonl": "test_cli_exchange.py, with what a receiver of OTLP got",
     "python benchmarks/simulate_statistics.py": "make slow",
 }
 """What is not run here, and by whom else."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -18,11 +20,19 @@ class Received:
     status: int = 200
     spans: list[Any] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)
+    requests: list[Any] = field(default_factory=list)
 
-    def named(self, name: str) -> Any:
-        """The only span of a name."""
-        (found,) = [span for span in self.spans if span.name == name]
-        return found
+    def lines(self) -> str:
+        """The requests as the file exporter of a collector writes them: a line each, with hexadecimal ids."""
+        from google.protobuf.json_format import MessageToDict
+
+        found = [MessageToDict(request) for request in self.requests]
+        for request in found:
+            for resource in request["resourceSpans"]:
+                for span in (one for scope in resource["scopeSpans"] for one in scope["spans"]):
+                    for key in {"traceId", "spanId", "parentSpanId"} & span.keys():
+                        span[key] = base64.b64decode(span[key]).hex()
+        return "".join(json.dumps(request) + "\n" for request in found)
 
 
 def attributes(span: Any) -> dict[str, Any]:
@@ -48,6 +58,7 @@ def otlp_receiver() -> Iterator[Received]:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             request = ExportTraceServiceRequest.FromString(body)
             received.paths.append(self.path)
+            received.requests.append(request)
             for resource in request.resource_spans:
                 for scope in resource.scope_spans:
                     received.spans += scope.spans

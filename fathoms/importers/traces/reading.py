@@ -1,0 +1,147 @@
+"""Reads a file of traces, finds its questions, and makes the records of a run of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from fathoms.errors import DataError
+from fathoms.importers.contexts import contexts_of
+from fathoms.importers.foreign import ForeignRow, Options, found_hits, imported, usable, value_at
+from fathoms.importers.imported import LARGEST_IMPORT, Imported
+from fathoms.importers.json_lines import json_lines
+from fathoms.importers.rows import Row
+from fathoms.importers.traces import langfuse, otlp, phoenix
+from fathoms.importers.traces.span import Seen
+from fathoms.importers.traces.turns import Turn, turns_of
+from fathoms.pipeline.external.answer import Parts
+from fathoms.safety.inputs import parse_json, read_text
+from fathoms.types import Scalar
+
+_NO_TEXTS = (
+    "no question with an answer in this trace: were the texts recorded"
+    " (OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT)?"
+)
+
+
+def read_traces(path: Path, options: Options) -> Imported:
+    """Read the traces of a file: OTLP in JSON, Langfuse or Phoenix, whichever it is; each turn of each trace
+    becomes a question with its answer.
+
+    What cannot be used is named in a warning with its place, and counted. Raises DataError if the file is
+    none of these, or holds no question with an answer.
+    """
+    values, complaints, what = _values(path)
+    spans: dict[tuple[str, str], Seen] = {}
+    twice = 0
+    for number, value in values:
+        for found in _spans(number, value):
+            if isinstance(found, DataError):
+                complaints.append(f"{Row(number, what=what).place(path)}: left out: {found}")
+            elif (found.trace, found.id) in spans:
+                twice += 1
+            else:
+                spans[found.trace, found.id] = found
+    turns, without = turns_of(spans.values())
+    complaints += [f"{Row(one.number, what=what).place(path)}: left out: {_NO_TEXTS}" for one in without]
+    if not turns:
+        raise DataError("\n".join([f"{path}: holds no question with an answer", *complaints[:10]]))
+    names = _names(turns)
+    read = partial(_row, what=what, options=options)
+    rows, more = usable([(turn.top.number, (name, turn)) for name, turn in names.items()], read, path, what)
+    if twice:
+        complaints.append(f"{path}: {twice} spans stand twice in the file; the first of each counts")
+    models = {row.row.parts.model for row in rows}
+    model = next(iter(models)) if len(models) == 1 else None
+    made = imported(path, rows, [*complaints, *more], options, model=model)
+    return replace(made, left_out=len(complaints) + len(more) - bool(twice))
+
+
+def _values(path: Path) -> tuple[list[tuple[int, Any]], list[str], str]:
+    """Return the values of the file by number, a message for each line that is not JSON, and what the numbers
+    count: lines, or values of a file that is one JSON value."""
+    if path.suffix.lower() not in (".jsonl", ".ndjson"):
+        try:
+            whole = parse_json(read_text(path, LARGEST_IMPORT), str(path), nan_as_null=True)
+        except DataError:
+            if not _is_lines(path):
+                raise
+        else:
+            inner = value_at(whole, "data")  # of an answer of an API
+            values = inner if isinstance(inner, list) else whole
+            return list(enumerate(values if isinstance(values, list) else [values], start=1)), [], "value"
+    lines, complaints = json_lines(path, nan_as_null=True)
+    return lines, complaints, "line"
+
+
+def _is_lines(path: Path) -> bool:
+    """Whether the first line of a file is a JSON value of its own."""
+    first = next((line for line in read_text(path, LARGEST_IMPORT).split("\n") if line.strip()), "")
+    try:
+        parse_json(first, str(path), nan_as_null=True)
+    except DataError:
+        return False
+    return True
+
+
+def _spans(number: int, value: Any) -> Iterator[Seen | DataError]:
+    """Yield the spans of a value, and an error in the place of each that cannot be read."""
+    try:
+        if otlp.is_otlp(value):
+            yield from otlp.spans_in(number, value)
+        elif phoenix.is_phoenix(value):
+            yield phoenix.span_in(number, value)
+        elif langfuse.is_langfuse(value):
+            yield from langfuse.spans_in(number, value)
+        elif isinstance(value, list):
+            for one in value:
+                yield from _spans(number, one)
+        else:
+            yield DataError("neither spans of OTLP (resourceSpans) nor of Langfuse or Phoenix")
+    except DataError as error:
+        yield error
+
+
+def _names(turns: list[Turn]) -> dict[str, Turn]:
+    """Name each turn by its trace, and further ones of a trace `TRACE-2` and so on."""
+    counts: Counter[str] = Counter()
+    found = {}
+    for turn in turns:
+        counts[turn.top.trace] += 1
+        count = counts[turn.top.trace]
+        found[turn.top.trace if count == 1 else f"{turn.top.trace}-{count}"] = turn
+    return found
+
+
+def _row(number: int, named: tuple[str, Turn], *, what: str, options: Options) -> ForeignRow:
+    """Convert a turn; raises DataError or ValidationError."""
+    name, turn = named
+    failed = turn.top.answer is None
+    row = Row(
+        number,
+        id=name,
+        question=turn.question,
+        what=what,
+        answer=turn.top.answer,
+        error=(turn.top.error or "no answer") if failed else None,
+        parts=Parts.model_validate(dict(turn.answering.facts)),
+        hits=found_hits(contexts_of(turn.documents, options.first_page)),
+        latency=turn.seconds,
+        released={key: score for one in (turn.top, *turn.parts) for key, score in one.scores.items()},
+    )
+    return ForeignRow(row, metadata=dict(_metadata(turn)))
+
+
+def _metadata(turn: Turn) -> Iterator[tuple[str, Scalar]]:
+    """Yield what the question says of its conversation: its id, the number of the turn, and what was said
+    before."""
+    if turn.conversation:
+        yield "conversation", turn.conversation
+    if turn.conversation or turn.history:
+        yield "turn", turn.number
+    if turn.history:
+        yield "history", "\n".join(f"{one.role}: {one.text}" for one in turn.history)

@@ -1,0 +1,162 @@
+"""Finds in the spans of a trace what was asked, what was retrieved for it, and what was answered.
+
+A turn is the outermost span that has both a question and an answer (or a failure). Calls to models below it
+are parts of it. Where only calls to models have texts, the last of a trace gives the answer, and an earlier
+one is a turn of its own if a later call has its answer in the history; others, such as a call that rewrites
+the question, are parts. Contexts are those of the searches below the turn, or before it in its trace; the
+result of a reranker takes their place.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from fathoms.importers.traces.span import Said, Seen
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One question with its answer. `top` is the span that has both, `parts` are the others that belong to
+    it, and `asked` is the question of a span around it. `history` is what was said before in the same
+    conversation, and `number` counts its turns from 1."""
+
+    top: Seen
+    parts: tuple[Seen, ...]
+    asked: str | None = None
+    history: tuple[Said, ...] = ()
+    number: int = 1
+    conversation: str | None = None
+
+    @property
+    def question(self) -> str:
+        """The question. Where the turn is the call of a model, its prompt may have been made of question and
+        contexts, so the question of a span around it comes first, and then the query of a search if the
+        prompt contains it."""
+        asked = self.top.question or ""
+        if self.top.kind != "answer":
+            return asked
+        if self.asked:
+            return self.asked
+        searches = (part.question for part in self.parts if part.kind == "retrieval")
+        query = next((text.strip() for text in searches if text and text.strip()), "")
+        return query if query and query in asked else asked
+
+    @property
+    def documents(self) -> list[Any] | None:
+        """What was retrieved, each document once; `None` if nothing is known of it."""
+        found = [part for part in self.parts if part.documents is not None]
+        reranked = [part for part in found if part.kind == "rerank"]
+        lists = [part.documents or [] for part in reranked[-1:] or found]
+        if not lists:
+            return None
+        once: dict[str, Any] = {}
+        for document in (one for each in lists for one in each):
+            once.setdefault(repr(document), document)
+        return list(once.values())
+
+    @property
+    def answering(self) -> Seen:
+        """The span of the model's call that gave the answer, or else the turn itself."""
+        calls = [part for part in self.parts if part.kind == "answer"]
+        return self.top if self.top.kind == "answer" or not calls else calls[-1]
+
+    @property
+    def seconds(self) -> float | None:
+        """How long it took."""
+        return None if self.top.end is None else max(0.0, self.top.end - self.top.start)
+
+
+@dataclass
+class _Trace:
+    """The spans of one trace in the order of time, by id."""
+
+    spans: list[Seen]
+    by_id: dict[str, Seen] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.spans.sort(key=lambda span: span.start)
+        self.by_id = {span.id: span for span in self.spans}
+
+    def above(self, span: Seen) -> list[Seen]:
+        """The spans around one, from the inside; a circle ends where it closes."""
+        found: dict[str, Seen] = {}
+        at = self.by_id.get(span.parent or "")
+        while at is not None and at.id not in found and at.id != span.id:
+            found[at.id] = at
+            at = self.by_id.get(at.parent or "")
+        return list(found.values())
+
+    def tops(self) -> list[Seen]:
+        """The spans that are turns."""
+        turns = [
+            span
+            for span in self.spans
+            if span.is_turn and not any(one.is_turn or one.kind == "retrieval" for one in self.above(span))
+        ]
+        said = {one.text for span in turns for one in span.history if one.role == "assistant"}
+        last = turns[-1] if turns else None
+        return [span for span in turns if span.kind != "answer" or span is last or span.answer in said]
+
+
+def turns_of(spans: Iterable[Seen]) -> tuple[list[Turn], list[Seen]]:
+    """Return the turns of all traces in the order of time, and the first span of each trace that has parts of
+    a question (a call to a model or a search), but no turn."""
+    traces: defaultdict[str, list[Seen]] = defaultdict(list)
+    for span in spans:
+        traces[span.trace].append(span)
+    turns: list[Turn] = []
+    without: list[Seen] = []
+    for own in traces.values():
+        found = _of_trace(_Trace(own))
+        turns += found
+        if not found and any(span.kind in ("answer", "retrieval") or span.said for span in own):
+            without.append(own[0])
+    turns.sort(key=lambda turn: turn.top.start)
+    return _with_history(turns), without
+
+
+def _of_trace(trace: _Trace) -> list[Turn]:
+    """Return the turns of one trace: each other span belongs to the turn around it, or to the next one."""
+    tops = trace.tops()
+    ids = {top.id for top in tops}
+    parts: defaultdict[str, list[Seen]] = defaultdict(list)
+    for span in trace.spans if tops else ():
+        if span.id in ids:
+            continue
+        around = next((one.id for one in trace.above(span) if one.id in ids), None)
+        later = (top.id for top in tops if top.start >= span.start)
+        parts[around or next(later, tops[-1].id)].append(span)
+    around_all = [span.session for span in trace.spans if span.session]
+    return [
+        Turn(
+            top,
+            tuple(parts[top.id]),
+            next((one.question for one in trace.above(top) if one.question), None),
+            conversation=top.session or next(iter(around_all), None),
+        )
+        for top in tops
+    ]
+
+
+def _with_history(turns: Sequence[Turn]) -> list[Turn]:
+    """Number the turns of each conversation, and give each what was said before: the messages that the model
+    was sent, or else the earlier turns."""
+    earlier: defaultdict[str, list[Turn]] = defaultdict(list)
+    found = []
+    for turn in turns:
+        before = earlier[turn.conversation] if turn.conversation else []
+        said = turn.top.history or turn.answering.history
+        if not said:
+            said = tuple(
+                message
+                for one in before
+                for message in (Said("user", one.question), Said("assistant", one.top.answer or ""))
+            )
+        number = len(before) + 1 if before else 1 + sum(one.role == "user" for one in said)
+        made = replace(turn, history=said, number=number)
+        before.append(made)
+        found.append(made)
+    return found
