@@ -16,16 +16,19 @@ import typer
 
 from fathoms.cli import console
 from fathoms.cli.doctor_findings import findings, next_commands
-from fathoms.cli.loading import Set
+from fathoms.cli.loading import Address, Executor, Set, cluster_at, settings_with
 from fathoms.cli.options import RUNS, Json, Out
 from fathoms.cli.trial import Offline, trial
 from fathoms.cli.verification import marks, read_verified
-from fathoms.errors import ExitCode, FathomsError
+from fathoms.errors import ExitCode, FathomsError, ServerError
 
 if TYPE_CHECKING:
+    from fathoms.config import Component
+    from fathoms.models.calling.provider_calls import ExecutionSettings
     from fathoms.pipeline.experiment import AnyExperiment
 
 _EXTRA = re.compile(r"^(?P<package>[\w.-]+).*;.*extra\s*==\s*['\"](?P<extra>[\w-]+)['\"]")
+_ON_WORKERS = ("ingest", "chunk", "embed")
 _GROUPS = {"all", "docs", "test"}  # extras that combine others, or that only developers of fathoms need
 
 
@@ -35,6 +38,8 @@ def doctor(
     ] = None,
     settings: Set = None,
     offline: Offline = False,
+    executor: Executor = None,
+    address: Address = "auto",
     out: Out = RUNS,
     as_json: Json = False,
 ) -> int:
@@ -42,30 +47,35 @@ def doctor(
 
     For every CONFIG, checks the data, each stage and the scoring, and sends one trial question to a service
     (`pipeline: {kind: http}`). Marks the kinds that were never run with trained weights, a vendor's API or
-    released files (`docs/verified.md`), which is no failure. Always checks this machine: Python, disk
-    space and optional packages. Without a CONFIG, also lists model weights, servers and API keys, and says
-    what to do next. Ends with exit code 1 if a CONFIG cannot be run, or if the cache or the folder of runs
-    is not writable.
+    released files (`docs/verified.md`), which is no failure. Of a Ray cluster that a CONFIG or --executor ray
+    names, says how many machines and processors it has, which versions and weights differ there, and who can
+    reach it. Always checks this machine: Python, disk space and optional packages. Without a CONFIG, also
+    lists model weights, servers and API keys, and says what to do next. Ends with exit code 1 if a CONFIG
+    cannot be run, if the cluster cannot do the work, or if the cache or the folder of runs is not writable.
     """
     from fathoms.pipeline.matrix import titled
     from fathoms.runs.shared import VARIABLE
 
+    settings = settings_with(settings, executor)
+    settings += [] if executor is None else [f"execution.address={address}"]
     report: dict[str, Any] = {"machine": _machine(out), "extras": _extras()}
     if not configs:
         report |= {"weights": _weights(), "servers": _servers(), "keys": _keys()}
         if os.environ.get(VARIABLE):
             report["shared_cache"] = _checked("shared cache", partial(_shared, None))
         report["next"] = next_commands(report)
+    if executor == "ray" and not configs:
+        report["cluster"] = _checked("cluster", partial(_cluster, cluster_at(executor, address), {}))
     report["configs"] = [
         {
             "config": titled(str(config), cell),
-            "checks": list(config_checks(config, settings or (), offline=offline, cell=cell)),
+            "checks": list(config_checks(config, settings, offline=offline, cell=cell)),
         }
         for config in configs or ()
         for cell in _cells(config)
     ]
     checks = [check["ok"] for entry in report["configs"] for check in entry["checks"]]
-    checks += [report["shared_cache"]["ok"]] if "shared_cache" in report else []
+    checks += [report[name]["ok"] for name in ("shared_cache", "cluster") if name in report]
     report["ok"] = all([*checks, *(report["machine"][name]["writable"] for name in ("cache", "runs"))])
     if as_json:
         console.show_json(report)
@@ -108,6 +118,10 @@ def config_checks(
     yield (data := _checked("data", lambda: _data(experiment, config)))
     if experiment.cache or os.environ.get(VARIABLE):
         yield _checked("cache", partial(_shared, experiment.cache))
+    if experiment.execution.kind == "ray":
+        used: dict[str, Component] = {}
+        used |= {stage: getattr(experiment, stage) for stage in stages if stage in _ON_WORKERS}
+        yield _checked("cluster", partial(_cluster, experiment.execution, used))
     reached = True
     for stage, check in stages.items():
         yield (row := _checked(stage, partial(_stage, experiment, stage, check)))
@@ -161,6 +175,17 @@ def _shared(named: str | None) -> str:
         return "none"
     SharedStore(address).probe()
     return f"{address} can be read and written"
+
+
+def _cluster(execution: ExecutionSettings, stages: Mapping[str, Component]) -> str:
+    """Look at a Ray cluster, where stages of a pipeline would be done; raises ServerError where it cannot do
+    the work."""
+    from fathoms.runner.cluster import look_at
+
+    state = look_at(execution.address, stages)
+    if state.faults:
+        raise ServerError(state.told)
+    return state.told
 
 
 def _margin(experiment: AnyExperiment, config: Path) -> str:

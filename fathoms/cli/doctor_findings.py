@@ -29,6 +29,8 @@ def findings(report: Mapping[str, Any]) -> Iterator[str]:
     yield from machine_lines(report["machine"])
     if "shared_cache" in report:
         yield f"shared cache: {report['shared_cache']['detail']}"
+    if "cluster" in report:
+        yield f"cluster: {report['cluster']['detail']}"
     yield from extra_lines(report["extras"])
     if "weights" in report:
         yield from weight_lines(report["weights"])

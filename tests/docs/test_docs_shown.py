@@ -21,6 +21,8 @@ SHOWN = {
 }
 
 ELSEWHERE = {
+    "fathoms doctor --executor ray --address HOST:6379": "test_ray_executor.py",
+    "fathoms score RUN --executor ray --address HOST:6379": "test_ray_executor.py",
     "ollama pull gemma3:4b": "a hub",
     "ollama pull nomic-embed-text": "a hub",
     "fathoms doctor ollama.yaml": "test_cli_doctor.py, test_cli_ollama.py: a real server and a small model",

@@ -151,6 +151,33 @@ def test_answers_are_scored_and_judged_to_the_byte_as_on_one_machine(
     assert made["ray"] == made["local"]
 
 
+def test_doctor_tells_how_a_cluster_is(cluster: Cluster, minilm: OnnxEmbedder) -> None:
+    project = cluster.project
+    asked = ["doctor", "--executor", "ray", "--address", cluster.ray.address]
+
+    def checked(line: list[str], **environment: str) -> tuple[int, Any]:
+        done = cluster.ray.wait(cluster.ray.start([*line, "--json"], project.path, environment))
+        return done.returncode, json.loads(done.stdout)
+
+    code, report = checked(asked)
+    assert (code, report["cluster"]["ok"]) == (0, True)
+    first, *warnings = report["cluster"]["detail"].splitlines()
+    assert first.endswith(f"at {cluster.ray.address}: 3 machines, 3 processors")
+    assert warnings == []  # no dashboard, and no way out of the namespace
+    own = {"FATHOMS_CACHE_DIR": str(project.path / "cache-bare")}  # this machine has no weights
+    vectors = CONFIG.replace("{kind: lexical}", "{kind: onnx}")
+    project.write("on_ray.yaml", vectors + f"execution: {{kind: ray, address: '{cluster.ray.address}'}}\n")
+    code, report = checked(["doctor", "on_ray.yaml"], **own)
+    (row,) = (row for row in report["configs"][0]["checks"] if row["name"] == "cluster")
+    assert (code, row["ok"]) == (1, False)
+    faults = row["detail"].splitlines()[1:]
+    assert len(faults) == 3
+    assert all("embed is" in line and "fathoms models pull" in line for line in faults)
+    code, report = checked([*asked[:-1], "127.0.0.1:9"])
+    assert code == 1
+    assert "no Ray cluster answers at '127.0.0.1:9'" in report["cluster"]["detail"]
+
+
 def test_pages_are_labelled_as_on_one_machine(cluster: Cluster) -> None:
     model = {"kind": "scripted", "replies": {"41.5 m tall.": "yes"}, "default": "no"}
     cluster.project.write("judge.yaml", json.dumps({"kind": "llm", "model": model}))
