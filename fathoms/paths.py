@@ -239,7 +239,11 @@ def publish(unfinished: Path, place: Path) -> None:
         shutil.rmtree(unfinished)
 
 
-def sealed(folder: Path) -> Literal["sound", "damaged", "missing"]:
+State = Literal["sound", "damaged", "missing"]
+"""What is known of a published folder."""
+
+
+def sealed(folder: Path) -> State:
     """Whether a published folder still holds what was published.
 
     `missing` means that it has no seal, as in earlier versions. Files are read once per process, and again
@@ -248,7 +252,8 @@ def sealed(folder: Path) -> Literal["sound", "damaged", "missing"]:
     if not (folder / SEAL).is_file():
         return "missing"
     try:
-        stats = tuple((path.name, *file_state(path.stat())) for path in _files(folder, with_seal=True))
+        files = _files(folder, with_seal=True)
+        stats = tuple((str(path.relative_to(folder)), *file_state(path.stat())) for path in files)
         return "sound" if _is_sound(folder, stats) else "damaged"
     except OSError:
         return "damaged"
@@ -265,13 +270,13 @@ def _is_sound(folder: Path, stats: tuple[tuple[str | int, ...], ...]) -> bool:
 
 
 def _hashes(folder: Path) -> dict[str, str]:
-    """The sha256 of every file, by name."""
-    return {path.name: sha256_file(path) for path in _files(folder)}
+    """The sha256 of every file, by its name, or its path from the folder."""
+    return {path.relative_to(folder).as_posix(): sha256_file(path) for path in _files(folder)}
 
 
 def _files(folder: Path, *, with_seal: bool = False) -> list[Path]:
-    """The finished files of a folder, sorted by name."""
-    files = (path for path in folder.iterdir() if path.name[0] != "." and path.is_file())
+    """The finished files of a folder and of those in it, sorted by name."""
+    files = (path for path in folder.rglob("*") if path.name[0] != "." and path.is_file())
     return sorted(path for path in files if with_seal or path.name != SEAL)
 
 

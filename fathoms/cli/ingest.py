@@ -141,6 +141,7 @@ def _print_ingest(report: dict[str, Any], name: str) -> None:
     """Print the report of one ingestion, under `name` unless that is empty."""
     from fathoms.report.stage_times import called_text
     from fathoms.retrieve.approximation import sentence
+    from fathoms.retrieve.noted import approximations
 
     if name:
         console.say(f"{name}:")
@@ -159,8 +160,8 @@ def _print_ingest(report: dict[str, Any], name: str) -> None:
     for stage, took in report["times"].items():
         if "calls" in took:
             console.say(f"  {stage}: {called_text(took['calls'], took['tokens'], took['cost'])}")
-    if "approximation" in report:
-        console.say(f"  {sentence(report['approximation'])}")
+    for approximation in approximations(report):
+        console.say(f"  {sentence(approximation)}")
     if shared := report.get("shared_cache"):
         console.say(
             f"  shared cache {shared['address']}: {shared['taken']} taken, {shared['stored']} stored,"

@@ -122,7 +122,7 @@ class VectorIndexer:
     def _segment(self, name: str) -> Segment | None:
         """Open a segment, once; damage is told then."""
         if name not in self.opened:
-            self.opened[name] = Segment.open(self._folder(name))
+            self.opened[name] = Segment.open(self._folder(name), self.cache)
         return self.opened[name]
 
     def _listed(self, documents: Sequence[TextsOf]) -> _Listed:

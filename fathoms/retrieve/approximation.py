@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from fathoms.errors import UsageError
 
@@ -28,11 +28,23 @@ def recall(found: Sequence[Sequence[int]], exact: Sequence[Sequence[int]], k: in
     return sum(shares) / len(shares)
 
 
+SAMPLE = 32
+"""The most questions of which approximate and exact search are compared."""
+T = TypeVar("T")
+
+
+def sample(questions: Sequence[T]) -> Sequence[T]:
+    """Return at most `SAMPLE` questions, spread over all."""
+    return questions[:: max(1, -(-len(questions) // SAMPLE))]
+
+
 def sentence(noted: Mapping[str, Any]) -> str:
-    """Return what a retriever noted of its approximation (`approximation` in the manifest) as a sentence."""
+    """Return what a retriever noted of its approximation (`approximation` and `chunk_approximation` in the
+    manifest) as a sentence."""
     options = ", ".join(f"{name} {_shown(value)}" for name, value in noted["options"].items())
+    by, found = ("page images", "pages") if "pages" in noted else ("vectors of chunks", "chunks")
     return (
-        f"the search by page images is approximate ({options}): of the {noted['k']} best pages of"
+        f"the search by {by} is approximate ({options}): of the {noted['k']} best {found} of"
         f" {noted['questions']} questions by exact search, it finds {noted['recall']:.1%}"
         f" (recall@{noted['k']} {noted['recall']:.3f})"
     )

@@ -94,9 +94,9 @@ class Hybrid(Retriever):
             part.prepare(index, progress)
 
     def assess(self, index: Index, questions: Sequence[Question]) -> None:
-        """Note what the search by page images loses, if it is approximate."""
-        if self._visual is not None:
-            self._visual.assess(index, questions)
+        """Note what those retrievers lose that are approximate."""
+        for part in self.of:
+            part.assess(index, questions)
 
     def search(self, index: Index, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
         """Return the `top_k` chunks, or pages, with the highest sums for each question."""

@@ -37,6 +37,15 @@ class LlamaIndexStore(Component):
     options: Options = Field(default_factory=dict)
     """Keyword arguments of the class. `${NAME}` in a text is replaced by that environment variable."""
 
+    @property
+    def approximate(self) -> bool:
+        """Whether the search is known to miss some of the best chunks; of foreign stores nothing is known."""
+        return False
+
+    def nbytes(self, vectors: Vectors) -> int:
+        """Return the bytes of what is kept besides the vectors: nothing after the search."""
+        return 0
+
     def identity(self) -> dict[str, Any]:
         """Extend the identity by the versions of the packages that define the classes, and by the values of
         environment variables in the options, except secrets."""

@@ -24,8 +24,12 @@ def noted(manifest: Mapping[str, Any]) -> Iterator[str]:
             f"an instruction was planted in every context ({injected['position']} among the hits), which asks"
             f" for the word '{injected['answer']}'"
         )
-    if approximation := manifest.get("approximation"):
-        yield sentence(approximation)
+    yield from map(sentence, approximations(manifest))
+
+
+def approximations(told: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return what a manifest, or the report of an ingestion, says of approximate searches."""
+    return [told[name] for name in ("approximation", "chunk_approximation") if told.get(name)]
 
 
 def _of_distractors(noted: Mapping[str, Any]) -> str:

@@ -36,6 +36,15 @@ class NumpyStore(Component):
 
     kind: Literal["numpy"] = "numpy"
 
+    @property
+    def approximate(self) -> bool:
+        """Whether the search may miss some of the best chunks."""
+        return False
+
+    def nbytes(self, vectors: Vectors) -> int:
+        """Return the bytes of what is kept besides the vectors."""
+        return 0
+
     def check(self) -> None:
         """Do nothing: this store has no requirements."""
 

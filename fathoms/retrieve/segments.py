@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from fathoms.paths import publish, temporary_folder
 from fathoms.retrieve.indexes import load_index
+from fathoms.runs.cache import Cache
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,23 +30,19 @@ _FILE = "vectors.npy"
 
 @dataclass(frozen=True)
 class Segment:
-    """A file of vectors, float32 of shape (rows, d), that is mapped into memory."""
+    """A file of vectors, float32 of shape (rows, d), that is mapped into memory. What is found out about
+    damage is noted in `cache`."""
 
     folder: Path
     vectors: Floats
+    cache: Cache | None = None
 
     @classmethod
-    def open(cls, folder: Path) -> Segment | None:
-        """Open what `write` wrote, after comparing every byte with its checksum; `None` if it is missing or
-        damaged, which is told."""
-        return load_index(folder, cls._read)
-
-    @classmethod
-    def _read(cls, folder: Path) -> Segment | None:
-        import numpy as np
-
-        mapped: Floats = np.load(folder / _FILE, mmap_mode="r", allow_pickle=False)
-        return cls(folder, mapped) if mapped.dtype == np.float32 and mapped.ndim == 2 else None
+    def open(cls, folder: Path, cache: Cache | None = None) -> Segment | None:
+        """Open what `write` wrote, after comparing every byte with its checksum (see `load_index`); `None` if
+        it is missing or damaged, which is told."""
+        vectors = load_index(folder, _read, cache)
+        return None if vectors is None else cls(folder, vectors, cache)
 
     @classmethod
     def write(cls, folder: Path, rows: int, blocks: Iterable[Floats]) -> None:
@@ -66,6 +63,14 @@ class Segment:
         """Let go of the memory that holds what was read of the file; it is read again when needed."""
         if isinstance(self.vectors.base, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
             self.vectors.base.madvise(mmap.MADV_DONTNEED)
+
+
+def _read(folder: Path) -> Floats | None:
+    """Map the file of a segment into memory; `None` if it is not one."""
+    import numpy as np
+
+    mapped: Floats = np.load(folder / _FILE, mmap_mode="r", allow_pickle=False)
+    return mapped if mapped.dtype == np.float32 and mapped.ndim == 2 else None
 
 
 class SegmentedVectors:

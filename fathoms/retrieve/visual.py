@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 from fathoms.config import package_version
 from fathoms.errors import ConfigError, ModelError
 from fathoms.models import MultiVectorEmbedder, PageEmbedder
-from fathoms.retrieve.approximation import recall
+from fathoms.retrieve.approximation import recall, sample
 from fathoms.retrieve.base import Index, Needs, TextQuery, hits
 from fathoms.retrieve.heatmap import heatmaps_of
 from fathoms.retrieve.lance_multi_vectors import LanceMultiVectors
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     Vectors = NDArray[np.float32]
 
-_SAMPLE = 32
-"""The most questions over which it is measured what an approximate search loses."""
 _OPTIONS = ("precision", "pooling", "candidates", "store")
 """The options for pages with many vectors."""
 _HEATMAPS = 10
@@ -219,8 +217,8 @@ class Visual(TextQuery):
             return
         if not settings or pages.store is None or pages.exact is None or not questions:
             return
-        sample = questions[:: -(-len(questions) // _SAMPLE)]
-        texts = self.queries(sample)
+        some = sample(questions)
+        texts = self.queries(some)
         if (best := pages.exact(texts, self.top_k)) is None:
             return
         found = [[at for at, _ in row] for row in self._best(pages, pages.embed(texts))]
@@ -228,7 +226,7 @@ class Visual(TextQuery):
             "options": settings,
             "k": self.top_k,
             "recall": recall(found, best, self.top_k),
-            "questions": len(sample),
+            "questions": len(some),
             "pages": len(pages.places),
         }
 

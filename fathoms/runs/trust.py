@@ -49,6 +49,7 @@ INERT = frozenset(
             "quotes",
             "none",
             "numpy",
+            "ivf",
             "mapped",
             "lancedb",
             "llm",
