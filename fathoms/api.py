@@ -24,13 +24,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from fathoms import corpora
-from fathoms.errors import MissingExtraError, UsageError
+from fathoms.errors import FathomsError, MissingExtraError, UsageError
 from fathoms.models.calling.stop import Stop
 from fathoms.paths import load_env
 from fathoms.pipeline.experiment import AnyExperiment, load_experiment
 from fathoms.pipeline.matrix import titled
 from fathoms.report.grouping import grouped
+from fathoms.report.notebook.compared import Compared, compared
+from fathoms.report.notebook.figures import Drawn, figure_of
 from fathoms.report.notebook.judged import judged
+from fathoms.report.notebook.parts import page, said
+from fathoms.report.notebook.run import run_html
 from fathoms.report.notebook.verdict import Verdict
 from fathoms.report.radar import radar_figure
 from fathoms.report.write import write_report
@@ -157,6 +161,26 @@ class Result:
         The scale of the paper compares runs, so it is an option of `fathoms report` only.
         """
         return radar_figure([self._view()], metric, profile)
+
+    def figure(self, name: str, *, profile: str | None = None) -> Drawn:
+        """Draw a figure by its name, such as `funnel`, `radar`, `gold-pages`, `modalities`, `seconds`, or any
+        metric of the run, by category with intervals. Raises UsageError, which lists the figures that the
+        run has, for another name."""
+        return figure_of(self._view(), name, profile)
+
+    def compare(
+        self, *others: Reference, metric: str | Sequence[str] = (), profile: str | None = None
+    ) -> Compared:
+        """Compare other runs with this one, question by question, as `fathoms compare` does."""
+        runs = [Run(self.path), *(find_run(_name(other), self.path.parent) for other in others)]
+        return compared(runs, _several(metric), profile)
+
+    def _repr_html_(self) -> str:
+        """Show the run in a notebook; a run that was not scored, or is damaged, says so."""
+        try:
+            return run_html(self._view())
+        except FathomsError as error:
+            return page(said(f"{self.path.name}: {error}"))
 
     def gate(
         self,

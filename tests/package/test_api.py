@@ -204,7 +204,7 @@ def test_the_script_of_the_docs(
     for name in ("smollm2-135m", "minilm-l6-v2"):
         if not is_installed(name):
             pytest.skip(f"no weights: run 'fathoms models pull {name}'")
-    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "python.md").read_text(), re.DOTALL)
+    code = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "python.md").read_text(), re.DOTALL)[0]
     # 2 of the 10 questions with short replies: the small model takes ten seconds of CPU for each
     for long, short in (("limit=10", "limit=2"), ("max_tokens=64", "max_tokens=8")):
         assert long in code
