@@ -77,3 +77,10 @@ def test_a_place_that_cannot_be_used(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="cannot be used"):
         Cache(tmp_path / "file")
+
+
+def test_a_vector_takes_little_more_than_its_bytes(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    cache.put_many("embedding", {f"{number:032x}": bytes(4 * 384 + 8) for number in range(2_000)})
+    cache.close()
+    assert (tmp_path / "cache.sqlite").stat().st_size < 2_000 * 2_300
