@@ -121,9 +121,11 @@ def push(
 ) -> int:
     """Store in a shared cache what this machine has made of documents.
 
-    Copied are parsed documents, their chunks, and the vectors of page images. Later commands store what they
-    make there by themselves.
+    Copied are parsed documents, their chunks, the vectors of chunks and of page images, and these images.
+    Later commands store what they make there by themselves.
     """
+    from fathoms.ingest.workers.made import push_images
+    from fathoms.models.caching import push_embedded
     from fathoms.runs.shared import checked_address
 
     try:
@@ -134,7 +136,9 @@ def push(
         cache.share(wanted)
         if cache.shared is None:
             raise UsageError("name a shared cache: fathoms cache push s3://BUCKET/PREFIX")
-        pushed, stored = cache.push(), cache.shared.counts["stored"]
+        pushed = cache.push() + push_embedded(cache) + push_images(cache.folder / "images", cache.shared)
+        cache.shared.finish()
+        stored = cache.shared.counts["stored"]
         console.say(f"{stored} of {pushed} values stored in {cache.shared.address}")
     return ExitCode.OK if stored == pushed else ExitCode.FAILED
 

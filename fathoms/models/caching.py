@@ -11,7 +11,7 @@ from fathoms.errors import ModelError
 from fathoms.executors import Executor, LocalExecutor
 from fathoms.models.embed.process import embed
 from fathoms.models.embed.work import EmbedWork
-from fathoms.models.shared_vectors import SharedVectors
+from fathoms.models.shared_vectors import SharedVectors, push_vectors
 from fathoms.runs.cache import Cache
 from fathoms.types import FilePart, ImagePart, Message, Prompt, Reply, TextPart
 
@@ -169,6 +169,12 @@ def _known(cache: Cache, keys: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         cache.damaged("embedding")
         return {}
     return found
+
+
+def push_embedded(cache: Cache) -> int:
+    """Store in the shared cache the vectors of the chunks of whole documents; returns the number of
+    documents."""
+    return push_vectors(cache, lambda keys: _known(cache, keys))
 
 
 def _decoded(value: bytes) -> NDArray[np.float32] | None:

@@ -7,7 +7,7 @@ those of a whole document, by a hash of the keys of its texts.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     Vector = NDArray[np.float32]
 
 _KIND = "vectors"
+_PARTS = "vector-parts"
+"""The kind of the keys of the texts of a document on this machine, for those that are shared later."""
 _AT_ONCE = 64
 
 
@@ -32,8 +34,10 @@ class SharedVectors:
     def __init__(self, cache: Cache, keys: Sequence[str], parts: Iterable[int]) -> None:
         self._store = cache.shared
         rest = iter(keys)
-        taken = (tuple(islice(rest, length)) for length in parts) if self._store is not None else ()
+        taken = (tuple(islice(rest, length)) for length in parts)
         self._parts = {fingerprint(_KIND, part): part for part in taken if part}
+        if self._parts:
+            cache.put_many(_PARTS, {name: " ".join(part).encode() for name, part in self._parts.items()})
         self._lacking: dict[str, int] = {}
         self._with: dict[str, list[str]] = defaultdict(list)
 
@@ -41,10 +45,12 @@ class SharedVectors:
         """Return what the shared cache holds of the vectors that are not found, by the keys of the texts. The
         other documents are waited for: `made` stores them."""
         taken: dict[str, Vector] = {}
+        if self._store is None:
+            return taken
         wanted = [name for name, part in self._parts.items() if any(key not in found for key in part)]
         for start in range(0, len(wanted), _AT_ONCE):
             names = wanted[start : start + _AT_ONCE]
-            values = {} if self._store is None else self._store.get_many(_KIND, names)
+            values = self._store.get_many(_KIND, names)
             for name in names:
                 part = self._parts[name]
                 rows = None if name not in values else unpacked(values[name])
@@ -67,3 +73,19 @@ class SharedVectors:
                 rows = [found[key] for key in self._parts[name]] if not self._lacking[name] else []
                 if rows and self._store is not None and len({len(row) for row in rows}) == 1:
                     self._store.put(_KIND, name, packed(np.stack(rows)))
+
+
+def push_vectors(cache: Cache, known: Callable[[Sequence[str]], Mapping[str, Vector]]) -> int:
+    """Store in the shared cache the vectors that this machine holds of whole documents; returns the number of
+    documents. `known` returns the cached vectors of some texts by their keys."""
+    import numpy as np
+
+    pushed = 0
+    for name in cache.keys(_PARTS) if cache.shared is not None else ():
+        part = cache.get(_PARTS, name)
+        keys = [] if part is None else part.decode().split()
+        found = known(list(dict.fromkeys(keys)))
+        if keys and all(key in found for key in keys) and cache.shared is not None:
+            cache.shared.put(_KIND, name, packed(np.stack([found[key] for key in keys])))
+            pushed += 1
+    return pushed

@@ -283,15 +283,17 @@ class Cache:
         of values, those that could not be stored included."""
         pushed = 0
         for kind in sorted(SHARED):
-            query = "SELECT key FROM sealed WHERE kind = ?"
-            keys = [key for (key,) in self._do("read", partial(self._select, query, (kind,)))]
+            keys = self.keys(kind)
             for start in range(0, len(keys), _BATCH):
                 if (store := self._share_of(kind)) is not None:
                     store.put_many(kind, values := self._get_here(kind, keys[start : start + _BATCH]))
                     pushed += len(values)
-        if self.shared is not None:
-            self.shared.finish()
         return pushed
+
+    def keys(self, kind: str) -> list[str]:
+        """Return the keys of all values of a kind on this machine."""
+        query = "SELECT key FROM sealed WHERE kind = ?"
+        return [key for (key,) in self._do("read", partial(self._select, query, (kind,)))]
 
     def _select(self, query: str, values: tuple[str, ...]) -> list[Any]:
         """Return the rows of a query."""

@@ -43,6 +43,8 @@ def test_the_second_machine_parses_nothing_and_finds_the_same(
     project.write("tiny.yaml", CONFIG + "cache: s3://bucket/team\n")
     first = project.fathoms("run", "tiny.yaml")
     assert (first.returncode, first.stderr.count("shared cache")) == (0, 0), first.stderr
+    asked = [line for line in s3.requests if line.startswith("GET")]
+    assert len(asked) == len(set(asked)), "what is missing is asked for once"
     second = other.fathoms("run", "tiny.yaml")
     assert second.returncode == 0
     manifests = [json.loads((run / "manifest.json").read_text()) for run in project.runs()]
@@ -133,13 +135,15 @@ def test_the_environment_names_it_and_no_cache_leaves_it_alone(
 
 def test_what_a_machine_had_made_before_is_pushed(project: Project, other: Project) -> None:
     address = f"file://{project.path}/shared"
+    images = CONFIG.replace("{kind: page}", "{kind: page, image_dpi: 20}")
+    project.write("tiny.yaml", images)
     project.fathoms("ingest", "tiny.yaml")
     assert "name a shared cache" in project.fathoms("cache", "push").stderr
     assert project.fathoms("cache", "push", "/mnt").returncode == 2
     done = project.fathoms("cache", "push", address)
-    assert (done.returncode, done.stdout) == (0, f"4 of 4 values stored in {address}\n")
+    assert (done.returncode, done.stdout) == (0, f"8 of 8 values stored in {address}\n")
     report = other.json("ingest", "tiny.yaml", "--set", f"cache={address}")
-    assert (report["shared_cache"]["taken"], report["shared_cache"]["stored"]) == (4, 2)
+    assert (report["shared_cache"]["taken"], report["shared_cache"]["stored"]) == (8, 0)
     done = project.fathoms("cache", "push", f"file://{project.path}/tiny.yaml")
     assert done.returncode == 1
     assert "there is no such bucket or folder" in done.stderr

@@ -111,6 +111,7 @@ def test_a_hit_is_one_request_and_a_check_one_or_two(s3: Faults, address: str) -
     put(store, KEY, b"text")
     assert store.get("document", KEY) == b"text"
     assert store.get("document", OTHER) is None
+    assert store.get("document", OTHER) is None  # without asking again
     place = f"/{address.removeprefix('s3://')}"
     assert s3.requests == [
         f"GET {place}/probe/00/{'0' * 32}",

@@ -174,11 +174,25 @@ def made_before(maker: FileMaker, document: Document, shared: SharedStore | None
     return None if files is None else keep(maker, document, files)
 
 
-def share(folder: Path, shared: SharedStore | None) -> None:
-    """Store the files of a document in the shared cache, if there is one."""
+def share(folder: Path, shared: SharedStore | None) -> bool:
+    """Store the files of a document in the shared cache; returns whether there is one and they are not too
+    large."""
     files = (path for path in folder.iterdir() if path.name != SEAL)
-    if shared is not None and (data := packed_files(files)) is not None:
-        shared.put(_KIND, folder.name, data)
+    if shared is None or (data := packed_files(files)) is None:
+        return False
+    shared.put(_KIND, folder.name, data)
+    return True
+
+
+def push_images(folder: Path, shared: SharedStore) -> int:
+    """Store the images of pages below a folder in the shared cache; returns the number of documents. Pictures
+    that were cut out of pages have other names."""
+    pushed = 0
+    for own in sorted(folder.glob("*/")):
+        names = [path.stem for path in own.glob("*.png")]
+        if names and all(name.isdecimal() for name in names) and sealed(own) == "sound":
+            pushed += share(own, shared)
+    return pushed
 
 
 def keep(maker: FileMaker, document: Document, files: Mapping[str, bytes]) -> Path:

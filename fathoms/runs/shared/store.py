@@ -44,9 +44,10 @@ class SharedStore:
 
     A value that fails its checksum counts as missing, so it is made and stored again. So does every value
     while the place does not answer: whatever lies there can be made again, and a run must not end for it.
-    Both are reported once. Values are written in the background; `finish` waits for them. With `refresh`,
-    earlier values are ignored and written again. The address is one that `checked_address` returned. Raises
-    MissingExtraError where its package is not installed.
+    Both are reported once. A value that is missing is asked for once, until it is stored from here. Values
+    are written in the background; `finish` waits for them. With `refresh`, earlier values are ignored and
+    written again. The address is one that `checked_address` returned. Raises MissingExtraError where its
+    package is not installed.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class SharedStore:
         self._failures = {_READ: 0, _WRITE: 0}
         self._asked_again = {_READ: 0.0, _WRITE: 0.0}
         self._told: set[str] = set()
+        self._absent: set[str] = set()
         self._is_checked = False
         self._own = _Own(os.getpid())
 
@@ -91,13 +93,21 @@ class SharedStore:
 
     def get(self, kind: str, key: str) -> bytes | None:
         """Read one value; `None` where there is none that is sound."""
-        if self._refresh:
+        name = _name(kind, key)
+        if self._refresh or name in self._absent:
             return None
-        data = self._tried(_READ, lambda: self._place.read(_name(kind, key)))
+
+        def read() -> bytes | None:
+            if (data := self._place.read(name)) is None:
+                self._absent.add(name)
+            return data
+
+        data = self._tried(_READ, read)
         if data is None:
             return None
         value = opened(kind, key, data)
         if value is None:
+            self._absent.add(name)
             self._count("damaged")
             self._tell(
                 "damaged",
@@ -110,6 +120,7 @@ class SharedStore:
     def put(self, kind: str, key: str, value: bytes) -> None:
         """Store one value: in the background, unless it is large."""
         name = _name(kind, key)
+        self._absent.discard(name)
 
         def write() -> bool:
             self._place.write(name, sealed(kind, key, value))
