@@ -7,13 +7,13 @@ import os
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 from urllib.parse import urlsplit
 
 from fathoms.config import VERSION
 from fathoms.errors import MissingExtraError, ServerError, UsageError
-from fathoms.exporters.otel_spans import Span, spans_of
+from fathoms.exporters.otel_spans import Span, document_spans, spans_of
 from fathoms.runs.reading import ScoredRun
 from fathoms.safety.masking import without_logins
 
@@ -25,7 +25,7 @@ _LOGGER = "opentelemetry"
 def send_spans(
     run: ScoredRun, endpoint: str | None = None, scores: str | None = None, *, content: bool = False
 ) -> int:
-    """Send the spans of every question of a run; returns their number.
+    """Send the spans of the documents and of every question of a run; returns their number.
 
     `endpoint` is the address of a collector, to whose path `/v1/traces` is added if it has none; by default
     OTEL_EXPORTER_OTLP_TRACES_ENDPOINT or OTEL_EXPORTER_OTLP_ENDPOINT. Headers come from
@@ -35,9 +35,8 @@ def send_spans(
     profile = run.profile(scores)
     address = _address(endpoint)
     metrics = list(run.metrics(profile))
-    spans = (
-        span for view in run.questions() for span in spans_of(run, view, profile, metrics, content=content)
-    )
+    asked = (spans_of(run, view, profile, metrics, content=content) for view in run.questions())
+    spans = chain(document_spans(run), chain.from_iterable(asked))
     count = 0
     with _heard() as said:
         exporter, convert = _exporter(address), _Converter()

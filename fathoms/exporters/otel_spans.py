@@ -56,6 +56,36 @@ def spans_of(
         yield from _Question(run, view, repeat, content).spans(profile, metrics)
 
 
+def document_spans(run: ScoredRun) -> Iterator[Span]:
+    """Yield a span for the documents of a run and one for each stage of reading them, in a trace of its own,
+    before the time at which the run was made; none if no stage was measured."""
+    times = run.ingest.times
+    if not times:
+        return
+    trace, top = _hash(f"{run.run}\ndocuments", 32), _hash(f"{run.run}\ndocuments top", 16)
+    end = _nanoseconds(run.manifest.created)
+    at = start = end - int(_SECOND * sum(took.seconds for took in times.values()))
+    yield Span(f"ingest {run.name}", trace, top, None, start, end, {"fathoms.run": run.run})
+    embed = run.manifest.config.get("embed")
+    options: dict[str, Any] = embed if isinstance(embed, dict) else {}
+    kind = str(options.get("kind", "fathoms"))
+    model = str(options.get("model") or kind)
+    for stage, took in times.items():
+        attributes: dict[str, Any] = {"fathoms.stage": stage, "fathoms.items": took.made}
+        is_call = stage.startswith("embed")
+        if is_call:
+            attributes |= {
+                "gen_ai.operation.name": "embeddings",
+                "gen_ai.provider.name": _PROVIDERS.get(kind, kind),
+                "gen_ai.request.model": model,
+            }
+            attributes |= {} if took.tokens is None else {"gen_ai.usage.input_tokens": took.tokens}
+        start, at = at, at + int(_SECOND * took.seconds)
+        name = f"embeddings {model}" if is_call else stage
+        own = _hash(f"{run.run}\ndocuments {stage}", 16)
+        yield Span(name, trace, own, top, start, at, attributes, is_call=is_call)
+
+
 class _Question:
     """The spans of one question that was asked once."""
 
@@ -223,7 +253,12 @@ class _Question:
 
     def _hash(self, part: str, digits: int) -> str:
         """Return an id that is the same each time."""
-        return hashlib.sha256(f"{self._key}\n{part}".encode()).hexdigest()[:digits]
+        return _hash(f"{self._key}\n{part}", digits)
+
+
+def _hash(text: str, digits: int) -> str:
+    """Return the first hexadecimal digits of the SHA-256 of a text."""
+    return hashlib.sha256(text.encode()).hexdigest()[:digits]
 
 
 def _document(hit: ShownHit) -> dict[str, Any]:

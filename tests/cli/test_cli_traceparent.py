@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import re
+import socket
 import subprocess
+from typing import Any
 
 import pytest
 
 from fathoms.pipeline.external.tracing import Around, around
 from tests.support.otlp_receiver import attributes, otlp_receiver
 from tests.support.project import Project
-from tests.support.raw_service import Service, answer, sends, service
+from tests.support.raw_service import Service, answer, service
 
 # the example of the standard: https://www.w3.org/TR/trace-context/#examples-of-http-traceparent-headers
 TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 CONFIG = """\
 name: mine
 data: {{questions: questions.json, documents: pdfs}}
+execution: {{first_wait: 0.01}}
 pipeline: {{kind: http, url: {address}/ask, timeout: 5{more}}}
 """
 
@@ -38,7 +41,13 @@ def run(project: Project, made: Service, more: str = "") -> subprocess.Completed
 def test_the_ids_that_a_service_was_sent_are_those_of_the_exported_span(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with service(sends(answer({"answer": "It is 41.5 m tall."}))) as made:
+    busy = []
+
+    def act(connection: socket.socket, _: Any) -> None:
+        status = busy.pop() if busy else "200 OK"
+        connection.sendall(answer({"answer": "It is 41.5 m tall."}, status))
+
+    with service(act) as made:
         monkeypatch.setenv("TRACEPARENT", f"00-{TRACE}-{PARENT}-01")
         monkeypatch.setenv("TRACESTATE", "congo=t61rcWkgMzE")
         run(project, made)
@@ -58,11 +67,14 @@ def test_the_ids_that_a_service_was_sent_are_those_of_the_exported_span(
         assert all(span.parent_span_id in above for span in asked)
         assert attributes(asked[0])["gen_ai.operation.name"] == "invoke_agent"
 
-        # without a trace around it, each question begins one; a header of one's own stays as it is
+        # without a trace around it, each question begins one, and keeps it when it is asked again
         monkeypatch.delenv("TRACEPARENT")
+        busy.append("503 Busy")
         run(project, made)
+        assert len(sent(made, "traceparent")) == 5
         assert len({one.split("-")[1] for one in sent(made, "traceparent")}) == 4
         assert sent(made, "tracestate") == []
+        # a header of one's own stays as it is
         run(project, made, ", headers: {Traceparent: mine}")
         assert sent(made, "traceparent") == ["mine"] * 4
         assert '"trace"' not in (project.runs()[-1] / "journal.jsonl").read_text()

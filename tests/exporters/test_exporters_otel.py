@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -65,6 +66,30 @@ def test_questions_and_stages_become_spans(monkeypatch: pytest.MonkeyPatch) -> N
                 "parts": [{"type": "text", "content": "It is 41.5 crowns, says alpha."}],
             }
         ]
+
+
+def test_reading_the_documents_is_a_trace_of_its_own() -> None:
+    (run,) = made_runs(["alpha"], questions=1)
+    times = {
+        "parse": {"seconds": 2.0, "made": 3},
+        "embed": {"seconds": 0.5, "made": 10, "calls": 1, "tokens": 400},
+    }
+    config = {"embed": {"kind": "openai", "model": "small"}}
+    manifest = {**run.manifest_json, "config": config, "data": {"ingest": {"times": times}}}
+    with otlp_receiver() as received:
+        assert send_spans(replace(run, manifest_json=manifest), received.address) == 6
+        top, parse, embed = received.spans[:3]
+        assert [span.name for span in (top, parse, embed)] == ["ingest alpha", "parse", "embeddings small"]
+        made = ANSWERED - 1  # when the run was made
+        assert [top.start_time_unix_nano, parse.end_time_unix_nano, embed.end_time_unix_nano] == [
+            int((made - 2.5) * 1e9),
+            int((made - 0.5) * 1e9),
+            made * 10**9,
+        ]
+        found = attributes(embed)
+        assert found["gen_ai.operation.name"] == "embeddings"
+        assert (found["gen_ai.usage.input_tokens"], found["fathoms.items"]) == (400, 10)
+        assert top.trace_id not in {span.trace_id for span in received.spans[3:]}
 
 
 def test_failures_have_their_kind_and_a_collector_that_refuses_is_named() -> None:
