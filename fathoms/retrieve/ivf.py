@@ -18,7 +18,7 @@ from pydantic import Field
 
 from fathoms.config import Component, fingerprint, package_version
 from fathoms.errors import MissingExtraError, StoreError
-from fathoms.paths import publish, temporary_folder
+from fathoms.paths import SEAL, publish, sealed, sha256_file, temporary_folder
 from fathoms.retrieve.indexes import load_index
 from fathoms.retrieve.numpy_store import Best, exact_search
 from fathoms.retrieve.segments import Segment, SegmentedVectors
@@ -102,20 +102,25 @@ class IvfStore(Component):
 
 
 def _folder(segment: Segment) -> Path:
-    """The folder of the table of a segment."""
-    name = fingerprint("ivf", segment.folder.name, package_version("lancedb"))
+    """The folder of the table of a segment, which is named by the hashes of the segment's files."""
+    name = fingerprint("ivf", sha256_file(segment.folder / SEAL), package_version("lancedb"))
     return segment.folder.parent / name
 
 
 def _table(segment: Segment) -> Any:
     """Open the table of a segment, made first if it is missing or damaged; raises StoreError."""
+    from filelock import FileLock
+
     folder = _folder(segment)
     if (found := load_index(folder, _opened, segment.cache)) is not None:
         return found
     try:
-        with temporary_folder(folder.parent) as unfinished:
-            _write(unfinished, segment)
-            publish(unfinished, folder)
+        # of two processes, the second waits for the first, whose table it must not replace while it is read
+        with FileLock(folder.parent / f".{folder.name}.lock"):
+            if sealed(folder) != "sound":
+                with temporary_folder(folder.parent) as unfinished:
+                    _write(unfinished, segment)
+                    publish(unfinished, folder)
         return _opened(folder)
     except (RuntimeError, ValueError, OSError) as error:
         raise StoreError(

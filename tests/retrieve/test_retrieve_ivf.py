@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -104,6 +105,24 @@ def test_a_damaged_table_is_made_again(
     assert len(caplog.records) == 1
     STORE.search(folder, vectors, large[:1], 1)
     assert len(caplog.records) == 1
+
+
+def test_a_segment_that_is_written_anew_has_another_table(tmp_path: Path) -> None:
+    # as by --refresh, after the model changed under the same name
+    for seed in (5, 6):
+        vectors = clustered(1_200, seed)
+        Segment.write(tmp_path / "0", len(vectors), [vectors])
+        assert rows(STORE.search(tmp_path, stored(tmp_path, vectors), vectors[:9], 1)) == [
+            [n] for n in range(9)
+        ]
+
+
+def test_two_at_once_make_one_table(tmp_path: Path) -> None:
+    vectors = stored(tmp_path, clustered(3_000, 7))
+    with ThreadPoolExecutor(2) as pool:
+        both = [pool.submit(STORE.search, tmp_path, vectors, clustered(20, 8), 5) for _ in range(2)]
+    assert both[0].result() == both[1].result()
+    assert len(list(tmp_path.glob("*/vectors.lance"))) == 1
 
 
 def test_what_is_lost_is_noted(folder: Path, large: np.ndarray) -> None:
