@@ -90,7 +90,7 @@ def fathoms_pdfium() -> Callable[[Sequence[Path], int], int]:
             found = pipeline.prepare(
                 {path.name: path for path in paths}, Cache(Path(folder)), workers=workers
             )
-        return sum(len(document.pages) for document in found.documents)
+        return sum(document.pages for document in found.facts.documents)
 
     return read
 

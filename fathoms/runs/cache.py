@@ -384,7 +384,7 @@ class Cache:
 
         def insert() -> None:
             with self._db:
-                if about:
+                if about and not facts.keys() >= values.keys():  # those of an earlier value
                     query = "DELETE FROM sealed WHERE kind = ? AND key = ?"
                     self._db.executemany(query, [(about, key) for key in values])
                 self._db.executemany("INSERT OR REPLACE INTO sealed VALUES (?, ?, ?, ?)", rows)

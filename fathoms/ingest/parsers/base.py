@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from runpy import run_path
@@ -103,8 +104,7 @@ class PdfParser(Component):
 
     def reader_file(self) -> str:
         """Return the path of the module with `read`."""
-        spec = find_spec(self.reader)
-        return str(spec.origin) if spec else ""
+        return _file_of(self.reader)
 
     def accepted(self, returned: Any) -> RawDocument:
         """Check what `read` returned; the modules of fathoms itself need no check."""
@@ -120,3 +120,10 @@ class PdfParser(Component):
         if kind not in self.finds:
             return None
         return sum(element.kind == kind for page in document.pages for element in page.elements)
+
+
+@cache
+def _file_of(module: str) -> str:
+    """Return the path of a module, which is looked for once: that takes as long as reading a short page."""
+    spec = find_spec(module)
+    return str(spec.origin) if spec else ""
