@@ -260,6 +260,8 @@ class Stages(Component):
             pages=pages,
             full=cache.full,
             kept=ReplyCache(cache),
+            names=[document.id for document in corpus.facts.documents],
+            counts=corpus.facts.chunks,
             fitted=partial(self._fitted, folder=cache.folder / "images"),
         )
         self._prepare(made, progress, times)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import re
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -48,6 +49,10 @@ class Index:
     refresh: bool = False
     pages: PageSearch | None = None
     full: Callable[[Exception], None] = field(default=lambda error: None, compare=False, repr=False)
+    names: Sequence[str] | None = None
+    """The ids of the documents, and in `counts` the number of chunks of each, if both are known before any is
+    loaded."""
+    counts: Sequence[int] = ()
     made: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
     """What retrievers have made of this index, such as that of BM25, by a key of their own."""
     kept: ReplyCache | None = None
@@ -60,12 +65,57 @@ class Index:
     lock: Lock = field(default_factory=Lock, compare=False, repr=False)
     """Held by a search that runs in a thread."""
 
+    @property
+    def by_id(self) -> Mapping[str, Document]:
+        """The documents by their ids; each is loaded when it is asked for."""
+        return self.made_once("documents by id", lambda: _ById(self.documents, self.names))
+
+    def positions(self, document: str) -> Sequence[int]:
+        """Return the positions of the chunks of a document."""
+        return self.made_once("positions", self._positions).get(document, ())
+
+    def position(self, chunk: Chunk) -> int:
+        """Return the position of a chunk, by its id."""
+
+        def by_id() -> dict[str, int]:
+            return {self.chunks[at].id: at for at in self.positions(chunk.document)}
+
+        return self.made_once(f"positions in {chunk.document}", by_id)[chunk.id]
+
+    def _positions(self) -> dict[str, Sequence[int]]:
+        """The positions of the chunks of each document."""
+        if self.names is not None:
+            ends = list(accumulate(self.counts, initial=0))
+            return dict(zip(self.names, map(range, ends, ends[1:]), strict=False))
+        found: dict[str, list[int]] = {}
+        for at, chunk in enumerate(self.chunks):
+            found.setdefault(chunk.document, []).append(at)
+        return {**found}
+
     def made_once(self, key: str, make: Callable[[], T]) -> T:
         """Return what `make` returned when it was first called with this key."""
         if key not in self.made:
             self.made[key] = make()
         found: T = self.made[key]
         return found
+
+
+class _ById(Mapping[str, Document]):
+    """Documents by their ids, in order. They are loaded to know their ids only if no `names` are given."""
+
+    def __init__(self, documents: Sequence[Document], names: Sequence[str] | None) -> None:
+        self._documents = documents
+        ids = [document.id for document in documents] if names is None else names
+        self._places = {name: at for at, name in enumerate(ids)}
+
+    def __getitem__(self, name: str) -> Document:
+        return self._documents[self._places[name]]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
 
 
 Needs = Literal["nothing", "documents", "chunks", "vectors"]

@@ -103,13 +103,14 @@ class Degrade(Wrapping):
         kept = self.retriever.top_k
         if kept is None:
             return self.retriever, None
-        on_page: dict[Place, set[str]] = {}
-        for chunk in index.chunks:
-            for place in chunk.places:
-                on_page.setdefault(place, set()).add(chunk.id)
-        with_gold = (set[str]().union(*(on_page.get(page, ()) for page in pages)) for pages in gold)
-        most = min(MOST_CHUNKS, kept + max(map(len, with_gold), default=0))
+        most = min(MOST_CHUNKS, kept + max((_touching(index, pages) for pages in gold), default=0))
         return self.retriever.model_copy(update={"top_k": most}), kept
+
+
+def _touching(index: Index, pages: frozenset[Place]) -> int:
+    """Count the chunks that touch pages."""
+    positions = (at for name in {document for document, _ in pages} for at in index.positions(name))
+    return sum(not pages.isdisjoint(index.chunks[at].places) for at in positions)
 
 
 @dataclass

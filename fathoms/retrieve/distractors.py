@@ -108,7 +108,7 @@ class Distractors(Wrapping):
         visual = _visual(self.retriever)
         if visual is None:
             return Oracle().search(index, questions)
-        positions = {document.id: at for at, document in enumerate(index.documents)}
+        positions = {name: at for at, name in enumerate(index.by_id)}
         return [
             visual.hits_of(index, [((positions[name], page), 1.0) for name, page in places])
             for places in gold_places(index, questions)

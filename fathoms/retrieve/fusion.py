@@ -17,12 +17,11 @@ def fused(
 ) -> tuple[Hit, ...]:
     """Return the `top_k` chunks with the highest sums of `weight / (k + rank)` over the rankings that contain
     them. Chunks with equal sums keep their order in the index."""
-    position = index.made_once("positions", lambda: {chunk.id: at for at, chunk in enumerate(index.chunks)})
-    scores: dict[str, float] = defaultdict(float)
+    scores: dict[int, float] = defaultdict(float)
     for ranking, weight in zip(rankings, weights, strict=True):
         for hit in ranking:
-            scores[hit.chunk.id] += weight / (k + hit.rank)
-    best = sorted((-score, position[name]) for name, score in scores.items())[:top_k]
+            scores[index.position(hit.chunk)] += weight / (k + hit.rank)
+    best = sorted((-score, at) for at, score in scores.items())[:top_k]
     return hits([(index.chunks[at], -score) for score, at in best])
 
 

@@ -76,7 +76,7 @@ class Injected(Wrapping):
 
     def _with(self, index: Index, question: Question, row: Sequence[Hit]) -> tuple[Hit, ...]:
         """Return the hits of one question with the planted chunk."""
-        names = (*(hit.chunk.document for hit in row), *question.files, *(one.id for one in index.documents))
+        names = (*(hit.chunk.document for hit in row), *question.files, *index.by_id)
         text = instruction(self.instruction, self.answer)
         pages = row[0].chunk.pages if row else ()
         planted = Chunk(id="injected", document=next(iter(names), "notice.pdf"), pages=pages, text=text)

@@ -42,7 +42,7 @@ class Oracle(Retriever):
         has no evidence with a page or a quote, or if a quote is not found in its document.
         """
         return [
-            hits([(chunk, 1.0) for chunk in _touching(index.chunks, places)][: self.top_k])
+            hits([(chunk, 1.0) for chunk in _touching(index, places)][: self.top_k])
             for places in gold_places(index, questions)
         ]
 
@@ -61,8 +61,7 @@ def gold_places(index: Index, questions: Sequence[Question]) -> list[list[Place]
             f"retrieve: gold chunks need gold pages (kind 'oracle' or 'distractors'), and {len(unplaced)}"
             f" answerable questions have none ({named}): give them 'evidence' with a page or a quote"
         )
-    documents = {document.id: document for document in index.documents}
-    return [_gold(question, documents) for question in questions]
+    return [_gold(question, index.by_id) for question in questions]
 
 
 def _says_where(evidence: Evidence) -> bool:
@@ -98,12 +97,12 @@ def known_places(evidence: Iterable[Evidence], documents: Mapping[str, Document]
     return found
 
 
-def _touching(chunks: Sequence[Chunk], places: Sequence[Place]) -> list[Chunk]:
+def _touching(index: Index, places: Sequence[Place]) -> list[Chunk]:
     """Return the chunks that touch pages, in the order of the pages and then of the chunks."""
     found: dict[str, Chunk] = {}
     for place in places:
-        for chunk in chunks:
-            if chunk.document == place[0] and place[1] in chunk.pages:
+        for chunk in (index.chunks[at] for at in index.positions(place[0])):
+            if place[1] in chunk.pages:
                 found.setdefault(chunk.id, chunk)
     return list(found.values())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Literal
 
 from pydantic import Field
@@ -32,23 +33,30 @@ class WholeDocument(Retriever):
 
     def search(self, index: Index, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
         """Return the documents of each question, each with score 1."""
-        made = {}
-        for document in index.documents:
-            text = document.text
-            kept = text[: self.max_chars]
-            made[document.id] = Chunk(
-                id=f"{document.id}#all",
-                document=document.id,
-                pages=_pages(document, len(kept)),
-                text=kept,
-                dropped=len(text) - len(kept),
-            )
-        found = []
-        for question in questions:
-            names = question.files if self.by == "question-files" and question.files else tuple(made)
-            chunks = [made[name] for name in dict.fromkeys(names) if name in made]
-            found.append(hits([(chunk, 1.0) for chunk in chunks if chunk.text.strip()]))
-        return found
+        documents = index.by_id
+        wanted = [
+            question.files if self.by == "question-files" and question.files else tuple(documents)
+            for question in questions
+        ]
+        made = {
+            name: self._chunk(documents[name])
+            for name in dict.fromkeys(chain.from_iterable(wanted))
+            if name in documents
+        }
+        rows = [[made[name] for name in dict.fromkeys(names) if name in made] for names in wanted]
+        return [hits([(chunk, 1.0) for chunk in chunks if chunk.text.strip()]) for chunks in rows]
+
+    def _chunk(self, document: Document) -> Chunk:
+        """The text of a document as a chunk."""
+        text = document.text
+        kept = text[: self.max_chars]
+        return Chunk(
+            id=f"{document.id}#all",
+            document=document.id,
+            pages=_pages(document, len(kept)),
+            text=kept,
+            dropped=len(text) - len(kept),
+        )
 
 
 def _pages(document: Document, length: int) -> tuple[int, ...]:

@@ -45,8 +45,7 @@ def without_gold(
 
     With `answering`, items in which an accepted answer stands are kept, as long as their pages are not gold.
     """
-    documents = {document.id: document for document in index.documents}
-    gold = [_Gold.of(question, documents, answering=answering) for question in questions]
+    gold = [_Gold.of(question, index.by_id, answering=answering) for question in questions]
     found: dict[int, Distracting] = {}
     asked, k = list(range(len(questions))) if number else [], min(number + _FURTHER, MOST_CHUNKS)
     while asked:

@@ -16,9 +16,9 @@ from fathoms.ingest.parsers.python import PythonParser
 from fathoms.models import LexicalEmbedder, ScriptedModel
 from fathoms.pipeline.pipeline import Pipeline
 from fathoms.pipeline.remembered import Parts, clock
-from fathoms.retrieve import BM25
+from fathoms.retrieve import BM25, Hybrid, Oracle
 from fathoms.runs.cache import Cache
-from fathoms.types import Chunk, Question
+from fathoms.types import Chunk, Evidence, Question
 from tests.support.project import Project, write_pdf
 
 CHUNKS = TypeAdapter(list[Chunk])
@@ -166,6 +166,20 @@ def test_a_later_run_reads_no_document_and_only_the_chunks_that_it_finds(project
     (hit,) = again.retrieve([QUESTION])["q"]
     assert (cache.found["document"], cache.found["chunks"]) == (0, 1)
     assert hit == first.retrieve([QUESTION])["q"][0]
+
+
+def test_gold_pages_and_fused_rankings_are_found_without_reading_other_documents(project: Project) -> None:
+    documents = pdfs_of(project)
+    question = QUESTION.model_copy(update={"evidence": (Evidence(document="varn.pdf", page=1),)})
+    found: dict[str, list[str]] = {}
+    for retriever in (Oracle(), Hybrid(of=(BM25(top_k=1), BM25(top_k=1)), top_k=1)):
+        pipeline = Pipeline(retrieve=retriever, generate=ScriptedModel(default="41 m"))
+        pipeline.prepare(documents, Cache())
+        cache = Counting()
+        rows = pipeline.prepare(documents, cache).retrieve([question])["q"]
+        found[retriever.kind] = [hit.chunk.document for hit in rows]
+        assert cache.found["chunks"] == 1
+    assert found == {"oracle": ["varn.pdf"], "hybrid": ["varn.pdf"]}
 
 
 @pytest.mark.parametrize("damage", ["x'00'", "NULL", "gone"])

@@ -110,7 +110,7 @@ class RayCluster:
 
 def cached(folder: Path) -> dict[Any, bytes]:
     """All documents, chunks and vectors in a cache, and all files beside it."""
-    kinds = ("document", "chunks", "embedding", "corpus")
+    kinds = ("document", "document-facts", "text", "chunks", "chunk-facts", "embedding")
     with closing(sqlite3.connect(folder / "cache.sqlite")) as database:
         rows = database.execute("SELECT kind, key, value FROM sealed").fetchall()
     found: dict[Any, bytes] = {(kind, key): value for kind, key, value in rows if kind in kinds}
