@@ -25,7 +25,7 @@ COMMANDS = {
     "score": Command("score:score", "Score the stored answers of runs again."),
     "report": Command("report:report", "Write the report of one or more runs."),
     "view": Command(
-        "view:view", "Show all runs of a folder on a local page, also while they are in progress."
+        "view:view", "Show the runs of a folder on a page in your browser, also while they are in progress."
     ),
     "reproduce": Command(
         "reproduce:reproduce", "Print a published table next to the figures that fathoms computes."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import tempfile
 import time
@@ -74,6 +75,7 @@ def _client(uri: str) -> Iterator[Any]:
         os.environ.setdefault(name, value)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        logging.getLogger("mlflow.store.db.utils").setLevel(logging.WARNING)  # of a database that is made
         try:
             from mlflow.exceptions import MlflowException
             from mlflow.tracking import MlflowClient

@@ -43,12 +43,17 @@ def send_spans(
         try:
             while some := [convert(span) for span in islice(spans, _TOGETHER)]:
                 if exporter.export(some).name != "SUCCESS":
-                    reason = said[-1] if said else "no reason given"
+                    reason = _reason(said[0]) if said else "no reason given"
                     raise ServerError(f"the collector at {without_logins(address)} took no spans: {reason}")
                 count += len(some)
         finally:
             exporter.shutdown()
     return count
+
+
+def _reason(logged: str) -> str:
+    """Shorten what the exporter logs before it tries again."""
+    return without_logins(logged.split(" encountered while ")[0].removeprefix("Transient error ")[:500])
 
 
 def _address(endpoint: str | None) -> str:

@@ -49,6 +49,7 @@ def test_a_run_is_exported_and_exported_again(project: Project) -> None:
     done = project.fathoms(*export, "--tracking-uri", f"sqlite:///{database}")
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith(" made\n")
+    assert done.stderr == ""
     id = done.stdout.split()[2]
 
     with mlflow_server(project.path, database) as address:

@@ -92,7 +92,9 @@ def test_reading_the_documents_is_a_trace_of_its_own() -> None:
         assert top.trace_id not in {span.trace_id for span in received.spans[3:]}
 
 
-def test_failures_have_their_kind_and_a_collector_that_refuses_is_named() -> None:
+def test_failures_have_their_kind_and_a_collector_that_refuses_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     (run,) = made_runs(["gamma"], questions=2)
     with otlp_receiver() as received:
         send_spans(run, received.address)
@@ -104,6 +106,9 @@ def test_failures_have_their_kind_and_a_collector_that_refuses_is_named() -> Non
         received.status = 400
         with pytest.raises(ServerError, match=r"the collector at http://127.*took no spans: .*400"):
             send_spans(run, received.address)
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "2")
+    with pytest.raises(ServerError, match=r"took no spans: HTTPConnectionPool.*Connection refused"):
+        send_spans(run, received.address)  # which has ended
     with pytest.raises(UsageError, match="OTEL_EXPORTER_OTLP_ENDPOINT"):
         send_spans(run)
     with pytest.raises(UsageError, match="use http://HOST:4318"):
