@@ -53,6 +53,7 @@ Floats = NDArray[np.float32]
 Corpus = dict[str, list[str]]
 WIDTH, CHUNKS, TOPIC, K = 384, 10, 100, 10
 """Numbers in a vector, chunks of a document, documents of a topic, and the k of recall."""
+GROUPS = (8, 32, 128)
 LARGEST_COMPARED = 101_000
 WEIGHTS = np.arange(1, WIDTH + 1, dtype=np.float32) ** -0.5
 WEIGHTS /= np.linalg.norm(WEIGHTS)
@@ -116,8 +117,8 @@ def of_files(folder: Path, rows: int, more: int) -> Corpus:
 class Case:
     """A corpus of one size in a folder."""
 
-    def __init__(self, rows: int, texts: Path | None, folder: Path, questions: int) -> None:
-        self.rows, self.texts, self.folder, self.number = rows, texts, folder, questions
+    def __init__(self, rows: int, texts: Path | None, folder: Path, questions: int, least: int) -> None:
+        self.rows, self.texts, self.folder, self.number, self.least = rows, texts, folder, questions, least
         self.embedder = MadeEmbedder() if texts is None else OnnxEmbedder(model="minilm-l6-v2")
         self.cache = Cache(folder)
         self.corpora: dict[int, Corpus] = {}
@@ -133,12 +134,14 @@ class Case:
         """The index of the corpus, made as far as it is missing."""
         found, about = self.corpus(more), (self.rows, str(self.texts), more)
         indexer = VectorIndexer(self.embedder, self.cache, LocalExecutor(1), lambda *_: None, IngestTimes())
-        documents = [
-            TextsOf(fingerprint(name, texts), len(texts), lambda texts=texts: texts)
-            for name, texts in found.items()
-        ]
-        counts = [each.number for each in documents]
-        return indexer.index(fingerprint(about), counts, lambda: documents)
+
+        def documents() -> list[TextsOf]:
+            return [
+                TextsOf(fingerprint(name, texts), len(texts), lambda texts=texts: texts)
+                for name, texts in found.items()
+            ]
+
+        return indexer.index(fingerprint(about), [len(texts) for texts in found.values()], documents)
 
     def queries(self) -> Floats:
         """The vectors of the questions, about chunks that are spread over the corpus."""
@@ -155,7 +158,7 @@ def build(case: Case) -> dict[str, Any]:
 
 def ivf(case: Case) -> dict[str, Any]:
     vectors = case.vectors()
-    IvfStore().search(case.folder, vectors, np.ones((1, WIDTH), np.float32), 1)
+    IvfStore(least=case.least).search(case.folder, vectors, np.ones((1, WIDTH), np.float32), 1)
     return {"bytes": IvfStore().nbytes(vectors)}
 
 
@@ -169,12 +172,16 @@ def search(case: Case) -> dict[str, Any]:
     told: dict[str, Any] = {}
     exact, told["exact"] = each(lambda some: exact_search(vectors, some, K), queries)
     _, told["exact one by one"] = each(lambda some: exact_search(vectors, some, K), queries[:20], 1)
-    IvfStore().search(case.folder, vectors, queries[:1], K)
-    for groups in (8, 32, 128):
-        store = IvfStore(groups=groups)
+    IvfStore(least=case.least).search(case.folder, vectors, queries[:1], K)
+    for groups in GROUPS:
+        store = IvfStore(groups=groups, least=case.least)
         found, took = each(lambda some, store=store: store.search(case.folder, vectors, some, K), queries)
         ours, theirs = ([[at for at, _ in row] for row in rows] for rows in (found, exact))
         told[f"ivf {groups}"] = {**took, "recall": recall(ours, theirs, K)}
+        if groups == GROUPS[-1]:
+            told["ivf one by one"] = each(
+                lambda some, store=store: store.search(case.folder, vectors, some, K), queries[:20], 1
+            )[1]
     largest = max(vectors.segments, key=lambda segment: len(segment.vectors)).vectors
     spread = largest[:: max(1, len(largest) // 2_000)]
     told["cosine of two chunks"] = float(np.mean(spread[::2] @ spread[1::2].T))
@@ -232,14 +239,10 @@ def phase(name: str, case: Case) -> dict[str, Any]:
     return {**told, "s": seconds, "cpu s": cpu, "MB": most[0] / 1000, "load": os.getloadavg()[0]}
 
 
-def phases(rows: int, texts: Path | None, folder: Path, questions: int) -> Iterator[tuple[str, Any]]:
+def phases(case: list[str], names: Sequence[str]) -> Iterator[tuple[str, Any]]:
     """Do everything with one size, each in a process of its own."""
-    options = ["--rows", str(rows), "--work", str(folder), "--questions", str(questions)]
-    options += ["--texts", str(texts)] if texts else []
-    for name in PHASES:
-        if name == "compare" and (texts or rows > LARGEST_COMPARED):
-            continue
-        command = [sys.executable, __file__, "--phase", name, *options]
+    for name in names:
+        command = [sys.executable, __file__, "--phase", name, *case]
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
         yield name, json.loads(done.stdout)
 
@@ -256,17 +259,25 @@ def main() -> int:
     parser.add_argument("--texts", type=Path)
     parser.add_argument("--work", type=Path)
     parser.add_argument("--questions", type=int, default=100)
+    parser.add_argument("--least", type=int, default=20_000)
     parser.add_argument("--phase", choices=PHASES)
     options = parser.parse_args()
     if options.phase:
-        case = Case(options.rows[0], options.texts, options.work, options.questions)
+        case = Case(options.rows[0], options.texts, options.work, options.questions, options.least)
         print(json.dumps(phase(options.phase, case)))
         return 0
     good = True
     for rows in options.rows:
         folder = Path(tempfile.mkdtemp(dir=options.work))
         try:
-            for name, told in phases(rows, options.texts, folder, options.questions):
+            case = ["--rows", str(rows), "--work", str(folder), "--questions", str(options.questions)]
+            case += [
+                "--least",
+                str(options.least),
+                *(["--texts", str(options.texts)] if options.texts else []),
+            ]
+            compared = not options.texts and rows <= LARGEST_COMPARED
+            for name, told in phases(case, [each for each in PHASES if each != "compare" or compared]):
                 shown = {
                     key: round(value, 4) if isinstance(value, float) else value for key, value in told.items()
                 }

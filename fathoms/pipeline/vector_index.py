@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from pydantic import Field
 
-from fathoms.config import fingerprint
+from fathoms.config import fingerprint, flat_fingerprint
 from fathoms.errors import ModelError
 from fathoms.executors import Executor
 from fathoms.models import Embedder
@@ -128,8 +128,8 @@ class VectorIndexer:
     def _listed(self, documents: Sequence[TextsOf]) -> _Listed:
         """Find the places of all documents, after writing segments of those that have none. Raises OSError
         and ModelError."""
-        identity = self.embedder.identity()
-        keys = [fingerprint("vectors of a document", identity, each.digest) for each in documents]
+        identity = fingerprint("vectors of a document", self.embedder.identity())
+        keys = [flat_fingerprint(identity, each.digest) for each in documents]
         places = self._places(keys)
         new = [(key, each) for key, each in zip(keys, documents, strict=True) if key not in places]
         told = _Told(self.progress, self.times, sum(each.number for _, each in new))

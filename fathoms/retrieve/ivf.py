@@ -38,7 +38,7 @@ class IvfStore(Component):
     packages: ClassVar[tuple[str, ...]] = ("lancedb",)
 
     kind: Literal["ivf"] = "ivf"
-    groups: int = Field(default=32, ge=1, le=100_000)
+    groups: int = Field(default=128, ge=1, le=100_000)
     """How many groups of a segment are compared, of as many as the root of the number of its vectors."""
     refine: int = Field(default=5, ge=1, le=1000)
     """How many times `top_k` chunks are taken from LanceDB; their scores are computed exactly."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import mmap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -87,19 +86,25 @@ class SegmentedVectors:
         import numpy as np
 
         self.segments = segments
-        ends = np.cumsum([0, *counts])
-        self.shape = (int(ends[-1]), segments[0].vectors.shape[1] if segments else 0)
-        self.rows: list[Rows] = [np.full(len(each.vectors), -1, dtype=np.int64) for each in segments]
-        """For each row of each segment, its row in the corpus; -1 if the corpus does not have it."""
+        starts = np.cumsum([0, *counts])
+        self.shape = (int(starts[-1]), segments[0].vectors.shape[1] if segments else 0)
         if any(each.vectors.shape[1] != self.shape[1] for each in segments):
             raise ValueError("segments of different widths")
-        for segment, at, (start, end) in zip(of, first, pairwise(ends.tolist()), strict=True):
-            if start == end:
-                continue
-            place = self.rows[segment][at : at + end - start]
-            if at < 0 or len(place) != end - start or (place >= 0).any():
+        if not len(of) == len(first) == len(counts):
+            raise ValueError("a list of another number of documents")
+        numbers = np.repeat(np.array(of, dtype=np.int64), counts)
+        places = np.arange(self.shape[0]) + np.repeat(np.array(first, dtype=np.int64) - starts[:-1], counts)
+        self.rows: list[Rows] = []
+        """For each row of each segment, its row in the corpus; -1 if the corpus does not have it."""
+        for number, segment in enumerate(segments):
+            own = np.flatnonzero(numbers == number)
+            rows = np.full(len(segment.vectors), -1, dtype=np.int64)
+            if len(own) and (places[own].min() < 0 or places[own].max() >= len(rows)):
                 raise ValueError("documents with other rows than the segments have")
-            place[:] = np.arange(start, end)
+            rows[places[own]] = own
+            self.rows.append(rows)
+        if sum(int((rows >= 0).sum()) for rows in self.rows) != self.shape[0]:
+            raise ValueError("documents that share rows, or are in no segment")
 
     def __len__(self) -> int:
         return self.shape[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import signal
@@ -135,6 +136,21 @@ def test_a_damaged_segment_is_written_again(tmp_path: Path, caplog: pytest.LogCa
     more = {**found, "new": ["omega"]}
     path.unlink()
     assert np.array_equal(index(tmp_path, more, rows=12).vectors, expected(more))
+
+
+@pytest.mark.parametrize(
+    "change", [{"first": (9, 9, 9)}, {"first": (0, 0, 3)}, {"of": (0, 0, 1)}, {"of": (0,)}, {"segments": ()}]
+)
+def test_a_list_of_another_corpus_is_made_again(tmp_path: Path, change: dict[str, object]) -> None:
+    found = corpus(3)
+    index(tmp_path, found)
+    cache = Cache(tmp_path)
+    name = fingerprint(list(found.items()))
+    listed = json.loads(cache.get_text("vector-index", name) or "")
+    cache.put_text("vector-index", name, json.dumps({**listed, **change}))
+    cache.close()
+    assert np.array_equal(index(tmp_path, found).vectors, expected(found))
+    assert index(tmp_path, found).read == []
 
 
 def test_a_disk_that_takes_no_segment_changes_no_result(tmp_path: Path) -> None:
