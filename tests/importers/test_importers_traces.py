@@ -139,6 +139,42 @@ def test_genai_spans_of_a_collector(tmp_path: Path) -> None:
     assert (imported.model, imported.left_out, imported.warnings) == ("small-1", 0, ())
 
 
+def test_several_searches_are_rounds_and_a_reranker_has_the_last_word(tmp_path: Path) -> None:
+    def search(id: str, at: float, parent: str, query: str, *texts: str, kind: str = "retrieval") -> Any:
+        documents = [{"id": f"{text}.pdf", "content": text, "score": 0.5} for text in texts]
+        return span(
+            "a",
+            id,
+            at,
+            parent,
+            gen_ai__operation__name=kind,
+            gen_ai__retrieval__query__text=query,
+            gen_ai__retrieval__documents=documents,
+        )
+
+    spans = [
+        search("2", 0, "", "mast", "a", "b"),
+        search("3", 0.1, "2", "mast, by words", "z"),  # a part of the search before
+        search("4", 1, "", "height", "b", "c"),
+        chat("a", "5", 2, "", [("user", HEIGHT)], answer=ANSWER),
+    ]
+    imported = read_traces(lines(tmp_path / "traces.jsonl", otlp(*spans)), Options())
+    assert [one[2:] for one in hits(imported)] == [("a", 1.0), ("b", 1 / 2), ("c", 1 / 3)]
+    assert [(one.query, [hit.chunk.text for hit in one.hits]) for one in imported.records[0].rounds] == [
+        ("mast", ["a", "b"]),
+        ("height", ["b", "c"]),
+    ]
+    rerank = span(
+        "a",
+        "6",
+        1.5,
+        openinference__span__kind="RERANKER",
+        **{"reranker.output_documents.0.document.content": "c"},
+    )
+    imported = read_traces(lines(tmp_path / "traces.jsonl", otlp(*spans, rerank)), Options())
+    assert [one[2] for one in hits(imported)] == ["c"]
+
+
 def test_conversations_are_questions_with_their_history(tmp_path: Path) -> None:
     """In the messages of one trace, and over traces that share the id of a conversation."""
     first = [("user", HEIGHT)]

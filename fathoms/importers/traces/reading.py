@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any
 from fathoms.errors import DataError
 from fathoms.importers.contexts import contexts_of
 from fathoms.importers.foreign import ForeignRow, Options, found_hits, imported, usable, value_at
+from fathoms.importers.hits import hits_of
 from fathoms.importers.imported import LARGEST_IMPORT, Imported
 from fathoms.importers.json_lines import json_lines
 from fathoms.importers.rows import Row
@@ -20,7 +21,7 @@ from fathoms.importers.traces.span import Seen
 from fathoms.importers.traces.turns import Turn, turns_of
 from fathoms.pipeline.external.answer import Parts
 from fathoms.safety.inputs import parse_json, read_text
-from fathoms.types import Scalar
+from fathoms.types import Round, Scalar
 
 _NO_TEXTS = (
     "no question with an answer in this trace: were the texts recorded"
@@ -130,10 +131,21 @@ def _row(number: int, named: tuple[str, Turn], *, what: str, options: Options) -
         error=(turn.top.error or "no answer") if failed else None,
         parts=Parts.model_validate(dict(turn.answering.facts)),
         hits=found_hits(contexts_of(turn.documents, options.first_page)),
+        rounds=_rounds(turn, options.first_page),
         latency=turn.seconds,
         released={key: score for one in (turn.top, *turn.parts) for key, score in one.scores.items()},
     )
     return ForeignRow(row, metadata=dict(_metadata(turn)))
+
+
+def _rounds(turn: Turn, first_page: int) -> Callable[[str], tuple[Round, ...]]:
+    """Return the function by which a row makes its rounds: its searches, if there are several."""
+    searches = turn.searches if len(turn.searches) > 1 else []
+    found = [(one.question or "", contexts_of(one.documents, first_page)) for one in searches]
+    return lambda name: tuple(
+        Round(query=query, hits=hits_of(contexts, f"{name}:{at}") or ())
+        for at, (query, contexts) in enumerate(found, start=1)
+    )
 
 
 def _metadata(turn: Turn) -> Iterator[tuple[str, Scalar]]:

@@ -10,7 +10,7 @@ result of a reranker takes their place.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -45,16 +45,30 @@ class Turn:
         return query if query and query in asked else asked
 
     @property
+    def searches(self) -> list[Seen]:
+        """The searches in the order of time. A search that is a part of another one is left out, as where
+        several retrievers are merged."""
+        by_id = {part.id: part for part in self.parts}
+        return [
+            part
+            for part in self.parts
+            if part.kind == "retrieval"
+            and part.documents is not None
+            and not any(one.kind == "retrieval" and one.documents is not None for one in above(part, by_id))
+        ]
+
+    @property
     def documents(self) -> list[Any] | None:
-        """What was retrieved, each document once; `None` if nothing is known of it."""
-        found = [part for part in self.parts if part.documents is not None]
-        reranked = [part for part in found if part.kind == "rerank"]
-        lists = [part.documents or [] for part in reranked[-1:] or found]
-        if not lists:
-            return None
+        """What was retrieved, each document once; `None` if nothing is known of it. The scores of several
+        searches cannot be compared, so they are left out."""
+        reranked = [part for part in self.parts if part.kind == "rerank" and part.documents is not None]
+        lists = [part.documents or [] for part in reranked[-1:] or self.searches]
+        if len(lists) < 2:
+            return lists[0] if lists else None
         once: dict[str, Any] = {}
         for document in (one for each in lists for one in each):
-            once.setdefault(repr(document), document)
+            kept = {**document, "score": None} if isinstance(document, dict) else document
+            once.setdefault(repr(kept), kept)
         return list(once.values())
 
     @property
@@ -69,6 +83,16 @@ class Turn:
         return None if self.top.end is None else max(0.0, self.top.end - self.top.start)
 
 
+def above(span: Seen, by_id: Mapping[str, Seen]) -> list[Seen]:
+    """Return the spans around one, from the inside; a circle ends where it closes."""
+    found: dict[str, Seen] = {}
+    at = by_id.get(span.parent or "")
+    while at is not None and at.id not in found and at.id != span.id:
+        found[at.id] = at
+        at = by_id.get(at.parent or "")
+    return list(found.values())
+
+
 @dataclass
 class _Trace:
     """The spans of one trace in the order of time, by id."""
@@ -80,21 +104,13 @@ class _Trace:
         self.spans.sort(key=lambda span: span.start)
         self.by_id = {span.id: span for span in self.spans}
 
-    def above(self, span: Seen) -> list[Seen]:
-        """The spans around one, from the inside; a circle ends where it closes."""
-        found: dict[str, Seen] = {}
-        at = self.by_id.get(span.parent or "")
-        while at is not None and at.id not in found and at.id != span.id:
-            found[at.id] = at
-            at = self.by_id.get(at.parent or "")
-        return list(found.values())
-
     def tops(self) -> list[Seen]:
         """The spans that are turns."""
         turns = [
             span
             for span in self.spans
-            if span.is_turn and not any(one.is_turn or one.kind == "retrieval" for one in self.above(span))
+            if span.is_turn
+            and not any(one.is_turn or one.kind == "retrieval" for one in above(span, self.by_id))
         ]
         said = {one.text for span in turns for one in span.history if one.role == "assistant"}
         last = turns[-1] if turns else None
@@ -126,7 +142,7 @@ def _of_trace(trace: _Trace) -> list[Turn]:
     for span in trace.spans if tops else ():
         if span.id in ids:
             continue
-        around = next((one.id for one in trace.above(span) if one.id in ids), None)
+        around = next((one.id for one in above(span, trace.by_id) if one.id in ids), None)
         later = (top.id for top in tops if top.start >= span.start)
         parts[around or next(later, tops[-1].id)].append(span)
     around_all = [span.session for span in trace.spans if span.session]
@@ -134,7 +150,7 @@ def _of_trace(trace: _Trace) -> list[Turn]:
         Turn(
             top,
             tuple(parts[top.id]),
-            next((one.question for one in trace.above(top) if one.question), None),
+            next((one.question for one in above(top, trace.by_id) if one.question), None),
             conversation=top.session or next(iter(around_all), None),
         )
         for top in tops
