@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +35,8 @@ class Segment:
     folder: Path
     vectors: Floats
     cache: Cache | None = None
+    made: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    """What a search has opened that was made of the segment, by its name."""
 
     @classmethod
     def open(cls, folder: Path, cache: Cache | None = None) -> Segment | None:
