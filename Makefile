@@ -11,7 +11,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 # The tests start hundreds of processes. Without cached bytecode, each of them would take seconds longer to start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-fast check lint types slow bench verify-real docs reference clean
+.PHONY: demo test test-fast check lint types slow bench verify-real docs reference packages clean
 
 # Runs the demo: questions with and without retrieval, with small models on this machine. Ten questions give a
 # first table, and then all 50 are asked, of which the first ten replies come from the cache.
@@ -62,6 +62,13 @@ docs: $(VENV)/.test
 # Writes the generated reference pages and JSON schemas in docs/.
 reference: $(VENV)/.test
 	$(BIN)/python docs/generate
+
+# Builds the wheel and the sdist, and tries them in empty environments. EXTRAS=1 takes each extra alone, too, which
+# downloads several GB.
+packages: $(VENV)/.test
+	$(PIP) install $(LOCK) nox
+	PATH=$(abspath $(BIN)):$$PATH $(BIN)/python -m nox -db uv
+	if [ -n "$(EXTRAS)" ]; then PATH=$(abspath $(BIN)):$$PATH $(BIN)/python -m nox -s extra; fi
 
 # Deletes the caches of the development tools.
 clean:

@@ -21,10 +21,11 @@ from types import UnionType
 from typing import Annotated, Any, ClassVar, TypeVar, Union, get_args, get_origin
 
 import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
 from fathoms.errors import ConfigError, DataError, UsageError
+from fathoms.safety.deprecation import warn_of_old_name
 from fathoms.safety.inputs import read_text
 from fathoms.safety.masking import is_key_in_path, is_secret_name, without_shapes
 
@@ -38,7 +39,8 @@ class Component(BaseModel):
 
     Import heavy packages inside methods. `packages` names the distributions whose versions affect the result,
     and `neutral` the options that do not affect it (threads, time-outs). Raise `revision` whenever a change
-    of the adapter's own code changes its results.
+    of the adapter's own code changes its results. `renamed` has the successor of each option that has got
+    another name: the old one is still read, with a warning (`docs/stability.md`).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
@@ -46,6 +48,20 @@ class Component(BaseModel):
     revision: ClassVar[int] = 1
     packages: ClassVar[tuple[str, ...]] = ()
     neutral: ClassVar[frozenset[str]] = frozenset()
+    renamed: ClassVar[Mapping[str, str]] = {}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _take_old_names(cls, given: Any) -> Any:
+        """Read options by their old names, too; raises ValueError if an option is given by both."""
+        old = [name for name in cls.renamed if isinstance(given, Mapping) and name in given]
+        if not old:
+            return given
+        for name in old:
+            if cls.renamed[name] in given:
+                raise ValueError(f"'{name}' is the old name of '{cls.renamed[name]}': give one of them")
+            warn_of_old_name(f"the option '{name}' of {cls.__name__}", f"'{cls.renamed[name]}'")
+        return {cls.renamed.get(name, name): value for name, value in given.items()}
 
     def identity(self) -> dict[str, Any]:
         """Everything that decides what this component produces for a given input."""

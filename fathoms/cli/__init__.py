@@ -12,9 +12,11 @@ import gc
 import io
 import os
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -78,7 +80,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code (`docs/reference/exit-codes.md` lists them)."""
     command = typer.main.get_command(app)
     try:
-        result = command.main(args=arguments, prog_name="fathoms", standalone_mode=False)
+        with _old_names_told():
+            result = command.main(args=arguments, prog_name="fathoms", standalone_mode=False)
         sys.stdout.flush()  # reports a full disk now, before the exit code is decided
         return result if isinstance(result, int) else ExitCode.OK
     except FathomsError as error:
@@ -98,6 +101,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _refused(error)
     except Exception as error:
         return _other(error)
+
+
+@contextmanager
+def _old_names_told() -> Iterator[None]:
+    """Print warnings of deprecated options as sentences, and leave other warnings to Python."""
+    shown = warnings.showwarning
+
+    def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+        if category.__name__ == "OldNameWarning":  # its module is not imported before it is needed
+            console.complain(str(message))
+        else:
+            shown(message, category, *place, **more)
+
+    warnings.showwarning = show
+    try:
+        yield
+    finally:
+        warnings.showwarning = shown
 
 
 def _refused(error: OSError) -> int:

@@ -3,7 +3,7 @@ the start of each command do not wait for the other commands."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator, MutableMapping, Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -73,6 +73,26 @@ COMMANDS = {
 }
 
 
+RENAMED: dict[tuple[str, str], str] = {}
+"""The successor of each option that has got another name, by command and old name, such as
+`("gate", "--old"): "--new"`. The old name is still read, with a warning (`docs/stability.md`)."""
+
+
+def by_new_names(command: str, arguments: Sequence[str]) -> list[str]:
+    """Put the new names of options in place of their old ones, and warn of each."""
+    found = []
+    for argument in arguments:
+        name, is_equal, value = argument.partition("=")
+        if (command, name) in RENAMED:
+            from fathoms.safety.deprecation import warn_of_old_name
+
+            successor = RENAMED[command, name]
+            warn_of_old_name(f"the option {name} of 'fathoms {command}'", successor)
+            argument = f"{successor}{is_equal}{value}"
+        found.append(argument)
+    return found
+
+
 class LazyGroup(TyperGroup):
     """A group whose commands are those of `COMMANDS`."""
 
@@ -82,6 +102,10 @@ class LazyGroup(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find a command, and give it its options by their new names."""
+        return super().resolve_command(ctx, [*args[:1], *by_new_names(args[0], args[1:])] if args else args)
 
     def invoke(self, ctx: Any) -> Any:
         """Call a command. An interrupt is raised as Abort, because Typer ends without a word after one."""

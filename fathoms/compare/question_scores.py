@@ -456,7 +456,10 @@ def read_baseline(path: Path) -> QuestionScores:
     data = parse_json(read_text(path), str(path))
     schema = data.get("schema") if isinstance(data, dict) and data.get("kind") == "baseline" else None
     if isinstance(schema, int) and schema > SCHEMA:
-        raise DataError(f"{path} was written by a newer fathoms (schema {schema})")
+        raise DataError(
+            f"{path} was written by a newer fathoms (schema {schema}): update fathoms, or save the baseline"
+            " again with 'fathoms gate RUN --save-baseline FILE'"
+        )
     try:
         if schema is None:
             raise ValueError("no baseline")

@@ -234,3 +234,40 @@ def one_run(tmp_path_factory: pytest.TempPathFactory) -> Project:
     made.write("tiny.yaml", CONFIG)
     assert made.fathoms("run", "tiny.yaml").returncode == 0
     return made
+
+
+SHELLS = {
+    "zsh": """
+        autoload -Uz compinit && compinit -u -d "$PWD/dump"
+        source <(fathoms --show-completion zsh)
+        compadd() { print -rl -- "${@: -1}" }
+        _describe() { print -r -- "${(P)2%%:*}" }
+        _arguments() { local said="${@[-1]}"; print -r -- "$said" }
+        words=(fathoms val); CURRENT=2; _fathoms_completion
+    """,
+    "fish": """
+        fathoms --show-completion fish | source
+        complete --do-complete 'fathoms val'
+    """,
+}
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_other_shells_take_the_script(project: Project, shell: str) -> None:
+    if not shutil.which(shell):
+        pytest.skip(f"{shell} is not installed")
+    (project.path / "bin").mkdir()
+    command = project.path / "bin" / "fathoms"
+    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m fathoms "$@"\n')
+    command.chmod(0o755)
+    own = {"PATH": f"{command.parent}{os.pathsep}{os.environ['PATH']}", "HOME": str(project.path)}
+    done = subprocess.run(
+        [shell, "-f" if shell == "zsh" else "--no-config", "-c", SHELLS[shell]],
+        cwd=project.path,
+        env={**os.environ, **own, "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert "validate" in done.stdout, done.stderr
+    assert "version" not in done.stdout

@@ -119,7 +119,7 @@ def test_the_other_commands_are_those_of_the_makefile() -> None:
     for line in OTHERS:
         if line.startswith("make "):
             assert line in ci
-        elif not line.startswith("uv "):
+        elif not line.startswith(("uv ", "uvx ", "pipx ")):
             assert line in dry[0]
 
 

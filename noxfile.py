@@ -1,0 +1,71 @@
+"""Builds fathoms as a package and tries it in empty environments: `nox` or `make packages`.
+
+`nox` alone takes the wheel and the sdist without extras. `nox -s extra` takes each extra alone, which
+downloads several GB; `nox -s "extra(bm25)"` takes one. With `-db uv`, uv installs, which is much quicker.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tomllib
+from pathlib import Path
+
+import nox
+
+ROOT = Path(__file__).parent
+EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+FOR_DEVELOPERS = {"docs", "test"}
+
+nox.options.default_venv_backend = "venv"
+nox.options.sessions = ["wheel", "sdist"]
+
+
+@nox.session
+def wheel(session: nox.Session) -> None:
+    """The wheel without extras."""
+    install(session, built(session, "wheel"))
+    tried(session)
+
+
+@nox.session
+def sdist(session: nox.Session) -> None:
+    """The package that pip builds from the sdist."""
+    install(session, built(session, "sdist"))
+    tried(session)
+
+
+@nox.session
+@nox.parametrize("extra", sorted(EXTRAS.keys() - FOR_DEVELOPERS), ids=sorted(EXTRAS.keys() - FOR_DEVELOPERS))
+def extra(session: nox.Session, extra: str) -> None:
+    """The wheel with one extra alone."""
+    install(session, f"{built(session, 'wheel')}[{extra}]")
+    tried(session, extra)
+
+
+def built(session: nox.Session, kind: str) -> Path:
+    """Build the wheel or the sdist in the folder of the session; returns the file."""
+    to = Path(session.create_tmp()) / "dist"
+    shutil.rmtree(to, ignore_errors=True)
+    if session.venv_backend == "uv":
+        session.run("uv", "build", f"--{kind}", "--out-dir", str(to), str(ROOT), external=True, silent=True)
+    else:
+        session.run("python", "-m", "pip", "install", "build", silent=True)
+        session.run("python", "-m", "build", f"--{kind}", "--outdir", str(to), str(ROOT), silent=True)
+        session.run("python", "-m", "pip", "uninstall", "-y", "build", silent=True)
+    (found,) = [path for path in to.iterdir() if path.suffix in (".whl", ".gz")]
+    return found.resolve()
+
+
+def install(session: nox.Session, what: object) -> None:
+    """Install with the tested versions of all dependencies."""
+    session.install("-c", str(ROOT / "requirements.lock"), str(what))
+    check = ["uv", "pip", "check"] if session.venv_backend == "uv" else ["python", "-m", "pip", "check"]
+    session.run(*check, external=True)
+
+
+def tried(session: nox.Session, extra: str = "") -> None:
+    """Use what is installed, in a folder where nothing of the checkout can be imported."""
+    folder = Path(session.create_tmp()) / "used"
+    folder.mkdir(exist_ok=True)
+    session.chdir(folder)
+    session.run("python", "-I", str(ROOT / "tests" / "package" / "smoke.py"), extra)
