@@ -30,7 +30,7 @@ COMMANDS = {
     "bm25-languages": ["run smoke.yaml --limit 2 --set retrieve.kind=bm25"],
     "closed": ["validate closed.yaml"],
     "dataframe": [],
-    "metrics": ["score latest --metric bleu --metric chrf"],
+    "metrics": ["score latest --metric bleu --metric rouge-l"],
     "pymupdf": ["run smoke.yaml --limit 2 --set ingest.kind=pymupdf"],
     "parquet": ["export parquet latest --to tables"],
 }
