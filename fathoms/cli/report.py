@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -10,8 +11,9 @@ import typer
 
 from fathoms.cli import completion, console
 from fathoms.cli.browser import show_in_browser
-from fathoms.cli.options import RUNS, By, Json, Out, References, Trust
+from fathoms.cli.options import RUNS, By, Json, Out, Trust
 from fathoms.cli.results import folder_name
+from fathoms.cli.trends import Logs
 from fathoms.errors import UsageError
 
 Reviews = Annotated[
@@ -21,7 +23,15 @@ Reviews = Annotated[
 
 
 def report(
-    runs: References,
+    runs: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Runs: a path, an id, `latest`, NAME (its newest run) or NAME~1 (the one before). With"
+            " --site by default all runs.",
+            show_default=False,
+            autocompletion=completion.run_names,
+        ),
+    ] = None,
     out: Out = RUNS,
     to: Annotated[Path | None, typer.Option("--to", help="The folder to write the report to.")] = None,
     scores: Annotated[
@@ -64,6 +74,15 @@ def report(
         bool,
         typer.Option("--thumbnails", help="Add small images of pages, if the PDFs are on this machine."),
     ] = False,
+    site: Annotated[
+        Path | None,
+        typer.Option(
+            "--site",
+            metavar="DIR",
+            help="Write a site of static files about many runs to this folder, for GitHub Pages.",
+        ),
+    ] = None,
+    log: Logs = None,
     show: Annotated[bool, typer.Option("--open", help="Open report.html in the browser.")] = False,
     trust: Trust = False,
     as_json: Json = False,
@@ -72,7 +91,8 @@ def report(
 
     The report consists of an HTML page, tables, radar plots, CSV, LaTeX and JSON. That of one run is written
     to the folder of the run; several runs get one common report under `reports` in the folder of the runs,
-    and so does a report with --by.
+    and so does a report with --by. With --site, a site of static files is written instead, with a
+    leaderboard, the page of each run, trends and downloads.
     """
     from fathoms.report.as_json import report_json
     from fathoms.report.grouping import grouped
@@ -82,6 +102,16 @@ def report(
     from fathoms.runs.finding import find_run
     from fathoms.runs.reading import load
 
+    if site is not None:
+        others: dict[str, object] = {"--to": to, "--by": by, "--intervals": intervals, "--metric": metric}
+        others |= {"--shrink": shrink, "--reviews": reviews, "--json": as_json}
+        if given := [name for name, value in others.items() if value]:
+            raise UsageError(f"--site writes files of its own: leave out {', '.join(given)}")
+        return _site(runs or [], out, site, scores, log or [], thumbnails=thumbnails, trust=trust, show=show)
+    if not runs:
+        raise UsageError("name the runs of the report, such as latest")
+    if log:
+        raise UsageError("--log is for the trends of a site: add --site")
     scale: Scale = "paper" if radar_scale == "paper" else "plain"
     if radar_scale != scale:
         raise UsageError(f"--radar-scale {radar_scale}: expected plain or paper")
@@ -120,4 +150,29 @@ def report(
         console.say(str(path))
     if show:
         show_in_browser(folder / "report.html")
+    return 0
+
+
+def _site(
+    names: Sequence[str],
+    out: Path,
+    site: Path,
+    scores: str | None,
+    logs: Sequence[Path],
+    *,
+    thumbnails: bool,
+    trust: bool,
+    show: bool,
+) -> int:
+    """Write the site of some runs, by default of all; returns the exit code."""
+    from fathoms.report.site import write_site
+    from fathoms.runs.finding import find_run, list_runs, oldest_first
+
+    runs = oldest_first(find_run(name, out) for name in names) if names else list_runs(out)
+    for run in runs if trust else ():
+        run.trust()
+    first = write_site(runs, site, scores, logs=logs, thumbnails=thumbnails, note=console.note)
+    console.say(str(first))
+    if show:
+        show_in_browser(first)
     return 0

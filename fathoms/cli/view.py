@@ -10,6 +10,7 @@ import typer
 
 from fathoms.cli.options import RUNS
 from fathoms.cli.serving import Browser, Port, serve
+from fathoms.cli.trends import Logs
 from fathoms.errors import ExitCode, UsageError
 
 
@@ -17,14 +18,16 @@ def view(
     runs: Annotated[
         Path, typer.Argument(metavar="[RUNS]", help="The folder of the runs, or one run.")
     ] = RUNS,
+    log: Logs = None,
     port: Port = 0,
     browser: Browser = True,
 ) -> int:
     """Show the runs of a folder on a page in your browser, also while they are in progress.
 
     The page is only for reading. It lists all runs with their status, scores and cost, and shows any of them,
-    or several side by side, as report.html does. A run in progress fills as its answers come. Nobody but you
-    can open it: it listens on this machine alone, and its address has a token. Ctrl-C ends it.
+    or several side by side, as report.html does; and the figures of a pipeline over its nights, with what the
+    gate said if --log names the log of the nights. A run in progress fills as its answers come. Nobody but
+    you can open it: it listens on this machine alone, and its address has a token. Ctrl-C ends it.
     """
     from fathoms.report.view.server import ViewServer
     from fathoms.runs.order import is_run
@@ -35,5 +38,12 @@ def view(
     if is_run(runs):
         runs = runs.resolve()
         folder, page = runs.parent, f"run/{runs.name}/"
-    serve(partial(ViewServer, folder), port, None, page=page, saved="Ctrl-C ends the page.", browser=browser)
+    serve(
+        partial(ViewServer, folder, logs=tuple(log or ())),
+        port,
+        None,
+        page=page,
+        saved="Ctrl-C ends the page.",
+        browser=browser,
+    )
     return ExitCode.OK

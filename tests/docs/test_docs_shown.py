@@ -114,6 +114,7 @@ OF_RUNS = [
     "fathoms gate nightly --sequential --baseline baseline.json",
     "fathoms run nightly.yaml",
     "fathoms gate nightly --last 3 --baseline baseline.json",
+    "fathoms trends night --log night.jsonl",
 ]
 """In this order: a baseline is written, then come nights, judged in the order of time."""
 OF_RELEASED_FILES = [

@@ -6,6 +6,7 @@ on the 40 multiples of three.
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +20,7 @@ from tests.support.axe import findings
 from tests.support.project import Project
 from tests.support.report_browser import chromium, eventually, texts
 from tests.support.report_runs import EVIL, hostile_run
-from tests.support.view import serving, stored, three_runs
+from tests.support.view import night, serving, stored, three_runs
 
 pytestmark = pytest.mark.slow
 HOSTILE = "20260101T000000000Z_evil_0a1b2c3d"
@@ -238,6 +239,33 @@ generate:
   fail_on: {colour: the model is away}
   default: The price is 12 crowns.
 """
+
+
+def test_trends_are_drawn_with_what_changed_and_what_the_gate_said(browser: Any, tmp_path: Path) -> None:
+    folder = tmp_path / "runs"
+    runs = [night(folder, 1, "alpha", {}), night(folder, 2, "alpha", {})]
+    runs += [night(folder, 3, "beta", {}, model=f"model {EVIL}")]
+    log = tmp_path / "night.jsonl"
+    log.write_text(json.dumps({"event": "gate-judged", "run": runs[2].id, "verdict": "FAIL", "line": EVIL}))
+    with serving(folder, [log]) as server:
+        seen = Seen(browser, server, 390)
+        page = seen.open()
+        page.get_by_role("link", name="Trends").click()
+        page.wait_for_selector("svg.chart")
+        newest = texts(page, ".nights tbody tr:first-child td")
+        assert newest[2].startswith("0.33 [0.23, 0.43]")
+        assert newest[6].startswith("✗ FAIL </script><script>alert(1)")
+        assert "model: a-model to model </script>" in newest[7]
+        assert page.locator("svg.chart path.run0, svg.chart path.run1").count() == 3
+        assert page.locator("svg.chart .front").count() == 1
+        assert page.evaluate(FOREIGN) == 0
+        assert findings(page) == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        page.locator("#metric").select_option("hallucination")
+        page.wait_for_url("**metric=hallucination")
+        eventually(page, "document.querySelector('#trend-0-title')?.textContent === 'night: hallucination'")
+        page.close()
+    assert seen.wrong == []
 
 
 def test_a_server_that_has_ended_is_told(browser: Any, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any
 
 from fathoms.report.view.server import ViewServer
 from fathoms.runs.reading import ScoredRun
+from fathoms.runs.store import Run
 from fathoms.runs.views import view_names
 from tests.support.report_runs import made_runs
 
@@ -20,8 +21,9 @@ def stored(folder: Path, run: ScoredRun, id: str) -> Path:
     """Write a run as fathoms does, without checksums."""
     path = folder / id
     (path / "questions").mkdir(parents=True)
-    manifest = {**run.manifest_json, "run": id, "name": run.summary_json["name"], "model": "a-model"}
-    (path / "manifest.json").write_text(json.dumps(manifest))
+    asked = [view["question"]["id"] for view in run.views()]
+    manifest = {"data": {"asked_ids": asked}, **run.manifest_json, "name": run.summary_json["name"]}
+    (path / "manifest.json").write_text(json.dumps({"model": "a-model", **manifest, "run": id}))
     (path / "summary.json").write_text(json.dumps({**run.summary_json, "run": id}))
     for view in run.views():
         name = view_names(view["question"]["id"])[0]
@@ -38,10 +40,28 @@ def three_runs(folder: Path) -> list[str]:
     return ids
 
 
+MANIFEST: dict[str, Any] = {
+    "data": {"name": "made", "questions_sha256": "a", "asked_ids": ["q-000", "q-001"]}
+    | {"documents": {"mill.pdf": {"sha256": "m"}}},
+    "model": "small-1",
+    "served": {},
+    "versions": {"fathoms": "0.1.0"},
+    "fingerprints": {"retrieve": "r", "generate": "g"},
+}
+
+
+def night(folder: Path, number: int, rule: str, changes: dict[str, Any], **summary: Any) -> Run:
+    """A night with the answers of alpha (right on 3 of 6) or beta (right on 2 of 6)."""
+    [run] = made_runs([rule], 6)
+    manifest = {**run.manifest_json, **MANIFEST, **changes, "created": f"2026-01-0{number}T03:00:00+00:00"}
+    made = ScoredRun("night", None, manifest, {**run.summary_json, **summary, "name": "night"}, run.views)
+    return Run(stored(folder, made, f"2026010{number}T030000000Z_night_0a1b2c3d"))
+
+
 @contextmanager
-def serving(folder: Path) -> Iterator[ViewServer]:
+def serving(folder: Path, logs: Sequence[Path] = ()) -> Iterator[ViewServer]:
     """The server over a folder, in a thread."""
-    with ViewServer(folder) as server:
+    with ViewServer(folder, logs=logs) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.05,))
         thread.start()
         yield server

@@ -52,18 +52,20 @@ def report_html(
     *,
     thumbnails: bool = False,
     warn: Callable[[str], None] = lambda _: None,
+    home: str | None = None,
 ) -> str:
     """Return the text of `report.html`; the same runs always give the same text.
 
     Every question view is read once, one run at a time. `thumbnails` adds small pictures of gold and
     retrieved pages if the documents are on this machine; `warn` is called with a sentence about each thing
-    that is left out. Raises DataError if a run was not scored under `scores`, UsageError if `scores` is not
-    the name of a profile, and StoreError if a view cannot be read.
+    that is left out. `home` is the address of a list of runs to which the page leads back. Raises DataError
+    if a run was not scored under `scores`, UsageError if `scores` is not the name of a profile, and
+    StoreError if a view cannot be read.
     """
     made = payload(runs, scores, thumbnails=thumbnails)
     for warning in made.warnings:
         warn(warning)
-    return assemble(made.overview, made.chunks)
+    return assemble(made.overview | ({"home": home} if home else {}), made.chunks)
 
 
 def payload(

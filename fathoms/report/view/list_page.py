@@ -1,4 +1,4 @@
-"""The page with the list of runs, for `fathoms view` and for a site of static files."""
+"""The pages with the list of runs and with trends, for `fathoms view` and for a site of static files."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from typing import Any
 from fathoms.config import VERSION
 from fathoms.report.html.assembling import PAGE, assemble
 from fathoms.report.html.texts import clean
+from fathoms.report.trends import Trend
 
-SCRIPTS = (PAGE / "10-dom.js", Path(__file__).with_name("page") / "list.js")
+_OWN = Path(__file__).with_name("page")
+SCRIPTS = (PAGE / "10-dom.js", _OWN / "list.js")
+OF_TRENDS = (PAGE / "10-dom.js", PAGE / "40-svg.js", _OWN / "trends.js")
 
 
 def list_page(rows: Sequence[dict[str, Any]], title: str, *, connect: bool = False, **more: Any) -> str:
@@ -24,3 +27,25 @@ def list_page(rows: Sequence[dict[str, Any]], title: str, *, connect: bool = Fal
         **more,
     }
     return assemble(clean(overview), [], scripts=SCRIPTS, connect=connect)
+
+
+def trends_page(
+    title: str,
+    trends: Sequence[Trend],
+    names: Sequence[str] = (),
+    why: str | None = None,
+    *,
+    served: bool = True,
+) -> str:
+    """Return the page with the figures of pipelines over their nights. A page that is served leads to those
+    of other `names` and metrics; `why` says why there is nothing to show."""
+    overview = {
+        "title": f"fathoms: {title}",
+        "version": f"fathoms {VERSION}",
+        "served": served,
+        "home": "../" if served else "index.html",
+        "trends": [one.as_json() for one in trends],
+        "names": list(names),
+        "why": why,
+    }
+    return assemble(clean(overview), [], scripts=OF_TRENDS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from http import HTTPStatus
 from pathlib import Path
@@ -16,13 +16,18 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from fathoms.errors import FathomsError, UsageError
 from fathoms.report.html.assembling import assemble
 from fathoms.report.html.texts import clean
+from fathoms.report.trends import gate_verdicts, trend
 from fathoms.report.view.folder import Folder, shown
-from fathoms.report.view.list_page import list_page
+from fathoms.report.view.list_page import list_page, trends_page
 from fathoms.report.view.viewed import Viewed
+from fathoms.runs.finding import run_name
+from fathoms.runs.store import Run
 from fathoms.safety.local_server import HTML, LocalHandler, LocalServer, RefusedRequestError
 
 KEPT = 4
 """The most pages of runs whose questions are kept in memory."""
+MOST_NIGHTS = 400
+"""The most runs in a trend, the newest."""
 MOST_RUNS = 50
 """The most runs on one page."""
 MOST_ROWS = 200
@@ -38,11 +43,12 @@ _BREATH = 15.0
 
 
 class ViewServer(LocalServer):
-    """Serves the runs of one folder."""
+    """Serves the runs of one folder; `logs` have what the gate said of them."""
 
-    def __init__(self, folder: Path, port: int = 0) -> None:
+    def __init__(self, folder: Path, port: int = 0, *, logs: Sequence[Path] = ()) -> None:
         super().__init__(_Handler, port)
         self.folder = Folder(folder)
+        self.logs = logs
         self._kept: dict[tuple[str, ...], Viewed] = {}
         self._lock = Lock()
         self.closing = Condition()
@@ -86,17 +92,42 @@ class _Handler(LocalHandler):
             with _known():
                 return self._of_runs(tuple(map(unquote, names.split(","))), name, query)
         if parts.path == "/":
+            links = [["trends/", "Trends"]]
             return self._page(
-                list_page(list(map(shown, self._rows())), self.server.folder.path.name, connect=True)
+                list_page(self._shown(), self.server.folder.path.name, connect=True, links=links)
             )
+        if parts.path == "/trends/":
+            return self._trends(query)
         if parts.path == "/runs":
-            return clean(list(map(shown, self._rows())))
+            return self._shown()
         if parts.path == "/events":
-            return self._events(_LIST, lambda: {"runs": clean(list(map(shown, self._rows())))})
+            return self._events(_LIST, lambda: {"runs": self._shown()})
         raise RefusedRequestError(HTTPStatus.NOT_FOUND, "there is nothing here")
 
-    def _rows(self) -> list[dict[str, Any]]:
-        return self.server.folder.rows()
+    def _shown(self) -> list[dict[str, Any]]:
+        """Return the rows of the list."""
+        return [clean(shown(row)) for row in self.server.folder.rows()]
+
+    def _trends(self, query: dict[str, list[str]]) -> None:
+        """Send the page with the nights of one pipeline, by default of that with the newest run."""
+        folder = self.server.folder
+        by_name: dict[str, list[Run]] = {}
+        for row in folder.rows():  # the newest first
+            run = Run(folder.path / row["run"])
+            by_name.setdefault(run_name(run), []).append(run)
+        several = [name for name, runs in by_name.items() if len(runs) > 1]
+        [name, *_] = query.get("name", several[:1] or ["the newest"])
+        [metric, *_] = query.get("metric", [None])
+        runs = by_name.get(name, [])[:MOST_NIGHTS]
+        found, why = [], f"There are no runs of '{name}'." if name not in by_name else None
+        try:
+            if runs:
+                found = [trend(name, runs[::-1], metric, gate_verdicts(self.server.logs))]
+        except FathomsError as error:
+            why = str(error)
+        if not several:
+            why = "There is no pipeline with two runs yet."
+        self._page(trends_page(f"trend of {name}", found, several, why))
 
     def _of_runs(self, names: tuple[str, ...], name: str, query: dict[str, list[str]]) -> Any:
         """Answer what is asked of some runs."""

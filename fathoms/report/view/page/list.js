@@ -3,7 +3,7 @@
 let report = JSON.parse(document.getElementById('overview').textContent);
 const PAGE = 100;
 const MOST = 50;
-const DEFAULTS = { q: '', status: '', sort: 'newest', page: '1', marked: '', theme: 'auto' };
+const DEFAULTS = { q: '', status: '', sort: report.sort ?? 'newest', page: '1', marked: '', theme: 'auto' };
 const SORTS = {
   newest: ['newest first', (run) => run.at],
   correctness: ['most correct first', (run) => -(run.correctness ?? -Infinity)],
@@ -156,7 +156,7 @@ function rowOf(run) {
     h('td', {}, statusCell(run)),
     h('td', {}, said(run.model ?? 'not known', 60)),
     h('td', {}, said(run.data ?? 'not known', 60)),
-    h('td', {}, shown ?? [figure(run.correctness), interval(run)]),
+    h('td', {}, shown ?? [figure(run.correctness), interval(run), run.rank ? h('span.range', {}, `rank ${run.rank}`) : null]),
     h('td', {}, figure(run.hallucination)),
     h('td', {}, count(run.n || run.searched || run.expected || null)),
     h('td', {}, known(run.errors) ? count(run.errors) : 'n/a'),

@@ -1,0 +1,80 @@
+"""`fathoms trends`: show the figures of one pipeline over its nights."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fathoms.cli import completion, console
+from fathoms.cli.options import RUNS, Json, Out
+from fathoms.errors import ExitCode, UsageError
+
+Logs = Annotated[
+    list[Path] | None,
+    typer.Option("--log", help="A log of the nights (`--log-file`), for what the gate said (repeatable)."),
+]
+
+
+def trends(
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="The name of the pipeline, or one of its runs.", autocompletion=completion.run_names
+        ),
+    ] = "latest",
+    metric: Annotated[
+        str | None,
+        typer.Option(
+            "--metric",
+            help="The metric to show.",
+            show_default="correctness",
+            autocompletion=completion.metrics,
+        ),
+    ] = None,
+    last: Annotated[int, typer.Option("--last", min=1, help="Show so many runs, the newest.")] = 30,
+    log: Logs = None,
+    out: Out = RUNS,
+    as_json: Json = False,
+) -> int:
+    """Show the figures of one pipeline over its nights, oldest first.
+
+    Each run has its figure with the 95 % interval, its failed questions and its cost, what has changed since
+    the run before (questions, documents, model, service, version of fathoms, settings), and, with --log, what
+    the gate said. A figure after a change is not of the same kind as those before it.
+    """
+    from fathoms.report.trends import gate_verdicts, trend
+    from fathoms.runs.finding import find_run, list_runs, run_name
+
+    wanted = run_name(find_run(name, out))
+    runs = [run for run in list_runs(out) if run_name(run) == wanted][-last:]
+    if not runs:
+        raise UsageError(f"{out} holds no run named '{wanted}'")
+    found = trend(wanted, runs, metric, gate_verdicts(log or ()))
+    if as_json:
+        console.show_json(found.as_json())
+        return ExitCode.OK
+    from fathoms.report.amounts import dollars
+    from fathoms.report.leaderboard import bracket, short_figure
+
+    def shown(value: float | None) -> str:
+        return "-" if value is None else short_figure(value) if found.unit == "share" else f"{value:.4g}"
+
+    rows = [
+        (
+            night.run,
+            shown(night.value) + bracket(night.bounds),
+            str(night.n),
+            "-" if night.errors is None else str(night.errors),
+            "-" if night.cost is None else dollars(night.cost),
+            night.verdict or "-",
+            "; ".join([f"{what}: {text}" for what, text in night.changes] + [night.why or ""]).strip("; "),
+        )
+        for night in found.nights
+    ]
+    better = "higher" if found.direction == "higher" else "lower"
+    console.say(f"{wanted}: {found.metric} ({better} is better)")
+    heads = ("run", found.metric, "n", "failed", "cost", "gate", "changed since the run before")
+    console.show_table(heads, rows, folds=False)
+    return ExitCode.OK

@@ -1,0 +1,199 @@
+"""The figures of one pipeline over its nights: with intervals, with what changed between two nights, and with
+what the gate said of each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from fathoms.config import suggest
+from fathoms.errors import DataError, StoreError, UsageError
+from fathoms.runs.listing import SUMMARY, part
+from fathoms.runs.reading import MetricFigures, ScoredRun, load, range_of
+from fathoms.runs.store import Run
+from fathoms.runs.views import Number
+
+LONGEST = 1_000_000
+"""The most characters of a line of a log that is read."""
+_SHORT = 60
+
+
+@dataclass(frozen=True)
+class Night:
+    """One run of the pipeline. Its figure is `None` where it has none, and `why` says why. `changes` are what
+    differs from the run before, each with the name of what has changed first."""
+
+    run: str
+    created: str
+    value: Number | None = None
+    low: Number | None = None
+    high: Number | None = None
+    n: int = 0
+    errors: int | None = None
+    cost: Number | None = None
+    verdict: str | None = None
+    line: str | None = None
+    changes: tuple[tuple[str, str], ...] = ()
+    why: str | None = None
+
+    @property
+    def bounds(self) -> tuple[Number, Number] | None:
+        """The interval of the figure, `None` if it is not known."""
+        return None if self.low is None or self.high is None else (self.low, self.high)
+
+
+@dataclass(frozen=True)
+class Trend:
+    """The nights of a pipeline, oldest first, by one metric. `direction` says which values are better, and
+    `bounds` are the lowest and the highest value that there can be, `None` without bounds."""
+
+    name: str
+    metric: str
+    direction: str
+    unit: str
+    bounds: tuple[float, float] | None
+    nights: tuple[Night, ...]
+    metrics: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the trend as JSON values."""
+        return asdict(self)
+
+
+def trend(
+    name: str, runs: Sequence[Run], metric: str | None, verdicts: Mapping[str, tuple[str, str]]
+) -> Trend:
+    """Read the figures of some runs of one pipeline, oldest first.
+
+    `metric` is by default the correctness, or recall@10 of runs that only searched; `verdicts` are the
+    verdict and the line of the gate by run (`gate_verdicts`). Raises UsageError if no run has the metric.
+    """
+    loaded = [_loaded(run) for run in runs]
+    scored = [run for run in loaded if isinstance(run, ScoredRun)]
+    if not scored:
+        raise DataError(f"no run of '{name}' is scored: run 'fathoms score {name}'")
+    wanted = metric or ("recall@10" if scored[-1].retrieval_only else "correctness")
+    known = _metrics_of(scored[-1])
+    found = next((have for run in reversed(scored) if (have := _metrics_of(run).get(wanted))), None)
+    if found is None:
+        raise UsageError(f"no run of '{name}' has the metric '{wanted}'{suggest(wanted, known)}")
+    nights, before = [], None
+    for run, one in zip(runs, loaded, strict=True):
+        if isinstance(one, str):
+            nights.append(Night(run.id, "", why=one))
+            continue
+        night = _night(run, one, wanted)
+        verdict, line = verdicts.get(run.id, (None, None))
+        changes = tuple(_changes(before, one)) if before is not None else ()
+        nights.append(Night(**{**asdict(night), "verdict": verdict, "line": line, "changes": changes}))
+        before = one
+    with_value = tuple(key for key, have in known.items() if have.overall.value is not None)
+    return Trend(name, wanted, found.direction, found.unit, range_of(found.unit), tuple(nights), with_value)
+
+
+def _loaded(run: Run) -> ScoredRun | str:
+    """Read a run, or say why it has no figures."""
+    try:
+        if not (run.path / SUMMARY).is_file():
+            return "not scored"
+        found = load(run.path)
+        found.profile()
+    except (StoreError, DataError) as error:
+        return str(error)
+    return found
+
+
+def _metrics_of(run: ScoredRun) -> dict[str, MetricFigures]:
+    """Return the figures of all metrics of a run under its headline profile."""
+    return run.metrics()
+
+
+def _night(run: Run, found: ScoredRun, metric: str) -> Night:
+    """Return the figure of one run."""
+    figures = _metrics_of(found).get(metric)
+    overall = figures.overall if figures else None
+    missing = (figures.missing if figures else None) or f"it has no {metric}"
+    return Night(
+        run=run.id,
+        created=found.manifest.created or "",
+        value=overall.value if overall else None,
+        low=overall.low if overall else None,
+        high=overall.high if overall else None,
+        n=overall.n if overall else 0,
+        errors=found.summary.counts.errors,
+        cost=found.summary.cost,
+        why=None if overall and overall.value is not None else missing,
+    )
+
+
+def _changes(before: ScoredRun, after: ScoredRun) -> Iterator[tuple[str, str]]:
+    """Yield what differs between two runs, by what a reader must know before comparing their figures."""
+    old, new = before.manifest_json, after.manifest_json
+    was, is_now = part(old, "data"), part(new, "data")
+    if was.get("questions_sha256") != is_now.get("questions_sha256") or _asked(was) != _asked(is_now):
+        yield "questions", f"{_asked(was)[1]} to {_asked(is_now)[1]} questions"
+    if _documents(was) != _documents(is_now):
+        same = sum(_documents(is_now).get(name) == sha for name, sha in _documents(was).items())
+        yield "documents", f"{same} of {len(_documents(was))} are the same, now {len(_documents(is_now))}"
+    if before.model != after.model:
+        yield "model", f"{_brief(before.model)} to {_brief(after.model)}"
+    if old.get("served") != new.get("served"):
+        yield "server", "it says something else of itself"
+    first, second = (", ".join(run.summary.service.versions) for run in (before, after))
+    if first != second:
+        yield "service", f"{_brief(first)} to {_brief(second)}"
+    versions = (str(part(each, "versions").get("fathoms")) for each in (old, new))
+    if len(set(found := tuple(versions))) > 1:
+        yield "fathoms", " to ".join(found)
+    stages = part(old, "fingerprints"), part(new, "fingerprints")
+    names = [name for name in {**stages[0], **stages[1]} if stages[0].get(name) != stages[1].get(name)]
+    if names:
+        yield "settings", f"of {', '.join(names)}"
+    if before.summary.profile != after.summary.profile:
+        yield "profile", f"{before.summary.profile} to {after.summary.profile}"
+
+
+def _asked(data: Mapping[str, Any]) -> tuple[tuple[str, ...], int]:
+    """Return the ids of the questions that were asked, and their number."""
+    ids = tuple(map(str, data.get("asked_ids") or ()))
+    return ids, len(ids) or int(data.get("asked") or data.get("questions") or 0)
+
+
+def _documents(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the hash of each document."""
+    return {name: part(value).get("sha256") for name, value in part(data, "documents").items()}
+
+
+def _brief(text: object) -> str:
+    """Return a name of somebody else's on one line, not too long."""
+    line = " ".join(str(text or "none").split())
+    return line if len(line) <= _SHORT else line[: _SHORT - 1] + "…"
+
+
+def gate_verdicts(logs: Iterable[Path]) -> dict[str, tuple[str, str]]:
+    """Return what the gate said of each run, as its verdict and its line, from log files of `--log-file`; of
+    a run that was judged several times the last. Raises UsageError for a file that cannot be read."""
+    found: dict[str, tuple[str, str]] = {}
+    for path in logs:
+        try:
+            with path.open(encoding="utf-8", errors="replace") as file:
+                for line in iter(lambda: file.readline(LONGEST), ""):
+                    if '"gate-judged"' in line:
+                        found |= _judged(line)
+        except OSError as error:
+            raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
+    return found
+
+
+def _judged(line: str) -> dict[str, tuple[str, str]]:
+    """Return what one line of a log says; nothing where it is not what the gate writes."""
+    try:
+        event = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    if not isinstance(event, dict) or event.get("event") != "gate-judged":
+        return {}
+    return {str(event.get("run")): (str(event.get("verdict"))[:20], str(event.get("line"))[:500])}

@@ -1,0 +1,71 @@
+"""The figures of a pipeline over its nights, with what changed and what the gate said."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fathoms.errors import DataError, UsageError
+from fathoms.report.trends import Night, gate_verdicts, trend
+from tests.support.view import MANIFEST, night
+
+
+def test_each_night_has_its_figure_and_what_changed_before_it(tmp_path: Path) -> None:
+    other = {**MANIFEST["data"], "questions_sha256": "b", "asked_ids": ["q-000", "q-001", "q-002"]}
+    more = {**MANIFEST["data"], "documents": {"mill.pdf": {"sha256": "m"}, "new.pdf": {"sha256": "n"}}}
+    runs = [
+        night(tmp_path, 1, "alpha", {}),
+        night(tmp_path, 2, "alpha", {}),
+        night(tmp_path, 3, "beta", {"data": other}),
+        night(tmp_path, 4, "beta", {"data": more}, model="small-2"),
+        night(tmp_path, 5, "beta", {"fingerprints": {"retrieve": "R", "generate": "g"}}, model="small-2"),
+        night(tmp_path, 6, "beta", {"versions": {"fathoms": "0.2.0"}}, model="small-2"),
+        night(tmp_path, 7, "beta", {}, model="small-2", service={"versions": {"v7": 6}}),
+    ]
+    (runs[1].path / "summary.json").unlink()
+    said = {runs[2].id: ("FAIL", "night: worse: FAIL")}
+    found = trend("night", runs, None, said)
+    assert (found.metric, found.direction, found.bounds) == ("correctness", "higher", (0.0, 1.0))
+    assert [one.value for one in found.nights] == [0.5, None, *[pytest.approx(1 / 3)] * 5]
+    assert found.nights[0].bounds == (pytest.approx(0.4), pytest.approx(0.6))
+    assert [one.verdict for one in found.nights] == [None, None, "FAIL", None, None, None, None]
+    assert found.nights[1] == Night(runs[1].id, "", why="not scored")
+    assert [dict(one.changes) for one in found.nights] == [
+        {},
+        {},
+        {"questions": "2 to 3 questions"},
+        {
+            "questions": "3 to 2 questions",
+            "documents": "1 of 1 are the same, now 2",
+            "model": "a-model to small-2",
+        },
+        {"documents": "1 of 2 are the same, now 1", "settings": "of retrieve"},
+        {"settings": "of retrieve", "fathoms": "0.1.0 to 0.2.0"},
+        {"fathoms": "0.2.0 to 0.1.0", "service": "none to v7"},
+    ]
+    lower = trend("night", runs, "hallucination", {})
+    assert (lower.direction, lower.nights[0].value, lower.nights[0].low) == ("lower", 0.5, None)
+    with pytest.raises(UsageError, match=r"no run of 'night' has the metric 'corectness' .did you mean"):
+        trend("night", runs, "corectness", {})
+    with pytest.raises(DataError, match="no run of 'night' is scored"):
+        trend("night", [runs[1]], None, {})
+
+
+def test_what_the_gate_said_stands_in_the_log_of_the_nights(tmp_path: Path) -> None:
+    log = tmp_path / "night.jsonl"
+    event = {"event": "gate-judged", "run": "n1", "verdict": "UNDECIDED", "line": "n1: UNDECIDED"}
+    lines = [
+        json.dumps(event),
+        "not JSON, but gate-judged",
+        '{"event": "gate-judged"',
+        '["gate-judged"]',
+        json.dumps({"event": "run-reported", "verdict": "OK", "line": '"gate-judged"'}),
+        "[" * 100_000 + '"gate-judged"',
+        json.dumps(event | {"verdict": "PASS", "line": "n1: PASS"}),
+    ]
+    log.write_text("\n".join(lines))
+    assert gate_verdicts([log]) == {"n1": ("PASS", "n1: PASS")}
+    with pytest.raises(UsageError, match=r"nothing\.jsonl cannot be read"):
+        gate_verdicts([tmp_path / "nothing.jsonl"])
