@@ -37,7 +37,7 @@ COMMANDS = {
     "comment": Command(
         "comment:comment", "Post or update the comment of a gate on the pull or merge request of this job."
     ),
-    "trends": Command("trends:trends", "Show the figures of one pipeline over its nights."),
+    "trends": Command("trends:trends", "Show the figures of one pipeline over its nights, oldest first."),
     "validate": Command("validate:validate", "Check a config and its data."),
     "doctor": Command(
         "doctor:doctor", "Check what is missing to run pipelines, and print the command that fixes it."
