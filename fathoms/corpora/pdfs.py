@@ -73,12 +73,20 @@ def only_inside(paths: Iterable[Path], folder: Path) -> tuple[list[Path], tuple[
     """
     found, warnings = [], []
     inside = folder.resolve()
+    leads: dict[Path, bool] = {}  # folders are resolved once for all of their files
     for path in paths:
-        if leads_out(path, inside):
+        if leads_out(path, inside) if path.is_symlink() else _leads_out_once(path.parent, inside, leads):
             warnings.append(f"{path}: left out: it links to a file outside {folder}; move that file there")
         else:
             found.append(path)
     return found, tuple(warnings)
+
+
+def _leads_out_once(folder: Path, resolved_folder: Path, known: dict[Path, bool]) -> bool:
+    """Return `leads_out` of a folder, which is kept in `known`."""
+    if folder not in known:
+        known[folder] = leads_out(folder, resolved_folder)
+    return known[folder]
 
 
 def leads_out(path: Path, resolved_folder: Path) -> bool:

@@ -84,11 +84,12 @@ class Blobs:
         self._root = root
         self._folder = folder
         self._place = str(root / folder)
+        self._absolute_root = str(root.absolute())
         self._written: set[str] = set()
         self._sound: dict[str, os.stat_result] = {}
 
     def __contains__(self, name: str) -> bool:
-        return os.path.lexists(self._root / self._file(name))
+        return os.path.lexists(self._absolute(name))
 
     def _file(self, name: str) -> str:
         """Return the path of a text below `root`; raises StoreError for anything but a sha256."""
@@ -144,7 +145,7 @@ class Blobs:
 
     def _absolute(self, name: str) -> str:
         """The absolute path of the file of a text."""
-        return str((self._root / self._file(name)).absolute())
+        return f"{self._absolute_root}/{self._file(name)}"
 
     def get(self, name: str) -> str:
         """Read a text by its hash; raises StoreError where it is missing or damaged."""
