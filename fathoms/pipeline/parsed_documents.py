@@ -7,7 +7,7 @@ document is stored as soon as it is parsed, and is loaded when it is asked for.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -82,10 +82,10 @@ class ParsedDocuments:
         keys = {name: self._key(sha256) for name, sha256 in self._hashes.items()}
         known = self._known_facts(list(dict.fromkeys(keys.values())))
         self.facts |= {name: known[key] for name, key in keys.items() if key in known}
-        if self._parser.native is not None:
-            for name in keys:
-                if name not in self.facts and (document := self._from_native(name)) is not None:
-                    self._keep(name, document)
+        lacking = [name for name in keys if name not in self.facts and self._parser.native is not None]
+        for start in range(0, len(lacking), _BATCH):
+            for name, document in self._from_native(lacking[start : start + _BATCH]).items():
+                self._keep(name, document)
 
     def _key(self, sha256: str) -> str:
         """The key of a document in the cache."""
@@ -176,7 +176,8 @@ class ParsedDocuments:
         facts = self.facts[name]
         found = self._cache.load("document", self._key(facts.sha256), Document.model_validate_json)
         if found is None:
-            found = self._from_native(name) or parse_in_child(self._parser, self._paths[name])
+            rebuilt = self._from_native([name]) if self._parser.native is not None else {}
+            found = rebuilt.get(name) or parse_in_child(self._parser, self._paths[name])
             self._keep(name, found)
             if self.facts[name] != facts:
                 raise changed(name)
@@ -198,18 +199,20 @@ class ParsedDocuments:
         """Return those documents of which the cache does not hold the parser's native output."""
         keys = {name: fingerprint(self._native_identity, self.facts[name].sha256) for name in names}
         held = self._cache.held("native", list(keys.values()))
+        rest = [key for key in keys.values() if key not in held]
+        for start in range(0, len(rest), _BATCH):  # a shared cache may have them
+            held |= self._cache.get_many("native", rest[start : start + _BATCH]).keys()
         return {name for name, key in keys.items() if key not in held}
 
-    def _from_native(self, name: str) -> Document | None:
-        """Make a document of the parser's native output; `None` if the cache has none."""
-        if self._parser.native is None:
-            return None
-        sha256 = self._hashes[name]
+    def _from_native(self, names: Sequence[str]) -> dict[str, Document]:
+        """Make documents of the parser's native output, as far as the cache has it."""
 
-        def read(native: str) -> Document:  # errors of the conversion count as damage, too
-            return self._parser.from_native(self._paths[name], sha256, native)
+        def read(name: str, native: str) -> Document:  # errors of the conversion count as damage, too
+            return self._parser.from_native(self._paths[name], self._hashes[name], native)
 
-        return self._cache.load("native", fingerprint(self._native_identity, sha256), read)
+        keys = {name: fingerprint(self._native_identity, self._hashes[name]) for name in names}
+        found = self._cache.load_many("native", {key: partial(read, name) for name, key in keys.items()})
+        return {name: found[key] for name, key in keys.items() if key in found}
 
     def sequence(self) -> Parts[Document]:
         """Return all documents in order, each of which is loaded when it is asked for."""

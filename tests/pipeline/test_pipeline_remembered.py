@@ -6,19 +6,22 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from time import sleep
+from typing import ClassVar
 
 import pytest
 from pydantic import TypeAdapter
 
+from fathoms.config import fingerprint
 from fathoms.errors import StoreError
 from fathoms.ingest import Pdfium
 from fathoms.ingest.parsers.python import PythonParser
 from fathoms.models import LexicalEmbedder, ScriptedModel
+from fathoms.pipeline.parsed_documents import ParsedDocuments
 from fathoms.pipeline.pipeline import Pipeline
 from fathoms.pipeline.remembered import Parts, clock
 from fathoms.retrieve import BM25, Hybrid, Oracle
 from fathoms.runs.cache import Cache
-from fathoms.types import Chunk, Evidence, Question
+from fathoms.types import Chunk, Document, Evidence, Page, Question
 from tests.support.project import Project, write_pdf
 
 CHUNKS = TypeAdapter(list[Chunk])
@@ -195,6 +198,37 @@ def test_what_is_damaged_when_it_is_asked_for_is_made_again(project: Project, da
     assert (list(again.index.chunks), [each.text for each in again.documents]) == expected
     fresh = pipeline.prepare(documents, Counting())
     assert fresh.facts == first.facts
+
+
+class WithNative(Pdfium):
+    """A parser with a format of its own, which is the text of the only page."""
+
+    native: ClassVar[str | None] = "text"
+
+    def from_native(self, path: Path, sha256: str, native: str) -> Document:
+        return Document(id="", path=path, sha256=sha256, pages=(Page(number=1, text=native),), native=native)
+
+
+def test_documents_are_made_of_what_the_parser_gave_before_without_parsing_them(project: Project) -> None:
+    paths, cache, parser = pdfs_of(project), Cache(), WithNative()
+    hashes = cache.file_hashes(paths.values())
+    keys = {name: fingerprint(parser.native_identity(), hashes[path]) for name, path in paths.items()}
+    for name, key in keys.items():
+        cache.put_text("native", key, f"text of {name}")
+    for _ in range(2):
+        found = ParsedDocuments(parser, paths, {name: hashes[path] for name, path in paths.items()}, cache)
+        found.find()
+        assert [each.text for each in found.sequence()] == [f"text of {name}" for name in paths]
+        assert found.without_native(paths) == set()
+        assert {name: found.load_with_native(name).native for name in paths} == {
+            name: f"text of {name}" for name in paths
+        }
+        with cache._db:
+            cache._db.execute("DELETE FROM sealed WHERE kind = 'document'")
+        assert found.load("varn.pdf").text == "text of varn.pdf"
+    with cache._db:
+        cache._db.execute("DELETE FROM sealed WHERE kind = 'native' AND key = ?", (keys["varn.pdf"],))
+    assert found.without_native(paths) == {"varn.pdf"}
 
 
 def test_a_document_that_became_another_one_ends_the_command(project: Project) -> None:
