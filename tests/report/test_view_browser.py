@@ -130,7 +130,9 @@ def test_only_what_is_looked_at_is_loaded_and_failures_come_first(wide: Seen) ->
     assert not {"index", "rows", "detail", "search"} & set(wide.asked)
     page.locator("#view-questions").click()
     page.wait_for_selector("ol.questions")
-    assert [wide.asked.count(name) for name in ("index", "rows", "detail")] == [1, 1, 0]
+    # once, or once more when what was read in the meantime has come
+    assert {wide.asked.count(name) for name in ("index", "rows")} <= {1, 2}
+    assert wide.asked.count("detail") == 0
     badges = texts(page, "ol.questions .badge")
     assert len(badges) == 50
     assert badges[0].startswith("E")  # number 1 fails, the others are wrong, every tenth abstains
