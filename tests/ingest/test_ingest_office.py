@@ -14,6 +14,7 @@ from fathoms.errors import ConfigError, DocumentError, UsageError
 from fathoms.ingest import Docling, Pdfium, PyMuPDF, parse_all, parse_in_child
 from fathoms.ingest.parsers.raw import NO_PAGES
 from fathoms.models import ScriptedModel
+from fathoms.pipeline.parsed_documents import ParsedDocuments
 from fathoms.pipeline.pipeline import Pipeline
 from fathoms.retrieve.files import Files
 from fathoms.runs.cache import Cache
@@ -122,7 +123,9 @@ def test_an_office_document_is_not_attached_as_a_pdf(tmp_path: Path) -> None:
     )
     cache = Cache(tmp_path / "cache")
     page = Page(number=1, text="text")
-    pipeline._keep(Document(id="a.docx", path=path, sha256=cache.file_hash(path), pages=(page,)), cache)
+    sha256 = cache.file_hash(path)
+    parsed = ParsedDocuments(OFFLINE, {"a.docx": path}, {"a.docx": sha256}, cache)
+    parsed._keep("a.docx", Document(id="a.docx", path=path, sha256=sha256, pages=(page,)))
     ready = pipeline.prepare({"a.docx": path}, cache)
     with pytest.raises(ConfigError, match=r"'files' attaches PDFs, and a\.docx is none"):
         ready.retriever.search(ready.index, [])
