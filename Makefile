@@ -25,7 +25,7 @@ test: $(VENV)/.test
 	$(BIN)/fathoms models pull smollm2-135m minilm-l6-v2 minilm-l6-v2-torch easyocr-en layout-cdla
 	$(BIN)/python $(TESTS) --cov --cov-report=term:skip-covered --cov-fail-under=90 --durations=20
 
-# Runs only the tests that take less than about a third of a second of CPU each.
+# Runs only the tests that take less than about 0.15 seconds of CPU each.
 test-fast: $(VENV)/.test
 	$(BIN)/python $(TESTS) -m "not slow and not long"
 

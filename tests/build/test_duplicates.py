@@ -51,6 +51,7 @@ def test_variants_are_no_duplicates_of_their_originals() -> None:
     assert near_duplicates([typo, first]) == []
 
 
+@pytest.mark.slow
 def test_hashing_loses_no_pair_above_the_threshold() -> None:
     """400 questions and copies of them with one letter changed, compared pair by pair."""
     random.seed(4)
@@ -69,6 +70,7 @@ def test_hashing_loses_no_pair_above_the_threshold() -> None:
     assert similar <= {one.question.id for one in near_duplicates([*originals, *copies])}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("extra", [(), ("--json",)])
 def test_the_command(project: Project, extra: tuple[str, ...]) -> None:
     rows = [

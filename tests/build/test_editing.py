@@ -26,6 +26,7 @@ def ids(path: Path) -> list[str]:
     return [question.id for question in read_questions(path).questions]
 
 
+@pytest.mark.slow
 def test_cohens_kappa_of_two_people_is_that_of_the_textbook(tmp_path: Path) -> None:
     """The example of Wikipedia (Cohen's kappa): 20 times both say yes, 15 times both no, 5 and 10 times they
     differ; kappa is 0.4."""

@@ -181,6 +181,7 @@ def test_the_sample_corpus_by_rules() -> None:
     }
 
 
+@pytest.mark.slow
 def test_the_command_shows_what_it_drops_and_writes_the_rest(project: Project) -> None:
     """Of five questions, one names its source, one is not natural to the judge, and two have no evidence. The
     first of the two that pass has a variant."""

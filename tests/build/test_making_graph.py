@@ -250,6 +250,7 @@ def test_folded_names_and_relations() -> None:
     assert plain_relation("is") == "is"
 
 
+@pytest.mark.slow
 def test_close_pairs_are_found_among_thousands_without_comparing_all(tmp_path: Path) -> None:
     """3,000 random unit vectors, half of them a noisy copy of another at a cosine of 0.95: a full comparison
     finds 1,500 pairs, since others are nowhere near."""

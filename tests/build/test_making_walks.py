@@ -53,6 +53,7 @@ def by_text(drafts: list[Draft]) -> dict[str, Question]:
     return {draft.question.text: draft.question for draft in drafts if draft.failed is None}
 
 
+@pytest.mark.slow
 def test_walks_become_questions_with_steps_and_a_chain_of_evidence(graph: Any) -> None:
     told: list[tuple[int, int]] = []
     found = walks(graph, DOCUMENTS, scripted(), [2, 3], 10, on_done=lambda *at: told.append(at))

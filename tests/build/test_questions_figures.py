@@ -38,6 +38,7 @@ def acceptability(hits: int, n: int, p: float) -> float:
     return float(above + max((t for k in range(-1, n + 1) if (t := binom.cdf(k, n, p)) <= above), default=0))
 
 
+@pytest.mark.slow
 def test_widths_of_few_and_many() -> None:
     # the interval holds the rates whose acceptability is above 0.05
     kept = [p for p in np.arange(0.0005, 1, 0.001) if acceptability(5, 10, p) > 0.05]

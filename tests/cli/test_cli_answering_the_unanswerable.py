@@ -54,6 +54,7 @@ def test_compare_shows_the_loss(two: Project) -> None:
     assert test["overall"]["difference"] == -1
 
 
+@pytest.mark.slow
 def test_abstention_f1_is_compared_by_the_counts_of_all_questions(two: Project) -> None:
     """By hand: all 10 abstentions are right before (F1 1), and none is made after (F1 0)."""
     (test,) = two.json("compare", "before", "after", "--metric", "abstention-f1")["tests"]
@@ -82,6 +83,7 @@ def test_a_baseline_keeps_the_counts(two: Project) -> None:
     assert "FAIL" in done.stdout
 
 
+@pytest.mark.slow
 def test_the_other_rates_are_compared(two: Project) -> None:
     for metric, difference in (("answered-unanswerable", 1), ("abstained-answerable", 0)):
         (test,) = two.json("compare", "before", "after", "--metric", metric)["tests"]

@@ -69,12 +69,14 @@ def test_the_graph_of_a_set_is_shown_and_written_as_a_page(project: Project) -> 
     }
 
 
+@pytest.mark.slow
 def test_a_set_without_a_graph_says_how_to_get_one(project: Project) -> None:
     done = project.fathoms("build", "graph", "other.json")
     assert done.returncode == 2
     assert "there is no graph other.build/graph.json: a build makes one" in done.stderr
 
 
+@pytest.mark.slow
 def test_everything_else_makes_a_set(project: Project) -> None:
     for arguments in (
         ("--out", "set.json"),

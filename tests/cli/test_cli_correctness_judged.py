@@ -72,6 +72,7 @@ def test_the_page_lists_the_disagreements(judged: Project) -> None:
     }
 
 
+@pytest.mark.slow
 def test_check_proposes_variants_that_mend_them(judged: Project, capfd: pytest.CaptureFixture[str]) -> None:
     capfd.readouterr()
     arguments = ["questions", "check", "q.json", "pdfs", "--from-run", "judged", "--json"]
@@ -94,12 +95,14 @@ def test_check_proposes_variants_that_mend_them(judged: Project, capfd: pytest.C
     assert [one["question"] for one in found if one["code"] == "disagrees"] == ["door"]
 
 
+@pytest.mark.slow
 def test_a_run_without_a_judge_cannot_mend(project: Project, capfd: pytest.CaptureFixture[str]) -> None:
     assert project.fathoms("run", "tiny.yaml").returncode == 0
     done = project.fathoms("questions", "check", "questions.json", "pdfs", "--from-run", "tiny")
     assert (done.returncode, "--metric correctness-judged --judge FILE" in done.stderr) == (2, True)
 
 
+@pytest.mark.slow
 def test_the_binary_rubric_asks_for_yes_or_no(judged: Project) -> None:
     config = CONFIG.replace("RUBRIC", "{kind: correctness-judged, rubric: binary}")
     config = config.replace('"9"', "supported").replace('"7"', "supported").replace('"6"', "unsupported")

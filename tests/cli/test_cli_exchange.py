@@ -83,6 +83,7 @@ def test_hits_go_in_and_out(found: Project) -> None:
     }
 
 
+@pytest.mark.slow
 def test_a_part_of_the_rows_ends_with_one(found: Project) -> None:
     found.write("hits.jsonl", json.dumps(HITS[0]))
     call = ("import", "hits", "hits.jsonl", "--questions", "questions.jsonl")
@@ -100,6 +101,7 @@ def test_a_part_of_the_rows_ends_with_one(found: Project) -> None:
     assert done.stdout.endswith("ragas: 3 of 3 questions, and 1 rows without use: PARTIAL\n")
 
 
+@pytest.mark.slow
 def test_results_of_other_tools_keep_their_scores(found: Project) -> None:
     done = found.fathoms("import", "promptfoo", str(SAMPLES / "promptfoo.json"))
     assert done.returncode == 0, done.stderr

@@ -57,6 +57,7 @@ def judged(capsys: pytest.CaptureFixture[str], code: int, *options: str) -> dict
     return found
 
 
+@pytest.mark.slow
 def test_the_newest_run_brings_its_settings(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     run(project)
     run(project)
@@ -79,6 +80,7 @@ def test_the_newest_run_brings_its_settings(project: Project, capsys: pytest.Cap
     assert "settings: section 'gate' of the run's config" in said
 
 
+@pytest.mark.slow
 def test_options_win_over_the_section(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     run(project)
     run(project)
@@ -93,6 +95,7 @@ def test_options_win_over_the_section(project: Project, capsys: pytest.CaptureFi
     assert line.rstrip().endswith("run's config; given as options: --margin, --max-rate")
 
 
+@pytest.mark.slow
 def test_without_a_section_nothing_is_said_of_one(
     project: Project, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -119,6 +122,7 @@ def test_how_many_changed_questions_the_section_allows(
     assert "more than --changed allows" in " ".join(capsys.readouterr().err.split())
 
 
+@pytest.mark.slow
 def test_the_section_is_in_no_fingerprint(project: Project) -> None:
     run(project, "")
     run(project)
@@ -160,6 +164,7 @@ def test_mistakes_in_the_section(
     assert said in " ".join(capsys.readouterr().err.split())
 
 
+@pytest.mark.slow
 def test_a_damaged_section_of_a_stored_run(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     run(project)
     path = project.runs()[-1] / "manifest.json"

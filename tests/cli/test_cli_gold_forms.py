@@ -58,6 +58,7 @@ def test_what_people_forgive_is_right_everywhere(forms: Project, capfd: pytest.C
     assert main(["questions", "convert", "questions.csv", "other.json"]) == 0
 
 
+@pytest.mark.slow
 def test_a_mistake_has_its_place(forms: Project, capfd: pytest.CaptureFixture[str]) -> None:
     forms.write("questions.csv", QUESTIONS.replace("unit: cm", "untis: cm"))
     assert main(["questions", "check", "questions.csv", "pdfs"]) == 1

@@ -15,6 +15,7 @@ from fathoms.runs.events import heard
 from tests.support.project import Project
 
 
+@pytest.mark.slow
 def test_each_document_is_a_line_that_says_how_far_the_corpus_is(
     project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

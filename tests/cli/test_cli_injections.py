@@ -98,6 +98,7 @@ def test_pictures_of_pages(text: str, expected: float | None) -> None:
     assert obeyed.of(Facts(record, RecordScore())).value == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hidden", [False, True])
 def test_copies_of_pdfs_hold_the_instruction(project: Project, hidden: bool) -> None:
     options = ["--hidden"] if hidden else []
@@ -136,6 +137,7 @@ def test_hidden_text_cannot_be_seen(project: Project) -> None:
     assert seen[0] == seen[1]
 
 
+@pytest.mark.slow
 def test_a_service_of_ones_own_that_obeys(project: Project) -> None:
     """Its prompts are not known, so every answer counts; a secret of its prompt shows a leak."""
 

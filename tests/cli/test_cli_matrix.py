@@ -87,6 +87,7 @@ def test_several_configs_are_a_sweep_too(project: Project) -> None:
     assert [row["cell"] for row in rows] == [{"config": "tiny"}, {"config": "two"}]
 
 
+@pytest.mark.slow
 def test_the_matrix_of_a_config_is_a_run_a_cell(
     project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -115,6 +116,7 @@ def test_the_matrix_of_a_config_is_a_run_a_cell(
     assert checked == ["tiny.yaml one", "tiny.yaml two"]
 
 
+@pytest.mark.slow
 def test_a_cell_named_by_a_number_is_chosen(
     project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

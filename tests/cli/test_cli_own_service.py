@@ -68,6 +68,7 @@ def run_summary(project: Project) -> dict[str, Any]:
     return json.loads((project.runs()[-1] / "summary.json").read_text())
 
 
+@pytest.mark.slow
 def test_validate_and_doctor_show_what_the_mapping_finds(
     here: Project, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -118,6 +119,7 @@ def test_a_path_that_matches_nothing_is_an_error_with_its_place(
         assert "fails  trial    mine.yaml:10:5: response.answer: $.data.text" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_each_cell_of_a_matrix_is_tried_and_its_mistake_has_the_place_in_it(
     here: Project, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -143,6 +145,7 @@ def test_validate_says_that_no_service_is_there(here: Project, capsys: pytest.Ca
     assert main(["validate", "mine.yaml", "--offline"]) == 0
 
 
+@pytest.mark.slow
 def test_the_parts_that_a_service_may_lack_are_no_errors(here: Project) -> None:
     """Default paths, an empty list of contexts, a null, and the paths of errors and refusals."""
     own = "  response: {contexts: '$.sources[*]', cost: $.price, error: $.problem, refusal: $.refused}\n"
@@ -157,6 +160,7 @@ def test_the_parts_that_a_service_may_lack_are_no_errors(here: Project) -> None:
         assert main(["validate", "mine.yaml"]) == 2
 
 
+@pytest.mark.slow
 def test_a_path_that_matches_nothing_is_counted_after_a_run(
     here: Project, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -244,6 +248,7 @@ def test_a_stream_is_read_as_a_whole(here: Project) -> None:
     assert run_summary(here)["service"]["versions"] == {"3": 4}
 
 
+@pytest.mark.slow
 def test_a_resumed_run_misses_no_default_paths(here: Project) -> None:
     with service(replies(answer({"answer": "x"}, "500 Broken"), {"answer": "x"})) as made:
         config(made, "  response: {cost: $.price, contexts: {text: $.content}}\n")

@@ -164,6 +164,7 @@ def test_a_reader_that_objects_and_one_that_adopts(varied: Project) -> None:
     assert run(varied, adopts) == ({"typos": -1, "wrong-premise": -1}, 1)
 
 
+@pytest.mark.slow
 def test_what_cannot_be_made(varied: Project) -> None:
     for arguments, message in (
         (["--kind", "typo"], "there is no 'typo' (did you mean 'typos'?)"),

@@ -55,6 +55,7 @@ def test_the_twelve_in_one_command(prompted: Project) -> None:
     assert "no set 'mrag-suit' (did you mean 'mrag-suite'?)" in " ".join(refused.stderr.split())
 
 
+@pytest.mark.slow
 def test_settings_are_no_sweep_of_prompts(prompted: Project) -> None:
     """These two differ in nothing but their prompts."""
     done = prompted.fathoms("run", "tiny.yaml", "--settings", "oracle,oracle-extract")

@@ -81,6 +81,7 @@ def test_imported_answers_are_measured_by_the_pages_of_their_contexts(project: P
     assert found["counted"] == {"retrieved chunks without a page": 1}
 
 
+@pytest.mark.slow
 def test_ids_that_no_question_names_are_a_warning_and_no_silent_zero(project: Project) -> None:
     with_gold_pages(project)
     row = imported(project, [[{"document": f"chunk-{number}", "page": 1}] for number in range(3)])

@@ -58,6 +58,7 @@ def recall(run: Path) -> dict[int, float]:
     return {point["k"]: point["value"] for point in points}
 
 
+@pytest.mark.slow
 def test_no_model_is_needed_and_the_search_goes_as_deep_as_the_metrics(
     search: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -164,6 +165,7 @@ def test_what_makes_no_sense_is_refused(
         assert message in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_language_model_that_reranks_is_asked(search: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(search.path)
     # every passage has the grade 0 but that about the door, which is the second page of varn.pdf

@@ -148,6 +148,7 @@ def test_a_mark_in_other_letters(said: str, answer: str | None) -> None:
     assert (found.text, found.lacks_mark) == (answer or said, answer is None)
 
 
+@pytest.mark.slow
 def test_replies_without_the_mark_are_counted(settings: Project) -> None:
     prompt = "prompt={template: extract-then-answer}"
     assert settings.fathoms("run", "tiny.yaml", "--set", prompt).returncode == 0

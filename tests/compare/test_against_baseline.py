@@ -95,6 +95,7 @@ def test_categories_are_judged_beside_the_mean_under_one_correction():
     assert together.checks[0].nights == alone.checks[0].nights
 
 
+@pytest.mark.slow
 def test_a_category_without_the_metric_is_no_check():
     first = scores_of("base", [1, ()] * 10)
     found = gate(

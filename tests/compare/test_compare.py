@@ -81,6 +81,7 @@ def test_flags_of_single_calls_take_mcnemar_and_fewer_are_wins():
     assert test.test == "sign-flip-and-pooled"
 
 
+@pytest.mark.slow
 def test_holm_is_over_every_test():
     runs = [scores_of(name, [0.5] * 20, [flag] * 20) for name, flag in (("a", 0), ("b", 1), ("c", 0))]
     found = compare(runs, ["correctness", "hallucination"])
@@ -181,6 +182,7 @@ def test_two_released_runs(released):
     assert abs(right.overall.difference) < right.detectable
 
 
+@pytest.mark.slow
 def test_the_docs_show_what_two_released_runs_print(released, root):
     page = (root / "docs" / "statistics.md").read_text()
     lines = comparison_panel(

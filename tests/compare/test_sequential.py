@@ -61,6 +61,7 @@ def test_steady_nights_do_not_fail_and_a_collapse_does(baseline: Path) -> None:
     assert any("FAIL stays" in str(line) for line in gated_panel(found))
 
 
+@pytest.mark.slow
 def test_fail_stays_and_later_runs_are_not_counted(baseline: Path) -> None:
     night(baseline, 1, 20)
     night(baseline, 2, 20)
@@ -73,6 +74,7 @@ def test_fail_stays_and_later_runs_are_not_counted(baseline: Path) -> None:
     assert state_path(baseline).read_bytes() == before
 
 
+@pytest.mark.slow
 def test_a_run_is_counted_once_and_judged_alike_again(baseline: Path) -> None:
     first = night(baseline, 1, 19)
     before = state_path(baseline).read_bytes()
@@ -82,6 +84,7 @@ def test_a_run_is_counted_once_and_judged_alike_again(baseline: Path) -> None:
         night(baseline, 1, 18)
 
 
+@pytest.mark.slow
 def test_the_same_seed_and_runs_give_the_same_state(baseline: Path) -> None:
     night(baseline, 1, 19)
     night(baseline, 2, 20)
@@ -136,6 +139,7 @@ def test_right_answers_that_a_first_night_lost(baseline: Path, right_before: int
     assert (found.verdict, check.alarm_by) == (verdict, "lost" if verdict == "FAIL" else None)
 
 
+@pytest.mark.slow
 def test_several_checks_share_the_budget_and_stay_the_same(baseline: Path) -> None:
     found = night(baseline, 1, 20, ("correctness", "hallucination"), by_category=True)
     assert [(each.metric, each.category, each.needed) for each in found.sequence] == [
@@ -147,6 +151,7 @@ def test_several_checks_share_the_budget_and_stay_the_same(baseline: Path) -> No
         night(baseline, 2, 20)
 
 
+@pytest.mark.slow
 def test_more_hallucinations_are_a_loss(baseline: Path) -> None:
     for day in range(1, 6):
         night(baseline, day, 20, ("hallucination",))

@@ -29,6 +29,7 @@ def test_the_released_questions(released: Path) -> None:
     assert (questions[0].id, questions[-1].id) == ("text-only-01", "cross-document-multimodal-10")
 
 
+@pytest.mark.slow
 def test_every_question_is_as_the_file_has_it(released: Path) -> None:
     path = released / "questions_answers.json"
     raw = [(name, row) for name, rows in json.loads(path.read_text()).items() for row in rows]

@@ -333,6 +333,7 @@ def test_vidore_version_1_is_one_table(tmp_path: Path) -> None:
     assert len({question.evidence[0].document for question in corpus.questions}) == 1
 
 
+@pytest.mark.slow
 def test_one_row_group_is_in_memory_at_a_time(tmp_path: Path) -> None:
     """Twenty rows of a megabyte that cannot be compressed, two in a row group."""
     import pyarrow

@@ -252,6 +252,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "retriever", [BM25(top_k=1, tokenizer="auto"), Dense(top_k=1)], ids=["bm25", "dense"]
 )

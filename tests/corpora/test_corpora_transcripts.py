@@ -161,6 +161,7 @@ def test_every_parser_takes_the_text_of_the_transcript(tmp_path: Path) -> None:
     assert document.warnings == ("only the first 2 of 3 pages are read (max_pages)",)
 
 
+@pytest.mark.slow
 def test_the_frame_is_shown_where_its_words_are_found(tmp_path: Path) -> None:
     """The page that is found by the transcript is a picture of the frame, and the same PDF is attached."""
     found, _ = find_pdfs(talk(tmp_path / "docs"))

@@ -140,6 +140,7 @@ def test_the_uv_commands_in_the_docs_run(tmp_path: Path) -> None:
         subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
 
 
+@pytest.mark.slow
 def test_configurations_in_the_docs_are_valid() -> None:
     wrong = []
     for block in blocks("yaml"):

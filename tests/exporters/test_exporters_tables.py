@@ -17,6 +17,7 @@ from fathoms.report.as_csv import COLUMNS
 from tests.support.report_runs import EVIL, hostile_run, made_runs
 
 
+@pytest.mark.slow
 def test_csv_is_read_back_by_pandas(tmp_path: Path) -> None:
     import pandas
 

@@ -219,6 +219,7 @@ def test_calls_that_are_no_chat_requests_are_dropped() -> None:
         assert server.requests == 1
 
 
+@pytest.mark.slow
 def test_the_command() -> None:
     command = [sys.executable, "-m", SERVER, "--answer", "Yes.", "--fault", "status=503*1"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:

@@ -34,6 +34,7 @@ class StopAtRetry(logging.Handler):
             self.stop.set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("provider", ["openai-compatible", "reranker"])
 def test_a_stop_ends_the_wait_that_a_server_asks_for(
     tmp_path: Path, provider: str, monkeypatch: pytest.MonkeyPatch

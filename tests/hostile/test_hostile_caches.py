@@ -71,6 +71,7 @@ def ingested(project: Project, found: Cache) -> tuple[Any, list[Any]]:
     return np.array(ready.index.vectors), list(ready.retrieve(questions).values())
 
 
+@pytest.mark.slow
 def test_a_damaged_index_changes_no_result(project: Project, caplog: pytest.LogCaptureFixture) -> None:
     cache = Cache()
     expected, found = ingested(project, cache)
@@ -290,6 +291,7 @@ def test_caches_of_earlier_versions_are_made_again_without_a_word(
     assert told(caplog) == []
 
 
+@pytest.mark.slow
 def test_damaged_images_and_parts_are_made_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     write_pdf(tmp_path / "a.pdf", ["The first page.", "The second page."])
     document = Pdfium().parse(tmp_path / "a.pdf")
@@ -314,6 +316,7 @@ def test_damaged_images_and_parts_are_made_again(tmp_path: Path, caplog: pytest.
     assert told(caplog) == []
 
 
+@pytest.mark.slow
 def test_nothing_is_ever_unpickled(project: Project) -> None:
     """An array of objects in the place of the index: reading it would run code."""
 

@@ -419,6 +419,7 @@ def test_a_path_that_is_too_long_is_no_defect(project: Project, capsys: pytest.C
     assert "bug in fathoms" not in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_names_in_spreadsheets_xml_and_latex(project: Project) -> None:
     evil = '=HYPERLINK("http://x")\x1b\x00\ufffe]]>&<a>'
     data = junit([Suite(evil, [Case(evil, error=(evil, evil), said=evil)])])

@@ -201,6 +201,7 @@ def test_a_bad_journal_line_is_skipped_and_the_rest_is_kept(tmp_path: Path) -> N
         assert warning in summary["incomplete"], what  # it may be the line of what is missing
 
 
+@pytest.mark.slow
 def test_every_flipped_bit_of_a_line_is_found_or_harmless(tmp_path: Path) -> None:
     run = make(tmp_path, record("q1"), record("q2", "41.5 m"), record("q3"))
     journal = run.path / "journal.jsonl"
@@ -223,6 +224,7 @@ def test_journal_lines_without_a_checksum_are_read(tmp_path: Path) -> None:
     assert run.records() == before
 
 
+@pytest.mark.slow
 def test_a_damaged_answer_is_asked_again(project: Project, capsys: Any, monkeypatch: Any) -> None:
     """From the shell: named, not scored, not shown, and there again after a resume."""
     monkeypatch.chdir(project.path)
@@ -249,6 +251,7 @@ def test_a_damaged_answer_is_asked_again(project: Project, capsys: Any, monkeypa
 # ----- the other files
 
 
+@pytest.mark.slow
 def test_a_flipped_byte_of_a_question_file_or_summary_is_found(tmp_path: Path) -> None:
     from fathoms.runs.reading import load
 

@@ -101,6 +101,7 @@ def test_claims_and_citations_are_those_of_the_release(mirage: Path) -> None:
             assert all(Citing(record, sources).by_claim(claim) for claim in run.kept.claims[text])
 
 
+@pytest.mark.slow
 def test_without_judgements_there_is_a_run_for_each_system(mirage: Path, tmp_path: Path) -> None:
     folder = tmp_path / "mirage"
     shutil.copytree(mirage, folder)

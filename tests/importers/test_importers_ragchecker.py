@@ -66,6 +66,7 @@ def test_the_released_metrics_come_out_and_no_judge_is_asked(tmp_path: Path) -> 
         assert (judging["asked"], judging["failed"]) == (0, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not DATA.is_dir(), reason=f"needs RAGChecker's released files in {DATA}")
 def test_inputs_have_no_verdicts_and_need_a_judge(tmp_path: Path) -> None:
     project = Project(tmp_path)

@@ -58,6 +58,7 @@ def test_a_page_that_fits_is_one_chunk() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_chunks_are_those_of_llama_index(
     shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -32,6 +32,7 @@ def test_a_page_is_as_large_as_its_inches_say(tmp_path: Path) -> None:
     assert {number: png_size(image) for number, image in images.items()} == {1: (100, 200)}
 
 
+@pytest.mark.slow
 def test_the_second_time_nothing_is_rendered(tmp_path: Path) -> None:
     document = Pdfium().parse(SAMPLE)
     first = page_images(document, 20, tmp_path, Pdfium())

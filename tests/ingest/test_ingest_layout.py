@@ -91,6 +91,7 @@ def detector() -> layout_detector.Detector:
     return layout_detector.load(str(locate("layout-cdla")), 1)
 
 
+@pytest.mark.slow
 def test_the_detector_finds_tables_and_figures() -> None:
     with pdfium.PdfDocument(SAMPLE / "kestrel-irrigation-trial.pdf") as document:
         page = document[1]
@@ -241,6 +242,7 @@ def test_the_ink_of_a_scanned_certificate() -> None:
         assert sum(block.shared(box) for block in blocks) > 0.95 * box.area
 
 
+@pytest.mark.slow
 def test_the_plugin_imports_nothing_before_it_is_asked() -> None:
     code = "import sys, fathoms.ingest.docling.plugin; print({'docling', 'torch'} & sys.modules.keys())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

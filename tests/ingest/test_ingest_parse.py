@@ -62,6 +62,7 @@ def _bears(text: str, number: int) -> bool:
     return re.search(rf"^{number}\s*$", text, re.MULTILINE) is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "page", "gold"),
     [
@@ -86,6 +87,7 @@ def test_the_truncated_paper_is_read_with_warnings(parser: PdfParser, shared: Pa
     )
 
 
+@pytest.mark.slow
 def test_a_sound_document_is_read_exactly(parser: PdfParser, tmp_path: Path) -> None:
     path = tmp_path / "herring.pdf"
     path.write_bytes(damage.sound())
@@ -101,6 +103,7 @@ def test_this_process_reads_what_the_child_reads(parser: PdfParser, tmp_path: Pa
     assert parser.parse(path) == parse_in_child(parser, path)
 
 
+@pytest.mark.slow
 def test_this_process_refuses_what_the_child_refuses(parser: PdfParser, tmp_path: Path) -> None:
     for name in ("locked", "truncated-25"):
         path = damage.write(tmp_path, name)
@@ -111,6 +114,7 @@ def test_this_process_refuses_what_the_child_refuses(parser: PdfParser, tmp_path
         assert here.value.reason == there.value.reason
 
 
+@pytest.mark.slow
 def test_a_hyphen_at_a_line_end_stays_as_it_stands(parser: PdfParser, tmp_path: Path) -> None:
     path = tmp_path / "hyphen.pdf"
     lines = b"BT /F1 12 Tf 14 TL 72 700 Td (the her-) Tj T* (ring swims) Tj ET"
@@ -118,6 +122,7 @@ def test_a_hyphen_at_a_line_end_stays_as_it_stands(parser: PdfParser, tmp_path: 
     assert parse_in_child(parser, path).pages[0].text.strip() == "the her-\nring swims"
 
 
+@pytest.mark.slow
 def test_pictures_are_counted_and_tables_are_not_known(parser: PdfParser, tmp_path: Path) -> None:
     document = parse_in_child(parser, damage.write(tmp_path, "huge-image"))
     assert [element.kind for element in document.pages[0].elements] == ["picture"]
@@ -125,6 +130,7 @@ def test_pictures_are_counted_and_tables_are_not_known(parser: PdfParser, tmp_pa
     assert parser.count(document, "table") is None
 
 
+@pytest.mark.slow
 def test_a_page_that_cannot_be_read_keeps_its_place(tmp_path: Path) -> None:
     path = tmp_path / "gap.pdf"
     path.write_bytes(damage.build(damage.objects(3) | {6: b"42"}))

@@ -308,6 +308,7 @@ drawn = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(scattered, drawn)
 def test_every_word_is_in_one_cell_and_no_two_cells_meet(words: list[Word], boxes: list[Box]) -> None:
     found = read_table(words, read_rules(boxes, Box(0, 0, 500, 500)))

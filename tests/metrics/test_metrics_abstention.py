@@ -144,6 +144,7 @@ def test_a_configured_plain_rule_is_asked_once(colours: Path) -> None:
     assert {row.abstention for row in scores.rows[0].values()} == {"abstention"}
 
 
+@pytest.mark.slow
 def test_known_verdicts_need_no_embedder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     # neither the class nor its package is anywhere, nor are weights in an empty cache
     monkeypatch.setenv("FATHOMS_CACHE_DIR", str(tmp_path))

@@ -149,6 +149,7 @@ def test_unanswerable_questions_count_in_the_abstention_table_alone() -> None:
     }
 
 
+@pytest.mark.slow
 def test_repeats_are_no_further_questions_for_the_interval_of_coverage() -> None:
     once = [said(A1, SILENT), said(B1, RIGHT)]
     thrice = [

@@ -85,6 +85,7 @@ ROWS = [
 ]
 
 
+@pytest.mark.slow
 def test_other_labels_are_left_out_and_hedged_ones_counted_both_ways() -> None:
     found = agree(ROWS, Cues())
     assert found["n"] == 4
@@ -136,6 +137,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
         read_labels(tmp_path / "nowhere.jsonl")
 
 
+@pytest.mark.slow
 def test_the_shared_labels(shared: Path) -> None:
     found = agree(read_labels(shared / "abstention" / "dev.jsonl"), Cues())
     assert (found["n"], found["left_out"]) == (193, {"hedged": 7})

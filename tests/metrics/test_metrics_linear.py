@@ -25,6 +25,7 @@ from fathoms.types import Question, Record, Reply
 LANGUAGES = yaml.safe_load(Path(__file__).with_name("abstention_languages.yaml").read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 def test_several_processes_give_the_same_verdicts() -> None:
     texts = ["It is 42 crowns.", "The document does not say.", "I cannot tell.", "", "On page 3: 7 mm."]
     assert classify_together(WEIGHTS, WEIGHTS_SHA256, texts, worth=2) == Linear().classify(texts)
@@ -123,6 +124,7 @@ def test_the_weights_are_small_and_hold_no_text_but_words(tmp_path: Path) -> Non
     assert all(" " not in word for word in words["words"])
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(max_size=120), max_size=6))
 def test_an_answer_is_labelled_alike_in_any_company(texts: list[str]) -> None:
     together = Linear().classify(texts)
@@ -130,6 +132,7 @@ def test_an_answer_is_labelled_alike_in_any_company(texts: list[str]) -> None:
     assert {verdict.label for verdict in together} <= {"statement", "abstention", "refusal", "empty"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text", ["not " * 20_000, "(" * 50_000, '"a' * 50_000, "![a" * 30_000, "[1" * 40_000, "a. " * 30_000]
 )

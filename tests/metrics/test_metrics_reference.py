@@ -193,6 +193,7 @@ def test_long_answers_of_real_models_are_compared_as_by_the_libraries(shared: Pa
             assert (found.value, found.parts["precision"]) == (score.fmeasure, score.precision)
 
 
+@pytest.mark.slow
 def test_long_answers_are_compared_fast(shared: Path) -> None:
     path, other = sorted((shared / "mmdocrag" / "responses").glob("*.jsonl"))[:2]
     texts = (

@@ -48,6 +48,7 @@ def printed(name: str, metric: int) -> list[str]:
     return [cell.split()[metric] for cell in TABLE[name].split("|")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TABLE)
 def test_released_scores_and_flags_give_the_printed_row(shared: Path, name: str) -> None:
     _, _, summary = scored(shared / "fathoms-rag" / "results" / f"{name}.json")

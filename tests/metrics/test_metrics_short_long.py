@@ -124,6 +124,7 @@ def test_multiple_choice_is_open_ended_by_its_right_option(project: Project) -> 
         read_questions(path)
 
 
+@pytest.mark.slow
 def test_a_run_counts_the_replies_that_do_not_follow(project: Project) -> None:
     config = project.config.read_text().replace(
         "replies: {tall: The Varn tower is 41.5 m tall.",

@@ -169,6 +169,7 @@ def test_a_server_that_is_gone_for_good_is_given_up() -> None:
     assert calls < 50
 
 
+@pytest.mark.slow
 def test_a_server_that_hangs_for_good_is_given_up() -> None:
     """Every call is silent for five minutes, and every question ends by its time-out."""
 

@@ -31,6 +31,7 @@ def test_unit_vectors_in_the_order_given(minilm: OnnxEmbedder) -> None:
     np.testing.assert_array_equal(minilm.embed(TEXTS[::-1]), vectors[::-1])
 
 
+@pytest.mark.slow
 def test_a_vector_depends_on_its_text_alone(minilm: OnnxEmbedder) -> None:
     together = minilm.embed(TEXTS)
     for threads in (1, 3):
@@ -50,6 +51,7 @@ def test_prefixes(minilm: OnnxEmbedder) -> None:
     np.testing.assert_array_equal(model.embed(["depth"]), minilm.embed_queries(["passage: depth"]))
 
 
+@pytest.mark.slow
 def test_a_text_is_cut_at_max_tokens(minilm: OnnxEmbedder) -> None:
     """Six tokens are two marks and four words."""
     short = minilm.model_copy(update={"max_tokens": 6})

@@ -265,6 +265,7 @@ def test_a_request_that_is_too_large_is_sent_in_halves(made: Any, server: Embedd
         made("jina").embed_pages(pictures[:1], EmbeddingCalls(QUICK))
 
 
+@pytest.mark.slow
 def test_a_large_picture_is_made_smaller(made: Any, server: Embeddings, tmp_path: Path) -> None:
     """By the pixel limit of the option, or of the API; others are sent as they are."""
     pictures = drawn(tmp_path, (4000, 1000), (30, 40))

@@ -54,6 +54,7 @@ def test_models_without_requirements_pass_their_checks() -> None:
     LexicalEmbedder().check()
 
 
+@pytest.mark.slow
 def test_importing_the_room_imports_nothing_heavy() -> None:
     program = (
         "import sys, fathoms.models, fathoms.models.weights.weights;"

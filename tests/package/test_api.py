@@ -26,6 +26,7 @@ def here(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
     return project
 
 
+@pytest.mark.slow
 def test_a_run_as_a_table(here: Project) -> None:
     result = fathoms.run(
         here.config, 'generate.replies={"How tall": "It is 41.5 m.", colour: I do not know.}'
@@ -55,6 +56,7 @@ def test_a_run_as_a_table(here: Project) -> None:
     assert (result.path / "report.md").is_file()
 
 
+@pytest.mark.slow
 def test_settings_and_selection(here: Project) -> None:
     heard: list[tuple[str, int, int]] = []
     config = fathoms.load(here.config, "retrieve.top_k=2", "name=two")
@@ -78,6 +80,7 @@ def test_settings_and_selection(here: Project) -> None:
         fathoms.run(config, "retrieve.top_k=1")
 
 
+@pytest.mark.slow
 def test_inside_a_running_loop(here: Project) -> None:
     async def cell() -> fathoms.Result:
         return fathoms.run(here.config, limit=2)
@@ -173,6 +176,7 @@ def test_recall_of_a_pipeline_that_reads_for_itself(here: Project) -> None:
     assert "Overall" not in done.stdout
 
 
+@pytest.mark.slow
 def test_a_failed_question_is_a_row_with_an_error(here: Project) -> None:
     result = fathoms.run(here.config, 'generate.fail_on={"How tall": "boom"}')
     frame = result.scores()

@@ -145,6 +145,7 @@ def test_verdicts_are_kept_and_not_made_again(tmp_path: Path) -> None:
     assert score_run(run)["profiles"]["fathoms"]["overall"]["hallucination"] == 0.0
 
 
+@pytest.mark.slow
 def test_the_headline_profile(tmp_path: Path) -> None:
     assert score_run(make(tmp_path))["profile"] == "fathoms"
     assert score_run(make(tmp_path, name="fathoms-rag"))["profile"] == "paper"
@@ -158,6 +159,7 @@ def test_what_cannot_be_scored(tmp_path: Path) -> None:
         score_run(make(tmp_path), ["abstentoin.unit=answer"])
 
 
+@pytest.mark.slow
 def test_the_exemplars_go_along_with_the_run(tmp_path: Path) -> None:
     own = tmp_path / "own.yaml"
     own.write_text("statement: [It is red.]\nabstention: [It is 41.5 m.]\n")

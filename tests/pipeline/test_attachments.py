@@ -71,11 +71,13 @@ def test_the_files_of_the_question_go_as_they_are_on_disk(documents: dict[str, P
     assert record.prompt.context == ""
 
 
+@pytest.mark.slow
 def test_a_question_without_files_gets_all(documents: dict[str, Path]) -> None:
     found = ingested(documents, Files()).retrieve([question()])["q"]
     assert [hit.chunk.document for hit in found] == ["long.pdf", "short.pdf"]
 
 
+@pytest.mark.slow
 def test_too_much_is_refused_before_anything_is_asked(documents: dict[str, Path]) -> None:
     ready = ingested(documents, Files(), max_pages=4)
     with pytest.raises(ConfigError) as refused:
@@ -87,6 +89,7 @@ def test_too_much_is_refused_before_anything_is_asked(documents: dict[str, Path]
     assert "retrieve.too_long" in said
 
 
+@pytest.mark.slow
 def test_too_much_is_split_and_merged(documents: dict[str, Path]) -> None:
     ready = ingested(
         documents,
@@ -125,6 +128,7 @@ def test_too_much_is_split_and_merged(documents: dict[str, Path]) -> None:
     assert [hit.rank for hit in record.hits] == [1, 2, 3, 4]
 
 
+@pytest.mark.slow
 def test_a_part_is_halved_until_its_bytes_fit(documents: dict[str, Path], tmp_path: Path) -> None:
     ready = ingested(documents, Files())
     sizes = {1: 900, 2: 1100, 3: 1500, 5: 2100}
@@ -148,6 +152,7 @@ def test_a_part_is_halved_until_its_bytes_fit(documents: dict[str, Path], tmp_pa
     assert [hit.chunk.pages for hit in parts] == [(1, 2), (3, 4), (5,)]
 
 
+@pytest.mark.slow
 def test_a_single_page_that_is_too_large_is_refused(documents: dict[str, Path]) -> None:
     class Small(ScriptedModel):
         @property
@@ -160,6 +165,7 @@ def test_a_single_page_that_is_too_large_is_refused(documents: dict[str, Path]) 
         ready.retrieve([question("short.pdf")])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{"form": "images"}, {"too_long": "images"}])
 def test_pages_go_as_images(documents: dict[str, Path], options: dict[str, Any]) -> None:
     record = asked(ingested(documents, Files(**options, image_dpi=36), max_pages=4), question("long.pdf"))
@@ -172,6 +178,7 @@ def test_pages_go_as_images(documents: dict[str, Path], options: dict[str, Any])
     assert [hit.chunk.pages for hit in record.hits] == [(1,), (2,), (3,), (4,), (5,)]
 
 
+@pytest.mark.slow
 def test_a_pdf_that_fits_is_not_shown_as_images(documents: dict[str, Path]) -> None:
     found = ingested(documents, Files(too_long="images"), max_pages=5).retrieve([question("long.pdf")])
     assert [hit.chunk.modality for hit in found["q"]] == ["file"]
@@ -218,6 +225,7 @@ def test_the_sum_of_replies_knows_what_all_parts_know() -> None:
     assert (whole.usage.prompt_tokens, whole.usage.completion_tokens) == (12, None)
 
 
+@pytest.mark.slow
 def test_all_pages_of_a_file_count_whatever_the_parser_reads(documents: dict[str, Path]) -> None:
     def made(retrieve: Files) -> Ingested:
         model = ScriptedModel(max_pages=4)
@@ -232,6 +240,7 @@ def test_all_pages_of_a_file_count_whatever_the_parser_reads(documents: dict[str
     assert [hit.chunk.pages for hit in shown] == [(1,), (2,), (3,), (4,), (5,)]
 
 
+@pytest.mark.slow
 def test_a_question_with_a_file_that_cannot_be_read_is_not_asked_with_less(
     documents: dict[str, Path],
 ) -> None:
@@ -250,6 +259,7 @@ def test_a_question_with_a_file_that_cannot_be_read_is_not_asked_with_less(
     assert other.answer is not None
 
 
+@pytest.mark.slow
 def test_a_page_that_cannot_be_cut_fails_its_question_alone(documents: dict[str, Path]) -> None:
     def cut(document: Document, first: int, length: int) -> Attachment:
         raise DocumentError(document.id, "damaged", "page 3 cannot be imported")
@@ -269,6 +279,7 @@ def test_a_page_that_cannot_be_cut_fails_its_question_alone(documents: dict[str,
     assert fitting.failures["q"].detail == "page 3 cannot be imported"
 
 
+@pytest.mark.slow
 def test_a_failed_part_keeps_the_answers_before_it(documents: dict[str, Path]) -> None:
     ready = ingested(
         documents,
@@ -287,6 +298,7 @@ def test_a_failed_part_keeps_the_answers_before_it(documents: dict[str, Path]) -
     assert record.attempts == 2
 
 
+@pytest.mark.slow
 def test_images_are_split_too(documents: dict[str, Path]) -> None:
     class Sees(ScriptedModel):
         @property
@@ -324,6 +336,7 @@ def test_the_default_prompt_is_refused(documents: dict[str, Path]) -> None:
         Pipeline(retrieve=Files(), generate=ScriptedModel()).check()
 
 
+@pytest.mark.slow
 def test_page_images_obey_the_limits_of_each(documents: dict[str, Path], tmp_path: Path) -> None:
     """Of the two questions, only the longer one sends more than two images in a request."""
     ready = ingested(documents, Files())
@@ -350,6 +363,7 @@ def test_page_images_obey_the_limits_of_each(documents: dict[str, Path], tmp_pat
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("top_k", "side"), [(20, 2503), (21, 2000)])
 def test_retrieved_page_images_obey_them_too(tmp_path: Path, top_k: int, side: int) -> None:
     """Anthropic takes 2,000 pixels on a side in a request with more than 20 images; A4 at 214 dpi has

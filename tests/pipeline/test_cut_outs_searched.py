@@ -107,6 +107,7 @@ def found(place: Project, units: str, text: str) -> list[str]:
     return [hit.chunk.id for hit in hits]
 
 
+@pytest.mark.slow
 def test_what_is_embedded_is_what_is_found(place: Project, server: Embeddings) -> None:
     """A question of one word of 60 letters is nearest to the tall figure (30 x 300 points and 6 around it,
     twice as many pixels), then to the pages, and then to the wide table; no picture is embedded twice."""
@@ -146,6 +147,7 @@ def test_a_hit_names_page_and_box_and_shows_the_cut_out(place: Project) -> None:
     ].keys()
 
 
+@pytest.mark.slow
 def test_the_box_of_a_hit_is_compared_with_that_of_the_gold(place: Project) -> None:
     """The gold is the table, which comes second."""
     assert place.fathoms("run", "figures.yaml").returncode == 0
@@ -169,6 +171,7 @@ def test_a_parser_that_knows_no_places_is_refused(place: Project) -> None:
     assert doctor.returncode in (1, 2)
 
 
+@pytest.mark.slow
 def test_in_a_hybrid_a_figure_counts_as_its_page(place: Project, server: Embeddings) -> None:
     text = CONFIG.format(address=server.address, units="figures").replace("  kind: visual\n", "", 1)
     head, body = text.split("retrieve:\n")

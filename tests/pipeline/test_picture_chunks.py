@@ -89,6 +89,7 @@ def test_by_the_words_that_the_parser_read_in_them(place: Project) -> None:
     assert [hit.chunk.image for hit in hits(place, "{show: text}")] == [None, None]
 
 
+@pytest.mark.slow
 def test_by_descriptions_each_made_once(place: Project, seer: Seer) -> None:
     described = DESCRIBED.format(address=seer.address)
     slender = ASKED.model_copy(update={"text": "Is it slender?"})
@@ -100,6 +101,7 @@ def test_by_descriptions_each_made_once(place: Project, seer: Seer) -> None:
     assert len(seer.seen) == 2
 
 
+@pytest.mark.slow
 def test_a_picture_that_cannot_be_described_ends_the_run_and_the_others_are_kept(
     place: Project, seer: Seer
 ) -> None:
@@ -152,6 +154,7 @@ def test_what_cannot_work_is_refused(place: Project, pictures: str, change: str,
         load_experiment(place.path / "own.yaml").check()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("most", "limit"), [(512, "5"), (4000, "20")])
 def test_descriptions_that_do_not_fit_the_limit_are_not_bought(
     place: Project, seer: Seer, most: int, limit: str
@@ -173,6 +176,7 @@ def test_descriptions_that_do_not_fit_the_limit_are_not_bought(
     assert not seer.seen
 
 
+@pytest.mark.slow
 def test_a_picture_that_is_not_described_keeps_its_words_where_documents_may_be_skipped(
     place: Project, seer: Seer
 ) -> None:
@@ -217,6 +221,7 @@ def test_a_retriever_that_goes_without_pictures_has_none_described(
     assert not seer.seen
 
 
+@pytest.mark.slow
 def test_what_descriptions_take_is_planned_for_a_search_alone(place: Project, seer: Seer) -> None:
     """Before anything was parsed: two pictures."""
     place.write("own.yaml", CONFIG.format(pictures=DESCRIBED.format(address=seer.address)))
@@ -233,6 +238,7 @@ def test_what_descriptions_take_is_planned_for_a_search_alone(place: Project, se
     assert not seer.seen
 
 
+@pytest.mark.slow
 def test_a_plan_names_both_models_that_describe(place: Project, seer: Seer) -> None:
     """One describes figures beforehand, and another the pages that are retrieved."""
     described = "{kind: describe, first: {kind: bm25}, generate: {kind: scripted, default: A page.}}"
@@ -248,6 +254,7 @@ def test_a_plan_names_both_models_that_describe(place: Project, seer: Seer) -> N
     assert named == f"{provider_of(own.called['describe'])}, {provider_of(own.pictures.generate)}"
 
 
+@pytest.mark.slow
 def test_candidates_that_a_model_will_cut_do_not_count(place: Project, seer: Seer) -> None:
     """Two pictures are candidates, and the model that answers takes one."""
     graded = (

@@ -72,6 +72,7 @@ def test_closed_book_reads_nothing(project: Project) -> None:
     assert (len(ingested.documents), len(ingested.index.chunks)) == (0, 0)
 
 
+@pytest.mark.slow
 def test_the_citations_of_an_answer_are_stored(project: Project) -> None:
     told = ScriptedModel(default="It is 41 m tall. [1] Nobody lives there. [9]")
     ready = pipeline(generate=told).prepare(documents(project), Cache())
@@ -92,6 +93,7 @@ def documents(project: Project) -> dict[str, Path]:
     return {path.name: path for path in sorted((project.path / "pdfs").glob("*.pdf"))}
 
 
+@pytest.mark.slow
 def test_the_cache_saves_parsing_and_embedding(project: Project) -> None:
     heard: list[str] = []
     cache = Cache()
@@ -109,6 +111,7 @@ def test_the_cache_saves_parsing_and_embedding(project: Project) -> None:
     assert {**again.report(), "times": {}} == {**first.report(), "times": {}}
 
 
+@pytest.mark.slow
 def test_only_the_new_document_is_parsed(project: Project) -> None:
     cache = Cache()
     pipeline().prepare(documents(project), cache)
@@ -119,6 +122,7 @@ def test_only_the_new_document_is_parsed(project: Project) -> None:
     assert (report["documents"], report["pages"]) == (3, 4)
 
 
+@pytest.mark.slow
 def test_a_renamed_or_moved_copy_is_not_parsed_again(project: Project) -> None:
     cache = Cache()
     pipeline().prepare(documents(project), cache)
@@ -129,6 +133,7 @@ def test_a_renamed_or_moved_copy_is_not_parsed_again(project: Project) -> None:
     assert {chunk.document for chunk in found.index.chunks} == {"copy.pdf"}
 
 
+@pytest.mark.slow
 def test_an_answer_carries_its_way(project: Project) -> None:
     ingested = pipeline().prepare(documents(project), Cache())
     question = Question(id="q", text="How tall is the tower?", category="c")
@@ -150,6 +155,7 @@ def reranked(project: Project, **options: Any) -> Record:
     return asyncio.run(ingested.answer(question, ingested.retrieve([question])["q"]))
 
 
+@pytest.mark.slow
 def test_a_language_model_reranks_before_the_answer(project: Project) -> None:
     record = reranked(project, replies={"ore costs": "9"})
     assert record.hits is not None
@@ -165,6 +171,7 @@ def test_a_language_model_reranks_before_the_answer(project: Project) -> None:
     assert found["cost"] == pytest.approx(35 * 0.001 + 3 * 0.005)
 
 
+@pytest.mark.slow
 def test_a_question_whose_reranking_fails_is_a_failure_with_what_it_cost(project: Project) -> None:
     record = reranked(project, fail_on={"ore costs": "on fire"}, max_concurrency=1)
     assert (record.answer, record.prompt, record.hits) == (None, None, ())
@@ -174,6 +181,7 @@ def test_a_question_whose_reranking_fails_is_a_failure_with_what_it_cost(project
     assert len(billed(record)) == len(record.calls) - 1
 
 
+@pytest.mark.slow
 def test_a_prompt_is_cut_to_the_models_window(project: Project) -> None:
     small = pipeline(generate=ScriptedModel(echo=True, context_window=55, max_tokens=10))
     ingested = small.prepare(documents(project), Cache())
@@ -185,6 +193,7 @@ def test_a_prompt_is_cut_to_the_models_window(project: Project) -> None:
     assert record.prompt.tokens <= 45
 
 
+@pytest.mark.slow
 def test_a_model_that_cannot_take_the_question_is_a_failure(project: Project) -> None:
     tiny = pipeline(generate=ScriptedModel(context_window=12, max_tokens=10))
     ingested = tiny.prepare(documents(project), Cache())
@@ -194,6 +203,7 @@ def test_a_model_that_cannot_take_the_question_is_a_failure(project: Project) ->
     assert record.error.kind == "PromptTooLongError"
 
 
+@pytest.mark.slow
 def test_an_unreadable_document(project: Project) -> None:
     (project.path / "pdfs" / "lune.pdf").write_bytes(b"%PDF-1.7 and nothing more")
     with pytest.raises(DocumentError, match=r"lune.pdf"):
@@ -203,6 +213,7 @@ def test_an_unreadable_document(project: Project) -> None:
     assert [document.id for document in left.documents] == ["varn.pdf"]
 
 
+@pytest.mark.slow
 def test_documents_that_failed_before_do_not_shift_the_vectors(project: Project) -> None:
     cache = Cache()
     hurried = pipeline(ingest=Pdfium(on_error="skip", timeout=0.001))
@@ -212,6 +223,7 @@ def test_documents_that_failed_before_do_not_shift_the_vectors(project: Project)
     assert ingested.retrieve([question])["q"][0].chunk.document == "lune.pdf"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", [b"", b"\x93NUMPY", b"no array at all"])
 def test_a_damaged_index_is_made_again(project: Project, damage: bytes) -> None:
     cache = Cache()
@@ -228,6 +240,7 @@ def test_a_reply_that_fills_the_window_is_refused_before_the_first_question() ->
         pipeline(generate=ScriptedModel(context_window=100, max_tokens=100)).check()
 
 
+@pytest.mark.slow
 def test_a_timeout_keeps_what_there_was(project: Project) -> None:
     slow = pipeline(generate=ScriptedModel(latency=30))
     ingested = slow.prepare(documents(project), Cache())

@@ -71,6 +71,7 @@ def test_the_time_of_a_search_is_without_that_of_loading_parts() -> None:
     assert clock() - started < 0.1
 
 
+@pytest.mark.slow
 def test_what_is_remembered_holds_for_the_very_bytes_in_the_cache(project: Project) -> None:
     """Other chunks under the same keys, as another version could make them, are found and counted."""
     pipeline = Pipeline(embed=LexicalEmbedder(), generate=ScriptedModel(default="41 m"))
@@ -107,6 +108,7 @@ class Raced(Cache):
         return is_stored
 
 
+@pytest.mark.slow
 def test_what_two_processes_make_at_once_is_never_mixed(project: Project) -> None:
     pipeline = Pipeline(retrieve=BM25(), generate=ScriptedModel(default="41 m"))
     documents = pdfs_of(project)
@@ -124,6 +126,7 @@ class Finding(PythonParser):
     revision = 99
 
 
+@pytest.mark.slow
 def test_what_a_parser_looks_for_is_remembered_for_it_alone(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:

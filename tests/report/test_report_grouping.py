@@ -46,6 +46,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> ScoredRun:
     return load(project.runs()[0])
 
 
+@pytest.mark.slow
 def test_the_figures_of_the_groups(run: ScoredRun) -> None:
     """By hand: of the two English questions one is answered; the German one is not; the question without a
     language is unanswerable, and has no correctness."""

@@ -113,6 +113,7 @@ def test_claims_of_an_earlier_version_are_the_reason_of_their_metric(judged: Run
     assert (repeat["claims"], score["why"]) == (None, {"verdicts": said})
 
 
+@pytest.mark.slow
 def test_python_has_a_metric_of_ones_own(runs: list[Run]) -> None:
     result = Result(runs[1].path)
     figures = result.metrics()

@@ -73,6 +73,7 @@ def test_gold_and_retrieved_pages_have_pictures(sample_run: Callable[..., Scored
     assert made.warnings == ["no pictures of pages of lost.pdf: not found here, or changed since the run"]
 
 
+@pytest.mark.slow
 def test_the_place_of_a_retrieved_text_is_framed_on_its_page(sample_run: Callable[..., ScoredRun]) -> None:
     from pypdfium2 import PdfDocument
 
@@ -98,6 +99,7 @@ def test_the_place_of_a_retrieved_text_is_framed_on_its_page(sample_run: Callabl
     assert sizes.keys() == chunk(made, "thumbnails").keys()
 
 
+@pytest.mark.slow
 def test_a_run_without_documents_hides_no_picture_of_another(sample_run: Callable[..., ScoredRun]) -> None:
     hashes = {name: sha256_file(SAMPLE / name) for name in (PUMP, FERRY)}
     made = payload([sample_run(hashes), sample_run({})], thumbnails=True)

@@ -113,6 +113,7 @@ def test_mixed_profiles_are_said_not_to_be_comparable(small_run, run_of):
     assert not any("comparable" in note for note in leaderboard([ours, ours], "paper").notes)
 
 
+@pytest.mark.slow
 def test_ranks_are_intervals(small_run, paper_runs):
     ours = small_run()
     both = leaderboard([ours, ours])

@@ -82,6 +82,7 @@ def test_cells_compare_as_they_are_printed(tmp_path: Path) -> None:
     assert {cell.status for cell in found.rows[1].cells} == {"not compared"}
 
 
+@pytest.mark.slow
 def test_a_difference_counts_unless_it_is_known_to_the_digit(tmp_path: Path) -> None:
     printed = {"correctness": [0.12, 0.13, 0.12], "hallucination": [0.5, 1, 0]}
     rows = [{**TABLE["rows"][0], "printed": printed}, TABLE["rows"][1]]

@@ -47,6 +47,7 @@ def test_18_of_18_taus_of_table_9_come_out(mirage: Path, capsys: pytest.CaptureF
     assert first["tau"]["low"] < first["tau"]["value"] < first["tau"]["high"]
 
 
+@pytest.mark.slow
 def test_table_2_by_name_is_the_other_way_round(mirage: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, done, _ = reproduced(capsys, "mirage/table-2", "--results", str(mirage))
     cells = {cell["row"]: cell for row in done["rows"] for cell in row["cells"] if cell["column"] == "EQJ 1"}

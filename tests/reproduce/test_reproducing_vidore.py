@@ -146,6 +146,7 @@ def test_a_run_stands_beside_mtebs_figures_cell_by_cell(imported: Project) -> No
     assert max(len(line.rstrip()) for line in done.stdout.splitlines()[:-1]) <= 80
 
 
+@pytest.mark.slow
 def test_differences_are_shown_and_judged_only_on_demand(imported: Project, task: Task) -> None:
     other = task.mteb()
     other["scores"]["test"][0]["ndcg_at_5"] += 0.02

@@ -81,6 +81,7 @@ def answers(made: Pipeline, folder: Path) -> list[Record]:
         return asyncio.run(ask())
 
 
+@pytest.mark.slow
 def test_the_model_that_answers_gets_the_description_and_no_picture(seer: Seer, tmp_path: Path) -> None:
     made = pipeline(seer)
     made.check()
@@ -112,6 +113,7 @@ def test_the_model_that_answers_gets_the_description_and_no_picture(seer: Seer, 
     assert both.prompt.context == "The tower is 41.5 m tall.\n\nseen 1:"
 
 
+@pytest.mark.slow
 def test_a_page_that_cannot_be_described_fails_its_question_by_name(seer: Seer, tmp_path: Path) -> None:
     seer.fails = [400]
     first, second = answers(pipeline(seer), tmp_path)
@@ -169,6 +171,7 @@ def test_configs_and_identity() -> None:
     assert made.identity() not in identities
 
 
+@pytest.mark.slow
 def test_a_description_is_estimated_once_and_not_where_it_is_kept(seer: Seer, tmp_path: Path) -> None:
     """Both questions need the one page: 2,000 tokens for a picture of which no formula is known, those of
     the prompt's characters, and a description of 500 tokens, at $1,000 and $5,000 a million."""
@@ -194,6 +197,7 @@ def test_a_description_is_estimated_once_and_not_where_it_is_kept(seer: Seer, tm
     assert set(estimated()) == {"answer"}
 
 
+@pytest.mark.slow
 def test_a_kept_description_is_no_measure_of_what_the_next_takes(seer: Seer, tmp_path: Path) -> None:
     """Of the two pages of a question, that of the tower is kept. The other one takes 1,000 tokens for the
     prompt and 10 for the reply, and so does the new page of the next question."""

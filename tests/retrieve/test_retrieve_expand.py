@@ -73,6 +73,7 @@ def test_a_failing_model_is_an_error(make, ask) -> None:
         expanded(make(TEXTS), *ask("mast?"), fails="the server is down")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("reply", "texts"),
     [

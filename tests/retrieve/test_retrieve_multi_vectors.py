@@ -123,6 +123,7 @@ def test_no_pages_and_no_room_are_errors(tmp_path: Path) -> None:
         MultiVectors.write(tmp_path / "file" / "store", pages())
 
 
+@pytest.mark.slow
 def test_a_killed_write_is_never_opened_and_swept_by_the_next(tmp_path: Path) -> None:
     program = f"""
 import numpy as np, pathlib, time

@@ -98,6 +98,7 @@ def test_a_document_that_was_left_out_is_skipped() -> None:
     assert search(gold("lost.pdf", quote="x"), gold("a.pdf", 3)) == ["a.pdf#2", "a.pdf#3"]
 
 
+@pytest.mark.slow
 def test_the_sample_corpus_has_gold_pages_for_all_its_answerable_questions(tmp_path: Path) -> None:
     corpus = load("sample")
     pipeline = Pipeline(ingest=Pdfium(), retrieve=Oracle(), generate=ScriptedModel())

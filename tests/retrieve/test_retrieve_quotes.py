@@ -103,6 +103,7 @@ def test_citations_name_the_quotes_as_they_were_numbered() -> None:
         assert ranks == [(2,), (4,), (), ()]
 
 
+@pytest.mark.slow
 def test_a_seed_shuffles_texts_and_pictures_apart_and_keeps_the_shuffle() -> None:
     texts = [Quote(id=f"text{n}", text=str(n)) for n in range(1, 13)]
     pictures = [Quote(id=f"image{n}", modality="image", description=str(n)) for n in range(1, 9)]
@@ -210,6 +211,7 @@ def test_names_that_no_file_can_have_are_refused(tmp_path: Path, image: str) -> 
         load(FileSource(questions=tmp_path / "questions.jsonl"))
 
 
+@pytest.mark.slow
 def test_a_changed_picture_is_noticed_when_a_run_is_resumed(tmp_path: Path) -> None:
     rows = [
         {

@@ -82,6 +82,7 @@ def asked(path: Path, what: list[Job], **options: Any) -> Any:
     return ends(go)
 
 
+@pytest.mark.slow
 def test_a_run_that_breaks_off_holds_no_other_up(tmp_path: Path, servers: list[ScriptedServer]) -> None:
     """What its question held of the budget is free, and every run is closed."""
 
@@ -143,6 +144,7 @@ def test_a_limit_holds_for_all_runs_on_a_provider(tmp_path: Path, servers: list[
     assert servers[0].requests == 8
 
 
+@pytest.mark.slow
 def test_a_limit_holds_for_a_reranker_too(tmp_path: Path) -> None:
     """Two runs rerank with the same model, while a third run is not held up."""
     found = [ScriptedServer(default=faulty.said("reranker")) for _ in range(2)]
@@ -162,6 +164,7 @@ def test_a_limit_holds_for_a_reranker_too(tmp_path: Path) -> None:
     assert done == {"one": 8, "two": 0, "other": 8}
 
 
+@pytest.mark.slow
 def test_a_run_that_another_has_finished_meanwhile(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both have read what is missing before either goes on: nothing is paid for twice."""
     monkeypatch.chdir(project.path)

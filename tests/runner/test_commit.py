@@ -62,6 +62,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
+@pytest.mark.slow
 def test_what_was_added_survives_a_kill(tmp_path: Path) -> None:
     """The process ends before it has synced anything."""
     run = run_in(tmp_path)

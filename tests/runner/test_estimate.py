@@ -112,6 +112,7 @@ class BrokenCounter(ScriptedModel):
         return super().count_tokens(messages)
 
 
+@pytest.mark.slow
 def test_an_estimate_that_fails_costs_its_own_question_only(project: Project) -> None:
     experiment = load_experiment(project.config).model_copy(update={"generate": BrokenCounter(default="7")})
     corpus = corpora.load(experiment.data, project.path)
@@ -125,6 +126,7 @@ def test_an_estimate_that_fails_costs_its_own_question_only(project: Project) ->
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", [None, Budget(max_tokens=100_000)], ids=["no budget", "a budget"])
 def test_a_prompt_is_packed_once(project: Project, budget: Budget | None) -> None:
     """The estimate for the budget and the request use the same packed prompt."""

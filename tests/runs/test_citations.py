@@ -169,6 +169,7 @@ QUOTES = (
 NOT_CITED = {("gpt-4.1", 541), ("qwen2.5-72b", 299)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "published"), [("gpt-4.1", 68.3), ("deepseek-v3", 61.1), ("qwen2.5-72b", 59.1)]
 )

@@ -211,6 +211,7 @@ def test_a_server_that_is_not_there_does_not_end_a_command(
     assert "cannot be read (EndpointConnectionError" in told(caplog)[0]
 
 
+@pytest.mark.slow
 def test_who_may_only_read_does_so(s3: Faults, address: str, caplog: pytest.LogCaptureFixture) -> None:
     first = SharedStore(address)
     first.check()

@@ -331,6 +331,7 @@ except StoreError as error:
 """
 
 
+@pytest.mark.slow
 def test_a_disk_that_fills_takes_no_part_of_a_record(tmp_path: Path) -> None:
     """The limit of a file's size stands for the end of the disk: the kernel takes a part and then no more."""
     run = Run.create(tmp_path, "x", "0" * 16, {})

@@ -30,6 +30,7 @@ def test_the_edges() -> None:
     assert f1_interval(np.vstack([some, np.zeros((5, 4))])) == f1_interval(some)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("questions", "widest"), [(10, 0.45), (60, 0.15)])
 def test_it_holds_the_truth_where_the_quality_of_questions_differs(questions: int, widest: float) -> None:
     random = np.random.default_rng(7)

@@ -332,6 +332,7 @@ def test_whole_flips_in_one_category_are_tangos_counts():
     assert bounds(found, Z) == pytest.approx((0.026003, 0.517232), abs=1e-6)
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(-1, 1), min_size=2, max_size=30), st.integers(1, 4))
 def test_bounds_hold_the_mean_and_have_a_width(differences, categories):
     strata = np.arange(len(differences)) % min(categories, len(differences))
@@ -444,6 +445,7 @@ def test_a_night_within_the_margin_is_not_pooled():
     assert verdict(answers(lost(11, 100), lost(0, 100)), margin=0.05) == "PASS"
 
 
+@pytest.mark.slow
 def test_a_drop_that_is_sure_but_within_the_margin_is_no_fail():
     (small,) = judge([answers(lost(30, 5000), lost(30, 5000))], margin=0.02, alpha=0.025)
     assert small.nights[0].high < 0

@@ -33,6 +33,7 @@ def test_an_unchanged_pipeline_passes_with_it_in_four_of_five_nights(sizes: tupl
     assert abs(passed / times - 0.8) < 3.5 * np.hypot(0.028, 0.023)
 
 
+@pytest.mark.slow
 def test_more_questions_resolve_smaller_margins_in_little_time() -> None:
     started = time.perf_counter()
     margins = [smallest_margin((size,), ALPHA) for size in (6, 20, 50, 500, 5000, 20_000, 1_000_000)]

@@ -526,6 +526,7 @@ def test_a_key_that_no_header_can_have_is_not_told_either(
         Http(url="http://127.0.0.1:9/x", headers={"X-Key": "${SERVICE_KEY}"}).check()
 
 
+@pytest.mark.slow
 def test_the_fingerprint_is_of_the_mapping_and_not_of_keys(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
