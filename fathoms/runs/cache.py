@@ -52,6 +52,8 @@ _PAGES = "page_size=8192"
 """Of a new file: a vector of 384 numbers fits into a page with three others, and takes 2 kB. In one of 4,096
 bytes, which is SQLite's default, it does not fit, and takes a page of its own besides: 4.7 kB."""
 _CHECKS = "cell_size_check=ON"
+_PATIENCE = 60.0
+"""How many seconds a process waits for others that hold the file."""
 _OLD_TABLE = "entries"  # of earlier versions, without checksums
 _BATCH = 500
 _DAY = 86_400
@@ -166,7 +168,7 @@ class Cache:
 
     def _connect(self) -> None:
         """Open a connection without reading the file."""
-        self._db = sqlite3.connect(self._path, timeout=60, check_same_thread=False)
+        self._db = sqlite3.connect(self._path, timeout=_PATIENCE, check_same_thread=False)
         self._db.text_factory = lambda data: data.decode("utf-8", "replace")  # the checksum fails later
 
     def _identity(self) -> tuple[int, int] | None:
@@ -181,7 +183,7 @@ class Cache:
         """Configure the connection, and create missing tables. A file that has triggers or views counts as
         damaged, because they would run when the file is read."""
         for setting in (_PAGES, "journal_mode=WAL", "synchronous=NORMAL", "trusted_schema=OFF", _CHECKS):
-            self._db.execute(f"PRAGMA {setting}")
+            self._set(setting)
         query = "SELECT name, type, sql FROM sqlite_master WHERE type <> 'index'"
         found = {name: (kind, sql) for name, kind, sql in self._db.execute(query)}
         if any(kind != "table" or sql != _TABLES.get(name, sql) for name, (kind, sql) in found.items()):
@@ -195,6 +197,20 @@ class Cache:
             if _OLD_TABLE in found:
                 self._db.execute(f"DROP TABLE IF EXISTS {_OLD_TABLE}")
                 self._db.execute("DELETE FROM used")
+
+    def _set(self, setting: str) -> None:
+        """Make a setting of the connection. Where several processes open a new file at once, SQLite does not
+        wait for the one that changes its journal, so this asks again. Raises sqlite3.Error."""
+        ends = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                self._db.execute(f"PRAGMA {setting}")
+                return
+            except sqlite3.OperationalError as error:
+                is_busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+                if not is_busy or time.monotonic() > ends:
+                    raise
+            time.sleep(0.02)
 
     def _begin_afresh(self) -> None:
         """Rename the damaged file and create an empty one. Raises OSError and sqlite3.Error.
