@@ -176,8 +176,9 @@ class ScriptedServer:
         if self._server is None:
             return  # it is on its way already
         await self.stop()
-        await asyncio.sleep(pause)
-        await self.start()
+        with _kept(self.host, self.port):
+            await asyncio.sleep(pause)
+            await self.start()
 
 
 async def _read(reader: asyncio.StreamReader) -> Asked | None:
@@ -261,6 +262,15 @@ _PLAYS: dict[str, Callable[[_Connection, Response, float], Awaitable[None]]] = {
     "drop": _drop,
     "close": _close,
 }
+
+
+@contextmanager
+def _kept(host: str, port: int) -> Iterator[None]:
+    """Keep a port on which nobody listens: another test's server would take it, and answer for this one."""
+    with socket.socket() as keeper:
+        keeper.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # ended connections may still hold it
+        keeper.bind((host, port))
+        yield
 
 
 async def _settle() -> None:
