@@ -105,6 +105,7 @@ def report(
     if site is not None:
         others: dict[str, object] = {"--to": to, "--by": by, "--intervals": intervals, "--metric": metric}
         others |= {"--shrink": shrink, "--reviews": reviews, "--json": as_json}
+        others |= {"--radar-scale": radar_scale != "plain"}
         if given := [name for name, value in others.items() if value]:
             raise UsageError(f"--site writes files of its own: leave out {', '.join(given)}")
         return _site(runs or [], out, site, scores, log or [], thumbnails=thumbnails, trust=trust, show=show)

@@ -111,10 +111,11 @@ def reproduce(
         return quotes_figures(name, table, results, tuple(row or ()), as_json=as_json)
     rows = table.select(tuple(row or ()))
     figures: dict[str, Figures] = {}
+    damaged: tuple[str, ...] = ()
     if results is not None:
-        found, strays = find_results(table, results)
-        for stray in strays:
-            console.complain(stray)
+        found, strays, damaged = find_results(table, results)
+        for message in (*strays, *damaged):
+            console.complain(message)
         figures = released_figures(table, found, Scoring())
     comparison = compare(table, figures, rows)
     ran, outcomes = _live(table, rows, configs, out, limit, max_cost) if live else ({}, [])
@@ -124,8 +125,8 @@ def reproduce(
         console.show(*reproduced_panel(table, comparison, ran))
         for line in reproduced_lines(comparison):
             console.say(line)
-    differs = results is not None and not comparison.reproduced
-    return _code(outcomes) or (ExitCode.FAILED if differs else ExitCode.OK)
+    failed = bool(damaged) or (results is not None and not comparison.reproduced)
+    return _code(outcomes) or (ExitCode.FAILED if failed else ExitCode.OK)
 
 
 def _agreement(

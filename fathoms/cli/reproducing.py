@@ -63,20 +63,20 @@ def quotes_figures(
 ) -> int:
     """Print a table of MMDocRAG beside the figures of the released answers in a folder.
 
-    A difference ends the command with exit code 1, and so does a table or a chosen row of which nothing was
-    compared.
+    A difference ends the command with exit code 1, and so do a table or a chosen row of which nothing was
+    compared, and a file that cannot be read.
     """
     from fathoms.reproduce import compare
     from fathoms.reproduce.display_quotes import quotes_json, quotes_lines, quotes_panel
     from fathoms.reproduce.quotes import figures_of_runs, quotes_runs
 
     rows = table.select(chosen)
-    runs = [run for run in quotes_runs(table, results) if not chosen or run.row in rows]
+    found, damaged = quotes_runs(table, results)
+    runs = [run for run in found if not chosen or run.row in rows]
     more = [run.row for run in runs if run.row not in rows]
     comparison = compare(table, figures_of_runs(table, runs), [*rows, *more])
-    for run in runs:
-        for line in run.notes:
-            console.complain(line)
+    for line in (*damaged, *(line for run in runs for line in run.notes)):
+        console.complain(line)
     absent = [one.row for one in comparison.rows if chosen and not one.compared]
     for row in absent:
         console.complain(f"{results} has no answers of the row '{row}', so it was not compared")
@@ -86,4 +86,4 @@ def quotes_figures(
         console.show(*quotes_panel(table, comparison, runs))
         for line in quotes_lines(comparison):
             console.say(line)
-    return ExitCode.OK if comparison.reproduced and not absent else ExitCode.FAILED
+    return ExitCode.OK if comparison.reproduced and not absent and not damaged else ExitCode.FAILED

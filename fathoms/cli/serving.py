@@ -1,4 +1,4 @@
-"""Serving a page on this machine until Ctrl-C."""
+"""Serves a page on this machine until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import typer
 
 from fathoms.cli import console
 from fathoms.cli.browser import show_in_browser
+from fathoms.cli.nightly import terminable
 from fathoms.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
@@ -33,7 +34,8 @@ def serve(
     saved: str,
     browser: bool,
 ) -> None:
-    """Serve what `make` makes for a port, until Ctrl-C. `page` is the part of the address after the token.
+    """Serve what `make` makes for a port, until Ctrl-C or SIGTERM. `page` is the part of the address after
+    the token.
 
     `folder` is where the file is put that leads the browser to the page; with `None` that is the folder of
     the system for temporary files. `saved` says what Ctrl-C ends, and what it keeps.
@@ -43,7 +45,7 @@ def serve(
     except OSError as error:
         raise UsageError(f"port {port} cannot be used: {error.strerror}: name another with --port") from None
     address = server.address + page
-    with server, _leading_to(address, folder) as file:
+    with terminable(), server, _leading_to(address, folder) as file:
         console.say(f"{address}\n{saved}")
         sys.stdout.flush()
         if browser:

@@ -69,7 +69,7 @@ def trends(
             "-" if night.errors is None else str(night.errors),
             "-" if night.cost is None else dollars(night.cost),
             night.verdict or "-",
-            "; ".join([f"{what}: {text}" for what, text in night.changes] + [night.why or ""]).strip("; "),
+            "; ".join([*(f"{what}: {text}" for what, text in night.changes), *filter(None, [night.why])]),
         )
         for night in found.nights
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import quote
 
 import typer
 
@@ -29,6 +30,7 @@ def view(
     gate said if --log names the log of the nights. A run in progress fills as its answers come. Nobody but
     you can open it: it listens on this machine alone, and its address has a token. Ctrl-C ends it.
     """
+    from fathoms.report.trends import gate_verdicts
     from fathoms.report.view.server import ViewServer
     from fathoms.runs.order import is_run
 
@@ -37,7 +39,8 @@ def view(
     folder, page = runs, ""
     if is_run(runs):
         runs = runs.resolve()
-        folder, page = runs.parent, f"run/{runs.name}/"
+        folder, page = runs.parent, f"run/{quote(runs.name, safe='')}/"
+    gate_verdicts(log or ())  # says now that a log cannot be read, and not only on the page of trends
     serve(
         partial(ViewServer, folder, logs=tuple(log or ())),
         port,

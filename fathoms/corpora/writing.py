@@ -52,9 +52,12 @@ def refuse_existing(path: Path) -> None:
 
 
 def write_new(path: Path, text: str) -> None:
-    """Write a new file; raises UsageError if it exists already, and StoreError if it cannot be written."""
+    """Write a new file; raises UsageError if it exists already, and StoreError if it cannot be written.
+
+    Half of a surrogate pair, which UTF-8 cannot hold, becomes its escape in JSON (`\\ud800`).
+    """
     refuse_existing(path)
     try:
-        write_atomic(path, text.encode())
+        write_atomic(path, text.encode("utf-8", "backslashreplace"))
     except OSError as error:
         raise StoreError(f"{path}: cannot be written: {error.strerror}") from error

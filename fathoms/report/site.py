@@ -32,6 +32,7 @@ from fathoms.safety.spreadsheet import harmless
 
 MARKER = "fathoms-site.json"
 """The file by which a site is known that may be replaced."""
+_OWN = {"index.html", "trends.html", "leaderboard.json", "leaderboard.csv", "runs", ".nojekyll", MARKER}
 COLUMNS = ("run", "name", "model", "data", "profile", "rank", "correctness", "low", "high", "hallucination")
 COUNTS = ("n", "errors", "cost", "seconds", "created", "status", "page")
 """The columns of `leaderboard.csv`, and the keys of each run in `leaderboard.json`."""
@@ -51,11 +52,12 @@ def write_site(
 
     The folder takes its place when it is complete; the same runs always give the same bytes. `logs` have what
     the gate said, and `note` is called with a sentence about each thing that is left out: runs without scores
-    or in progress, and pictures. Raises UsageError if there is nothing to show, or if `to` holds something
-    else than a site, DataError if a run was not scored under `scores`, and StoreError.
+    or in progress, and pictures. Raises UsageError if there is nothing to show, if two runs have the same
+    id, or if `to` holds something else than a site, DataError if a run was not scored under `scores`, and
+    StoreError.
     """
     _require_replaceable(to)
-    scored = list(_scored(runs, note))
+    scored = list(_scored(_different(runs), note))
     if not scored:
         raise UsageError("a site needs at least one scored run")
     try:
@@ -72,12 +74,30 @@ def write_site(
 
 
 def _require_replaceable(to: Path) -> None:
-    """Raise UsageError for a folder that holds something else than a site."""
+    """Raise UsageError for a folder that holds something else than a site, or something else besides."""
     if not os.path.lexists(to):
         return
-    known = to.is_dir() and not to.is_symlink() and ((to / MARKER).is_file() or not any(to.iterdir()))
-    if not known:
+    is_folder = to.is_dir() and not to.is_symlink()
+    names = {path.name for path in to.iterdir()} if is_folder else set()
+    if not is_folder or (names and MARKER not in names):
         raise UsageError(f"{to} holds something else than a site of fathoms: name a new folder")
+    if others := sorted(names - _OWN):  # such as `.git`, which would go with the old site
+        raise UsageError(
+            f"{to} would be replaced as a whole, and it holds what is no part of a site"
+            f" ({', '.join(others[:5])}): move that elsewhere, or name a new folder and copy its files"
+        )
+
+
+def _different(runs: Sequence[Run]) -> list[Run]:
+    """Return the runs, each once; raises UsageError if two have the same id, which names their folders."""
+    found: dict[str, Run] = {}
+    for run in runs:
+        known = found.setdefault(run.id, run)
+        if known.path.resolve() != run.path.resolve():
+            raise UsageError(
+                f"{known.path} and {run.path} have the same id: a site can hold only one of them"
+            )
+    return list(found.values())
 
 
 def _scored(runs: Sequence[Run], note: Callable[[str], None]) -> Iterator[Run]:

@@ -76,11 +76,12 @@ def setting_of(path: Path) -> Setting:
     return Setting(found["model"], found["mode"] + ("-ocr" if found["ocr"] else ""), quotes)
 
 
-def quotes_runs(table: QuotesTable, folder: Path) -> list[QuotesRun]:
+def quotes_runs(table: QuotesTable, folder: Path) -> tuple[list[QuotesRun], tuple[str, ...]]:
     """Compute the figures of every file of answers in a folder.
 
-    A run that is not in the table gets a row without printed cells. Raises UsageError if the folder does not
-    exist, and DataError without gold quotes or answers, and for two files of one model and mode.
+    Returns the runs, and one message per file that cannot be read. A run that is not in the table gets a row
+    without printed cells. Raises UsageError if the folder does not exist, and DataError for two files of one
+    model and mode, and without gold quotes or answers.
     """
     if not folder.is_dir():
         raise UsageError(f"{folder}: the folder of results does not exist")
@@ -92,18 +93,24 @@ def quotes_runs(table: QuotesTable, folder: Path) -> list[QuotesRun]:
             f"{folder} contains no answers with {table.quotes} quotes: expected files such as"
             f" responses/gpt-4.1_pure-text_quotes{table.quotes}_response.jsonl"
         )
-    found = []
+    found, damaged = [], []
     for key, path in answers.items():
         setting, judge = setting_of(path), grades.get(key)
         row = table.row_of(*key) or table.unprinted(setting.model, setting.mode)
-        imported = read_mmdocrag(path, questions, judge)
+        try:
+            imported = read_mmdocrag(path, questions, judge)
+        except DataError as error:
+            damaged.append(f"left out: {error}")
+            continue
         values, counts = measured(imported)
         notes = (
             imported.warnings if judge else (*imported.warnings, f"{path}: there is no file of grades for it")
         )
         found.append(QuotesRun(setting, row, path, judge, values, counts, notes))
+    if not found:
+        raise DataError("\n".join(damaged))
     places = {row.row: place for place, row in enumerate(table.rows)}
-    return sorted(found, key=lambda run: (places.get(run.row.row, len(places)), run.name))
+    return sorted(found, key=lambda run: (places.get(run.row.row, len(places)), run.name)), tuple(damaged)
 
 
 def measured(imported: Imported) -> tuple[dict[str, float | None], dict[str, int]]:

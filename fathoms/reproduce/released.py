@@ -16,24 +16,26 @@ from fathoms.reproduce.tables import Table
 _PATTERNS = {"fathoms-rag": "*.json", "answers": "*.jsonl"}
 
 
-def find_results(table: Table, folder: Path) -> tuple[dict[str, Imported], tuple[str, ...]]:
+def find_results(table: Table, folder: Path) -> tuple[dict[str, Imported], tuple[str, ...], tuple[str, ...]]:
     """Read the result files of a folder and assign them to rows.
 
-    Returns the results by row name, and one message per file that matches no row or several. A file matches a
-    row if its file name or its model name contains all of the row's `words`; only letters and digits are
-    compared, ignoring case. Raises UsageError if the folder does not exist, and DataError if two files match
-    the same row or no file matches any.
+    Returns the results by row name, one message per file that matches no row or several, and one per file
+    that cannot be read. A file matches a row if its file name or its model name contains all of the row's
+    `words`; only letters and digits are compared, ignoring case. Raises UsageError if the folder does not
+    exist, and DataError if two files match the same row or no file matches any.
     """
     if not folder.is_dir():
         raise UsageError(f"{folder}: the folder of results does not exist")
     found: dict[str, Imported] = {}
     places: dict[str, Path] = {}
-    strays = []
+    questions = None if table.questions is None else read_questions(table.questions).questions
+    strays, damaged = [], []
     for path in sorted(folder.glob(_PATTERNS[table.results])):
-        if table.questions is None:
-            imported = read_result_file(path)
-        else:
-            imported = read_answers(path, read_questions(table.questions).questions)
+        try:
+            imported = read_result_file(path) if questions is None else read_answers(path, questions)
+        except DataError as error:
+            damaged.append(f"left out: {error}")
+            continue
         names = " ".join(map(fold_letters, (path.stem, imported.model or "")))
         rows = [row.row for row in table.rows if all(fold_letters(word) in names for word in row.words)]
         if len(rows) != 1:
@@ -43,8 +45,8 @@ def find_results(table: Table, folder: Path) -> tuple[dict[str, Imported], tuple
         else:
             found[rows[0]], places[rows[0]] = imported, path
     if not found:
-        raise DataError("\n".join([f"{folder} contains no result file of {table.table}", *strays]))
-    return found, tuple(strays)
+        raise DataError("\n".join([f"{folder} contains no result file of {table.table}", *strays, *damaged]))
+    return found, tuple(strays), tuple(damaged)
 
 
 def released_figures(table: Table, results: Mapping[str, Imported], scoring: Scoring) -> dict[str, Figures]:

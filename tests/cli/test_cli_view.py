@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import quote
 from urllib.request import urlopen
 
 import pytest
@@ -17,12 +19,15 @@ from tests.support.view import three_runs
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("one", [False, True])
-def test_the_page_is_served_until_ctrl_c(tmp_path: Path, one: bool) -> None:
+@pytest.mark.parametrize(("one", "ends"), [(False, signal.SIGINT), (True, signal.SIGTERM)])
+def test_the_page_is_served_until_it_is_ended(tmp_path: Path, one: bool, ends: signal.Signals) -> None:
     [*_, newest] = three_runs(tmp_path / "runs")
-    named = f"runs/{newest}" if one else "runs"
+    renamed = 'mine, "the" newest'  # by its owner
+    (tmp_path / "runs" / newest).rename(tmp_path / "runs" / renamed)
+    (tmp_path / "temporary").mkdir()
+    named = f"runs/{renamed}" if one else "runs"
     command = [sys.executable, "-m", "fathoms", "view", named, "--no-browser"]
-    environment = {**os.environ, "PYTHONWARNINGS": "error"}
+    environment = {**os.environ, "PYTHONWARNINGS": "error", "TMPDIR": str(tmp_path / "temporary")}
     with subprocess.Popen(
         command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
@@ -30,17 +35,24 @@ def test_the_page_is_served_until_ctrl_c(tmp_path: Path, one: bool) -> None:
             assert process.stdout
             address = process.stdout.readline().strip()
             assert address.startswith("http://127.0.0.1:")
-            assert address.endswith(f"/run/{newest}/") is one
+            assert address.endswith(f"/run/{quote(renamed)}/") is one
             with urlopen(address) as reply:
-                assert newest in reply.read().decode()
-            process.send_signal(signal.SIGINT)
+                assert (newest if one else json.dumps(renamed)) in reply.read().decode()
+            process.send_signal(ends)
             _, err = process.communicate(timeout=60)
         finally:
             process.kill()
     assert (process.returncode, err) == (0, "")
+    assert list((tmp_path / "temporary").iterdir()) == []  # the file that leads the browser to the page
 
 
 def test_what_is_no_folder_is_refused(project: Project) -> None:
     done = project.fathoms("view", "nothing", "--no-browser")
     assert done.returncode == 2
     assert done.stderr.startswith("fathoms: nothing is not a folder")
+
+
+def test_a_log_that_cannot_be_read_is_told_at_once(project: Project) -> None:
+    done = project.fathoms("view", ".", "--log", "nothing.jsonl", "--no-browser")
+    assert done.returncode == 2
+    assert done.stderr.startswith("fathoms: nothing.jsonl cannot be read")

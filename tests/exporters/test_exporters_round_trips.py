@@ -130,7 +130,7 @@ def test_hits_come_back_whole(made: Any, tmp_path: Path) -> None:
         "d.pdf",
         (1, 2),
         0.0,
-        text="A “text”,\nwith lines.",
+        text="A “text”,\nwith lines, and half of a pair \ud83d.",
         whole=True,
         modality="image",
         boxes=(PageBox(page=2, bbox=(0, 0.5, 1, 1)),),

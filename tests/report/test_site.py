@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -89,10 +90,24 @@ def test_a_folder_that_holds_something_else_is_left_alone(runs: list[Run], tmp_p
     (tmp_path / "mine" / "thesis.tex").write_text("three years of work")
     with pytest.raises(UsageError, match="something else than a site"):
         write_site(runs, tmp_path / "mine")
+    write_site(runs[:1], tmp_path / "www")
+    (tmp_path / "www" / ".git").mkdir()
+    with pytest.raises(UsageError, match=r"no part of a site \(\.git\)"):
+        write_site(runs[:1], tmp_path / "www")
+    assert (tmp_path / "www" / ".git").is_dir()
     (tmp_path / "link").symlink_to(tmp_path / "mine")
     with pytest.raises(UsageError, match="something else than a site"):
         write_site(runs, tmp_path / "link")
     assert (tmp_path / "mine" / "thesis.tex").read_text() == "three years of work"
+
+
+def test_a_run_is_shown_once_and_another_with_its_id_is_refused(runs: list[Run], tmp_path: Path) -> None:
+    write_site([runs[0], runs[0]], tmp_path / "site")
+    listed = json.loads((tmp_path / "site" / "leaderboard.json").read_text())
+    assert [row["run"] for row in listed] == [runs[0].id]
+    shutil.copytree(runs[0].path, tmp_path / "copy" / runs[0].id)
+    with pytest.raises(UsageError, match="have the same id"):
+        write_site([runs[0], Run(tmp_path / "copy" / runs[0].id)], tmp_path / "site")
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,9 @@ import pytest
 
 from fathoms.report.view.folder import Folder
 from fathoms.report.view.server import ViewServer
+from fathoms.report.view.viewed import Viewed
+from fathoms.runs.store import Run
+from fathoms.types import Failure, Question, Record, Reply
 from tests.support.view import got, serving, three_runs
 
 
@@ -164,3 +167,19 @@ def test_what_has_not_changed_is_not_read_again(folder: Path, tmp_path: Path) ->
     assert (row["status"], row["correctness"]) == ("damaged", None)
     shutil.rmtree(summary.parent)
     assert len(listed.rows()) == 2
+
+
+def test_a_failure_does_not_count_once_the_question_was_asked_again(tmp_path: Path) -> None:
+    """Two questions fail, and the run is resumed: one fails again, the other is answered."""
+    run = Run.create(tmp_path, "demo", "abcdef1234567890", {"name": "demo", "data": {"questions": 2}})
+    first, second = (Question(id=name, text="why?", category="Text") for name in "ab")
+    failed = {"error": Failure(kind="ModelError", message="away"), "timings": {"retrieve": 1.0}}
+    answered = {"answer": Reply(text="so", cost=0.5), "timings": {"retrieve": 2.0}}
+    with run.appending() as journal:
+        for question, said in ((first, failed), (second, failed), (first, failed), (second, answered)):
+            journal.add(Record(question=question, **said))
+    viewed = Viewed([run])
+    viewed.wait(10)
+    told, [shown] = viewed.standing(), viewed.overview()["runs"]
+    assert (told["answers"], told["errors"], told["cost"]) == (2, 1, 0.5)
+    assert [(one["kind"], one["n"]) for one in shown["errors"]] == [("ModelError", 1)]

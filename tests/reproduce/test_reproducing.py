@@ -67,8 +67,11 @@ def table(**changes: Any) -> Table:
 
 
 def test_cells_compare_as_they_are_printed(tmp_path: Path) -> None:
-    results, strays = find_results(table(), write_results(tmp_path, "tiny-1b__RAG.json", "else.json"))
+    write_results(tmp_path, "tiny-1b__RAG.json", "else.json")
+    (tmp_path / "cut-off.json").write_text('{"model": "m", "responses": [{')
+    results, strays, [damaged] = find_results(table(), tmp_path)
     assert list(results) == ["tiny"]
+    assert damaged.startswith(f"left out: {tmp_path / 'cut-off.json'}")
     assert strays == (f"{tmp_path / 'else.json'} matches no row of Table 1, or more than one",)
     found = compare(table(), released_figures(table(), results, Scoring()))
     assert {(cell.paper, cell.ours) for cell in found.rows[0].cells} == {
@@ -87,7 +90,7 @@ def test_a_difference_counts_unless_it_is_known_to_the_digit(tmp_path: Path) -> 
     printed = {"correctness": [0.12, 0.13, 0.12], "hallucination": [0.5, 1, 0]}
     rows = [{**TABLE["rows"][0], "printed": printed}, TABLE["rows"][1]]
     known = {"row": "tiny", "metric": "correctness", "column": "A", "ours": 0.12, "why": "rounding"}
-    results, _ = find_results(table(), write_results(tmp_path, "tiny-1b RAG.json"))
+    results, *_ = find_results(table(), write_results(tmp_path, "tiny-1b RAG.json"))
     statuses = []
     for differences in ([], [known], [{**known, "ours": 0.11}]):
         wanted = table(rows=rows, differences=differences)
@@ -151,7 +154,7 @@ def test_a_wrong_name_is_told_at_its_place(
 def test_an_empty_cell_is_not_compared(tmp_path: Path) -> None:
     printed = {"correctness": [0.12, None, 0.12], "hallucination": [0.5, 1, None]}
     wanted = table(rows=[{**TABLE["rows"][0], "printed": printed}])
-    results, _ = find_results(wanted, write_results(tmp_path, "tiny-1b RAG.json"))
+    results, *_ = find_results(wanted, write_results(tmp_path, "tiny-1b RAG.json"))
     found = compare(wanted, released_figures(wanted, results, Scoring()))
     assert [cell.column for cell in found.cells("not compared")] == ["A", "B"]
     assert (found.cells("differs"), found.reproduced) == ([], True)
@@ -185,7 +188,7 @@ def test_another_papers_table_is_one_more_yaml(tmp_path: Path) -> None:
     }
     (tmp_path / "table.yaml").write_text(yaml.safe_dump(text))
     wanted = load_table(str(tmp_path / "table.yaml"))
-    results, _ = find_results(wanted, tmp_path)
+    results, *_ = find_results(wanted, tmp_path)
     found = compare(wanted, released_figures(wanted, results, Scoring()))
     cells = {cell.metric: (cell.paper, cell.ours, cell.status) for cell in found.rows[0].cells}
     assert cells == {

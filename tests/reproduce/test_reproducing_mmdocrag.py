@@ -93,6 +93,14 @@ def test_what_was_not_compared_is_no_success(results: Path, capsys: pytest.Captu
     table.write_text(json.dumps(TOY))
     shown = ["reproduce", str(table), "--results", str(results), "--row"]
     assert main([*shown, "Grok-3-beta"]) == 0
+    empty = results / "responses" / "gpt-4.1_pure-text_quotes20_response.jsonl"
+    empty.touch()
+    capsys.readouterr()
+    assert main([*shown, "Grok-3-beta"]) == 1
+    said = capsys.readouterr()
+    assert "1 of 1 rows compared" in said.out
+    assert f"left out: {empty}" in said.err.replace("\n", " ")
+    empty.unlink()
     assert main([*shown, "Grok-3-beta", "--row", "GPT-4.1"]) == 1
 
 

@@ -29,7 +29,7 @@ _PAGE_OF = re.compile(r"page/(\d{1,7})/(\d{1,7})", re.ASCII)
 
 
 class EditServer(LocalServer):
-    """Serves one person's editing."""
+    """Serves the page on which one person looks through a set of questions and changes it."""
 
     def __init__(self, editing: Editing, port: int = 0) -> None:
         super().__init__(_Handler, port)
@@ -37,7 +37,7 @@ class EditServer(LocalServer):
 
 
 class _Handler(LocalHandler):
-    """Answers one request."""
+    """Answers the requests of that page: for its files, for questions and pages, and to save decisions."""
 
     server: EditServer
     policy: ClassVar[str] = (
@@ -99,4 +99,5 @@ class _Handler(LocalHandler):
 
 
 def _nothing(why: str) -> RefusedRequestError:
+    """Return the answer that something does not exist."""
     return RefusedRequestError(HTTPStatus.NOT_FOUND, why)

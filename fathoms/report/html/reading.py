@@ -57,6 +57,22 @@ class Sums:
             for stage, value in repeat.timings.items():
                 self.seconds.setdefault(stage, []).append(value)
 
+    def remove(self, repeat: ScoredRepeat) -> None:
+        """Take out an answer or failure that was added before."""
+        if error := repeat.error:
+            count, example = self.errors.pop(error.kind)
+            if count > 1:
+                self.errors[error.kind] = (count - 1, example)
+        if answer := repeat.answer:
+            self.costs.remove(answer.cost)
+            if answer.first_token is not None and not answer.cached:
+                self.first_token.remove(answer.first_token)
+        taken = seconds_of(repeat)
+        if taken is not None:
+            self.whole.remove(taken)
+            for stage, value in repeat.timings.items():
+                self.seconds[stage].remove(value)
+
 
 class IndexedRun:
     """The index rows of one run, collected question by question.
@@ -75,10 +91,18 @@ class IndexedRun:
         self.disagreements: list[dict[str, Any]] = []
         self._run, self._profile, self._questions = run, profile, questions
 
-    def add(self, view: ScoredQuestion, new: Sequence[ScoredRepeat] | None = None) -> tuple[str, int]:
+    def add(
+        self,
+        view: ScoredQuestion,
+        new: Sequence[ScoredRepeat] | None = None,
+        old: Sequence[ScoredRepeat] = (),
+    ) -> tuple[str, int]:
         """Add a question, and return its id in this report and its place. A question that was added before is
-        replaced; `new` are those of its repeats that are not in the sums yet, by default all."""
+        replaced; `new` are those of its repeats that are not in the sums yet, by default all, and `old` are
+        those in the sums that no longer count, because the question was asked again."""
         name, place = self._questions.place(view.question, self._run)
+        for repeat in old:
+            self.sums.remove(repeat)
         for repeat in view.repeats if new is None else new:
             self.sums.add(repeat)
         self.rows[place] = self._row(view)

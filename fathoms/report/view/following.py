@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from fathoms.runs.listing import is_growing
 from fathoms.runs.reading import ScoredRun, read_manifest
@@ -38,6 +38,15 @@ def unscored(run: Run) -> ScoredRun:
     return ScoredRun(name, run.path, manifest, summary, lambda: ())
 
 
+class Change(NamedTuple):
+    """A question with all its repeats; those that are `new` (`None` if all are), and those that were told
+    before and that the new ones replace."""
+
+    question: ScoredQuestion
+    new: Sequence[ScoredRepeat] | None = None
+    old: Sequence[ScoredRepeat] = ()
+
+
 class Follower:
     """Reads the answers that are added to the journal of a run; `answers` counts them."""
 
@@ -47,18 +56,20 @@ class Follower:
         self._offset = 0
         self._known: dict[str, dict[int, tuple[int, ScoredRepeat]]] = {}
 
-    def new(self) -> Iterator[tuple[ScoredQuestion, Sequence[ScoredRepeat]]]:
-        """Yield each question that has a new answer, with all its repeats and with the new one."""
+    def new(self) -> Iterator[Change]:
+        """Yield each question that has a new answer. A question that failed is asked again when the run is
+        resumed, and the new answer then replaces the failure."""
         for start, end, head in self._run.grown(self._offset):
             self._offset = end
             if head is None:
                 continue
             repeats = self._known.setdefault(head.question.id, {})
             self.answers += head.repeat not in repeats
+            old = [repeats[head.repeat][1]] if head.repeat in repeats else []
             new = _repeat(head)
             repeats[head.repeat] = start, new
             shown = tuple(repeats[number][1] for number in sorted(repeats))
-            yield ScoredQuestion(question=head.question, repeats=shown), [new]
+            yield Change(ScoredQuestion(question=head.question, repeats=shown), [new], old)
 
     def lines_of(self, question: str) -> list[int]:
         """Return where the lines of a question's repeats begin in the journal."""

@@ -12,7 +12,7 @@ from fathoms.report.html.texts import clean
 from fathoms.report.trends import Trend
 
 _OWN = Path(__file__).with_name("page")
-SCRIPTS = (PAGE / "10-dom.js", _OWN / "list.js")
+SCRIPTS = (PAGE / "10-dom.js", PAGE / "35-lists.js", _OWN / "list.js")
 OF_TRENDS = (PAGE / "10-dom.js", PAGE / "40-svg.js", _OWN / "trends.js")
 
 

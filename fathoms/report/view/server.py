@@ -78,7 +78,7 @@ class ViewServer(LocalServer):
 
 
 class _Handler(LocalHandler):
-    """Answers one request."""
+    """Answers the requests of the list, of the pages of runs and of the trends."""
 
     server: ViewServer
 

@@ -21,7 +21,7 @@ from fathoms.report.html.questions import Questions
 from fathoms.report.html.reading import IndexedRun, known_mean, whole_detail
 from fathoms.report.html.texts import Pool, clean
 from fathoms.report.leaderboard import run_labels
-from fathoms.report.view.following import Follower, unscored
+from fathoms.report.view.following import Change, Follower, unscored
 from fathoms.runs.listing import SUMMARY, is_growing, state_of
 from fathoms.runs.reading import ScoredRun, load
 from fathoms.runs.store import Run
@@ -90,7 +90,7 @@ class Viewed:
         try:
             for key, run in enumerate(self._sources):
                 if self._followers[key] is None:
-                    self._take(key, ((question, None) for question in _light_questions(run)))
+                    self._take(key, map(Change, _light_questions(run)))
             self._follow()
             if not any(self._followers) and not self._ended.is_set():
                 self._full = self._overview(self._sources)
@@ -111,7 +111,7 @@ class Viewed:
                 return
             self._ended.wait(_PAUSE)
 
-    def _take(self, key: int, found: Iterable[tuple[ScoredQuestion, Sequence[Any] | None]]) -> None:
+    def _take(self, key: int, found: Iterable[Change]) -> None:
         """Add questions of a run to the index."""
         rest = iter(found)
         while not self._ended.is_set():
@@ -119,9 +119,9 @@ class Viewed:
             if not some:
                 return
             with self._lock:
-                for question, new in some:
-                    _, place = self._indexed[key].add(question, new)
-                    self._ids[key][place] = question.question.id
+                for change in some:
+                    _, place = self._indexed[key].add(*change)
+                    self._ids[key][place] = change.question.question.id
                 self._read += len(some)
 
     # ----- what the page asks for

@@ -122,6 +122,11 @@ function printed(value) {
 }
 
 const figure = (value) => (known(value) ? printed(value) : 'n/a');
+
+/** Format a value of a metric: two decimals for a share, else four significant digits. */
+const inUnit = (unit, value) =>
+  !known(value) ? 'n/a' : unit === 'share' && value >= 0 ? figure(value) : String(Number(value.toPrecision(4)));
+
 const count = (value) => (known(value) ? value.toLocaleString('en') : 'not known');
 const bound = (value) => (printed(value) === '1.00' ? '1' : printed(value).replace(/^0/, ''));
 const bracket = (fig) =>

@@ -145,10 +145,6 @@ const isLower = (name) => (own(BETTER, name) ?? (metricNamed(name).direction ===
 /** The lowest and the highest value of a metric; null where its values have no bounds. */
 const rangeOf = (name) => (own(METRICS, name) ? [0, 1] : (metricNamed(name).range ?? null));
 
-/** Format a value of a metric: two decimals for a share, else four significant digits. */
-const inUnit = (unit, value) =>
-  !known(value) ? 'n/a' : unit === 'share' && value >= 0 ? figure(value) : String(Number(value.toPrecision(4)));
-
 /** The funnel of a run for a category or for `Overall`; undefined if there is none. */
 const funnelIn = (run, category) =>
   category === OVERALL ? run.funnel?.overall : own(run.funnel?.categories, category);

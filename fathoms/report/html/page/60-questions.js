@@ -135,7 +135,7 @@ function filters(index) {
   return h(
     'form.filters',
     { role: 'search', onsubmit: (event) => event.preventDefault() },
-    searchField(),
+    searchField('id, question, gold, answers', 150),
     choice(
       'category',
       'Category',
@@ -168,26 +168,6 @@ function filters(index) {
 /** Add the value in the address to the options, even if no question has it. */
 const withPresent = (list, value) =>
   list.some(([key]) => key === value) ? list : [...list, [value, `${clip(value, 60)} (0)`]];
-
-/** The search field, which must stay the same element while someone types. */
-const search = { timer: 0, element: null };
-
-function searchField() {
-  search.element ??= h('input', {
-    id: 'q',
-    type: 'search',
-    autocomplete: 'off',
-    spellcheck: 'false',
-    placeholder: 'id, question, gold, answers',
-    oninput: (event) => {
-      clearTimeout(search.timer);
-      if (!event.isComposing)
-        search.timer = setTimeout(() => go({ q: search.element.value }, { replace: true }), 150);
-    },
-  });
-  if (document.activeElement !== search.element) search.element.value = state.q;
-  return h('label.field.wide', { for: 'q' }, h('span', {}, 'Search'), search.element);
-}
 
 /** The symbol of an outcome, with its name for screen readers. */
 function badge(outcome, lost = null) {
@@ -238,24 +218,6 @@ function questionRow(index, at, { text, gold, answers }) {
     ),
     h('ul.marks', {}, marks),
   );
-}
-
-function pager(total) {
-  const last = Math.max(1, Math.ceil(total / PAGE));
-  const page = Math.min(last, Math.max(1, Number.parseInt(state.page, 10) || 1));
-  if (last === 1) return { page, element: null };
-  const step = (id, text, to) =>
-    to < 1 || to > last ? h('span.faint', {}, text) : h('a', { id, href: link({ page: String(to) }) }, text);
-  return {
-    page,
-    element: h(
-      'nav.pager',
-      { 'aria-label': 'Pages' },
-      step('page-before', '← Previous', page - 1),
-      h('span', {}, `Page ${page} of ${last}`),
-      step('page-after', 'Next →', page + 1),
-    ),
-  };
 }
 
 async function questionsView() {

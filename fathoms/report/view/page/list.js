@@ -61,25 +61,6 @@ function drawHeader() {
   document.getElementById('views').replaceChildren(...links);
 }
 
-const search = { timer: 0, element: null };
-
-function searchField() {
-  search.element ??= h('input', {
-    id: 'q',
-    type: 'search',
-    autocomplete: 'off',
-    spellcheck: 'false',
-    placeholder: 'name, model, data, status',
-    oninput: (event) => {
-      clearTimeout(search.timer);
-      if (!event.isComposing)
-        search.timer = setTimeout(() => go({ q: search.element.value }, { replace: true }), 100);
-    },
-  });
-  if (document.activeElement !== search.element) search.element.value = state.q;
-  return h('label.field.wide', { for: 'q' }, h('span', {}, 'Search'), search.element);
-}
-
 function filters() {
   const counts = (status) => report.runs.filter((run) => run.status === status).length;
   const there = Object.keys(STATUS).filter((status) => counts(status) || status === state.status);
@@ -87,7 +68,7 @@ function filters() {
   return h(
     'form.filters',
     { role: 'search', onsubmit: (event) => event.preventDefault() },
-    searchField(),
+    searchField('name, model, data, status', 100),
     choice('status', 'Status', kinds, state.status, (status) => go({ status })),
     choice('sort', 'Order', Object.entries(SORTS).map(([key, [text]]) => [key, text]), state.sort, (sort) => go({ sort })),
   );
@@ -189,24 +170,6 @@ function tableOf(runs) {
       h('tbody', {}, runs.map(rowOf)),
     ),
   );
-}
-
-function pager(total) {
-  const last = Math.max(1, Math.ceil(total / PAGE));
-  const page = Math.min(last, Math.max(1, Number.parseInt(state.page, 10) || 1));
-  const step = (id, text, to) =>
-    to < 1 || to > last ? h('span.faint', {}, text) : h('a', { id, href: link({ page: String(to) }) }, text);
-  const element =
-    last > 1
-      ? h(
-          'nav.pager',
-          { 'aria-label': 'Pages' },
-          step('page-before', '← Previous', page - 1),
-          h('span', {}, `Page ${page} of ${last}`),
-          step('page-after', 'Next →', page + 1),
-        )
-      : null;
-  return { page, element };
 }
 
 function draw() {

@@ -5,10 +5,8 @@ const main = document.getElementById('main');
 const VERDICTS = { PASS: ['✓', 'good'], FAIL: ['✗', 'bad'], UNDECIDED: ['?', 'half'] };
 const THEMES = { auto: 'Auto', light: 'Light', dark: 'Dark' };
 
-const inUnit = (trend, value) =>
-  !known(value) ? 'n/a' : trend.unit === 'share' && value >= 0 ? figure(value) : String(Number(value.toPrecision(4)));
 const interval = (trend, { low, high }) =>
-  known(low) && known(high) ? `[${inUnit(trend, low)}, ${inUnit(trend, high)}]` : '';
+  known(low) && known(high) ? `[${inUnit(trend.unit, low)}, ${inUnit(trend.unit, high)}]` : '';
 
 /** The lowest and the highest value of the axis. */
 function axisOf({ bounds, nights }) {
@@ -31,7 +29,7 @@ function trendChart(trend, room) {
     const value = least + share * (most - least);
     return [
       s('line', { x1: left, x2: room - right, y1: round(y(value)), y2: round(y(value)), class: 'rail' }),
-      s('text', { x: left - 6, y: round(y(value) + 4), class: 'tick end' }, inUnit(trend, value)),
+      s('text', { x: left - 6, y: round(y(value) + 4), class: 'tick end' }, inUnit(trend.unit, value)),
     ];
   });
   const changes = nights.flatMap(({ changes: found }, at) => {
@@ -52,7 +50,7 @@ function trendChart(trend, room) {
   const points = nights.map((night, at) => {
     if (!known(night.value)) return null;
     const [sign, kind] = VERDICTS[night.verdict] ?? [null, 'none'];
-    const words = `${night.run}: ${inUnit(trend, night.value)} ${interval(trend, night)} ${night.verdict ?? ''}`;
+    const words = `${night.run}: ${inUnit(trend.unit, night.value)} ${interval(trend, night)} ${night.verdict ?? ''}`;
     return [
       whisker(0, x(at), y, night),
       spot(kind === 'bad' ? 1 : 0, x(at), y(night.value), words),
@@ -84,7 +82,7 @@ function trendTable(trend) {
     String(at + 1),
     report.served ? h('a', { href: `../run/${encodeURIComponent(night.run)}/` }, said(night.run, 120)) : said(night.run, 120),
     moment(night.created),
-    [inUnit(trend, night.value), h('span.range', {}, interval(trend, night))],
+    [inUnit(trend.unit, night.value), h('span.range', {}, interval(trend, night))],
     count(night.n),
     known(night.errors) ? count(night.errors) : 'n/a',
     money(night.cost),
