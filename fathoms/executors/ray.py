@@ -65,8 +65,8 @@ class RayExecutor:
             return []
         ray = connected(self.address)
         self._number += 1
-        away = work.abroad()
-        job = _Job(self._number, ray.put(away), ray.put(identity_of(away)), work, items)
+        sent = work.for_workers()
+        job = _Job(self._number, ray.put(sent), ray.put(identity_of(sent)), work, items)
         left = len(items)
         try:
             while left:
@@ -139,15 +139,16 @@ class RayExecutor:
 
 
 class _Job:
-    """One work on many items: those that wait, and what came of the others."""
+    """One work on many items: those that wait, and what came of the others. `sent` and `identity` are
+    references to the work as workers get it, and to what its outcomes depend on."""
 
-    def __init__(self, number: int, away: Any, identity: Any, work: Work[Any, Any], items: Sequence[Any]):
-        self.number, self.away, self.identity = number, away, identity
+    def __init__(self, number: int, sent: Any, identity: Any, work: Work[Any, Any], items: Sequence[Any]):
+        self.number, self.sent, self.identity = number, sent, identity
         self.work, self.items = work, items
         self.waiting = deque(range(len(items)))
         self.outcomes: dict[int, Any] = {}
         self._deaths: Counter[int] = Counter()
-        self._stillborn = 0
+        self._failed_starts = 0
         self._seen = time.monotonic()
 
     def ended(self, at: int, answer: Any) -> None:
@@ -162,8 +163,8 @@ class _Job:
         member.end()
         at = member.at
         if at is None:
-            self._stillborn += getattr(error, "actor_init_failed", False)
-            if self._stillborn >= ATTEMPTS:
+            self._failed_starts += getattr(error, "actor_init_failed", False)
+            if self._failed_starts >= ATTEMPTS:
                 why = str(error).strip().splitlines()[-1].strip()
                 raise ServerError(
                     f"execution: no worker of the Ray cluster can start ({why}): install the same fathoms on"
@@ -210,9 +211,9 @@ class _Member:
     def take(self, job: _Job, at: int) -> None:
         """Send it the item at a position."""
         self.at, self.since = at, time.monotonic()
-        sent = job.work.sent(job.items[at])
-        away = None if self._job == job.number else job.away  # it may be large, and is read at each call
-        self.reference = self._actor.do.remote(job.number, away, job.identity, sent)
+        item = job.work.sent(job.items[at])
+        work = None if self._job == job.number else job.sent  # it may be large, and is read at each call
+        self.reference = self._actor.do.remote(job.number, work, job.identity, item)
         self._job = job.number
 
     def free(self, answer: Any) -> None:

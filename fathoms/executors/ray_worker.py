@@ -74,7 +74,8 @@ class RayWorker:
             self._number, self._pool = 0, None
 
     def _open(self, number: int, work: Work[Any, Any], identity: Mapping[str, Any]) -> None:
-        """Take up another work."""
+        """Close the pool of the work before and open that of another one. Raises ConfigError if its outcomes
+        would differ here from those on the machine that asks."""
         self.close()
         if unlike := list(differences(identity, identity_of(work))):
             raise ConfigError(

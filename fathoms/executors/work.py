@@ -29,7 +29,7 @@ class Packed(NamedTuple):
 
     @classmethod
     def of(cls, path: Path) -> Packed:
-        """Read a file."""
+        """Read the file at a path; the content is `None` where that fails."""
         try:
             return cls(path.name, path.read_bytes())
         except OSError:
@@ -76,7 +76,7 @@ class Work(ABC, Generic[I, O]):
         """Return all that the outcomes depend on: it must be the same on every machine."""
         return {}
 
-    def abroad(self) -> Work[I, O]:
+    def for_workers(self) -> Work[I, O]:
         """Return the same work for one worker of a cluster, with what cannot be sent there replaced."""
         return self
 

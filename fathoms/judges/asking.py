@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
@@ -308,7 +309,7 @@ class Bench:
             return storing
 
         if self.executor is not None and judge.is_local:
-            await self._ask_abroad(self.executor, batches, keep, stop or Stop())
+            await self._ask_on_cluster(self.executor, batches, keep, stop or Stop())
         else:
             await self._each(batches, ask, judge.max_concurrency, stop or Stop())
         judged.verdicts |= {judgement: decided(found) for judgement, found in votes.items() if found}
@@ -346,32 +347,40 @@ class Bench:
             else:
                 judged.unjudged[judgement] = found
 
-    async def _ask_abroad(
+    async def _ask_on_cluster(
         self,
         executor: Executor,
         batches: Sequence[Sequence[Missing]],
         keep: Callable[[Sequence[Missing], Sequence[Verdict | Failure]], list[Storing]],
         stop: Stop,
     ) -> None:
-        """Have a judge that is a local model asked by the workers of a cluster. After a stop, what they work
-        on is lost, and Stopped is raised."""
+        """Have a judge that is a local model asked by the workers of a cluster. After a stop, or where the
+        journal cannot be written, what they work on is lost, and Stopped or StoreError is raised."""
         loop, storing, done = asyncio.get_running_loop(), list[Storing](), 0
+        is_broken = threading.Event()
 
-        def keep_here(at: int, given: Sequence[Verdict | Failure]) -> None:
+        def note(stored: Storing) -> None:
+            if stored.exception() is not None:
+                is_broken.set()
+
+        def keep_in_loop(at: int, given: Sequence[Verdict | Failure]) -> None:
             nonlocal done
-            storing.extend(keep(batches[at], given))
+            for stored in keep(batches[at], given):
+                stored.add_done_callback(note)
+                storing.append(stored)
             done += 1
             self.on_done(done, len(batches))
 
-        def keep_there(at: int, given: Sequence[Verdict | Failure], seconds: float) -> None:
-            loop.call_soon_threadsafe(keep_here, at, given)
-            if stop.is_set():
+        def keep_from_thread(at: int, given: Sequence[Verdict | Failure], seconds: float) -> None:
+            loop.call_soon_threadsafe(keep_in_loop, at, given)
+            if stop.is_set() or is_broken.is_set():
                 raise Stopped
 
         items = [[judgement for judgement, _, _ in batch] for batch in batches]
         self.spending.asked += len(items)
+        run = partial(executor.run, JudgeWork(self.judge), items, keep_from_thread, keep=False)
         try:
-            await asyncio.to_thread(executor.run, JudgeWork(self.judge), items, keep_there)
+            await asyncio.to_thread(run)
         finally:
             await _stored(storing)
             await self.journal.finish()

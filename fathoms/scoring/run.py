@@ -50,9 +50,9 @@ from fathoms.runs.service import service_figures
 from fathoms.runs.store import Entry, Flaw, Run, flaws_sentence
 from fathoms.runs.trust import Demand, demands, is_signed, refuse
 from fathoms.runs.usage import total
-from fathoms.scoring.abroad import ScoreWork, score_abroad
 from fathoms.scoring.held import Found, may_be_held
 from fathoms.scoring.measures import measuring, read_measures, usable
+from fathoms.scoring.on_cluster import ScoreWork, score_on_cluster
 from fathoms.scoring.questions import QuestionScorer, Rules
 from fathoms.scoring.shares import (
     SHARE,
@@ -425,15 +425,15 @@ def _scored(
     executor: Executor | None,
 ) -> QuestionScorer:
     """Score all questions of a run and write their files."""
-    abroad = executor if len(shares) > 1 else None
-    count = 0 if abroad else processes(shares, WORTH // weight_of(metrics))
-    if (abroad or count > 1) and not can_be_shared(run, manifest, rules, metrics):
-        abroad, count = None, 0
+    cluster = executor if len(shares) > 1 else None
+    count = 0 if cluster else processes(shares, WORTH // weight_of(metrics))
+    if (cluster or count > 1) and not can_be_shared(run, manifest, rules, metrics):
+        cluster, count = None, 0
     with working(count) as children:
         scorer, stages = _scorer(run, manifest, rules, metrics, shares, on_done)
-        if abroad is not None:
+        if cluster is not None:
             work = ScoreWork.of(run, setup_of(run, manifest, rules, stages))
-            score_abroad(scorer, shares, work, abroad)
+            score_on_cluster(scorer, shares, work, cluster)
         elif children:
             score_in_shares(scorer, shares, setup_of(run, manifest, rules, stages), children)
         else:
@@ -469,7 +469,7 @@ def _scored_as_held(
         if executor is None:
             found = score_held(scorer, shares, setup, children)
         else:
-            found = score_abroad(scorer, shares, ScoreWork.of(run, setup), executor)
+            found = score_on_cluster(scorer, shares, ScoreWork.of(run, setup), executor)
     if found is None:
         return None, None
     spent = Spending(judging.max_cost, found=len(found.verdicts) + len(found.lists))

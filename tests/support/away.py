@@ -27,20 +27,24 @@ class Away:
         items: Sequence[Any],
         on_done: OnDone | None = None,
         on_page: OnPage | None = None,
+        *,
+        keep: bool = True,
     ) -> list[Any]:
         self._number += 1
-        away = through_a_pickle(work.abroad())
+        sent_work = through_a_pickle(work.for_workers())
         outcomes: dict[int, Any] = {}
         for at in reversed(range(len(items))):
             sent = through_a_pickle(work.sent(items[at]))
-            told = through_a_pickle(self.do(self._number, away, identity_of(away), sent))
+            told = through_a_pickle(self.do(self._number, sent_work, identity_of(sent_work), sent))
             if isinstance(told, Failed):
                 raise error_of(*told)
-            outcomes[at] = work.received(items[at], told)
+            outcome = work.received(items[at], told)
+            if keep:
+                outcomes[at] = outcome
             self.done[type(work).__name__] = self.done.get(type(work).__name__, 0) + 1
             if on_done is not None:
-                on_done(at, outcomes[at], 0.0)
-        return [outcomes[at] for at in range(len(items))]
+                on_done(at, outcome, 0.0)
+        return [outcomes[at] for at in range(len(items))] if keep else []
 
     def do(self, *given: Any) -> Any:
         """Have the worker do one item."""

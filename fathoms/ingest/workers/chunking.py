@@ -65,7 +65,7 @@ class ChunkWork(Work[Item, list[Chunk]]):
         """The identity of the chunker."""
         return self.chunker.identity()
 
-    def abroad(self) -> ChunkWork:
+    def for_workers(self) -> ChunkWork:
         """The same for documents that were loaded before they were sent."""
         return ChunkWork(self.chunker, _loaded, self.pages_each)
 

@@ -38,7 +38,7 @@ class ParseWork(Work[Path, Outcome]):
         """The identity of the parser."""
         return self.parser.identity()
 
-    def abroad(self) -> ParseWork:
+    def for_workers(self) -> ParseWork:
         """A parser that shares a machine with others uses one thread there unless it is told otherwise."""
         parser = self.parser
         if getattr(parser, "threads", 0) is None:

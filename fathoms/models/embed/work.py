@@ -56,7 +56,7 @@ class EmbedWork(Work[Sequence[str], "Vectors"]):
         """The identity of the model, with the hashes of its weights."""
         return self.embedder.identity()
 
-    def abroad(self) -> EmbedWork:
+    def for_workers(self) -> EmbedWork:
         """A model that shares a machine with others uses one thread there unless it is told otherwise."""
         embedder = self.embedder
         if getattr(embedder, "threads", 0) is None:

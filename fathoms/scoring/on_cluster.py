@@ -73,17 +73,17 @@ class ScoreWork(Work[Any, ScoredShare]):
         there_only = {**manifest, "data": {**data, "documents": documents}}
         return cls(run, {**setup, "manifest": there_only}, texts)
 
-    def open(self, children: Children, workers: int) -> _Desk:
-        """Return what scores in a folder of its own."""
-        return _Desk(self)
+    def open(self, children: Children, workers: int) -> _SentShareScorer:
+        """Return what scores shares on a worker."""
+        return _SentShareScorer(self)
 
     def identity(self) -> dict[str, Any]:
         """The versions of what computes the scores; those of Python differ in their tables of Unicode."""
         versions = {name: package_version(name) for name in ("numpy", "scipy", "ir-measures")}
         return {"versions": {"Python": python_version(), **versions}}
 
-    def abroad(self) -> ScoreWork:
-        """The same with the stored verdicts, and the documents that every question is compared with."""
+    def for_workers(self) -> ScoreWork:
+        """The same work with the stored verdicts, and the documents that every question is compared with."""
         names = ParsedTexts(self.texts).sample((), COMPARED + _MORE)  # type: ignore[arg-type]
         stored = self._stored(self.texts[name] for name in names)
         files = {f"blobs/{name}.gz": data for name, data in stored.items()}
@@ -127,8 +127,8 @@ class ScoreWork(Work[Any, ScoredShare]):
         return {name: data for name, data in found.items() if data is not None}
 
 
-class _Desk:
-    """Scores on a worker, in a run of its own that has what was sent."""
+class _SentShareScorer:
+    """Scores shares on a worker, in a temporary folder that has as much of the run as was sent."""
 
     def __init__(self, work: ScoreWork) -> None:
         self._folder = TemporaryDirectory(prefix="fathoms-")
@@ -142,7 +142,7 @@ class _Desk:
         return lambda: self._scored(item)
 
     def close(self) -> None:
-        """Remove the folder."""
+        """Remove the temporary folder."""
         self._folder.cleanup()
 
     def _scored(self, item: SentShare) -> ScoredShare:
@@ -187,7 +187,7 @@ class _SentRun(Run):
         return True
 
 
-def score_abroad(
+def score_on_cluster(
     scorer: QuestionScorer, shares: Sequence[Share], work: ScoreWork, executor: Executor
 ) -> Found | None:
     """Score shares on a cluster as `shares.score_in_shares` does, or as `shares.score_held` where the work
@@ -213,5 +213,5 @@ def score_abroad(
             else:
                 scorer.score(*share)
 
-    executor.run(work, shares, add)
+    executor.run(work, shares, add, keep=False)
     return None if lacking else held

@@ -2,25 +2,45 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from fathoms.errors import StoreError
+from fathoms.judges.asking import Bench, Judged, Spending
+from fathoms.judges.journal import NAME, VerdictJournal
+from fathoms.judges.scripted import ScriptedJudge
 from fathoms.metrics.profiles import PROFILES
 from fathoms.metrics.score_records import Scoring
 from fathoms.metrics.stages import STAGES
+from fathoms.models.caller import Caller
 from fathoms.paths import file_state
 from fathoms.runs.documents import keep_documents
 from fathoms.runs.folder import is_fitting
 from fathoms.runs.store import Run
 from fathoms.scoring import score_run
-from fathoms.scoring.abroad import ScoreWork, score_abroad
 from fathoms.scoring.measures import own_metrics
+from fathoms.scoring.on_cluster import ScoreWork, score_on_cluster
 from fathoms.scoring.questions import QuestionScorer, Rules
 from fathoms.scoring.shares import Share, run_texts, setup_of
-from fathoms.types import Chunk, Document, Evidence, Failure, Hit, Page, Question, Record, Reply
+from fathoms.types import (
+    Chunk,
+    Document,
+    Evidence,
+    Failure,
+    Hit,
+    Judgement,
+    Page,
+    Question,
+    Record,
+    Reply,
+    Verdict,
+)
 from tests.package.test_scoring import files, judged_run
 from tests.support.away import Away
 from tests.support.fact_checkers import minicheck
@@ -98,7 +118,7 @@ def test_what_a_worker_was_not_sent_is_scored_on_the_machine_of_the_run(
     assert known.found["tally"]
     assert unknown == (None, {})
     scorer = QuestionScorer(run, rules, own_metrics(run, manifest), {}, run_texts(run, manifest), STAGES)
-    score_abroad(scorer, [share], forgetful, away)
+    score_on_cluster(scorer, [share], forgetful, away)
     away.close()
     assert len(scorer.tally) == 10
 
@@ -106,8 +126,8 @@ def test_what_a_worker_was_not_sent_is_scored_on_the_machine_of_the_run(
 class Forgetful(ScoreWork):
     """Sends no documents."""
 
-    def abroad(self) -> ScoreWork:
-        return replace(super().abroad(), files={})
+    def for_workers(self) -> ScoreWork:
+        return replace(super().for_workers(), files={})
 
 
 def test_verdicts_that_a_run_holds_are_found_by_workers_too(tmp_path: Path) -> None:
@@ -140,3 +160,25 @@ def test_a_local_model_judges_on_the_workers(tmp_path: Path) -> None:
     assert found[0][2] == 4
     assert executor is not None
     assert executor.done == {"JudgeWork": 4}
+
+
+class LocalJudge(ScriptedJudge):
+    """Stands for a judge that is a local model, which takes a moment for each label."""
+
+    @property
+    def is_local(self) -> bool:
+        return True
+
+    def judge_here(self, asked: Sequence[Judgement]) -> list[Verdict | Failure]:
+        time.sleep(0.02)
+        return [Verdict(claim=one.claim, premise=one.premise, label="supported", cost=0.0) for one in asked]
+
+
+def test_judging_on_workers_ends_soon_after_the_journal_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / NAME).symlink_to("nowhere")  # no journal is written through a link
+    away = Away(1)
+    bench = Bench(LocalJudge(), VerdictJournal(tmp_path), Caller(), Spending(), executor=away)
+    asked = [Judgement(claim=f"Gauge {number} reads 1.", premise="Nobody knows.") for number in range(60)]
+    with pytest.raises(StoreError, match="cannot be written"):
+        asyncio.run(bench.ask(asked, Judged()))
+    assert away.done["JudgeWork"] < 30
