@@ -449,7 +449,7 @@ class Question(StoredValue):
     `reference` is the gold answer in running text, `short_answer` and `long_answer` the same at two lengths,
     `reference_claims` the single statements of the gold answer, and `nuggets` the questions that it answers.
     `steps` are the hops of a multi-hop question in order; evidence names them by number, from 1. `metadata`
-    is free, and its keys can group the figures of a report.
+    is free, and its keys can group the figures of a report; judges read the text under `history`.
     """
 
     id: str
@@ -471,6 +471,13 @@ class Question(StoredValue):
 
     def __hash__(self) -> int:
         return hash(self.id)  # `metadata` cannot be hashed
+
+    @property
+    def in_conversation(self) -> str:
+        """The text and, if the metadata has a `history`, what was said before: "and the door?" can be judged
+        only with it."""
+        history = self.metadata.get("history")
+        return f"{self.text}\nWhat was said before:\n{history}" if history else self.text
 
     @property
     def gold_evidence(self) -> tuple[Evidence, ...]:

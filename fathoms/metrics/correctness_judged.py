@@ -53,7 +53,7 @@ class CorrectnessJudged(JudgedMetric):
             Judgement(
                 claim=record.answer.text,
                 premise=gold_text(record.question),
-                context=record.question.text,
+                context=record.question.in_conversation,
                 rubric=next(iter(self.rubrics)),
             )
         ]

@@ -33,7 +33,7 @@ class OfContext(JudgedMetric):
 
     def texts(self, record: Record) -> Sequence[tuple[str, str]]:
         """The answer."""
-        return [(record.answer.text, record.question.text)] if record.answer else []
+        return [(record.answer.text, record.question.in_conversation)] if record.answer else []
 
     def judgements(
         self, record: Record, claims: Mapping[tuple[str, str], tuple[Claim, ...]]

@@ -77,7 +77,7 @@ def _answer(facts: Facts) -> str:
     if record.answer is None:
         return "failed"
     if facts.verdicts:  # most runs have no judge, and what it would be asked takes time to make
-        verdict = facts.verdicts.get(judgement(record.question.text, record.answer.text))
+        verdict = facts.verdicts.get(judgement(record.question.in_conversation, record.answer.text))
         if verdict is not None and verdict.label == "hedged":
             return "hedged"
     if scores.abstention == "refusal":

@@ -67,7 +67,9 @@ class JudgedAbstention(Component):
         self, record: Record, claims: Mapping[tuple[str, str], tuple[Claim, ...]]
     ) -> Sequence[Judgement]:
         """Return what the judge must be asked about a record that lacks nothing."""
-        return [] if record.answer is None else [judgement(record.question.text, record.answer.text)]
+        return (
+            [] if record.answer is None else [judgement(record.question.in_conversation, record.answer.text)]
+        )
 
     def label(self, verdict: Verdict) -> Label | None:
         """Return the label of the answer; `None` if the judge's reply could not be read."""

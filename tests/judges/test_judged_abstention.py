@@ -10,11 +10,12 @@ import pytest
 from fathoms.cli import main
 from fathoms.judges.llm import LLMJudge
 from fathoms.judges.rubrics import KINDS
+from fathoms.metrics.faithfulness import Faithfulness
 from fathoms.metrics.judged_abstention import JudgedAbstention, judgement
 from fathoms.models import Embedded, ScriptedModel
 from fathoms.models.caller import Caller
 from fathoms.runs.reading import load
-from fathoms.types import Verdict
+from fathoms.types import Question, Record, Reply, Verdict
 from tests.support.project import Project
 
 ANSWER = "The report covers three mines.\n\nIts owner is not named in it."
@@ -148,3 +149,16 @@ def test_agree_measures_it(
     project.write("labels.jsonl", json.dumps({"id": "a", "answer": "No.", "label": "abstention"}))
     assert main(arguments) == 2
     assert "a judge must see the question" in capfd.readouterr().err
+
+
+def test_a_judge_is_shown_what_was_said_before() -> None:
+    """A turn of a conversation cannot be judged without the turns before it."""
+    said = "user: Who owns the mine?\nassistant: Its owner is not named."
+    question = Question(id="2", text="And the quarry?", category="Text", metadata={"history": said})
+    record = Record(question=question, answer=Reply(text="The same."))
+    (asked_for,) = JudgedAbstention().judgements(record, {})
+    model = ScriptedModel(replies={"Who owns the mine?": "abstention"}, default="statement")
+    (found,) = asyncio.run(LLMJudge(model=model).judge([asked_for], Caller()))
+    assert isinstance(found, Verdict)
+    assert found.label == "abstention"
+    assert Faithfulness().texts(record) == [("The same.", f"And the quarry?\nWhat was said before:\n{said}")]

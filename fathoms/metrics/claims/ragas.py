@@ -152,7 +152,7 @@ class ContextRelevance(JudgedMetric):
     ) -> Sequence[Judgement]:
         """Each retrieved text that has a sentence."""
         return [
-            Judgement(claim=record.question.text, premise=source.text, rubric="relevant-sentences")
+            Judgement(claim=record.question.in_conversation, premise=source.text, rubric="relevant-sentences")
             for source in retrieved(record.hits or ())
             if sentences(source.text)
         ]

@@ -18,7 +18,7 @@ def answer_text(record: Record) -> Text | None:
     answer = record.answer
     if answer is None or answer.refusal is not None or not answer.text.strip():
         return None
-    return answer.text, record.question.text
+    return answer.text, record.question.in_conversation
 
 
 def running_gold(question: Question) -> str:
@@ -33,7 +33,7 @@ def gold_to_split(question: Question) -> Text | None:
     """Return the gold answer to be split into claims; `None` if the question has its claims or no gold
     answer in running text."""
     gold = "" if question.reference_claims else running_gold(question)
-    return (gold, question.text) if gold else None
+    return (gold, question.in_conversation) if gold else None
 
 
 def claims_of_answer(record: Record, claims: ClaimsOf) -> tuple[Claim, ...]:
