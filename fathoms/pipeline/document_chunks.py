@@ -16,12 +16,12 @@ from fathoms.executors import Executor
 from fathoms.ingest import Chunker
 from fathoms.ingest.workers.chunking import ChunkWork, Item
 from fathoms.pipeline.ingest_times import IngestTimes
+from fathoms.pipeline.known_facts import known_facts
 from fathoms.pipeline.parsed_documents import ParsedDocuments, changed
 from fathoms.pipeline.remembered import Progress
-from fathoms.runs.cache import Cache, text_of
+from fathoms.runs.cache import Cache
 from fathoms.types import Chunk, Document, StoredValue
 
-_BATCH = 64
 _CHUNKS = TypeAdapter(list[Chunk])
 _FORM = "with boxes"
 """The form of the chunks in the cache, which is part of their key: those without boxes are made again. No
@@ -59,23 +59,13 @@ class DocumentChunks:
         self._kept: dict[str, list[Chunk]] = {}
 
     def find(self) -> None:
-        """Take up the chunks that the cache holds; those without facts, as of an earlier version or of a
-        shared cache, are decoded now."""
+        """Take up the chunks that the cache holds (`known_facts`)."""
         names = {self._key(name): name for name in self._parsed.names() if name not in self.facts}
-        cache = self._cache
-        held = cache.held("chunks", list(names))
-        decode = ChunkFacts.model_validate_json
-        known = cache.load_many("chunk-facts", {key: decode for key in names if key in held})
-        rest = [key for key in names if key not in known]
-        for start in range(0, len(rest), _BATCH):
-            for key, value in cache.get_many("chunks", rest[start : start + _BATCH]).items():
-                try:
-                    made = _CHUNKS.validate_json(text_of(value))
-                except (ValueError, TypeError, LookupError, RecursionError):  # as for `Cache.load`
-                    cache.damaged("chunks")
-                    continue
-                known[key] = ChunkFacts.of(made)
-                cache.note_facts("chunks", key, value, known[key].model_dump_json())
+
+        def decoded(text: str) -> ChunkFacts:
+            return ChunkFacts.of(_CHUNKS.validate_json(text))
+
+        known = known_facts(self._cache, "chunks", list(names), ChunkFacts, decoded)
         self.facts |= {names[key]: facts for key, facts in known.items()}
 
     def _key(self, name: str) -> str:

@@ -21,17 +21,14 @@ from fathoms.executors import Executor
 from fathoms.ingest import ElementKind, PdfParser, parse_in_child
 from fathoms.ingest.workers.parallel import ParseWork
 from fathoms.pipeline.ingest_times import IngestTimes
+from fathoms.pipeline.known_facts import BATCH, known_facts
 from fathoms.pipeline.parse_events import ParseEvents
 from fathoms.pipeline.remembered import Parts, Progress
 from fathoms.runs.blobs import hash_of, packed_text
-from fathoms.runs.cache import Cache, text_of
+from fathoms.runs.cache import Cache
 from fathoms.runs.documents import text_of_pages
 from fathoms.runs.folder import TooLongError
 from fathoms.types import Document, DocumentFacts, StoredValue
-
-_BATCH = 64
-_INVALID = (ValueError, TypeError, LookupError, RecursionError)
-"""The errors of a damaged value, as for `Cache.load`."""
 
 
 class ParsedFacts(StoredValue):
@@ -64,8 +61,8 @@ class ParsedDocuments:
     """The documents of a corpus by name, in order. `facts` are of those that can be loaded, and `failures`
     are those that cannot be read.
 
-    `hashes` has the sha256 of each file that exists. What the cache does not store, as on a full disk, is
-    kept in memory.
+    `hashes` has the sha256 of each file that exists; of a file that was replaced before it was parsed, that
+    of the new one. What the cache does not store, as on a full disk, is kept in memory.
     """
 
     def __init__(
@@ -73,42 +70,28 @@ class ParsedDocuments:
     ) -> None:
         self.facts: dict[str, ParsedFacts] = {}
         self.failures: list[DocumentError] = []
-        self._parser, self._paths, self._hashes, self._cache = parser, paths, hashes, cache
+        self.hashes = dict(hashes)
+        self._parser, self._paths, self._cache = parser, paths, cache
         self._identity, self._native_identity = parser.identity(), parser.native_identity()
         self._kept: dict[str, Document] = {}
 
     def find(self) -> None:
         """Take up the documents that the cache holds, or that it can make of the parser's native output."""
-        keys = {name: self._key(sha256) for name, sha256 in self._hashes.items()}
-        known = self._known_facts(list(dict.fromkeys(keys.values())))
+        keys = {name: self._key(sha256) for name, sha256 in self.hashes.items()}
+
+        def decoded(text: str) -> ParsedFacts:
+            return self._facts_of(Document.model_validate_json(text))
+
+        known = known_facts(self._cache, "document", list(dict.fromkeys(keys.values())), ParsedFacts, decoded)
         self.facts |= {name: known[key] for name, key in keys.items() if key in known}
         lacking = [name for name in keys if name not in self.facts and self._parser.native is not None]
-        for start in range(0, len(lacking), _BATCH):
-            for name, document in self._from_native(lacking[start : start + _BATCH]).items():
+        for start in range(0, len(lacking), BATCH):
+            for name, document in self._from_native(lacking[start : start + BATCH]).items():
                 self._keep(name, document)
 
     def _key(self, sha256: str) -> str:
         """The key of a document in the cache."""
         return fingerprint(self._identity, sha256)
-
-    def _known_facts(self, keys: list[str]) -> dict[str, ParsedFacts]:
-        """The facts of the documents that the cache holds. Those without facts, as of an earlier version or
-        of a shared cache, are decoded now."""
-        cache = self._cache
-        held = cache.held("document", keys)
-        decode = ParsedFacts.model_validate_json
-        found = cache.load_many("document-facts", {key: decode for key in keys if key in held})
-        rest = [key for key in keys if key not in found]
-        for start in range(0, len(rest), _BATCH):
-            for key, value in cache.get_many("document", rest[start : start + _BATCH]).items():
-                try:
-                    document = Document.model_validate_json(text_of(value))
-                except _INVALID:
-                    cache.damaged("document")
-                    continue
-                found[key] = self._facts_of(document)
-                cache.note_facts("document", key, value, found[key].model_dump_json())
-        return found
 
     def parse(
         self, executor: Executor, progress: Progress, times: IngestTimes, anew: Collection[str] = ()
@@ -151,13 +134,14 @@ class ParsedDocuments:
     def _keep(self, name: str, document: Document) -> None:
         """Put a document into the cache with its facts, and the parser's native output if there is one."""
         facts = self.facts[name] = self._facts_of(document)
+        self.hashes[name] = document.sha256
         cache, key = self._cache, self._key(document.sha256)
         stored = cache.put_text("document", key, document.model_dump_json(), facts.model_dump_json())
         if document.native is not None:
             native = fingerprint(self._native_identity, document.sha256)
             stored &= cache.put_text("native", native, document.native)
         if not stored:
-            self._kept[name] = document
+            self._kept[name] = self._named(name, document)
 
     def _facts_of(self, document: Document) -> ParsedFacts:
         """Return the facts of a document, and put its text into the cache for the runs that will keep it."""
@@ -173,15 +157,12 @@ class ParsedDocuments:
         Raises DocumentError, and StoreError where that makes another document."""
         if name in self._kept:
             return self._kept[name]
-        facts = self.facts[name]
-        found = self._cache.load("document", self._key(facts.sha256), Document.model_validate_json)
+        found = self._cache.load("document", self._key(self.facts[name].sha256), Document.model_validate_json)
         if found is None:
             rebuilt = self._from_native([name]) if self._parser.native is not None else {}
             found = rebuilt.get(name) or parse_in_child(self._parser, self._paths[name])
-            self._keep(name, found)
-            if self.facts[name] != facts:
-                raise changed(name)
-        return found.model_copy(update={"id": name, "path": self._paths[name]})
+            self._keep_again(name, found)
+        return self._named(name, found)
 
     def load_with_native(self, name: str) -> Document:
         """Return a document with the parser's native output; raises as `load` does."""
@@ -192,25 +173,37 @@ class ParsedDocuments:
         if native is not None:
             return self.load(name).model_copy(update={"native": native})
         found = parse_in_child(self._parser, self._paths[name])
-        self._keep(name, found)
-        return found
+        self._keep_again(name, found)
+        return self._named(name, found)
+
+    def _keep_again(self, name: str, document: Document) -> None:
+        """Put a document into the cache that was known before; raises StoreError if it is another one now."""
+        facts = self.facts[name]
+        self._keep(name, document)
+        if self.facts[name] != facts:
+            raise changed(name)
+
+    def _named(self, name: str, document: Document) -> Document:
+        """Return a document under the name and the path that it has in this corpus; a parser knows only its
+        file, and the cache may have it from another place."""
+        return document.model_copy(update={"id": name, "path": self._paths[name]})
 
     def without_native(self, names: Collection[str]) -> set[str]:
         """Return those documents of which the cache does not hold the parser's native output."""
         keys = {name: fingerprint(self._native_identity, self.facts[name].sha256) for name in names}
         held = self._cache.held("native", list(keys.values()))
         rest = [key for key in keys.values() if key not in held]
-        for start in range(0, len(rest), _BATCH):  # a shared cache may have them
-            held |= self._cache.get_many("native", rest[start : start + _BATCH]).keys()
+        for start in range(0, len(rest), BATCH):  # a shared cache may have them
+            held |= self._cache.get_many("native", rest[start : start + BATCH]).keys()
         return {name for name, key in keys.items() if key not in held}
 
     def _from_native(self, names: Sequence[str]) -> dict[str, Document]:
         """Make documents of the parser's native output, as far as the cache has it."""
 
         def read(name: str, native: str) -> Document:  # errors of the conversion count as damage, too
-            return self._parser.from_native(self._paths[name], self._hashes[name], native)
+            return self._parser.from_native(self._paths[name], self.hashes[name], native)
 
-        keys = {name: fingerprint(self._native_identity, self._hashes[name]) for name in names}
+        keys = {name: fingerprint(self._native_identity, self.hashes[name]) for name in names}
         found = self._cache.load_many("native", {key: partial(read, name) for name, key in keys.items()})
         return {name: found[key] for name, key in keys.items() if key in found}
 

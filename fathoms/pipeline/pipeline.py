@@ -238,10 +238,9 @@ class Stages(Component):
         """Parse, chunk and embed what the cache does not hold yet; raises as `Pipeline.prepare` does."""
         if self.retrieve.needs == "nothing":
             documents = {}  # for example a closed-book pipeline
-        hashes = self._hashes(documents, cache)
         times = IngestTimes()
+        parsed = ParsedDocuments(self.ingest, documents, self._hashes(documents, cache), cache)
         try:
-            parsed = ParsedDocuments(self.ingest, documents, hashes, cache)
             with closing(self._calling.executor(workers)) as executor:
                 corpus = self._read(parsed, cache, executor, progress, times)
                 corpus, pages = self._pages(corpus, parsed, cache, executor, progress, times)
@@ -265,7 +264,7 @@ class Stages(Component):
             fitted=partial(self._fitted, folder=cache.folder / "images"),
         )
         self._prepare(made, progress, times)
-        return Built(corpus.documents, tuple(parsed.failures), made, hashes, times, corpus.facts)
+        return Built(corpus.documents, tuple(parsed.failures), made, parsed.hashes, times, corpus.facts)
 
     def _prepare(self, index: Index, progress: Progress, times: IngestTimes) -> None:
         """Have the retriever build what it searches, so that no question waits for it."""

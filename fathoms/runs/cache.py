@@ -55,6 +55,8 @@ _CHECKS = "cell_size_check=ON"
 _PATIENCE = 60.0
 """How many seconds a process waits for others that hold the file."""
 _OLD_TABLE = "entries"  # of earlier versions, without checksums
+INVALID = (ValueError, TypeError, LookupError, RecursionError)
+"""The errors that decoding a damaged value raises."""
 _BATCH = 500
 _DAY = 86_400
 FOLDERS = ("indexes", "images", "parts")
@@ -452,8 +454,7 @@ class Cache:
     def load(self, kind: str, key: str, decode: Callable[[str], T]) -> T | None:
         """Decode a text that `put_text` stored; `None` where there is none.
 
-        `decode` raises ValueError, TypeError or LookupError for an invalid text, which then counts as
-        damaged.
+        `decode` raises one of `INVALID` for an invalid text, which then counts as damaged.
         """
         return self.load_many(kind, {key: decode}).get(key)
 
@@ -465,7 +466,7 @@ class Cache:
             for key, value in self.get_many(kind, keys[start : start + _BATCH]).items():
                 try:
                     found[key] = decoders[key](text_of(value))
-                except (ValueError, TypeError, LookupError, RecursionError):
+                except INVALID:
                     self.damaged(kind)
         return found
 

@@ -244,3 +244,29 @@ def test_a_document_that_became_another_one_ends_the_command(project: Project) -
     write_pdf(path, ["Another text."])
     with pytest.raises(StoreError, match=f"{name} is another document than when this command began"):
         list(ingested.documents)
+
+
+@pytest.mark.slow
+def test_a_file_that_is_replaced_before_it_is_parsed_counts_as_the_new_one(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project.path)
+    (project.path / "reader.py").write_text(
+        "from pathlib import Path\n\n\ndef read(path, options):\n"
+        "    Path(path).write_bytes(Path(path).read_bytes() + b'%')\n"
+        "    return {'pages': [{'text': 'The tower is 41.5 m tall.'}]}\n"
+    )
+    pipeline = Pipeline(retrieve=BM25(), generate=ScriptedModel(default="x"))
+    pipeline = pipeline.model_copy(update={"ingest": PythonParser(target="reader")})
+    first, again = (pipeline.prepare(pdfs_of(project), Cache()) for _ in range(2))
+    assert first.fingerprints == again.fingerprints
+
+
+def test_documents_have_the_names_of_the_corpus_where_nothing_can_be_stored(project: Project) -> None:
+    documents = {f"of/{name}": path for name, path in pdfs_of(project).items()}
+    cache = Cache()
+    cache.full(OSError("no room"))
+    pipeline = Pipeline(retrieve=BM25(), generate=ScriptedModel(default="41 m"))
+    ingested = pipeline.prepare(documents, cache)
+    assert [document.id for document in ingested.documents] == list(documents)
+    assert {chunk.document for chunk in ingested.index.chunks} == set(documents)
