@@ -8,7 +8,7 @@ long and shared by many claims, so a line holds only their hash.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
@@ -29,6 +29,8 @@ _RESULT = b', "result": '
 """Stands nowhere else in a line: within a text, a quotation mark is escaped."""
 _ASKED = frozenset({"claim", "premise", "context"})
 """What a verdict has from the judgement that was asked for."""
+_NOT_ONE = (ValueError, TypeError, LookupError)
+"""The errors of a stored result that is neither a verdict nor a list of claims."""
 _SEAL = b', "crc": "%08x"}\n'
 _SEAL_SIZE = len(_SEAL % 0)
 
@@ -48,24 +50,37 @@ class VerdictJournal:
     def verdict(self, key: str, asked: Judgement) -> Verdict | None:
         """Return a stored verdict, `None` if there is none."""
         kept = self._read().get(key.encode())
-        if isinstance(kept, bytes) and (like := _verdict_of(kept)) is not None:
-            return like.on(asked.claim, asked.premise, asked.context or None)
-        found = self._find(key)
-        if found is None:
+        try:
+            if isinstance(kept, bytes) and (like := _verdict_of(kept)) is not None:
+                return like.on(asked.claim, asked.premise, asked.context or None)
+            if (found := self._find(key)) is None:
+                return None
+            return Verdict.model_validate(
+                {"claim": asked.claim, "premise": asked.premise, "context": asked.context or None, **found}
+            )
+        except _NOT_ONE:
+            self._leave_out(key)
             return None
-        return Verdict.model_validate(
-            {"claim": asked.claim, "premise": asked.premise, "context": asked.context or None, **found}
-        )
 
     def claims(self, key: str) -> tuple[Claim, ...] | None:
         """Return the stored claims of a text, `None` if there are none."""
-        found = self._find(key)
-        return None if found is None else tuple(Claim.model_validate(row) for row in found["claims"])
+        if (found := self._find(key)) is None:
+            return None
+        try:
+            Spent.model_validate(_spent(found))
+            return tuple(Claim.model_validate(row) for row in found["claims"])
+        except _NOT_ONE:
+            self._leave_out(key)
+            return None
 
     def spent(self, key: str) -> Spent:
         """Return what a stored result took."""
-        found = self._find(key) or {}
-        return Spent.model_validate({name: found.get(name) for name in Spent.model_fields})
+        return Spent.model_validate(_spent(self._find(key) or {}))
+
+    def _leave_out(self, key: str) -> None:
+        """Count a line as damaged whose checksum fits but whose result is not one of this version."""
+        del self._read()[key.encode()]
+        self._damaged += 1
 
     @property
     def damaged(self) -> int:
@@ -163,6 +178,11 @@ def damage_sentence(lines: int) -> str:
     )
 
 
+def _spent(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the part of a stored result that says what it took."""
+    return {name: found.get(name) for name in Spent.model_fields}
+
+
 def _is_half(text: bytes) -> bool:
     """Whether a line is empty, or only the beginning of one of this journal."""
     begun = text.rstrip()
@@ -214,7 +234,7 @@ class NotingJournal(VerdictJournal):
         self.forget()
 
     def forget(self) -> None:
-        """Begin to note anew."""
+        """Forget what was noted so far."""
         self.verdicts: dict[str, Verdict] = {}
         self.lists: dict[str, Spent] = {}
 

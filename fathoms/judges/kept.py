@@ -27,7 +27,7 @@ class KeptJudge(Judge):
 
     @property
     def name(self) -> str:
-        """What made the verdicts."""
+        """The name of the judge in reports, which says who made the verdicts."""
         return f"kept verdicts of {self.by}"
 
     @property

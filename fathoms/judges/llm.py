@@ -214,7 +214,7 @@ class LLMJudge(Judge):
         return self.model.served()
 
     def parts(self) -> dict[str, Any]:
-        """The model."""
+        """The language model that is asked, under its key of the configuration."""
         return {"model": self.model}
 
     def check(self) -> None:

@@ -48,18 +48,18 @@ class ScriptedJudge(Judge):
 
     @property
     def rubrics(self) -> frozenset[Rubric]:
-        """Everything."""
+        """It is asked for everything that any judge is asked for."""
         return RUBRICS | {"support"}
 
     async def judge(
         self, asked: Sequence[Judgement], caller: Caller, repeat: int = 0
     ) -> list[Verdict | Failure]:
-        """Return the scripted verdicts."""
+        """Return the verdicts by the rules above, after `latency` seconds."""
         await asyncio.sleep(self.latency)
         return [self._verdict(judgement) for judgement in asked]
 
     def _verdict(self, asked: Judgement) -> Verdict | Failure:
-        """Return one scripted verdict."""
+        """Return the verdict on one judgement by the rules above."""
         yes, no, *_ = LABELS[self.labels]
         label = self._label(asked.claim)
         if label == "failed":

@@ -32,7 +32,7 @@ class OfContext(JudgedMetric):
         return None if pictures or _text(record) else "a context in text or pictures"
 
     def texts(self, record: Record) -> Sequence[tuple[str, str]]:
-        """The answer."""
+        """The answer with its question: its claims are what is judged."""
         return [(record.answer.text, record.question.in_conversation)] if record.answer else []
 
     def judgements(

@@ -60,7 +60,7 @@ class RunTexts:
         return self._gold(question, match, hyphens)
 
     def _gold_text(self, question: Question, match: Match, hyphens: Hyphens) -> GoldText:
-        """Measure the `documents` stage."""
+        """Measure how much of the gold answer the text of the gold pages has (the stage `documents`)."""
         found = gold_text_recall(question, self.parsed, match, hyphens)
         known = self._known.issuperset(name for name, _ in found.pages)
         return found if known else found._replace(recall=None)

@@ -72,7 +72,7 @@ class Unit(NamedTuple):
 
     @property
     def place(self) -> Place:
-        """The page."""
+        """The position of the document in the corpus, and the number of the page."""
         return self.position, self.page
 
 

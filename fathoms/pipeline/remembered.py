@@ -111,7 +111,8 @@ class Parts(Sequence[T]):
         return found
 
     def _read(self, number: int) -> Sequence[T]:
-        """Load a part."""
+        """Load a part, and count the seconds as loading (`clock`). Raises StoreError if it has another length
+        than was said."""
         started = time.perf_counter()
         loaded = self._load(number)
         _loading.seconds += time.perf_counter() - started

@@ -80,6 +80,7 @@ _NOUNS = {
     "embedding": "embeddings",
     "vector-place": "places of vectors of documents",
     "vector-index": "lists of the vectors of a corpus",
+    "vector-parts": "lists of the texts of documents",
     "page-vectors": "vectors of page images",
     "question-vectors": "vectors of questions for page images",
     "patches": "places of patches among the vectors of page images",

@@ -124,7 +124,7 @@ class ClaimLabel(OfAnswer):
 
     @property
     def what(self) -> Judged:
-        """What was judged."""
+        """The claim with its sources, and the question that was asked about it."""
         return self.claim, self.premise, self.context, self.image, self.rubric
 
 

@@ -830,7 +830,7 @@ class ScoredRun:
 
     @cached_property
     def _correctness(self) -> dict[str, dict[str, QuestionMean]]:
-        """What `correctness` has read."""
+        """The means that `correctness` has read before, by profile and question."""
         return {}
 
     @property

@@ -52,7 +52,7 @@ def _warnings(
     versions: Counter[str],
     config: Mapping[str, Any],
 ) -> Iterator[str]:
-    """The sentences for people."""
+    """Yield what `service_figures` has counted, in sentences."""
     for name, count in unmatched.items():
         path = _written(config.get("pipeline"), name.split("."))
         shown = f"{name} ({path})" if path else name

@@ -80,7 +80,7 @@ _Row = tuple[int | None, int | None, float | None]
 
 
 def _totals(rows: list[_Row]) -> dict[str, float | None]:
-    """Add up the replies."""
+    """Add up the tokens and costs of replies, as `total` does."""
     prompts, completions, costs = zip(*rows, strict=True) if rows else ((), (), ())
     return {
         "prompt_tokens": total(prompts),

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from fathoms.judges.journal import NAME, VerdictJournal
+from fathoms.runs.journal import journal_line
 from fathoms.types import Claim, Judgement, Verdict
 
 ASKED = [Judgement(claim=f"claim {n}", context="as it says", premise='a "quoted" source') for n in range(3)]
@@ -71,3 +72,17 @@ def test_other_lines_are_ignored_and_counted(folder: Path) -> None:
     path.write_bytes(b'[1]\n{"key": "x"}\n\n{}\nno json\n' + path.read_bytes())
     assert len(VerdictJournal(folder)) == 4
     assert VerdictJournal(folder).damaged == 4  # all but the empty line
+
+
+def test_results_that_are_none_are_left_out_and_counted(folder: Path) -> None:
+    """Their checksums fit: another version of fathoms or another program has written them."""
+    wrong = [{}, {"label": ["yes"]}, {"label": "supported", "cost": "much"}]
+    lines = [journal_line({"key": f"{n:032x}", "result": result}) for n, result in enumerate(wrong)]
+    lists = [{}, {"claims": 3}, {"claims": [{"text": 1}]}, {"claims": [], "cost": "much"}]
+    lines += [journal_line({"key": f"{n:031x}c", "result": result}) for n, result in enumerate(lists)]
+    (folder / NAME).write_bytes((folder / NAME).read_bytes() + b"".join(lines))
+    assert found(folder) == [None] * len(ASKED)
+    journal = VerdictJournal(folder)
+    assert [journal.claims(f"{n:031x}c") for n in range(len(lists))] == [None] * len(lists)
+    assert journal.claims("f" * 32) is not None
+    assert journal.damaged == len(lists)

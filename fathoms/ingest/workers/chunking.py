@@ -20,7 +20,7 @@ _CHUNKS = TypeAdapter(list[Chunk])
 
 
 class Chunks(Protocol):
-    """A chunker."""
+    """What a chunker has to have to be used here; `ingest.chunkers` has the kinds."""
 
     pages_per_child: ClassVar[int]
 
@@ -90,7 +90,7 @@ def _pages(item: Item) -> int:
 
 
 class _Here:
-    """Chunks in this process."""
+    """Chunks documents in the process that asks."""
 
     def __init__(self, work: ChunkWork) -> None:
         self._work = work

@@ -114,7 +114,7 @@ class RenderWork(Work[Rendered, Images]):
         return DocumentError(item.document.id, "crash", f"{why}; fetch it again, or leave it out")
 
     def renderer(self, item: Rendered) -> PageRenderer:
-        """What renders the document."""
+        """Return what renders the pages of the document into its folder."""
         return page_renderer(item.document, self.dpi, item.folder, self.parser, self.bounds)
 
 

@@ -31,7 +31,7 @@ class FactCG(OneText):
         return premise_parts(premise)
 
     def text(self, premise: str, claim: str) -> str:
-        """Return the instruction."""
+        """Return the instruction with the premise and the claim in it."""
         return filled(_INSTRUCTION, {"premise": premise, "claim": claim})
 
     def readings(self, inputs: Any, rows: Sequence[Encoded]) -> list[Reading]:

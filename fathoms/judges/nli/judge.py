@@ -94,7 +94,7 @@ class NLIJudge(HubModel, Judge):
         self._model()
 
     def _model(self) -> Any:
-        """Return the loaded model."""
+        """Return the fact checker or cross-encoder, which is loaded at the first call."""
         kind = self.read_as
         if kind is not None:
             return load_checker(kind, self.model, self.hub_revision, self.device, self.most_read)

@@ -23,7 +23,7 @@ no is the space."""
 
 
 class MiniCheck(OneText):
-    """MiniCheck-Flan-T5, loaded."""
+    """The fact checker MiniCheck-Flan-T5, with its model loaded."""
 
     def parts(self, premise: str) -> list[str]:
         """Return parts of at most 500 words."""

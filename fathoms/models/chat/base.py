@@ -23,7 +23,7 @@ class ChatComponent(Priced):
 
     @property
     def image_limits(self) -> ImageLimits:
-        """No limits are known."""
+        """No limits: images are sent at their size."""
         return ImageLimits()
 
     def count_tokens(self, messages: Sequence[Message]) -> int | None:

@@ -189,7 +189,7 @@ class SharedStore:
         return self._own
 
     def _tell(self, what: str, message: str) -> None:
-        """Report something once."""
+        """Report something by the event `shared-cache`, the first time that it happens."""
         with self._here.lock:
             if what in self._told:
                 return
@@ -221,7 +221,7 @@ class _Own:
         future.add_done_callback(self._written)
 
     def _written(self, future: Future[None]) -> None:
-        """Make room for another."""
+        """Forget a write that has ended, so that another may begin."""
         with self.lock:
             self._writes.discard(future)
         self._room.release()

@@ -50,7 +50,7 @@ class Batch(NamedTuple):
 
     @property
     def number(self) -> int:
-        """The number of inputs."""
+        """The number of inputs, texts and pictures together."""
         return len(self.texts) + len(self.pictures)
 
     def halves(self) -> tuple[Batch, Batch]:
