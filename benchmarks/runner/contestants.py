@@ -179,6 +179,9 @@ class Promptfoo:
             "PROMPTFOO_DISABLE_TELEMETRY": "1",
             "PROMPTFOO_DISABLE_UPDATE": "1",
             "PROMPTFOO_DISABLE_REMOTE_GENERATION": "1",
+            # release 0.121.20 sometimes ends with an error because it still writes to its logs after their end
+            "PROMPTFOO_DISABLE_DEBUG_LOG": "1",
+            "PROMPTFOO_DISABLE_ERROR_LOG": "1",
         }
         limit = ["--max-concurrency", str(concurrency)]
         return run([str(self.program), "eval", *kept, *limit, *quiet], folder, env)
