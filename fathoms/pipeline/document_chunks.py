@@ -96,13 +96,11 @@ class DocumentChunks:
             progress("chunk", ended, len(names))
 
         executor.run(ChunkWork(self._chunker, self._document), new, done, keep=False)
-        for facts in new:  # another process may have stored others since, which are then used
-            if facts.id not in self._kept:
-                del self.facts[facts.id]
+        # another process may have stored others since, which are then used; what it has removed since, `load`
+        # makes again
+        own = {facts.id: self.facts.pop(facts.id) for facts in new if facts.id not in self._kept}
         self.find()
-        for facts in new:
-            if facts.id not in self.facts:
-                raise changed(facts.id)
+        self.facts = own | self.facts
 
     def _document(self, item: Item) -> Document:
         """The document with all that the chunker reads."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from time import sleep
 from typing import ClassVar
@@ -270,3 +270,21 @@ def test_documents_have_the_names_of_the_corpus_where_nothing_can_be_stored(proj
     ingested = pipeline.prepare(documents, cache)
     assert [document.id for document in ingested.documents] == list(documents)
     assert {chunk.document for chunk in ingested.index.chunks} == set(documents)
+
+
+class Pruned(Cache):
+    """A cache from which another command removes chunks as soon as they are stored."""
+
+    def put_many(
+        self, kind: str, values: Mapping[str, bytes], facts: Mapping[str, bytes] | None = None
+    ) -> None:
+        if kind != "chunks":
+            super().put_many(kind, values, facts)
+
+
+def test_chunks_that_another_command_removes_are_made_again(project: Project) -> None:
+    pipeline = Pipeline(retrieve=BM25(), generate=ScriptedModel(default="41 m"))
+    pruned, whole = (
+        list(pipeline.prepare(pdfs_of(project), cache()).index.chunks) for cache in (Pruned, Cache)
+    )
+    assert pruned == whole
