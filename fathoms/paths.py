@@ -162,11 +162,12 @@ def _temporary(folder: str) -> str:
 
 
 @contextmanager
-def temporary_folder(folder: Path) -> Iterator[Path]:
-    """Create a temporary folder inside `folder`, created too if needed, and remove it after the block."""
+def temporary_folder(folder: Path, mode: int = 0o777) -> Iterator[Path]:
+    """Create a temporary folder with these permissions inside `folder`, created too if needed, and remove it
+    after the block."""
     folder.mkdir(parents=True, exist_ok=True)
     temporary = temporary_path(folder)
-    temporary.mkdir()
+    temporary.mkdir(mode)
     try:
         yield temporary
     finally:

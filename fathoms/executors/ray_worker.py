@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from fathoms.config import VERSION
 from fathoms.errors import ConfigError, FathomsError
 from fathoms.executors.work import Pool, Work, undisturbed
+from fathoms.paths import temporary_folder
 from fathoms.safety.children import Children
 
 
@@ -59,8 +60,8 @@ class RayWorker:
                 self._open(number, work, identity)
             assert self._work is not None
             assert self._pool is not None
-            with tempfile.TemporaryDirectory(prefix="fathoms-") as folder:
-                item = self._work.arrived(sent, Path(folder))
+            with worker_folder() as folder:
+                item = self._work.arrived(sent, folder)
                 return self._work.returned(self._pool.do(item, undisturbed)())
         except FathomsError as error:
             return Failed(type(error).__name__, str(error))
@@ -84,6 +85,12 @@ class RayWorker:
             )
         self._pool = work.open(Children(), 1)
         self._work, self._number = work, number
+
+
+def worker_folder() -> AbstractContextManager[Path]:
+    """Create a folder for files that a worker was sent, which only its user can read. A worker that is killed
+    leaves it behind, and the next one on the machine removes it."""
+    return temporary_folder(Path(tempfile.gettempdir()), 0o700)
 
 
 def differences(here: Any, there: Any, name: str = "") -> Iterator[str]:

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from platform import python_version
-from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from fathoms.config import package_version
 from fathoms.errors import FathomsError
 from fathoms.executors import Executor, OnPage, Work
+from fathoms.executors.ray_worker import worker_folder
 from fathoms.metrics.ingestion import COMPARED, ParsedTexts
 from fathoms.runs.documents import StoredDocuments
 from fathoms.runs.folder import read_file
@@ -131,8 +132,8 @@ class _SentShareScorer:
     """Scores shares on a worker, in a temporary folder that has as much of the run as was sent."""
 
     def __init__(self, work: ScoreWork) -> None:
-        self._folder = TemporaryDirectory(prefix="fathoms-")
-        self._run = _SentRun(Path(self._folder.name) / work.run.id)
+        self._open = ExitStack()
+        self._run = _SentRun(self._open.enter_context(worker_folder()) / work.run.id)
         for name, data in work.files.items():
             self._write(name, data)
         self._scorer = ShareScorer(self._run, work.setup)
@@ -143,7 +144,7 @@ class _SentShareScorer:
 
     def close(self) -> None:
         """Remove the temporary folder."""
-        self._folder.cleanup()
+        self._open.close()
 
     def _scored(self, item: SentShare) -> ScoredShare:
         """Score a share. Where something cannot be read, the machine that has the run says what."""

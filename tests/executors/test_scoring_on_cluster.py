@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from fathoms.errors import StoreError
+from fathoms.executors.ray_worker import worker_folder
 from fathoms.judges.asking import Bench, Judged, Spending
 from fathoms.judges.journal import NAME, VerdictJournal
 from fathoms.judges.scripted import ScriptedJudge
@@ -182,3 +186,19 @@ def test_judging_on_workers_ends_soon_after_the_journal_cannot_be_written(tmp_pa
     with pytest.raises(StoreError, match="cannot be written"):
         asyncio.run(bench.ask(asked, Judged()))
     assert away.done["JudgeWork"] < 30
+
+
+def test_what_a_killed_worker_was_sent_is_removed_by_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    killed = "import os\nfrom fathoms.executors.ray_worker import worker_folder\n"
+    killed += "with worker_folder() as folder:\n    (folder / 'd.pdf').touch()\n    os._exit(9)\n"
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    assert subprocess.run([sys.executable, "-c", killed], env=environment, check=False).returncode == 9
+    (left,) = tmp_path.iterdir()
+    assert [path.name for path in left.iterdir()] == ["d.pdf"]
+    with worker_folder() as folder:
+        assert list(tmp_path.iterdir()) == [folder]
+        assert folder.stat().st_mode & 0o777 == 0o700
+    assert list(tmp_path.iterdir()) == []
