@@ -416,7 +416,7 @@ class Stages(Component):
             return True
         found = self._found(documents, cache)
         chunks = DocumentChunks(self.chunk, self.ingest.identity(), found, cache)
-        return len(found.facts) == len(self._hashes(documents, cache)) and not chunks.unreadable()
+        return len(found.facts) == len(found.hashes) and not chunks.unreadable()
 
     def parsed_before(self, documents: Mapping[str, Path], cache: Cache) -> Sequence[DocumentFacts]:
         """What is known of the documents that the cache holds as parsed. Nothing is parsed for it."""
