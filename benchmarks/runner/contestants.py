@@ -179,7 +179,7 @@ class Promptfoo:
             "PROMPTFOO_DISABLE_TELEMETRY": "1",
             "PROMPTFOO_DISABLE_UPDATE": "1",
             "PROMPTFOO_DISABLE_REMOTE_GENERATION": "1",
-            # release 0.121.20 sometimes ends with an error because it still writes to its logs after their end
+            # release 0.121.20 sometimes fails at its end, where it writes to logs that are closed
             "PROMPTFOO_DISABLE_DEBUG_LOG": "1",
             "PROMPTFOO_DISABLE_ERROR_LOG": "1",
         }
