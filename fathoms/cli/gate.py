@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fathoms.cli import console, nightly
-from fathoms.cli.options import RUNS, Json, JUnitBy, LogFile, Out, References
+from fathoms.cli.options import RUNS, Json, JUnitBy, LogFile, Metrics, Out, Profile, References
 from fathoms.errors import ExitCode, FathomsError, UsageError
 
 if TYPE_CHECKING:
     from fathoms.compare.against_baseline import Gated
     from fathoms.runs.store import Run
-from fathoms.cli.options import Metrics, Profile
 
 
 def gate(

@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from fathoms.corpora.ids import question_ids
+from fathoms.corpora.rows import checked_name
 from fathoms.errors import DataError
 from fathoms.importers.contexts import contexts_of
 from fathoms.importers.hits import RetrievedHit, hits_of
@@ -54,16 +55,28 @@ class Options:
 def usable(
     values: Iterable[tuple[int, Any]], read: Callable[[int, Any], ForeignRow], path: Path, what: str = "line"
 ) -> tuple[list[ForeignRow], list[str]]:
-    """Read the rows of a file; returns the usable ones, and a message with its place for each other."""
+    """Read the rows of a file; returns the usable ones, and a message with its place for each other, also for
+    one whose id or category no question may have."""
     rows: list[ForeignRow] = []
     complaints: list[str] = []
     for number, value in values:
         try:
-            rows.append(read(number, value))
+            row = read(number, value)
+            for name, text in (("id", row.row.id), ("category", row.category)):
+                require_name(name, text or "unnamed")
+            rows.append(row)
         except (DataError, ValidationError) as error:
             why = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
             complaints.append(f"{Row(number, what=what).place(path)}: left out: {why}")
     return rows, complaints
+
+
+def require_name(what: str, name: str) -> None:
+    """Raise DataError for a name of a question or of its parts that is too long or has control characters."""
+    try:
+        checked_name(name)
+    except ValueError as error:
+        raise DataError(f"the {what} {name[:80]!a} {error}") from None
 
 
 def imported(

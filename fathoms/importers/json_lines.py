@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,15 +19,21 @@ _Row = TypeVar("_Row", bound=BaseModel)
 
 def json_lines(path: Path, *, nan_as_null: bool = False) -> tuple[list[tuple[int, Any]], list[str]]:
     """Return the values of a file with their line numbers, and a message for each line that is not JSON."""
-    values: list[tuple[int, Any]] = []
-    complaints: list[str] = []
-    for number, line in enumerate(read_text(path, LARGEST_IMPORT).split("\n"), start=1):
+    found = list(each_line(path, nan_as_null=nan_as_null))
+    values = [one for one in found if not isinstance(one, DataError)]
+    return values, [str(one) for one in found if isinstance(one, DataError)]
+
+
+def each_line(path: Path, *, nan_as_null: bool = False) -> Iterator[tuple[int, Any] | DataError]:
+    """Yield the value of each line of a file with its number, or an error in the place of a line that is not
+    JSON. The values are made one at a time, so that a caller need not hold all of them."""
+    lines = re.finditer("(?m)^.*$", read_text(path, LARGEST_IMPORT))
+    for number, line in enumerate((found[0] for found in lines), start=1):
         if line.strip():
             try:
-                values.append((number, parse_json(line, str(path), number, nan_as_null=nan_as_null)))
+                yield number, parse_json(line, str(path), number, nan_as_null=nan_as_null)
             except DataError as error:
-                complaints.append(str(error))
-    return values, complaints
+                yield error
 
 
 def read_rows(path: Path, kind: type[_Row], needed: str) -> list[tuple[int, _Row]]:

@@ -23,8 +23,9 @@ from pathlib import Path
 from typing import Any
 
 from fathoms.corpora import read_questions
-from fathoms.corpora.rows import checked_name, repeated_ids
+from fathoms.corpora.rows import repeated_ids
 from fathoms.errors import DataError, QuestionsError
+from fathoms.importers.foreign import require_name
 from fathoms.importers.imported import SHOWN, Imported
 from fathoms.importers.json_lines import json_lines
 from fathoms.importers.rows import Row, imported_rows
@@ -114,12 +115,12 @@ def _bare_question(value: Any, place: str, complaints: list[str]) -> Question | 
     if id is None or not isinstance(quotes, list) or not all(isinstance(one, str) for one in quotes):
         complaints.append(f"{place}: expected 'q_id' and a list of 'gold_quotes', such as image1 and text3")
         return None
-    for name in (id, *quotes):
-        try:
-            checked_name(name)
-        except ValueError as error:
-            complaints.append(f"{place}: the id {name[:80]!a} {error}")
-            return None
+    try:
+        for name in (id, *quotes):
+            require_name("id", name)
+    except DataError as error:
+        complaints.append(f"{place}: {error}")
+        return None
     short = value.get("answer_short_joined", value.get("answer_short"))
     return Question(
         id=id,

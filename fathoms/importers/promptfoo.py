@@ -109,7 +109,9 @@ def _row(number: int, value: Any, *, what: str, options: Options) -> ForeignRow:
         }
     )
     latency = value_at(value, "latencyMs")
-    scores = {
+    named = value_at(value, "namedScores")
+    scores = dict(named) if isinstance(named, dict) else {}
+    scores |= {
         name: value_at(value, name) for name in ("score", "success") if value_at(value, name) is not None
     }
     metadata = value_at(value, "testCase", "metadata") or {}
@@ -124,7 +126,7 @@ def _row(number: int, value: Any, *, what: str, options: Options) -> ForeignRow:
         parts=parts,
         hits=found_hits(contexts_in(value, _PLACES, options)),
         latency=latency / 1000 if isinstance(latency, int | float) else None,
-        released={} if error else numbers({**(value_at(value, "namedScores") or {}), **scores}),
+        released={} if error else numbers(scores),
     )
     return ForeignRow(
         row,

@@ -103,10 +103,13 @@ def _gitlab(environment: Mapping[str, str]) -> ChangeRequest:
 
 
 def _token(environment: Mapping[str, str], name: str) -> str:
-    """The token in a variable; raises UsageError if it is not set."""
-    if not environment.get(name):
+    """The token in a variable; raises UsageError if it is not set, or cannot be sent in a header."""
+    token = environment.get(name, "").strip()
+    if not token:
         raise UsageError(f"{name} is not set: pass the token to this step as an environment variable")
-    return environment[name]
+    if not (token.isascii() and token.isprintable()):
+        raise UsageError(f"{name} holds what no token can be, such as a line break: copy the token again")
+    return token
 
 
 def post(request: ChangeRequest, text: str) -> str:
@@ -143,17 +146,25 @@ def _begins(comment: Mapping[str, Any], first: str) -> bool:
 def _comments(http: httpx.Client, request: ChangeRequest) -> Iterator[Mapping[str, Any]]:
     """Yield the comments of a request, page by page."""
     for page in range(1, MOST_PAGES + 1):
-        found = _send(http, request, "GET", f"{request.comments}?per_page={PAGE}&page={page}")
+        address = f"{request.comments}?per_page={PAGE}&page={page}"
+        try:
+            found = _send(http, request, "GET", address).json()
+        except ValueError:
+            raise ServerError(f"{address}: answered with something else than JSON") from None
+        if not isinstance(found, list) or not all(isinstance(one, dict) and "id" in one for one in found):
+            raise ServerError(f"{address}: answered with something else than a list of comments")
         yield from found
         if len(found) < PAGE:
             return
 
 
-def _send(http: httpx.Client, request: ChangeRequest, method: str, address: str, text: str = "") -> Any:
-    """Send one request; returns the JSON of the answer."""
+def _send(
+    http: httpx.Client, request: ChangeRequest, method: str, address: str, text: str = ""
+) -> httpx.Response:
+    """Send one request and return the answer; raises ServerError for a status that is not success."""
     answer = http.request(method, address, json={"body": text} if text else None)
     if answer.status_code in (401, 403):
         raise ServerError(f"{address}: refused with status {answer.status_code}: {request.rights}")
     if not answer.is_success:
         raise ServerError(f"{address}: answered with status {answer.status_code}")
-    return answer.json()
+    return answer

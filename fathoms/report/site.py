@@ -217,13 +217,12 @@ def _csv(rows: Sequence[Json]) -> str:
 
 
 def _replace(to: Path, site: Path, old: Path) -> None:
-    """Put the new site in the place of the one before, which is kept if that fails."""
-    there = to.is_dir()
-    if there:
-        os.replace(to, old)  # noqa: PTH105
+    """Put the new site in the place of the one before, which is kept if that fails or is interrupted."""
     try:
+        if to.is_dir():
+            os.replace(to, old)  # noqa: PTH105
         os.replace(site, to)  # noqa: PTH105
-    except OSError:
-        if there:
+    except BaseException:
+        if old.is_dir() and not to.is_dir():
             os.replace(old, to)  # noqa: PTH105
         raise

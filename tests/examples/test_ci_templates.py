@@ -203,7 +203,7 @@ def test_a_comment_goes_nowhere_by_mistake(
 
     def said(path: str) -> str:
         assert main(["comment", path]) == 2
-        return capsys.readouterr().err
+        return " ".join(capsys.readouterr().err.split())
 
     assert "this is no job for a pull request" in said(ours)
     monkeypatch.setenv("GITHUB_REPOSITORY", "o/r")
@@ -212,7 +212,9 @@ def test_a_comment_goes_nowhere_by_mistake(
     event = project.write("event.json", '{"pull_request": {"number": 7}}')
     monkeypatch.setenv("GITHUB_EVENT_PATH", str(event))
     assert "GITHUB_TOKEN is not set" in said(ours)
-    monkeypatch.setenv("GITHUB_TOKEN", "t-0123")
+    monkeypatch.setenv("GITHUB_TOKEN", "t-01\n23")
+    assert "GITHUB_TOKEN holds what no token can be" in said(ours)
+    monkeypatch.setenv("GITHUB_TOKEN", "t-0123\n")
     assert "this is no comment of fathoms" in said(str(project.write("readme.md", "# Hello\n")))
     with serving(
         {f"/repos/o/r/issues/7/comments{LISTED}": (b"{}")}, {f"/repos/o/r/issues/7/comments{LISTED}": 403}
@@ -221,5 +223,9 @@ def test_a_comment_goes_nowhere_by_mistake(
         assert "refused with status 403: GITHUB_TOKEN needs the permission 'pull-requests: write'" in said(
             ours
         )
+    for answer, what in ((b"<html>", "JSON"), ({"message": "x"}, "a list of comments")):
+        with serving({f"/repos/o/r/issues/7/comments{LISTED}": answer}) as stub:
+            monkeypatch.setenv("GITHUB_API_URL", stub.address)
+            assert f"answered with something else than {what}" in said(ours)
     monkeypatch.setenv("GITHUB_API_URL", "http://127.0.0.1:9")
     assert "cannot be reached (ConnectError)" in said(ours)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import random
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 from fathoms.errors import DataError
 from fathoms.importers import Imported, Options, read_inspect, read_promptfoo, read_ragas
 from fathoms.types import Evidence, Question, Record
+from tests.support.spoilt import spoilt
 
 SAMPLES = Path(__file__).parent / "samples"
 HEIGHT, BUILDER = "How tall is the mast?", "Who built it?"
@@ -218,6 +221,25 @@ def test_damaged_samples_are_left_out(tmp_path: Path) -> None:
     assert imported.warnings[0].startswith(
         f"{path}: sample 1: left out: {path}: samples/height_epoch_1.json: "
     )
+
+
+@pytest.mark.parametrize(
+    ("reader", "name"),
+    [
+        (read_promptfoo, "promptfoo.jsonl"),
+        (read_inspect, "inspect.json"),
+        (read_ragas, "ragas-dataset.jsonl"),
+    ],
+)
+def test_files_with_anything_in_any_place_are_read_or_refused(tmp_path: Path, reader: Any, name: str) -> None:
+    draw, text = random.Random(28), (SAMPLES / name).read_text()
+    values = [json.loads(text)] if name.endswith(".json") else list(map(json.loads, text.splitlines()))
+    path, read = tmp_path / name, 0
+    for _ in range(100):
+        path.write_text("\n".join(map(json.dumps, spoilt(values, draw))))
+        with suppress(DataError):
+            read += bool(reader(path, Options()))
+    assert read > 50
 
 
 @pytest.mark.parametrize(

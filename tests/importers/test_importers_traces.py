@@ -13,6 +13,9 @@ import pytest
 
 from fathoms.errors import DataError
 from fathoms.importers import Imported, Options, read_traces
+from fathoms.importers.traces.reading import LONGEST_HISTORY
+from fathoms.importers.traces.turns import MOST_SAID
+from tests.support.spoilt import spoilt
 
 HEIGHT, ANSWER = "How tall is the mast?", "It is 41.5 m tall."
 CONTEXT = "The mast of the Varn is 41.5 m tall."
@@ -211,6 +214,42 @@ def test_conversations_are_questions_with_their_history(tmp_path: Path) -> None:
         {"conversation": "talk", "turn": 2, "history": "user: Who built it?\nassistant: Answer 10."},
     ]
     assert [one.id for one in imported.questions][:2] == ["a" * 32, f"{'a' * 32}-2"]
+
+
+def trace(id: str, number: int, **more: Any) -> Any:
+    """A trace of Langfuse without observations."""
+    started = f"2026-01-01T00:{number // 60:02d}:{number % 60:02d}Z"
+    return {"id": id, "timestamp": started, "input": f"Q{number}?", "output": f"A{number}.", **more}
+
+
+def test_no_turn_takes_the_name_of_another(tmp_path: Path) -> None:
+    """The second turn of `t` would be `t-2`, which is a trace of its own; ids that no question may have."""
+    second = {**trace("o", 1), "type": "AGENT", "trace_id": "t", "start_time": "2026-01-01T00:00:01Z"}
+    path = lines(
+        tmp_path / "traces.jsonl",
+        {**trace("t", 0, observations=[{**second, "id": "p", "input": "Q0?"}, second]), "input": None},
+        trace("t-2", 2),
+        trace("a\nb", 3),
+        trace("\ud800", 4),
+    )
+    imported = read_traces(path, Options())
+    assert [one.id for one in imported.questions] == ["t", "t-3", "t-2"]
+    assert [warning.removeprefix(f"{path}:") for warning in imported.warnings] == [
+        "3: left out: the id 'a\\nb' contains the control character U+000A: remove it",
+        "4: left out: the id '\\ud800' contains the control character U+D800: remove it",
+    ]
+
+
+def test_a_long_conversation_keeps_the_end_of_its_history(tmp_path: Path) -> None:
+    """Or a session of some thousand questions would take gigabytes, because each holds all before it."""
+    turns = [trace(f"t{number}", number, sessionId="load") for number in range(2 * MOST_SAID)]
+    imported = read_traces(lines(tmp_path / "short.jsonl", *turns), Options())
+    last = imported.questions[-1].metadata
+    assert last["turn"] == 2 * MOST_SAID
+    assert str(last["history"]).splitlines()[0] == f"user: Q{2 * MOST_SAID - 1 - MOST_SAID // 2}?"
+    turns = [{**one, "output": "x" * LONGEST_HISTORY} for one in turns[:3]]
+    history = read_traces(lines(tmp_path / "long.jsonl", *turns), Options()).questions[-1].metadata["history"]
+    assert history == "…" + "x" * LONGEST_HISTORY
 
 
 def test_what_cannot_be_used_is_named_and_counted(tmp_path: Path) -> None:
@@ -439,29 +478,6 @@ def test_langfuse(tmp_path: Path) -> None:
     assert record.released == {"helpful": 1.0}
 
 
-OTHERS: tuple[Any, ...] = (
-    None,
-    True,
-    3,
-    -1,
-    1e300,
-    "",
-    "chat",
-    '{"a": [',
-    "[[]]",
-    [],
-    {},
-    [[None]],
-    {"role": []},
-)
-
-
-def places(value: Any) -> list[tuple[Any, Any]]:
-    """Every object or list within a value, with each of its keys."""
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return [(value, key) for key, _ in inner] + [place for _, one in inner for place in places(one)]
-
-
 def test_files_with_anything_in_any_place_are_read_or_refused(tmp_path: Path) -> None:
     """Whatever stands in some places of a file, it is named, and the file is read or refused as a whole."""
     draw = random.Random(28)
@@ -470,15 +486,13 @@ def test_files_with_anything_in_any_place_are_read_or_refused(tmp_path: Path) ->
         span("a", "2", 0, gen_ai__retrieval__documents=[{"id": "a.pdf", "score": 0.5}]),
     )
     read = refused = 0
-    for _ in range(600):
-        values = json.loads(json.dumps([*PHOENIX, *LANGFUSE, request]))
-        for _ in range(draw.randint(1, 6)):
-            where, key = draw.choice(places(values))
-            where[key] = draw.choice(OTHERS)
-        path = lines(tmp_path / "traces.jsonl", *values)
+    for _ in range(200):
+        path = lines(
+            tmp_path / "traces.jsonl", *map(json.dumps, spoilt([*PHOENIX, *LANGFUSE, request], draw))
+        )
         try:
             read += bool(read_traces(path, Options()).records)
         except DataError:
             refused += 1
-    assert read + refused == 600
-    assert read > 500
+    assert read + refused == 200
+    assert read > 150

@@ -122,8 +122,14 @@ def _scores(events: list[dict[str, Any]]) -> Iterator[tuple[str, Any]]:
 
 def _attributes(value: Any) -> dict[str, Any]:
     """Return the attributes of a span or an event by name."""
-    pairs = (one for one in _list(value, "attributes") if isinstance(one, dict))
-    return {str(one["key"]): _value(one.get("value")) for one in pairs if "key" in one}
+    return _pairs(_list(value, "attributes"))
+
+
+def _pairs(found: list[Any]) -> dict[str, Any]:
+    """Return the values of a list of `KeyValue` by their keys."""
+    return {
+        str(one["key"]): _value(one.get("value")) for one in found if isinstance(one, dict) and "key" in one
+    }
 
 
 def _value(value: Any) -> Any:
@@ -136,7 +142,7 @@ def _value(value: Any) -> Any:
     if kind in ("arrayValue", "array_value"):
         return [_value(one) for one in _list(inner, "values")]
     if kind in ("kvlistValue", "kvlist_value"):
-        return {str(one.get("key")): _value(one.get("value")) for one in _list(inner, "values")}
+        return _pairs(_list(inner, "values"))
     return inner
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +15,17 @@ from fathoms.importers.contexts import contexts_of
 from fathoms.importers.foreign import ForeignRow, Options, found_hits, imported, usable, value_at
 from fathoms.importers.hits import hits_of
 from fathoms.importers.imported import LARGEST_IMPORT, Imported
-from fathoms.importers.json_lines import json_lines
+from fathoms.importers.json_lines import each_line
 from fathoms.importers.rows import Row
 from fathoms.importers.traces import langfuse, otlp, phoenix
-from fathoms.importers.traces.span import Seen
+from fathoms.importers.traces.span import LONGEST_NAME, Seen
 from fathoms.importers.traces.turns import Turn, turns_of
 from fathoms.pipeline.external.answer import Parts
 from fathoms.safety.inputs import parse_json, read_text
 from fathoms.types import Round, Scalar
 
+LONGEST_HISTORY = 20_000
+"""The most characters that are kept of what was said before a question, the last ones."""
 _NO_TEXTS = (
     "no question with an answer in this trace: were the texts recorded"
     " (OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT)?"
@@ -36,10 +39,15 @@ def read_traces(path: Path, options: Options) -> Imported:
     What cannot be used is named in a warning with its place, and counted. Raises DataError if the file is
     none of these, or holds no question with an answer.
     """
-    values, complaints, what = _values(path)
+    values, what = _values(path)
+    complaints: list[str] = []
     spans: dict[tuple[str, str], Seen] = {}
     twice = 0
-    for number, value in values:
+    for one in values:
+        if isinstance(one, DataError):
+            complaints.append(str(one))
+            continue
+        number, value = one
         for found in _spans(number, value):
             if isinstance(found, DataError):
                 complaints.append(f"{Row(number, what=what).place(path)}: left out: {found}")
@@ -62,9 +70,9 @@ def read_traces(path: Path, options: Options) -> Imported:
     return replace(made, left_out=len(complaints) + len(more) - bool(twice))
 
 
-def _values(path: Path) -> tuple[list[tuple[int, Any]], list[str], str]:
-    """Return the values of the file by number, a message for each line that is not JSON, and what the numbers
-    count: lines, or values of a file that is one JSON value."""
+def _values(path: Path) -> tuple[Iterable[tuple[int, Any] | DataError], str]:
+    """Return the values of the file by number, with an error in the place of each line that is not JSON, and
+    what the numbers count: lines, or values of a file that is one JSON value."""
     if path.suffix.lower() not in (".jsonl", ".ndjson"):
         try:
             whole = parse_json(read_text(path, LARGEST_IMPORT), str(path), nan_as_null=True)
@@ -74,9 +82,8 @@ def _values(path: Path) -> tuple[list[tuple[int, Any]], list[str], str]:
         else:
             inner = value_at(whole, "data")  # of an answer of an API
             values = inner if isinstance(inner, list) else whole
-            return list(enumerate(values if isinstance(values, list) else [values], start=1)), [], "value"
-    lines, complaints = json_lines(path, nan_as_null=True)
-    return lines, complaints, "line"
+            return enumerate(values if isinstance(values, list) else [values], start=1), "value"
+    return each_line(path, nan_as_null=True), "line"
 
 
 def _is_lines(path: Path) -> bool:
@@ -108,13 +115,18 @@ def _spans(number: int, value: Any) -> Iterator[Seen | DataError]:
 
 
 def _names(turns: list[Turn]) -> dict[str, Turn]:
-    """Name each turn by its trace, and further ones of a trace `TRACE-2` and so on."""
-    counts: Counter[str] = Counter()
-    found = {}
+    """Name each turn by its trace, and further ones of a trace `TRACE-2` and so on, or by the next number if
+    another trace has that name."""
+    taken = {turn.top.trace for turn in turns}
+    numbers: defaultdict[str, Iterator[int]] = defaultdict(lambda: count(2))
+    found: dict[str, Turn] = {}
     for turn in turns:
-        counts[turn.top.trace] += 1
-        count = counts[turn.top.trace]
-        found[turn.top.trace if count == 1 else f"{turn.top.trace}-{count}"] = turn
+        name = turn.top.trace
+        if name in found:
+            short = name[: LONGEST_NAME - 12]
+            name = next(free for number in numbers[name] if (free := f"{short}-{number}") not in taken)
+            taken.add(name)
+        found[name] = turn
     return found
 
 
@@ -156,4 +168,5 @@ def _metadata(turn: Turn) -> Iterator[tuple[str, Scalar]]:
     if turn.conversation or turn.history:
         yield "turn", turn.number
     if turn.history:
-        yield "history", "\n".join(f"{one.role}: {one.text}" for one in turn.history)
+        told = "\n".join(f"{one.role}: {one.text}" for one in turn.history)
+        yield "history", told if len(told) <= LONGEST_HISTORY else f"…{told[-LONGEST_HISTORY:]}"

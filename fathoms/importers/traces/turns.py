@@ -9,12 +9,15 @@ result of a reranker takes their place.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fathoms.importers.traces.span import Said, Seen
+
+MOST_SAID = 100
+"""The most messages of earlier turns that a turn has as its history."""
 
 
 @dataclass(frozen=True)
@@ -159,20 +162,16 @@ def _of_trace(trace: _Trace) -> list[Turn]:
 
 def _with_history(turns: Sequence[Turn]) -> list[Turn]:
     """Number the turns of each conversation, and give each what was said before: the messages that the model
-    was sent, or else the earlier turns."""
-    earlier: defaultdict[str, list[Turn]] = defaultdict(list)
+    was sent, or else the last of the earlier turns."""
+    counts: Counter[str] = Counter()
+    earlier: defaultdict[str, deque[Said]] = defaultdict(lambda: deque(maxlen=MOST_SAID))
     found = []
     for turn in turns:
-        before = earlier[turn.conversation] if turn.conversation else []
-        said = turn.top.history or turn.answering.history
-        if not said:
-            said = tuple(
-                message
-                for one in before
-                for message in (Said("user", one.question), Said("assistant", one.top.answer or ""))
-            )
-        number = len(before) + 1 if before else 1 + sum(one.role == "user" for one in said)
-        made = replace(turn, history=said, number=number)
-        before.append(made)
-        found.append(made)
+        name = turn.conversation or ""
+        said = turn.top.history or turn.answering.history or tuple(earlier[name] if name else ())
+        number = 1 + (counts[name] or sum(one.role == "user" for one in said))
+        found.append(replace(turn, history=said, number=number))
+        if name:
+            counts[name] += 1
+            earlier[name] += (Said("user", turn.question), Said("assistant", turn.top.answer or ""))
     return found
