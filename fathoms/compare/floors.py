@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -41,9 +42,12 @@ def read_limits(option: str, texts: Iterable[str]) -> dict[str, float]:
     for text in texts:
         metric, _, value = text.partition("=")
         try:
-            found[metric.strip()] = float(value)
+            limit = float(value)
         except ValueError:
-            raise UsageError(f"{option} {text}: expected METRIC=VALUE, such as correctness=0.6") from None
+            limit = math.nan
+        if not math.isfinite(limit):
+            raise UsageError(f"{option} {text}: expected METRIC=VALUE, such as correctness=0.6")
+        found[metric.strip()] = limit
     return found
 
 

@@ -38,7 +38,7 @@ def _allowance(value: Any) -> Any:
 class GateSettings(BaseModel):
     """Settings of `fathoms gate` for the runs of this configuration; options on the command line win."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     metric: tuple[str, ...] = Field(default=("correctness",), min_length=1)
     """The metrics that are compared with the baseline."""

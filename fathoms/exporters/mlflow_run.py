@@ -11,12 +11,12 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from fathoms.errors import MissingExtraError, ServerError
 from fathoms.exporters.mlflow_names import metrics_of, params_of
+from fathoms.exporters.times import seconds_of
 from fathoms.paths import safe_name
 from fathoms.runs.reading import ScoredRun
 from fathoms.safety.masking import without_logins
@@ -139,9 +139,9 @@ def _log_files(client: Any, id: str, run: ScoredRun) -> None:
 
 def _times(run: ScoredRun) -> tuple[int, int]:
     """Return when the run began and ended, in milliseconds since 1970; now if that is not known."""
-    if run.manifest.created is None:
+    start = seconds_of(run.manifest.created)
+    if start is None:
         return _now(), _now()
-    start = datetime.fromisoformat(run.manifest.created).timestamp()
     return int(1000 * start), int(1000 * (start + (run.summary.seconds.wall or 0)))
 
 

@@ -13,9 +13,9 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
+from fathoms.exporters.times import seconds_of
 from fathoms.runs.reading import ScoredRun
 from fathoms.runs.views import ScoredQuestion, ScoredRepeat, ShownHit, ShownMessage
 from fathoms.types import Reply
@@ -63,8 +63,9 @@ def document_spans(run: ScoredRun) -> Iterator[Span]:
     if not times:
         return
     trace, top = _hash(f"{run.run}\ndocuments", 32), _hash(f"{run.run}\ndocuments top", 16)
-    end = _nanoseconds(run.manifest.created)
-    at = start = end - int(_SECOND * sum(took.seconds for took in times.values()))
+    took_all = sum(took.seconds for took in times.values())
+    end = _nanoseconds(run.manifest.created, took_all)
+    at = start = end - int(_SECOND * took_all)
     yield Span(f"ingest {run.name}", trace, top, None, start, end, {"fathoms.run": run.run})
     embed = run.manifest.config.get("embed")
     options: dict[str, Any] = embed if isinstance(embed, dict) else {}
@@ -96,7 +97,7 @@ class _Question:
         self._trace = sent.trace_id if sent else self._hash("trace", 32)
         self._top = self._hash("question", 16)
         self._above = sent.parent_id if sent else None
-        self._end = _nanoseconds(repeat.finished or run.manifest.created)
+        self._end = _nanoseconds(repeat.finished or run.manifest.created, sum(repeat.timings.values()))
         config = run.manifest.config
         self._is_external = isinstance(config.get("pipeline"), dict)
         options = config.get("pipeline" if self._is_external else "generate")
@@ -280,6 +281,7 @@ def _text(message: ShownMessage) -> str:
     return "\n".join([*message.images, *(str(file.document) for file in message.files), message.text])
 
 
-def _nanoseconds(stamp: str | None) -> int:
-    """Convert a time in ISO 8601, 1970 where none is known."""
-    return int(datetime.fromisoformat(stamp).timestamp() * _SECOND) if stamp else 0
+def _nanoseconds(stamp: str | None, took: float) -> int:
+    """Convert a time in ISO 8601, at which something that took so many seconds had ended. Where none is known
+    it began in 1970, because no span begins before."""
+    return int(max(seconds_of(stamp) or 0, took) * _SECOND)

@@ -88,12 +88,18 @@ class ParquetFile:
     def _flush(self) -> None:
         """Write the rows that are held."""
         columns: Any = zip(*self._rows, strict=True)
-        arrays = [
-            self._arrow.array(values, type=field.type)
-            for values, field in zip(columns, self._schema, strict=True)
-        ]
+        arrays = [self._array(*one) for one in zip(columns, self._schema, strict=True)]
         self._writer.write_table(self._arrow.Table.from_arrays(arrays, schema=self._schema))
         self._rows = []
+
+    def _array(self, values: Sequence[Any], field: Any) -> Any:
+        """Convert the values of a column; raises DataError for a number that its type cannot hold."""
+        try:
+            return self._arrow.array(values, type=field.type)
+        except OverflowError:
+            raise DataError(
+                f"a value of '{field.name}' is larger than Parquet's integers: 'fathoms export csv' writes it"
+            ) from None
 
 
 def write_csv(run: ScoredRun, target: Path, scores: str | None = None) -> list[Path]:

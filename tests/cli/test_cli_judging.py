@@ -107,8 +107,9 @@ def test_fixed_limits_need_no_baseline(fathoms: Any, tmp_path: Path) -> None:
     assert fathoms("gate", "same", *arguments, "--junit", str(junit), "--junit-by", "question")[0] == 0
     assert 'name="gate correctness: q0"' in junit.read_text()
     assert fathoms("gate", "same", *arguments[:4], "--min", "correctness=1.1")[0] == 100
-    code, _, err = fathoms("gate", "good", "--min", "correctness")
-    assert (code, "expected METRIC=VALUE" in err) == (2, True)
+    for wrong in ("correctness", "correctness=nan"):
+        code, _, err = fathoms("gate", "good", "--min", wrong)
+        assert (code, "expected METRIC=VALUE" in err) == (2, True)
 
 
 def test_few_questions_leave_it_undecided(fathoms: Any) -> None:

@@ -90,6 +90,9 @@ def test_reading_the_documents_is_a_trace_of_its_own() -> None:
         assert found["gen_ai.operation.name"] == "embeddings"
         assert (found["gen_ai.usage.input_tokens"], found["fathoms.items"]) == (400, 10)
         assert top.trace_id not in {span.trace_id for span in received.spans[3:]}
+        elsewhere = {**manifest, "created": "yesterday"}  # of somebody else's run: it then began in 1970
+        assert send_spans(replace(run, manifest_json=elsewhere), received.address) == 6
+        assert received.spans[6].end_time_unix_nano == int(2.5e9)
 
 
 def test_failures_have_their_kind_and_a_collector_that_refuses_is_named(

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fathoms.errors import UsageError
-from fathoms.exporters.columns import ANSWERS, CLAIMS, HITS
+from fathoms.errors import DataError, UsageError
+from fathoms.exporters.columns import ANSWERS, CLAIMS, HITS, Column
 from fathoms.exporters.hf import write_hf
-from fathoms.exporters.writing_tables import write_csv, write_parquet
+from fathoms.exporters.writing_tables import ParquetFile, write_csv, write_parquet
 from fathoms.report.as_csv import COLUMNS
 from tests.support.report_runs import EVIL, hostile_run, made_runs
 
@@ -76,6 +76,13 @@ def test_parquet_is_read_back_by_pyarrow(tmp_path: Path) -> None:
     assert hits["document"][0].as_py() == "\t=1+1\n\u202e.pdf"
     assert claims["of"].to_pylist() == ["answer", "gold"]
     assert claims["claim"][0].as_py() == "\t=1+1\n\u202e"
+
+    file = ParquetFile(
+        tmp_path / "tokens.parquet", [Column("tokens", "integer", "As many as a server says.")]
+    )
+    file.write((2**63,))
+    with pytest.raises(DataError, match="a value of 'tokens' is larger than Parquet's integers"):
+        file.close()
 
     write_csv(run, tmp_path / "csv")
     with (tmp_path / "csv" / "claims.csv").open(newline="") as file:

@@ -66,9 +66,13 @@ def main(extra: str) -> None:
 def fathoms(arguments: str) -> None:
     """Run a command of the installed script; raises CalledProcessError if it fails."""
     script = Path(sys.executable).with_name("fathoms")
-    cache = {"FATHOMS_CACHE_DIR": str(Path(tempfile.gettempdir()) / "fathoms-smoke-cache")}
+    environment = {
+        **os.environ,
+        "FATHOMS_CACHE_DIR": str(Path(tempfile.gettempdir()) / "fathoms-smoke-cache"),
+    }
+    environment.pop("PYTHONPATH", None)  # it may lead to a checkout
     command = [str(script), *arguments.split()]
-    done = subprocess.run(command, env={**os.environ, **cache}, capture_output=True, text=True)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
     if done.returncode:
         print(done.stdout, done.stderr)
     done.check_returncode()

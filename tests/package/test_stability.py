@@ -14,7 +14,6 @@ import pytest
 from fathoms.cli import commands, main
 from fathoms.config import Component, Source, validate
 from fathoms.errors import ConfigError
-from fathoms.safety import deprecation
 from fathoms.safety.deprecation import OldNameWarning
 from tests.support.project import Project, write_project
 
@@ -24,11 +23,6 @@ class Renamed(Component):
 
     top_k: int = 5
     renamed: ClassVar[Mapping[str, str]] = {"results": "top_k"}
-
-
-@pytest.fixture(autouse=True)
-def _nothing_said_yet(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deprecation, "_warned", set())
 
 
 def test_an_old_key_is_read_warns_once_and_names_its_successor() -> None:
