@@ -79,19 +79,17 @@ def _summary(records: Sequence[RecordFacts], funnels: Iterable[Funnel | None]) -
     def column(values: Iterable[float | None]) -> Column:
         return averaged(asked, numbers, list(values))
 
-    stages = {
-        stage: _Stage(
+    chance = column(one.chance for one in found)
+    places = chance.places()
+    categories: dict[str, dict[Stage, dict[str, Any]]] = {name: {} for name in places}
+    for stage in STAGES:  # one after another, because the columns of all take much memory
+        figures = _Stage(
             column(one.recall(stage) for one in found),
             column(one.lost.get(stage) for one in found),
             column(one.gained.get(stage) for one in found),
         )
-        for stage in STAGES
-    }
-    chance = column(one.chance for one in found)
-    categories = {
-        name: _means({stage: figures.take(places) for stage, figures in stages.items()})
-        for name, places in chance.places().items()
-    }
+        for name, where in places.items():
+            categories[name][stage] = _means(figures.take(where))
     # Repeats share the gold answer, so either all of them are left out or none.
     first = np.unique(numbers, return_index=True)[1]
     return {
@@ -102,17 +100,14 @@ def _summary(records: Sequence[RecordFacts], funnels: Iterable[Funnel | None]) -
     }
 
 
-def _means(stages: Mapping[Stage, _Stage]) -> dict[Stage, dict[str, Any]]:
-    """Average the stages of one category, with the number of questions behind each mean."""
+def _means(figures: _Stage) -> dict[str, Any]:
+    """Average a stage over the questions of one category, with the number of questions behind each mean."""
     return {
-        stage: {
-            "recall": figures.recall.mean(),
-            "n": figures.recall.count(),
-            "lost": figures.lost.mean(),
-            "gained": figures.gained.mean(),
-            "compared": figures.lost.count(),
-        }
-        for stage, figures in stages.items()
+        "recall": figures.recall.mean(),
+        "n": figures.recall.count(),
+        "lost": figures.lost.mean(),
+        "gained": figures.gained.mean(),
+        "compared": figures.lost.count(),
     }
 
 

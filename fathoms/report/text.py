@@ -10,19 +10,9 @@ from collections.abc import Mapping, Sequence
 
 from rich.cells import cell_len, set_cell_size
 
+from fathoms.safety.plain import JOINERS, UNSEEN
+from fathoms.safety.plain import plain as plain
 from fathoms.types import Question
-
-JOINERS = "\u200c\u200d"
-UNSEEN = frozenset({"Cc", "Cf", "Cs", "Cn"})
-
-
-def plain(text: object) -> str:
-    """Return `text` on one line, without invisible characters that control terminals or direction."""
-    text = str(text)
-    if text.isprintable():  # nothing to leave out, and much faster to find out
-        return " ".join(text.split())
-    kept = (c for c in text if c.isspace() or c in JOINERS or unicodedata.category(c) not in UNSEEN)
-    return " ".join("".join(kept).split())
 
 
 def visible(text: object) -> str:

@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from statistics import fmean
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from fathoms.report.text import gold
-from fathoms.runs.marks import MARKS
+from fathoms.runs.noticed import EXCERPT, MOST, Missed, Noticed
 from fathoms.runs.reading import ScoredRun
-from fathoms.runs.views import BriefQuestion
-
-EXCERPT = 2000
-MOST = 10
-"""The number of worst questions that reports show."""
-_TOGETHER = 1_000
-"""How many questions are compared with the worst at once."""
-_MARKED = ("marked questions",)
-"""The key of the metadata of marked questions in what a run keeps."""
 
 
 @dataclass(frozen=True)
@@ -39,103 +28,47 @@ class Miss:
     correctness: float | None
     hallucination: float | None
 
-    @property
-    def badness(self) -> tuple[float, float]:
-        """The sort key that puts the worst first: lowest correctness, then highest hallucination. Others stay
-        in the order of the question file.
 
-        An answer to an unanswerable question has no correctness and is sorted as if it had scored 0.
-        """
-        return (self.correctness or 0.0, -(self.hallucination or 0.0))
+def noticed(run: ScoredRun, profile: str) -> Noticed:
+    """Return what tables show of all questions of a run; its question files are read once."""
+    if (Noticed, profile) not in run.kept:
+        found = Noticed(profile, list(run.summary.metrics))
+        for view in run.brief_questions():
+            found.add(view)
+        run.kept[Noticed, profile] = found
+    kept: Noticed = run.kept[Noticed, profile]
+    return kept
 
 
 def worst_questions(run: ScoredRun, profile: str, limit: int = MOST) -> list[Miss]:
     """Return at most `limit` questions, and no more than `MOST`, that are not fully right or were
     hallucinated, the worst first."""
-    return _found(run, profile).worst[:limit]
+    return [_miss(missed, profile) for missed in noticed(run, profile).worst[:limit]]
 
 
 def first_messages(run: ScoredRun, profile: str) -> dict[str, str]:
     """Return the first message of every kind of failure; no question file is read if there are none."""
-    return _found(run, profile).messages if run.summary.errors else {}
-
-
-def noticing(run: ScoredRun, profile: str) -> Iterator[BriefQuestion]:
-    """Yield every question of a run as `brief_questions` does. Its worst questions, the first messages and
-    the marked questions are known afterwards: to read all questions takes longer than anything else in a
-    report, so whoever does it reads them for these tables, too."""
-    found = _Found()
-    marked: dict[str, Mapping[str, Any]] = {}
-    misses: list[Miss] = []
-    for view in run.brief_questions():
-        for repeat in view.repeats:
-            if repeat.error is not None:
-                found.messages.setdefault(repeat.error.kind, repeat.error.message[:EXCERPT])
-        if not MARKS.isdisjoint(view.question.metadata):
-            marked[view.question.id] = view.question.metadata
-        if (miss := _miss(view, profile)) is not None:
-            misses.append(miss)
-            if len(misses) >= _TOGETHER:
-                found.worst, misses = _worst(found.worst, misses), []
-        yield view
-    found.worst = _worst(found.worst, misses)
-    run.kept[_Found, profile] = found
-    run.kept[_MARKED] = marked
+    return noticed(run, profile).messages if run.summary.errors else {}
 
 
 def marked_questions(run: ScoredRun) -> Mapping[str, Mapping[str, Any]]:
     """Return the metadata of the questions that have one of `MARKS`, by their ids."""
-    if _MARKED not in run.kept:
-        for _ in noticing(run, str(run.summary.profile)):  # most tables are of the headline profile
-            pass
-    found: Mapping[str, Mapping[str, Any]] = run.kept[_MARKED]
-    return found
+    read = (found for (kind, *_), found in run.kept.items() if kind is Noticed)  # under any profile
+    return (next(read, None) or noticed(run, str(run.summary.profile))).marked
 
 
-@dataclass
-class _Found:
-    """The worst questions of a run under a profile, and the first message of every kind of failure."""
-
-    worst: list[Miss] = field(default_factory=list)
-    messages: dict[str, str] = field(default_factory=dict)
-
-
-def _found(run: ScoredRun, profile: str) -> _Found:
-    """Return what `noticing` has found; the questions are read now if nobody has read them before."""
-    if (_Found, profile) not in run.kept:
-        for _ in noticing(run, profile):
-            pass
-    found: _Found = run.kept[_Found, profile]
-    return found
-
-
-def _worst(first: Sequence[Miss], others: Sequence[Miss]) -> list[Miss]:
-    """Return the worst of some questions; of equal ones, the earlier."""
-    return heapq.nsmallest(MOST, [*first, *others], key=lambda miss: miss.badness)
-
-
-def _miss(view: BriefQuestion, profile: str) -> Miss | None:
-    """Describe a question that is not fully right or was hallucinated; `None` for any other."""
-    scores = [repeat.under(profile) for repeat in view.repeats]
-    correctness = mean([score.correctness for score in scores])
-    hallucination = mean([score.hallucination for score in scores])
-    if (correctness is None or correctness >= 1) and not hallucination:
-        return None
-    worst = min(view.repeats, key=lambda repeat: repeat.under(profile).correctness or 0.0)
+def _miss(missed: Missed, profile: str) -> Miss:
+    """Describe a question."""
+    question, repeats = missed.question.question, missed.question.repeats
+    worst = min(repeats, key=lambda repeat: repeat.under(profile).correctness or 0.0)
     error = worst.error
     return Miss(
-        id=view.question.id,
-        category=view.question.category,
-        question=view.question.text,
-        gold=gold(view.question),
+        id=question.id,
+        category=question.category,
+        question=question.text,
+        gold=gold(question),
         answer=worst.answer.text[:EXCERPT] if worst.answer else "",
         error=f"{error.kind}: {error.message}"[:EXCERPT] if error else None,
-        correctness=correctness,
-        hallucination=hallucination,
+        correctness=missed.correctness,
+        hallucination=missed.hallucination,
     )
-
-
-def mean(values: Sequence[float | None]) -> float | None:
-    """Return the mean of the values that are not `None`, `None` if there are none."""
-    known = [value for value in values if value is not None]
-    return fmean(known) if known else None

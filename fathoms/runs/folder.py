@@ -14,7 +14,7 @@ import os
 import re
 import stat
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -200,7 +200,7 @@ def write_file(root: Path, name: str, data: bytes) -> None:
     """Write a file atomically; a link in its place is replaced, not followed. A file that holds the same
     already is left as it is: to replace one, some file systems wait for the disk. Raises StoreError."""
     path = root / name
-    _refuse_long(path, data)
+    _refuse_long(path, len(data))
     with writing(path):
         _refuse_links(root, name)
         if not _holds(path, data):
@@ -229,7 +229,7 @@ def writing_file(root: Path, name: str) -> Iterator[Callable[[bytes], None]]:
         temporary, file = unfinished(path)
 
     def write(data: bytes) -> None:
-        _refuse_long(path, data)
+        _refuse_long(path, len(data))
         with writing(path):
             write_all(file, data)
 
@@ -243,6 +243,19 @@ def writing_file(root: Path, name: str) -> Iterator[Callable[[bytes], None]]:
         raise
 
 
+def write_sealed(root: Path, name: str, parts: Iterable[bytes]) -> None:
+    """Write the indented JSON of an object with its checksum, as `sealed` adds it, so that only one part of
+    the file is in memory. The `parts` are everything before the line that closes the object. Raises
+    StoreError."""
+    crc = size = 0
+    with writing_file(root, name) as write:
+        for part in parts:
+            crc, size = zlib.crc32(part, crc), size + len(part)
+            write(part)
+        _refuse_long(root / name, size)
+        write(_seal(crc))
+
+
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
     """Turn the errors of the operating system into StoreError."""
@@ -252,12 +265,10 @@ def writing(path: Path) -> Iterator[None]:
         raise StoreError(f"{path} cannot be written: {_why(error)}") from error
 
 
-def _refuse_long(path: Path, data: bytes) -> None:
+def _refuse_long(path: Path, size: int) -> None:
     """Raise TooLongError for what could not be read again."""
-    if len(data) > LARGEST_FILE:
-        raise TooLongError(
-            f"{path} cannot be written: {len(data) >> 20} MiB is more than fathoms could read back"
-        )
+    if size > LARGEST_FILE:
+        raise TooLongError(f"{path} cannot be written: {size >> 20} MiB is more than fathoms could read back")
 
 
 def _refuse_links(root: Path, name: str) -> None:
@@ -275,12 +286,17 @@ def opener(path: str, flags: int) -> int:
     return descriptor
 
 
-def sealed(data: bytes | bytearray) -> bytes:
+def sealed(data: bytes) -> bytes:
     """Add a checksum to the indented JSON of an object, as its last key."""
     if not data.endswith(b"\n}\n"):
-        return bytes(data)  # an empty object has nothing to protect
+        return data  # an empty object has nothing to protect
     body = memoryview(data)[:-3]
-    return b"".join([body, b',\n  "crc": "%08x"\n}\n' % zlib.crc32(body)])
+    return b"".join([body, _seal(zlib.crc32(body))])
+
+
+def _seal(crc: int) -> bytes:
+    """The end of the indented JSON of an object whose other bytes have this checksum."""
+    return b',\n  "crc": "%08x"\n}\n' % crc
 
 
 def sealed_line(data: bytes) -> bytes:

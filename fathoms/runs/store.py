@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -39,8 +39,10 @@ from fathoms.runs.folder import (
     sealed,
     sealed_line,
     write_file,
+    write_sealed,
 )
 from fathoms.runs.journal import JOURNAL, Journal, OpenJournal, journal_line
+from fathoms.runs.noticed import Noticed
 from fathoms.runs.order import placed
 from fathoms.runs.question_lines import file_names, find_line, id_of, new_lines, remove
 from fathoms.runs.trust import signed
@@ -100,9 +102,9 @@ def _dump(value: Any, indent: int | None = 2) -> bytes:
 
 
 _OfRecords = Sequence[Mapping[str, Any]] | None
-WriteView = Callable[[Sequence[Record], _OfRecords, _OfRecords, _OfRecords], None]
+WriteView = Callable[[Sequence[Record], _OfRecords, _OfRecords, _OfRecords], bytes | None]
 """Writes the view of one question: of its records, with their scores by profile, the scores by their metrics,
-and their judged claims."""
+and their judged claims. Returns its line, `None` where it has a file of its own."""
 
 
 class Entry(NamedTuple):
@@ -160,6 +162,8 @@ class Run:
         self._journal = Journal(path / JOURNAL)
         self._blobs = Blobs(path)
         self._shared = Blobs(path.parent, SHARED)
+        self.noticed: Noticed | None = None
+        """What the last scoring by this object has noticed of the questions of a large run, for reports."""
 
     # ----- made
 
@@ -541,9 +545,10 @@ class Run:
                 scores: _OfRecords = None,
                 metrics: _OfRecords = None,
                 claims: _OfRecords = None,
-            ) -> None:
-                line = _dump(self._view(records, scores, metrics, claims), indent=None)
-                add(records[0].question.id, sealed_line(line[:-1]))
+            ) -> bytes:
+                line = sealed_line(_dump(self._view(records, scores, metrics, claims), indent=None)[:-1])
+                add(records[0].question.id, line)
+                return line
 
             yield write
 
@@ -611,12 +616,7 @@ class Run:
         """Add judgements of one kind by key, at least one, each as `verdict_text` makes it; those with the
         same key are replaced."""
         kept = {key: value for key, value in self.verdicts(kind).stored.items() if key not in texts}
-        data = bytearray(b"{\n")  # joined at once, the texts of a large run would take three times the memory
-        for text in chain([_inner(kept)] if kept else (), texts.values()):
-            data += text.encode("utf-8", "replace")
-            data += b",\n"
-        data[-2:] = b"\n}\n"
-        self._write(f"verdicts/{safe_name(kind)}.json", sealed(data))
+        write_sealed(self.path, f"verdicts/{safe_name(kind)}.json", _blocks(kept, texts))
 
     def keep_file(self, name: str, data: bytes) -> None:
         """Store a file in the run unchanged, for example a copy of the exemplars behind its scores."""
@@ -674,6 +674,15 @@ def verdict_text(key: str, verdict: Verdict) -> str:
 def _inner(value: Mapping[str, Any]) -> str:
     """What stands between the brackets of a JSON object."""
     return _dump(value).decode("utf-8", "replace")[2:-3]
+
+
+def _blocks(kept: Mapping[str, Any], new: Mapping[str, str]) -> Iterator[bytes]:
+    """Yield the JSON of verdicts block by block, except for the line that closes it: those that are `kept`,
+    and the texts of the `new` ones."""
+    texts, start = chain([_inner(kept)] if kept else (), new.values()), "{\n"
+    while block := list(islice(texts, 1_000)):
+        yield (start + ",\n".join(block)).encode("utf-8", "replace")
+        start = ",\n"
 
 
 def _loads(line: bytes) -> Any:

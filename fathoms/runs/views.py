@@ -439,6 +439,11 @@ def brief_question(view: Json) -> BriefQuestion:
     return _converted(BriefQuestion, view)
 
 
+def brief_question_of(line: bytes) -> BriefQuestion:
+    """Convert what tables need of a line of a question file; this takes half the time of parsing it first."""
+    return BriefQuestion.model_validate_json(line)
+
+
 def _converted(kind: type[_View], view: Json) -> _View:
     """Convert the JSON of a question file; raises StoreError."""
     try:

@@ -431,7 +431,7 @@ def test_names_in_spreadsheets_xml_and_latex(project: Project) -> None:
             junit([], before)
     assert "\x1b" not in latex_escape("$%&_#^~\x1b")
     assert "\\input" not in latex_escape("\\input{x}")
-    from fathoms.report.as_csv import cell
+    from fathoms.safety.spreadsheet import cell
 
     for start in "=+-@":
         assert str(cell(f"{start}cmd|' /C calc'!A0")).startswith("'")

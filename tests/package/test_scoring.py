@@ -16,8 +16,10 @@ from fathoms.metrics.stages import STAGES
 from fathoms.paths import file_state
 from fathoms.runs.documents import StoredDocuments
 from fathoms.runs.folder import is_fitting
-from fathoms.runs.question_lines import file_name
+from fathoms.runs.noticed import Noticed
+from fathoms.runs.question_lines import file_name, read_lines
 from fathoms.runs.store import Entry, Run, verdict_text
+from fathoms.runs.views import brief_question
 from fathoms.scoring import score_run
 from fathoms.scoring.held import Found
 from fathoms.scoring.measures import measuring, own_metrics, read_measures
@@ -236,7 +238,7 @@ def test_shares_add_up_to_the_whole(setup: dict[str, object], tmp_path: Path) ->
     many = [
         answered(
             question(f"{kind}{n}", kind, str(n % 3)).model_copy(update={"reference": REFERENCE}),
-            f"It is {n % 4}, of {n}.",
+            f"It is {(n + repeat) % 4}, of {n}.",
             repeat,
         )
         for n in range(9)
@@ -273,6 +275,15 @@ def test_shares_add_up_to_the_whole(setup: dict[str, object], tmp_path: Path) ->
     written = (together.path / "questions").iterdir()
     assert all(is_fitting(file_state(path.stat())) for path in written)
     assert files == lines
+    # nor does it read the lines again: what it needs of them came with their scores
+    read, metrics = Noticed("fathoms", list(summary["metrics"])), ["rouge-l", "unknown", "truthfulness"]
+    for view in read_lines(together.path):
+        read.add(brief_question(view))
+    noticed = scorer.noticed
+    assert list(noticed.lines(metrics)) == list(read.lines(metrics))
+    assert (noticed.messages, noticed.worst) == (read.messages, read.worst)
+    assert noticed.messages
+    assert noticed.worst
 
 
 def judged_run(tmp_path: Path) -> Run:

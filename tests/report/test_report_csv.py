@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fathoms.errors import DataError
-from fathoms.report.as_csv import COLUMNS, harmless, report_csv
+from fathoms.report.as_csv import COLUMNS, report_csv
+from fathoms.safety.spreadsheet import harmless
 
 
 def lines(text):
