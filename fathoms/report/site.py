@@ -10,7 +10,7 @@ import csv
 import io
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -53,10 +53,11 @@ def write_site(
     The folder takes its place when it is complete; the same runs always give the same bytes. `logs` have what
     the gate said, and `note` is called with a sentence about each thing that is left out: runs without scores
     or in progress, and pictures. Raises UsageError if there is nothing to show, if two runs have the same
-    id, or if `to` holds something else than a site, DataError if a run was not scored under `scores`, and
-    StoreError.
+    id, if a log cannot be read, or if `to` holds something else than a site, DataError if a run was not
+    scored under `scores`, and StoreError.
     """
     _require_replaceable(to)
+    said = gate_verdicts(logs)
     scored = list(_scored(_different(runs), note))
     if not scored:
         raise UsageError("a site needs at least one scored run")
@@ -65,7 +66,7 @@ def write_site(
             site = made / "site"
             _write_runs(scored, site, scores, thumbnails=thumbnails, note=note)
             rows = _rows(scored, scores)
-            several = _write_trends(scored, site, logs)
+            several = _write_trends(scored, site, said)
             _write_front(rows, site, trends=several)
             _replace(to, site, made / "old")
     except OSError as error:
@@ -159,12 +160,12 @@ def _ranks(runs: Sequence[ScoredRun], scores: str | None) -> dict[str, str]:
     return found
 
 
-def _write_trends(runs: Sequence[Run], site: Path, logs: Sequence[Path]) -> bool:
-    """Write the trends of the pipelines with several runs, and return whether there are any."""
+def _write_trends(runs: Sequence[Run], site: Path, said: Mapping[str, tuple[str, str]]) -> bool:
+    """Write the trends of the pipelines with several runs and what the gate said (`said`, by run), and return
+    whether there are any."""
     by_name: dict[str, list[Run]] = {}
     for run in runs:
         by_name.setdefault(run_name(run), []).append(run)
-    said = gate_verdicts(logs)
     found = []
     for name, nights in by_name.items():
         with suppress(UsageError, DataError):  # the newest run has no metric that can be drawn

@@ -3,9 +3,11 @@ what the gate said of each."""
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -175,25 +177,31 @@ def _brief(text: object) -> str:
 
 def gate_verdicts(logs: Iterable[Path]) -> dict[str, tuple[str, str]]:
     """Return what the gate said of each run, as its verdict and its line, from log files of `--log-file`; of
-    a run that was judged several times the last. Raises UsageError for a file that cannot be read."""
-    found: dict[str, tuple[str, str]] = {}
+    a run that was judged several times what it said last, in whatever order the files are named. Raises
+    UsageError for a file that cannot be read, or is compressed."""
+    found: dict[str, tuple[str, str, str]] = {}
     for path in logs:
         try:
-            with path.open(encoding="utf-8", errors="replace") as file:
-                for line in iter(lambda: file.readline(LONGEST), ""):
-                    if '"gate-judged"' in line:
-                        found |= _judged(line)
+            with path.open("rb") as data:
+                if data.peek(2)[:2] == b"\x1f\x8b":
+                    raise UsageError(f"{path} is compressed: unpack it first, such as with 'gunzip -k'")
+                file = io.TextIOWrapper(data, "utf-8", "replace")
+                for line in iter(partial(file.readline, LONGEST), ""):
+                    for run, said in _judged(line) if '"gate-judged"' in line else ():
+                        if said[0] >= found.get(run, said)[0]:
+                            found[run] = said
         except OSError as error:
             raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
-    return found
+    return {run: (verdict, line) for run, (_, verdict, line) in found.items()}
 
 
-def _judged(line: str) -> dict[str, tuple[str, str]]:
-    """Return what one line of a log says; nothing where it is not what the gate writes."""
+def _judged(line: str) -> Iterator[tuple[str, tuple[str, str, str]]]:
+    """Yield the run that a line of a log is about, with the time, the verdict and the line of the gate;
+    nothing where the line is not what the gate writes."""
     try:
         event = json.loads(line)
     except (ValueError, RecursionError):
-        return {}
-    if not isinstance(event, dict) or event.get("event") != "gate-judged":
-        return {}
-    return {str(event.get("run")): (str(event.get("verdict"))[:20], str(event.get("line"))[:500])}
+        return
+    if isinstance(event, dict) and event.get("event") == "gate-judged":
+        said = str(event.get("time") or ""), str(event.get("verdict"))[:20], str(event.get("line"))[:500]
+        yield str(event.get("run")), said

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -67,5 +68,13 @@ def test_what_the_gate_said_stands_in_the_log_of_the_nights(tmp_path: Path) -> N
     ]
     log.write_text("\n".join(lines))
     assert gate_verdicts([log]) == {"n1": ("PASS", "n1: PASS")}
+    later = tmp_path / "later.jsonl"
+    log.write_text(json.dumps(event | {"time": "2026-01-02T03:04:05.000+00:00"}))
+    later.write_text(json.dumps(event | {"time": "2026-01-03T03:04:05.000+00:00", "verdict": "FAIL"}))
+    for rotated in ([log, later], [later, log]):
+        assert gate_verdicts(rotated) == {"n1": ("FAIL", "n1: UNDECIDED")}
+    log.write_bytes(gzip.compress(later.read_bytes()))
+    with pytest.raises(UsageError, match=r"is compressed: unpack it first"):
+        gate_verdicts([log])
     with pytest.raises(UsageError, match=r"nothing\.jsonl cannot be read"):
         gate_verdicts([tmp_path / "nothing.jsonl"])
