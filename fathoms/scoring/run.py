@@ -125,11 +125,10 @@ def score_run(
     data = (manifest.get("data") or {}).get("name")
     needing = [metric for metric in measured if isinstance(metric, JudgedMetric)]
     by_judge = [scoring.abstention] if isinstance(scoring.abstention, JudgedAbstention) else []
-    profile = scoring.profile or headline(data)
     rules = Rules(
         scoring,
         default_profiles(data, scoring.profile),
-        profile,
+        scoring.profile or headline(data),
         any(entry.released for entry in entries.values()),
         retrieval_only,
         _retrieves(manifest),
@@ -157,38 +156,70 @@ def score_run(
         run.add_verdicts(VERDICTS, scorer.verdicts)
     run.set_aside_views(questions, {share.file for share in shares if share.file})
     run.noticed = scorer.noticed if all(share.file for share in shares) else None
-    tally, pools = scorer.tally, scorer.pools
-    retrieval = {"seconds": search_seconds(tally.seconds)} if retrieval_only else {}
+    retrieval = {"seconds": search_seconds(scorer.tally.seconds)} if retrieval_only else {}
     if curves := scorer.curves.figures(manifest.get("depth") or 0):
         retrieval["curves"] = curves
     alien = scorer.document_ids.warning((manifest.get("data") or {}).get("documents") or ())
+    found = _Results(
+        rules,
+        asked,
+        distinct([*beside_default(own), *beside_default(metrics)]),
+        verdicts,
+        scorer.tally,
+        scorer.pools,
+        retrieval,
+        [*filter(None, [missing_sentence(documents), alien]), *left_out],
+    )
     # of a large run, they would take as much memory as the summary needs
     del entries, questions, shares, scorer
+    summary = _whole_summary(run.id, manifest, found, flaws)
+    run.write_summary(summary)
+    return summary
+
+
+@dataclass(frozen=True)
+class _Results:
+    """What scoring a run has found. `asked` are the metrics that were computed, and `beside` those of them
+    that the configuration or the user names besides the default ones."""
+
+    rules: Rules
+    asked: Sequence[Metric]
+    beside: Sequence[Metric]
+    verdicts: _Verdicts | None
+    tally: Tally
+    pools: Mapping[str, Pool]
+    retrieval: Mapping[str, Any]
+    warnings: Sequence[str]
+
+
+def _whole_summary(
+    run: str, manifest: Mapping[str, Any], found: _Results, flaws: Sequence[Flaw]
+) -> dict[str, Any]:
+    """Return the summary of a run with the figures of all its metrics. `flaws` are those of its journal."""
+    rules, tally, verdicts = found.rules, found.tally, found.verdicts
     records, rows = tally.without(rules.variants)
-    scores = Scores(scoring, rows, {})
-    made = verdicts.made if verdicts else ()
-    summary = summary_of(run.id, manifest, tally, records, scores, flaws, made)
-    summary["warnings"] += filter(None, [missing_sentence(documents), alien])
-    summary["warnings"] += left_out
-    names = {metric.name for metric in asked} - set(SETS["fathoms"])
+    scores = Scores(rules.scoring, rows, {})
+    summary = summary_of(run, manifest, tally, records, scores, flaws, verdicts.made if verdicts else ())
+    summary["warnings"] += found.warnings
     if verdicts is not None:
         summary["judging"] = verdicts.described
+        by_judge = isinstance(rules.scoring.abstention, JudgedAbstention)
         unlabelled = tally.counts["unlabelled"] if by_judge else 0
         summary["warnings"] += _judging_warnings(verdicts, unlabelled, len(tally))
-    summary["metrics"] = _figures(pools, verdicts, names, profile)
-    if against := length_against_support(pools):
+    names = {metric.name for metric in found.asked} - set(SETS["fathoms"])
+    summary["metrics"] = _figures(found.pools, verdicts, names, rules.profile)
+    if against := length_against_support(found.pools):
         summary["length_against_support"] = against
-    if retrieval:
-        summary["retrieval"] = retrieval
-    summary["warnings"] += _too_shallow(manifest, asked)
-    for metric in distinct([*beside_default(own), *beside_default(metrics)]):
+    if found.retrieval:
+        summary["retrieval"] = dict(found.retrieval)
+    summary["warnings"] += _too_shallow(manifest, found.asked)
+    for metric in found.beside:
         # a configuration that was only searched with asks for metrics of its answers, too
-        if not (retrieval_only and "answer" in metric.needs):
+        if not (rules.retrieval_only and "answer" in metric.needs):
             summary["warnings"] += filter(None, [summary["metrics"].get(metric.name, {}).get("missing")])
     for name, funnels in summarise_funnels(records, scores).items():
         summary["profiles"][name]["funnel"] = {**funnels, "estimate": _estimate(manifest)}
     _order_categories(summary)
-    run.write_summary(summary)
     return summary
 
 
