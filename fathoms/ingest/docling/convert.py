@@ -129,7 +129,7 @@ def inspect(path: Path) -> tuple[int, list[str]]:
     try:
         document = pdfium.PdfDocument(path)
     except pdfium.PdfiumError as error:
-        raise RefusedError(*refusal(error)) from error
+        raise RefusedError(*refusal(error.err_code)) from error
     with document:
         sound = pdfium_c.FPDF_DocumentHasValidCrossReferenceTable(document)
         return len(document), [] if sound else ["repaired: the cross-reference table was rebuilt"]

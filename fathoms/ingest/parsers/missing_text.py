@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from operator import itemgetter
 from pathlib import Path
 
@@ -76,25 +75,25 @@ _KNOWN = frozenset(word.translate(None, _NUMBERS) for word in (*_OPERATORS, b"")
 _BRACKETS = bytes.maketrans(b"[]", b"  ")
 
 
-@dataclass
 class Found:
     """The contents of a file, by object number."""
 
-    defined: set[int] = field(default_factory=set)
-    needed: set[int] = field(default_factory=set)
-    """Objects to which pages, the page tree and fonts refer."""
-    contents: dict[int, tuple[int, ...]] = field(default_factory=dict)
-    """The content streams of every page object."""
-    damaged: dict[int, float] = field(default_factory=dict)
-    """The lost share of each stream that cannot be unpacked to its end."""
-    plain: dict[int, bytes | memoryview] = field(default_factory=dict)
-    """Streams that are not compressed."""
-    empty: list[bytes] = field(default_factory=list)
-    """Page objects without content, which are blank or damaged."""
-    fonts: set[int] = field(default_factory=set)
-    """Objects that name fonts."""
-    claimed: int = 0
-    """Number of pages according to the page tree."""
+    def __init__(self) -> None:
+        self.defined: set[int] = set()
+        self.needed: set[int] = set()
+        """Objects to which pages, the page tree and fonts refer."""
+        self.contents: dict[int, tuple[int, ...]] = {}
+        """The content streams of every page object."""
+        self.damaged: dict[int, float] = {}
+        """The lost share of each stream that cannot be unpacked to its end."""
+        self.plain: dict[int, bytes | memoryview] = {}
+        """Streams that are not compressed."""
+        self.empty: list[bytes] = []
+        """Page objects without content, which are blank or damaged."""
+        self.fonts: set[int] = set()
+        """Objects that name fonts."""
+        self.claimed = 0
+        """Number of pages according to the page tree."""
 
 
 def missing_text(path: str, pages: Sequence[tuple[str | None, int]], page_count: int) -> list[str]:
@@ -267,7 +266,7 @@ def _not_content(body: bytes | memoryview) -> float:
         text = string.sub(b" ", text)
     text = text.translate(_BRACKETS, _NUMBERS)
     words = b" ".join(set(text.split(b"\n"))).split()  # most lines are equal without strings and numbers
-    strange = {word for word in set(words) if word.partition(b"/")[0] not in _KNOWN}
+    strange = {word for word in set(words) - _KNOWN if word.partition(b"/")[0] not in _KNOWN}
     wrong = sum(len(word) for word in text.split() if word in strange) if strange else 0
     wrong += text.count(b"\0")
     return max(wrong / len(body), LEAST) if wrong else 0.0
