@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
 from itertools import islice
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
-from fathoms.executors.work import OnDone, OnPage, Work, undisturbed
+from fathoms.executors.work import OnDone, OnPage, Ready, Work, undisturbed
 from fathoms.safety.children import Children
 from fathoms.safety.signals import next_of
 
 I = TypeVar("I")  # noqa: E741
 O = TypeVar("O")  # noqa: E741
-Event = tuple[int, Future[Any] | tuple[int, int]]
-"""The position of an item with its outcome, or with its progress: the pages that are done, and all pages."""
+Event = tuple[int, Callable[[], Any] | tuple[int, int]]
+"""The position of an item with what gives its outcome or raises its error, or with its progress: the pages
+that are done, and all pages."""
 _AHEAD = 4
 """So many items for each worker are begun before an outcome is taken, so that few outcomes are in memory."""
 
@@ -35,6 +36,7 @@ class LocalExecutor:
         items: Sequence[I],
         on_done: OnDone | None = None,
         on_page: OnPage | None = None,
+        on_pause: Callable[[], None] | None = None,
         *,
         keep: bool = True,
     ) -> list[O]:
@@ -52,13 +54,22 @@ class LocalExecutor:
         waiting = iter(range(len(items)))
         ended = 0
 
-        def begin(at: int) -> Callable[[], O]:
+        def begin(at: int) -> None:
             began[at] = time.perf_counter()
-            return pool.do(items[at], partial(_report_pages, events, at))
+            try:
+                make = pool.do(items[at], partial(_report_pages, events, at))
+            except BaseException as error:
+                events.put((at, partial(_raise, error)))
+                return
+            if isinstance(make, Ready):
+                events.put((at, make))
+            else:
+                making = makers.submit(make)
+                making.add_done_callback(lambda made: events.put((at, made.result)))
 
         def begin_next(number: int) -> None:
             for at in islice(waiting, number):
-                threads.submit(begin, at).add_done_callback(partial(_report_begun, makers, events, at))
+                threads.submit(begin, at)
 
         with (
             closing(work.open(children, workers)) as pool,
@@ -68,9 +79,9 @@ class LocalExecutor:
             try:
                 begin_next(_AHEAD * workers)
                 while ended < len(items):
-                    at, event = next_of(events)
-                    if isinstance(event, Future):
-                        outcome, ended = event.result(), ended + 1
+                    at, event = next_of(events, on_pause)
+                    if not isinstance(event, tuple):
+                        outcome, ended = event(), ended + 1
                         if keep:
                             outcomes[at] = outcome
                         if on_done is not None:
@@ -134,12 +145,6 @@ def _report_pages(events: SimpleQueue[Event], at: int, done: int, total: int) ->
     events.put((at, (done, total)))
 
 
-def _report_begun(
-    makers: ThreadPoolExecutor, events: SimpleQueue[Event], at: int, begun: Future[Callable[[], Any]]
-) -> None:
-    """Have the outcome of an item made that was worked on, or report the error to the calling thread."""
-    if begun.cancelled() or begun.exception() is not None:
-        events.put((at, begun))
-        return
-    making = makers.submit(begun.result())
-    making.add_done_callback(lambda made: events.put((at, made)))
+def _raise(error: BaseException) -> None:
+    """Raise an error in the calling thread."""
+    raise error

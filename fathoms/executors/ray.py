@@ -13,7 +13,7 @@ import os
 import socket
 import time
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
@@ -57,6 +57,7 @@ class RayExecutor:
         items: Sequence[I],
         on_done: OnDone | None = None,
         on_page: OnPage | None = None,
+        on_pause: Callable[[], None] | None = None,
         *,
         keep: bool = True,
     ) -> list[O]:
@@ -77,6 +78,8 @@ class RayExecutor:
                     outcome = job.outcomes[at] if keep else job.outcomes.pop(at)
                     if on_done is not None:
                         on_done(at, outcome, seconds)
+                if on_pause is not None:
+                    on_pause()
         except BaseException:
             self.close()
             raise

@@ -44,13 +44,24 @@ class Packed(NamedTuple):
         return path
 
 
+class Ready(Generic[O]):
+    """An outcome that is there already, where a `Pool` gives what makes one."""
+
+    def __init__(self, outcome: O) -> None:
+        self.outcome = outcome
+
+    def __call__(self) -> O:
+        return self.outcome
+
+
 class Pool(Protocol[ItemIn, OutcomeOut]):
     """What does the work on one machine: processes with their models loaded. It is safe for as many threads
     as it was opened for."""
 
     def do(self, item: ItemIn, on_page: OnPage) -> Callable[[], OutcomeOut]:
         """Have the work on one item done, and return what makes its outcome of that: it is called in another
-        thread, while the next item is worked on. An error that either raises ends the work on all items."""
+        thread, while the next item is worked on, or `Ready`. An error that either raises ends the work on all
+        items."""
 
     def close(self) -> None:
         """End the processes that are idle."""
@@ -110,15 +121,16 @@ class Executor(Protocol):
         items: Sequence[I],
         on_done: OnDone | None = None,
         on_page: OnPage | None = None,
+        on_pause: Callable[[], None] | None = None,
         *,
         keep: bool = True,
     ) -> list[O]:
         """Return the outcomes in the order of the items; with `keep` false they are only given to `on_done`,
         so that few of them are in memory at a time.
 
-        Both callbacks run in the calling thread: `on_done` as each item ends, `on_page` (only where pages are
-        reported) with the pages done and the pages of all items begun so far. An exception, Ctrl-C included,
-        ends all work first.
+        All callbacks run in the calling thread: `on_done` as each item ends, `on_page` (only where pages are
+        reported) with the pages done and the pages of all items begun so far, and `on_pause` where the next
+        outcome is not there yet. An exception, Ctrl-C included, ends all work first.
         """
 
     def width(self) -> int:

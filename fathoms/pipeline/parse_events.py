@@ -7,8 +7,8 @@ import time
 from typing import Any
 
 from fathoms.errors import DocumentError
+from fathoms.ingest.parsed import Parsed
 from fathoms.runs.events import happened
-from fathoms.types import Document
 
 
 class ParseEvents:
@@ -25,14 +25,14 @@ class ParseEvents:
         self._slowest, self._slowest_seconds = "", -1.0
         self._started = time.monotonic()
 
-    def tell(self, name: str, outcome: Document | DocumentError, seconds: float) -> None:
+    def tell(self, name: str, outcome: Parsed | DocumentError, seconds: float) -> None:
         """Tell what came of a document, which took so many seconds with its worker."""
         self._done += 1
         self._made += 1
         if seconds > self._slowest_seconds:
             self._slowest, self._slowest_seconds = name, seconds
-        if isinstance(outcome, Document):
-            happened("document-parsed", document=name, pages=len(outcome.pages), **self._facts(seconds))
+        if isinstance(outcome, Parsed):
+            happened("document-parsed", document=name, pages=outcome.facts.pages, **self._facts(seconds))
             return
         self._failed += 1
         why = {"kind": outcome.reason, "error": outcome.detail}

@@ -6,55 +6,25 @@ document is stored as soon as it is parsed, and is loaded when it is asked for.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
+import functools
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Literal
-
-from pydantic import Field
 
 from fathoms.config import fingerprint
 from fathoms.errors import DocumentError, StoreError
 from fathoms.executors import Executor
 from fathoms.ingest import ElementKind, PdfParser, parse_in_child
-from fathoms.ingest.workers.parallel import ParseWork
+from fathoms.ingest.parsed import Parsed, ParsedFacts
+from fathoms.ingest.workers.parallel import Outcome, ParseWork
 from fathoms.pipeline.ingest_times import IngestTimes
 from fathoms.pipeline.known_facts import BATCH, known_facts
 from fathoms.pipeline.parse_events import ParseEvents
+from fathoms.pipeline.parse_outcomes import ParseOutcomes
 from fathoms.pipeline.remembered import Parts, Progress
-from fathoms.runs.blobs import hash_of, packed_text
-from fathoms.runs.cache import Cache
-from fathoms.runs.documents import text_of_pages
-from fathoms.runs.folder import TooLongError
-from fathoms.types import Document, DocumentFacts, StoredValue
-
-
-class ParsedFacts(StoredValue):
-    """What is known of a parsed document: the hash of its text (`DocumentFacts`), the number of its layout
-    elements by their kind, and the rest as in `Document`."""
-
-    form: Literal[1] = 1
-    sha256: str
-    pages: int
-    page_count: int | None = None
-    warnings: tuple[str, ...] = ()
-    text: str | None = None
-    elements: Mapping[str, int] = Field(default_factory=dict)
-
-    @classmethod
-    def of(cls, document: Document, text: str) -> ParsedFacts:
-        """Return the facts of a document, given its text as runs store it."""
-        kinds = Counter(element.kind for page in document.pages for element in page.elements)
-        return cls(
-            sha256=document.sha256,
-            pages=len(document.pages),
-            page_count=document.page_count,
-            warnings=document.warnings,
-            text=hash_of(text),
-            elements=dict(kinds),
-        )
+from fathoms.runs.cache import FACTS, Cache, compressed
+from fathoms.types import Document, DocumentFacts
 
 
 class ParsedDocuments:
@@ -72,7 +42,8 @@ class ParsedDocuments:
         self.failures: list[DocumentError] = []
         self.hashes = dict(hashes)
         self._parser, self._paths, self._cache = parser, paths, cache
-        self._identity, self._native_identity = parser.identity(), parser.native_identity()
+        self._native_identity = parser.native_identity()
+        self._key = functools.cache(partial(fingerprint, parser.identity()))  # by the sha256 of the file
         self._kept: dict[str, Document] = {}
 
     def find(self) -> None:
@@ -80,46 +51,53 @@ class ParsedDocuments:
         keys = {name: self._key(sha256) for name, sha256 in self.hashes.items()}
 
         def decoded(text: str) -> ParsedFacts:
-            return self._facts_of(Document.model_validate_json(text))
+            parsed = Parsed.of(Document.model_validate_json(text))
+            self._cache.put_all({"text": self._text(parsed)})
+            return parsed.facts
 
         known = known_facts(self._cache, "document", list(dict.fromkeys(keys.values())), ParsedFacts, decoded)
         self.facts |= {name: known[key] for name, key in keys.items() if key in known}
         lacking = [name for name in keys if name not in self.facts and self._parser.native is not None]
         for start in range(0, len(lacking), BATCH):
             for name, document in self._from_native(lacking[start : start + BATCH]).items():
-                self._keep(name, document)
-
-    def _key(self, sha256: str) -> str:
-        """The key of a document in the cache."""
-        return fingerprint(self._identity, sha256)
+                self._keep({name: Parsed.of(document)})
 
     def parse(
         self, executor: Executor, progress: Progress, times: IngestTimes, anew: Collection[str] = ()
     ) -> None:
-        """Parse the documents that are not found, and those of `anew`, and store each as it comes. Raises the
-        first DocumentError where `ingest.on_error` is `fail`."""
+        """Parse the documents that are not found, and those of `anew`, and store them as they come, many
+        short ones together. Only what is stored is told as parsed. Raises the first DocumentError where
+        `ingest.on_error` is `fail`."""
         new = [name for name in self._paths if name not in self.facts or name in anew]
         if not new:
             return
         self._parser.require()
-        failed: dict[str, DocumentError] = {}
         ended = total = len(self._paths)
         ended -= len(new)
         events = ParseEvents(total, ended)
 
-        def done(at: int, result: Document | DocumentError, seconds: float) -> None:
+        def tell(name: str, outcome: Outcome, seconds: float) -> None:
             nonlocal ended
             ended += 1
-            events.tell(new[at], result, seconds)
+            if isinstance(outcome, Parsed):
+                times.made("parse", outcome.facts.pages)
+            events.tell(name, outcome, seconds)
             progress("parse", ended, total)
-            if isinstance(result, Document):
-                times.made("parse", len(result.pages))
-                self._keep(new[at], result)
-            else:
-                failed[new[at]] = result
 
-        work = ParseWork(self._parser, self._cache.file_hash)
-        executor.run(work, [self._paths[name] for name in new], done, partial(progress, "page"), keep=False)
+        outcomes = ParseOutcomes(self._keep, tell)
+        work, paths = ParseWork(self._parser, self._cache.file_hash), [self._paths[name] for name in new]
+        try:
+            executor.run(
+                work,
+                paths,
+                lambda at, *outcome: outcomes.done(new[at], *outcome),
+                partial(progress, "page"),
+                outcomes.keep,
+                keep=False,
+            )
+        finally:
+            outcomes.keep()
+        failed = outcomes.failed
         self.failures += [failed[name] for name in new if name in failed]
         if failed and self._parser.on_error == "fail":
             raise self.failures[0]
@@ -131,26 +109,36 @@ class ParsedDocuments:
         self.failures.append(failure)
         del self.facts[failure.document]
 
-    def _keep(self, name: str, document: Document) -> None:
-        """Put a document into the cache with its facts, and the parser's native output if there is one."""
-        facts = self.facts[name] = self._facts_of(document)
-        self.hashes[name] = document.sha256
-        cache, key = self._cache, self._key(document.sha256)
-        stored = cache.put_text("document", key, document.model_dump_json(), facts.model_dump_json())
-        if document.native is not None:
-            native = fingerprint(self._native_identity, document.sha256)
-            stored &= cache.put_text("native", native, document.native)
-        if not stored:
-            self._kept[name] = self._named(name, document)
+    def _keep(self, documents: Mapping[str, Parsed]) -> None:
+        """Put documents into the cache together, each with its facts, its text for the runs that will keep
+        it, and the parser's native output if there is one."""
+        values: defaultdict[str, dict[str, bytes]] = defaultdict(dict)
+        for parsed in documents.values():
+            for kind, key, value in self._values(parsed):
+                values[kind][key] = value
+        is_stored = self._cache.put_all(values)
+        for name, parsed in documents.items():
+            self.facts[name] = parsed.facts
+            self.hashes[name] = parsed.facts.sha256
+            if parsed.large is not None or not is_stored:
+                self._kept[name] = self._named(name, parsed.open(self._paths[name]))
 
-    def _facts_of(self, document: Document) -> ParsedFacts:
-        """Return the facts of a document, and put its text into the cache for the runs that will keep it."""
-        text = text_of_pages(document)
-        facts = ParsedFacts.of(document, text)
-        if facts.pages and facts.text is not None:
-            with suppress(TooLongError):
-                self._cache.put("text", facts.text, packed_text(text))
-        return facts
+    def _values(self, parsed: Parsed) -> Iterator[tuple[str, str, bytes]]:
+        """Yield what the cache holds of a document, by kind and key."""
+        facts = parsed.facts
+        key = self._key(facts.sha256)
+        if parsed.large is None:
+            yield "document", key, parsed.document
+            yield FACTS["document"], key, compressed(facts.model_dump_json().encode())
+        for name, text in self._text(parsed).items():
+            yield "text", name, text
+        if parsed.native is not None:
+            yield "native", fingerprint(self._native_identity, facts.sha256), parsed.native
+
+    def _text(self, parsed: Parsed) -> dict[str, bytes]:
+        """Return the text that runs will keep of a document by its hash, if it has pages."""
+        name = parsed.facts.text
+        return {name: parsed.text} if name and parsed.facts.pages and parsed.large is None else {}
 
     def load(self, name: str) -> Document:
         """Return a document. One that is damaged, or that was removed since it was found, is parsed again.
@@ -179,7 +167,7 @@ class ParsedDocuments:
     def _keep_again(self, name: str, document: Document) -> None:
         """Put a document into the cache that was known before; raises StoreError if it is another one now."""
         facts = self.facts[name]
-        self._keep(name, document)
+        self._keep({name: Parsed.of(document)})
         if self.facts[name] != facts:
             raise changed(name)
 

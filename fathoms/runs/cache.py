@@ -58,6 +58,7 @@ _OLD_TABLE = "entries"  # of earlier versions, without checksums
 INVALID = (ValueError, TypeError, LookupError, RecursionError)
 """The errors that decoding a damaged value raises."""
 _BATCH = 500
+_SHORT = 500  # bytes of a text
 _DAY = 86_400
 FOLDERS = ("indexes", "images", "parts")
 """The folders beside the file; their subfolders are named by fingerprints."""
@@ -330,7 +331,7 @@ class Cache:
         if len(found) == len(set(keys)) or (store := self._share_of(kind)) is None:
             return found
         more = store.get_many(kind, [key for key in dict.fromkeys(keys) if key not in found])
-        self._put_here(kind, more, {})
+        self._put_here({kind: more})
         return found | more
 
     def _get_here(self, kind: str, keys: Sequence[str]) -> dict[str, bytes]:
@@ -386,26 +387,38 @@ class Cache:
         """Store one value under its kind and key."""
         self.put_many(kind, {key: value})
 
-    def put_many(
-        self, kind: str, values: Mapping[str, bytes], facts: Mapping[str, bytes] | None = None
-    ) -> None:
-        """Store many values in one transaction, and the facts of them (`FACTS`). On a full disk nothing is
-        stored, which is reported once."""
-        if (store := self._share_of(kind)) is not None:
-            store.put_many(kind, values)
-        self._put_here(kind, values, facts or {})
+    def put_many(self, kind: str, values: Mapping[str, bytes]) -> None:
+        """Store many values of a kind in one transaction, see `put_all`."""
+        self.put_all({kind: values})
 
-    def _put_here(self, kind: str, values: Mapping[str, bytes], facts: Mapping[str, bytes]) -> None:
-        """Store values and their facts on this machine."""
-        about = FACTS.get(kind)
-        rows = [(kind, key, value, seal(kind, key, value)) for key, value in values.items()]
-        rows += [(about, key, value, seal(about, key, value)) for key, value in facts.items() if about]
+    def put_all(self, values: Mapping[str, Mapping[str, bytes]]) -> bool:
+        """Store values by kind and key in one transaction; facts of one of them (`FACTS`) that are not among
+        them are removed. Returns whether they are stored: on a full disk none is, which is reported once."""
+        for kind, some in values.items():
+            if (store := self._share_of(kind)) is not None:
+                store.put_many(kind, some)
+        self._put_here(values)
+        return not self.is_full
+
+    def _put_here(self, values: Mapping[str, Mapping[str, bytes]]) -> None:
+        """Store values on this machine."""
+        rows = [
+            (kind, key, value, seal(kind, key, value))
+            for kind, some in values.items()
+            for key, value in some.items()
+        ]
+        outdated = [
+            (about, key)
+            for kind, some in values.items()
+            if (about := FACTS.get(kind)) is not None
+            for key in some
+            if key not in values.get(about, {})
+        ]
 
         def insert() -> None:
             with self._db:
-                if about and not facts.keys() >= values.keys():  # those of an earlier value
-                    query = "DELETE FROM sealed WHERE kind = ? AND key = ?"
-                    self._db.executemany(query, [(about, key) for key in values])
+                if outdated:
+                    self._db.executemany("DELETE FROM sealed WHERE kind = ? AND key = ?", outdated)
                 self._db.executemany("INSERT OR REPLACE INTO sealed VALUES (?, ?, ?, ?)", rows)
 
         try:
@@ -418,7 +431,7 @@ class Cache:
     def note_facts(self, kind: str, key: str, value: bytes, facts: str) -> None:
         """Store the facts of a value that was read, unless another process has written another value under
         its key since."""
-        about, data = FACTS[kind], _packed(facts)
+        about, data = FACTS[kind], compressed(facts.encode())
         row = (about, key, data, seal(about, key, data))
         query = (
             "INSERT OR REPLACE INTO sealed SELECT ?, ?, ?, ?"
@@ -477,9 +490,10 @@ class Cache:
         data = text.encode("utf-8")
         if len(data) > LONGEST_TEXT:
             return False
-        about = {} if facts is None else {key: _packed(facts)}
-        self.put_many(kind, {key: zlib.compress(data, 1)}, about)
-        return not self.is_full
+        values = {kind: {key: compressed(data)}}
+        if facts is not None:
+            values[FACTS[kind]] = {key: compressed(facts.encode())}
+        return self.put_all(values)
 
     def file_hash(self, path: Path) -> str:
         """The sha256 of a file, remembered as long as its inode, size and times stay the same.
@@ -613,9 +627,10 @@ class Cache:
             self._db.executemany("INSERT OR REPLACE INTO used VALUES (?, ?, ?)", rows)
 
 
-def _packed(text: str) -> bytes:
-    """Return a text as it is stored."""
-    return zlib.compress(text.encode("utf-8"), 1)
+def compressed(text: bytes) -> bytes:
+    """Return a text in UTF-8 as it is stored. A short one, such as facts, is not made shorter: that takes ten
+    times as long as storing it."""
+    return zlib.compress(text, 1 if len(text) > _SHORT else 0)
 
 
 def text_of(value: bytes) -> str:

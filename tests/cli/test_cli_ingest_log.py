@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
+import signal
+import subprocess
+import sys
+import time
 
 import pytest
 
@@ -12,7 +16,8 @@ from fathoms.cli.ingest import ParsingRemark
 from fathoms.errors import DocumentError
 from fathoms.pipeline.parse_events import ParseEvents
 from fathoms.runs.events import heard
-from tests.support.project import Project
+from tests.support.measured import unmeasured
+from tests.support.project import Project, write_pdf
 
 
 @pytest.mark.slow
@@ -41,6 +46,30 @@ def test_each_document_is_a_line_that_says_how_far_the_corpus_is(
     (failed,) = [line for line in lines if line["event"] == "document-failed"]
     assert failed["kind"] == "damaged"
     assert "is damaged beyond what PDFium can repair" in failed["error"]
+
+
+@pytest.mark.slow
+def test_what_was_told_as_parsed_is_kept_though_the_command_is_killed(project: Project) -> None:
+    """Documents are stored several together, so that some may wait when others are told."""
+    for number in range(150):
+        write_pdf(project.path / "pdfs" / f"{number}.pdf", [f"Page {page} of {number}." for page in range(8)])
+    log, cache = project.path / "log.jsonl", {"FATHOMS_CACHE_DIR": str(project.path / "cache")}
+    command = [sys.executable, "-m", "fathoms", "ingest", "tiny.yaml", "--log-file", str(log)]
+    with subprocess.Popen(
+        command, cwd=project.path, env=unmeasured() | cache, stderr=subprocess.DEVNULL
+    ) as process:
+        while process.poll() is None and (not log.exists() or log.read_bytes().count(b"\n") < 40):
+            time.sleep(0.005)
+        process.kill()
+    first = {json.loads(line)["document"] for line in log.read_text().splitlines()}
+    assert process.returncode == -signal.SIGKILL
+    assert 40 <= len(first) < 152
+    log.unlink()
+    assert project.fathoms("ingest", "tiny.yaml", "--log-file", str(log)).returncode == 0
+    again = [json.loads(line)["document"] for line in log.read_text().splitlines()]
+    assert len(again) == len(set(again))
+    assert first.isdisjoint(again)
+    assert len(first) + len(again) <= 152
 
 
 def test_the_progress_names_failures_and_the_slowest_document() -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from threading import Event
 from time import sleep
 
 import pytest
 
 from fathoms.errors import ConfigError
-from fathoms.executors import LocalExecutor, OnPage, Work
+from fathoms.executors import LocalExecutor, OnPage, Ready, Work
 from fathoms.ingest import DoclingHybridChunker, PageChunker, SentenceChunker
 from fathoms.ingest.workers.chunking import ChunkWork
 from fathoms.safety.children import Children
@@ -92,3 +93,29 @@ def test_few_outcomes_wait_for_who_takes_them_slowly_and_none_are_kept_unless_as
     assert work.most_waiting <= 8, "four for each worker"
     assert pages[-1] == (200, 200)
     assert LocalExecutor(2).run(Doubling(), items) == [2 * at for at in items]
+
+
+class Waiting(Doubling):
+    """Waits with the number 3 until it may go on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.go_on = Event()
+
+    def do(self, item: int, on_page: OnPage) -> Callable[[], int]:
+        assert item != 3 or self.go_on.wait(20)
+        return Ready(2 * item)
+
+
+def test_a_pause_is_told_while_the_next_outcome_is_waited_for() -> None:
+    work, told = Waiting(), list[object]()
+
+    def pause() -> None:
+        told.append("pause")
+        work.go_on.set()
+
+    def done(at: int, outcome: int, seconds: float) -> None:
+        told.append(outcome)
+
+    assert LocalExecutor(1).run(work, range(5), done, on_pause=pause) == [0, 2, 4, 6, 8]
+    assert told.index("pause") == told.index(6) - 1 == 3

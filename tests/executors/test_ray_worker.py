@@ -15,6 +15,7 @@ from fathoms.errors import DocumentError, ModelError, StoreError, error_of
 from fathoms.executors import LocalExecutor, OnPage, Work
 from fathoms.executors.ray_worker import Failed, RayWorker, identity_of
 from fathoms.ingest import Pdfium
+from fathoms.ingest.parsed import Parsed
 from fathoms.ingest.workers.parallel import Outcome, ParseWork
 from fathoms.ingest.workers.rendering import Rendered, RenderWork
 from fathoms.models.calling.provider_calls import ExecutionSettings
@@ -106,8 +107,10 @@ def test_documents_and_images_need_no_disk_in_common(tmp_path: Path, monkeypatch
     worker, parsing = RayWorker(str(tmp_path)), ParseWork(Pdfium())
     sent = pickle.loads(pickle.dumps(parsing.sent(path)))
     moved = path.rename(tmp_path / "elsewhere.pdf")
-    document = parsing.received(path, worker.do(1, parsing, identity_of(parsing), sent))
+    parsed = parsing.received(path, worker.do(1, parsing, identity_of(parsing), sent))
     moved.rename(path)
+    assert isinstance(parsed, Parsed)
+    document = parsed.open(path)
     assert document == Pdfium().parse(path)
     missing = worker.do(1, parsing, identity_of(parsing), parsing.sent(tmp_path / "b.pdf"))
     assert isinstance(missing, DocumentError)
@@ -140,13 +143,15 @@ def test_what_files_do_to_their_parser_comes_out_as_on_this_machine(
     work = ParseWork(Hostile(timeout=3, memory_mb=256))
     here, there = LocalExecutor(2).run(work, paths), Away(3).run(work, paths)
     assert list(map(described, there)) == list(map(described, here))
-    assert [each.reason if isinstance(each, DocumentError) else each.id for each in there] == [
+    assert [
+        each.reason if isinstance(each, DocumentError) else each.open(paths[0]).text for each in there
+    ] == [
         "crash",
         "memory",
         "timeout",
-        "noise.pdf",
+        "noise made",
         "damaged",
-        "odd.pdf",
+        "a\ufffdb\ufffdc\nd\ufffde\ufffd[31m",
     ]
 
 
@@ -154,7 +159,7 @@ def described(outcome: Outcome) -> object:
     """All of a document, or of the error."""
     if isinstance(outcome, DocumentError):
         return outcome.document, outcome.reason, outcome.detail
-    return outcome.model_dump()
+    return outcome
 
 
 def test_a_run_from_elsewhere_sends_documents_to_no_cluster_without_consent() -> None:

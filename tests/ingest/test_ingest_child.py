@@ -17,6 +17,7 @@ import pytest
 from fathoms.errors import DocumentError
 from fathoms.executors import LocalExecutor
 from fathoms.ingest import PdfParser, parse_all, parse_in_child
+from fathoms.ingest.parsed import Parsed
 from fathoms.ingest.workers.parallel import ParseWork
 from fathoms.types import Document
 from tests.support import damage
@@ -174,6 +175,8 @@ def test_the_next_file_is_read_while_a_document_is_made(tmp_path: Path) -> None:
     next_is_read = threading.Event()
 
     class Watched(Several):
+        needs_check: ClassVar[bool] = True
+
         def check_file(self, path: Path) -> None:
             if path.stem == "nap-0.01":
                 next_is_read.set()
@@ -184,7 +187,7 @@ def test_the_next_file_is_read_while_a_document_is_made(tmp_path: Path) -> None:
 
     paths = [pdf(tmp_path, deed) for deed in ("nap-0.0", "nap-0.01")]
     found = LocalExecutor(1).run(ParseWork(Watched(), hash_of), paths)
-    assert [one.sha256 for one in found if isinstance(one, Document)] == ["nap-0.0", "nap-0.01"]
+    assert [one.facts.sha256 for one in found if isinstance(one, Parsed)] == ["nap-0.0", "nap-0.01"]
 
 
 def test_no_paths_give_no_outcomes() -> None:

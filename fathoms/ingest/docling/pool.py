@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING
 from fathoms.errors import DocumentError
 from fathoms.executors import OnPage
 from fathoms.ingest.docling.process import BreakdownError, Converted, DoclingProcess, explain
+from fathoms.ingest.parsed import Parsed
 from fathoms.ingest.parsers.base import MakeDocument
-from fathoms.ingest.parsers.raw import clean_text, to_document
+from fathoms.ingest.parsers.finishing import clean_text
+from fathoms.ingest.parsers.raw import to_document
 from fathoms.ingest.workers.child import time_advice
 from fathoms.models.cpus import available_cpus
 from fathoms.paths import sha256_file
@@ -64,17 +66,17 @@ class DoclingPool:
             if broken.pages is None:
                 raise DocumentError(path.name, broken.reason, clean_text(broken.detail)) from None
             whole = self._page_by_page(path, None, range(1, broken.pages + 1), broken.pages, tell)
-            return lambda: whole
+            return partial(Parsed.of, whole)
         if converted.failed:
             total = len(converted.raw["pages"])
             joined = self._page_by_page(path, converted, sorted(converted.failed), total, tell)
-            return lambda: joined
+            return partial(Parsed.of, joined)
         return partial(self._document, path, converted)
 
-    def _document(self, path: Path, converted: Converted) -> Document:
+    def _document(self, path: Path, converted: Converted) -> Parsed:
         """Make the document of a file that was converted as a whole."""
         document = to_document(path, converted.raw, self._parser.max_pages, self._hash_of(path))
-        return document.model_copy(update={"native": converted.native})
+        return Parsed.of(document.model_copy(update={"native": converted.native}))
 
     def close(self) -> None:
         """End all idle conversion processes."""

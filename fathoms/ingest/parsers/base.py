@@ -14,12 +14,13 @@ from pydantic import Field
 from fathoms.config import Component
 from fathoms.errors import MissingExtraError
 from fathoms.executors import OnPage
+from fathoms.ingest.parsed import Parsed
 from fathoms.ingest.parsers.raw import RawDocument, check_source, to_document
 from fathoms.types import PDF, Document
 
 ElementKind = Literal["text", "table", "picture", "formula", "code"]
 
-MakeDocument = Callable[[], Document]
+MakeDocument = Callable[[], Parsed]
 """Makes the document of a file that a child process has read; it can be called in another thread."""
 
 
@@ -54,6 +55,8 @@ class PdfParser(Component):
     """Whether the parser can say where on a page figures and tables are."""
     files_per_child: ClassVar[int] = 1
     """How many files one child process reads, one after another, before a new one takes its place."""
+    needs_check: ClassVar[bool] = False
+    """Whether `accepted` has to check what `read` returns, before anything is made of it."""
     native: ClassVar[str | None] = None
     """Name of the parser's own document format, if it has one; `Document.native` holds a document in it."""
     neutral: ClassVar[frozenset[str]] = frozenset({"timeout", "memory_mb", "on_error"})

@@ -67,6 +67,7 @@ class PythonParser(PdfParser):
     reads: ClassVar[frozenset[str]] = OFFICE | {PDF}
     gives_transcripts: ClassVar[bool] = False
     gives_boxes: ClassVar[bool] = True
+    needs_check: ClassVar[bool] = True
 
     kind: Literal["python"] = "python"
     target: str = Field(pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$")

@@ -5,29 +5,20 @@ A `RawDocument` is JSON, because the child process that reads the file sends it 
 
 from __future__ import annotations
 
-import re
 import stat
 from collections.abc import Collection
 from pathlib import Path
 from typing import Literal, NotRequired, TypedDict
 
 from fathoms.errors import DocumentError
+from fathoms.ingest.parsers.finishing import EDGE, complaints_about, finished
 from fathoms.paths import sha256_file
-from fathoms.types import OFFICE, PDF, TRANSCRIPTS, Box, Document, Element, Page, has_pages
+from fathoms.types import OFFICE, PDF, TRANSCRIPTS, Box, Document, has_pages
 
 HEADER = b"%PDF-"
-TRAILER = b"%%EOF"
 ZIP = b"PK\x03\x04"
 """The first bytes of a DOCX or PPTX file, which is a zip archive."""
-EDGE = 1024
-"""Bytes at either end of a file in which readers accept the header and the end mark (PDF 1.7, annex H)."""
-
 NO_PAGES = "has no pages: all of its text counts as page 1, and gold evidence can only name the document"
-MAX_WARNINGS = 10
-MAX_WARNING = 200
-PICTURE = Element(kind="picture")
-UNKNOWN_CHARACTER = "\N{REPLACEMENT CHARACTER}"
-NOT_TEXT = re.compile(r"[^\t\n\x20-\x7e\xa0-\ud7ff\ue000-\ufdcf\ufdf0-\ufffd\U00010000-\U0010ffff]")
 
 
 class RawElement(TypedDict):
@@ -123,64 +114,14 @@ def to_document(path: Path, raw: RawDocument, max_pages: int, sha256: str | None
 
     `sha256` is the hash of the file, if it is already known.
     """
-    if "error" in raw:
-        reason, detail = raw["error"]
-        raise DocumentError(path.name, reason, clean_text(detail))
-    if raw["page_count"] == 0 and not raw["warnings"]:
-        raise DocumentError(path.name, "empty", "is a document without pages; export it again")
-    pages = raw["pages"]
-    while pages and pages[-1]["text"] is None:
-        pages = pages[:-1]
-    if not pages:
-        raise DocumentError(path.name, "damaged", "has no page that can be read; fetch it again")
-    return Document(
-        id=path.name,
-        path=path,
-        sha256=sha256 or sha256_file(path),
-        pages=tuple(_page(number, page) for number, page in enumerate(pages, 1)),
-        warnings=_warnings(path, raw, pages, max_pages),
-        page_count=raw["page_count"] if raw["page_count"] > len(pages) else None,
-    )
-
-
-def _page(number: int, page: RawPage) -> Page:
-    """Convert one page; a page that could not be read keeps its place, without text."""
-    elements = (
-        Element(kind=element["kind"], text=clean_text(element["text"]), bbox=element["bbox"])
-        for element in page.get("elements", [])
-    )
-    pictures = (PICTURE,) * page.get("pictures", 0)
-    return Page(number=number, text=clean_text(page["text"] or ""), elements=(*pictures, *elements))
-
-
-def clean_text(text: str) -> str:
-    r"""Return text that every later stage can store, print and embed.
-
-    Line ends become `\n`. Control characters, lone surrogates and noncharacters become U+FFFD, because they
-    stand for glyphs whose meaning the font does not tell. Ligatures and spaces stay as the parser gave them.
-    """
-    return NOT_TEXT.sub(UNKNOWN_CHARACTER, text.replace("\r\n", "\n").replace("\r", "\n"))
-
-
-def _warnings(path: Path, raw: RawDocument, pages: list[RawPage], max_pages: int) -> tuple[str, ...]:
-    """Return the warnings about a document, at most `MAX_WARNINGS` lines."""
-    found = list(dict.fromkeys(clean_text(line)[:MAX_WARNING] for line in raw["warnings"]))
-    if path.suffix.lower() not in OFFICE:
-        with path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - EDGE))
-            if TRAILER not in file.read(EDGE):
-                found.insert(0, "no end mark (%%EOF): the file may be truncated")
-    elif not has_pages(path.name):
-        found.insert(0, NO_PAGES)
-    wanted = min(raw["page_count"], max_pages)
-    if wanted < raw["page_count"]:
-        found.append(f"only the first {wanted} of {raw['page_count']} pages are read (max_pages)")
-    if len(pages) < wanted:
-        found.append(f"{len(pages)} pages could be read, the file claims {raw['page_count']}")
-    if not any((page["text"] or "").strip() for page in pages):
-        found.append("no page has text: a scan that needs OCR, or damaged")
-    lost = [number for number, page in enumerate(pages, 1) if page["text"] is None]
-    found += [f"page {number} could not be read" for number in lost]
-    if len(found) > MAX_WARNINGS:
-        found[MAX_WARNINGS - 1 :] = [f"and {len(found) - MAX_WARNINGS + 1} more"]
-    return tuple(found)
+    complaints: list[str] = []
+    if "error" not in raw:
+        sha256 = sha256 or sha256_file(path)
+        if path.suffix.lower() not in OFFICE:
+            complaints = complaints_about(path)
+        elif not has_pages(path.name):
+            complaints = [NO_PAGES]
+    made = finished(path.name, raw, max_pages, sha256 or "", complaints)
+    if "error" in made:
+        raise DocumentError(path.name, *made["error"])
+    return Document.model_validate({**made, "path": path})

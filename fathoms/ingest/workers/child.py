@@ -6,12 +6,13 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from fathoms.executors import OnPage
+from fathoms.executors import OnPage, Ready
+from fathoms.ingest.parsed import Parsed
+from fathoms.ingest.parsers import finishing
 from fathoms.ingest.parsers.base import MakeDocument, PdfParser
 from fathoms.ingest.parsers.raw import RawDocument, to_document
 from fathoms.paths import sha256_file
 from fathoms.safety.children import Child, ChildEndedError, Children
-from fathoms.types import Document
 
 OUTPUT_MB = 64
 """Largest answer of a child, and largest file that it may write, in MiB."""
@@ -34,22 +35,19 @@ class ChildPool:
         self._idle: list[tuple[Child, int]] = []
 
     def read(self, path: Path, on_page: OnPage | None = None) -> MakeDocument:
-        """Read one file; raises DocumentError. `on_page` is not called: these parsers are quick."""
-        return partial(self.document, path, self.raw(path))
-
-    def raw(self, path: Path) -> RawDocument:
-        """Have a process read one file; raises DocumentError for one that no process has to read."""
+        """Read one file; raises DocumentError for one that no process has to read. `on_page` is not called:
+        these parsers are quick."""
         self._parser.check_file(path)
         child, files = self._waiting() or (self._new(), 0)
-        raw = self._read(child, path, files)
-        if files and raw.get("error", ("timeout",))[0] != "timeout":
-            raw = self._read(self._new(), path)
-        return raw
+        found = self._read(child, path, files)
+        if files and not isinstance(found, Parsed) and found.get("error", ("timeout",))[0] != "timeout":
+            found = self._read(self._new(), path)
+        return Ready(found) if isinstance(found, Parsed) else partial(self._made, path, found)
 
-    def document(self, path: Path, raw: RawDocument) -> Document:
+    def _made(self, path: Path, raw: RawDocument) -> Parsed:
         """Make the document of a file that was read; raises DocumentError."""
         sha256 = None if "error" in raw else self._hash_of(path)
-        return to_document(path, raw, self._parser.max_pages, sha256)
+        return Parsed.of(to_document(path, raw, self._parser.max_pages, sha256))
 
     def close(self) -> None:
         """End the processes that wait for a file."""
@@ -73,13 +71,15 @@ class ChildPool:
         """Start a process that has read no file yet."""
         return self._children.start(WORKER, stderr="log", most=OUTPUT_MB * 1024 * 1024)
 
-    def _read(self, child: Child, path: Path, files: int = 0) -> RawDocument:
+    def _read(self, child: Child, path: Path, files: int = 0) -> Parsed | RawDocument:
         """Return the answer of a process that has read so many files, or the error that its death or silence
         means. The process then waits for another file, or is ended."""
         sound = False
         try:
-            raw = self._answer(child, path)
-            sound = "error" not in raw and files + 1 < self._parser.files_per_child
+            found = self._answer(child, path)
+            sound = (
+                isinstance(found, Parsed) or "error" not in found
+            ) and files + 1 < self._parser.files_per_child
         except TimeoutError:
             return {"error": ("timeout", time_advice(self._parser.timeout))}
         except ChildEndedError as ended:
@@ -89,24 +89,32 @@ class ChildPool:
                 self._idle.append((child, files + 1))
             else:
                 child.end()
-        if tuple(raw.get("error", ())) == ("memory", ""):
+        if not isinstance(found, Parsed) and tuple(found.get("error", ())) == ("memory", ""):
             return {"error": ("memory", memory_advice(self._parser))}
-        return raw
+        return found
 
-    def _answer(self, child: Child, path: Path) -> RawDocument:
+    def _answer(self, child: Child, path: Path) -> Parsed | RawDocument:
         """Have a process read a file; raises TimeoutError and ChildEndedError."""
         parser = self._parser
-        child.send(
-            {
-                "reader": parser.reader_file(),
-                "path": str(path.absolute()),
-                "options": parser.reader_options(),
-                "timeout": parser.timeout,
-                "memory_mb": parser.memory_mb,
-                "output_mb": OUTPUT_MB,
-            }
-        )
-        return parser.accepted(child.receive(parser.timeout)[0])
+        request = {
+            "reader": parser.reader_file(),
+            "path": str(path.absolute()),
+            "options": parser.reader_options(),
+            "timeout": parser.timeout,
+            "memory_mb": parser.memory_mb,
+            "output_mb": OUTPUT_MB,
+        }
+        if not parser.needs_check:
+            document = {"name": path.name, "max_pages": parser.max_pages, "sha256": self._hash_of(path)}
+            request |= {"finish": finishing.__file__, "document": document}
+        child.send(request)
+        message, data = child.receive(parser.timeout)
+        if parser.needs_check or "facts" not in message:
+            return parser.accepted(message)
+        try:
+            return Parsed.from_child(message, data)
+        except (ValueError, TypeError, LookupError):
+            return {"error": ("crash", "makes the parser give an answer that is none; fetch the file again")}
 
 
 def death(parser: PdfParser, ended: ChildEndedError) -> tuple[str, str]:

@@ -9,14 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from fathoms.errors import DocumentError
-from fathoms.executors import LocalExecutor, OnPage, Packed, Work
+from fathoms.executors import LocalExecutor, OnPage, Packed, Ready, Work
+from fathoms.ingest.parsed import Parsed
 from fathoms.ingest.parsers.base import MakeDocument, ParserPool, PdfParser
 from fathoms.ingest.workers.pool import pool_of
 from fathoms.paths import sha256_file
 from fathoms.safety.children import Children
 from fathoms.types import Document
 
-Outcome = Document | DocumentError
+Outcome = Parsed | DocumentError
 
 
 @dataclass(frozen=True)
@@ -53,12 +54,6 @@ class ParseWork(Work[Path, Outcome]):
         """The file, with its own name."""
         return sent.unpack(folder)
 
-    def received(self, item: Path, returned: Outcome) -> Outcome:
-        """The document with its path on this machine."""
-        if isinstance(returned, DocumentError):
-            return returned
-        return returned.model_copy(update={"path": item})
-
     def killed(self, item: Path, why: str) -> Outcome:
         """The failure of the document."""
         return DocumentError(item.name, "crash", f"{why}; fetch it again, or leave it out")
@@ -76,13 +71,8 @@ class _Parsing:
         try:
             make = self._pool.read(item, on_page)
         except DocumentError as error:
-            return partial(_given, error)
-        return partial(_made, make)
-
-
-def _given(error: DocumentError) -> Outcome:
-    """Return the error of a file that could not be read."""
-    return error
+            return Ready(error)
+        return make if isinstance(make, Ready) else partial(_made, make)
 
 
 def _made(make: MakeDocument) -> Outcome:
@@ -98,18 +88,21 @@ def parse_all(
     paths: Sequence[Path],
     *,
     workers: int,
-    on_done: Callable[[Path, Outcome], None] | None = None,
+    on_done: Callable[[Path, Document | DocumentError], None] | None = None,
     on_page: OnPage | None = None,
-) -> list[Outcome]:
+) -> list[Document | DocumentError]:
     """Read many PDFs with `workers` child processes at a time; the outcomes are in the order of `paths`.
 
     The outcome of a file that cannot be read is its DocumentError; obeying `on_error` is up to the caller.
     The callbacks are those of `Executor.run`, `on_done` with the path of the file.
     """
     parser.require()
+    found: dict[int, Document | DocumentError] = {}
 
     def done(at: int, outcome: Outcome, seconds: float) -> None:
+        found[at] = outcome if isinstance(outcome, DocumentError) else outcome.open(paths[at])
         if on_done is not None:
-            on_done(paths[at], outcome)
+            on_done(paths[at], found[at])
 
-    return LocalExecutor(workers).run(ParseWork(parser), paths, done, on_page)
+    LocalExecutor(workers).run(ParseWork(parser), paths, done, on_page, keep=False)
+    return [found[at] for at in range(len(paths))]

@@ -53,4 +53,4 @@ def parse_in_child(parser: PdfParser, path: Path, children: Children | None = No
     """
     parser.require()
     with closing(pool_of(parser, children or Children(), workers=1)) as pool:
-        return pool.read(path)()
+        return pool.read(path)().open(path)

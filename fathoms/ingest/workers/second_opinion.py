@@ -8,10 +8,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from fathoms.errors import DocumentError
-from fathoms.executors import OnPage
+from fathoms.executors import OnPage, Ready
+from fathoms.ingest.parsed import Parsed
 from fathoms.ingest.parsers.base import MakeDocument
 from fathoms.ingest.parsers.pymupdf import PyMuPDF
-from fathoms.ingest.parsers.raw import RawDocument
 from fathoms.ingest.workers.child import ChildPool
 from fathoms.types import LOST_TEXT, Document
 
@@ -30,29 +30,30 @@ class SecondOpinion:
     def read(self, path: Path, on_page: OnPage | None = None) -> MakeDocument:
         """Read one file, where text may be lost with both parsers; raises DocumentError as the first parser
         does."""
-        raw = self._pool.raw(path)
-        other = None
-        if any(LOST_TEXT in warning for warning in raw.get("warnings", ())) and find_spec("pymupdf"):
+        make = self._pool.read(path)
+        if not isinstance(make, Ready):
+            return make
+        is_lost = any(LOST_TEXT in warning for warning in make.outcome.facts.warnings)
+        if is_lost and find_spec("pymupdf"):
             with suppress(DocumentError):
                 other = self._other.read(path)()
-        return partial(self._document, path, raw, other)
-
-    def _document(self, path: Path, raw: RawDocument, other: Document | None) -> Document:
-        """Make the document of a file, and compare it with that of the other parser."""
-        document = self._pool.document(path, raw)
-        if other is None:
-            return document
-        more = _characters(other) - _characters(document)
-        told = "PyMuPDF reads no more"
-        if more > 0:
-            told = f"PyMuPDF reads {more} characters more: compare with ingest: {{kind: {PyMuPDF().kind}}}"
-        warnings = tuple(f"{line}; {told}" if LOST_TEXT in line else line for line in document.warnings)
-        return document.model_copy(update={"warnings": warnings})
+                return partial(_compared, make.outcome.open(path), other.open(path))
+        return make
 
     def close(self) -> None:
         """End the processes that wait for a file."""
         self._pool.close()
         self._other.close()
+
+
+def _compared(document: Document, other: Document) -> Parsed:
+    """Tell in the warning of a document how much more the other parser reads."""
+    more = _characters(other) - _characters(document)
+    told = "PyMuPDF reads no more"
+    if more > 0:
+        told = f"PyMuPDF reads {more} characters more: compare with ingest: {{kind: {PyMuPDF().kind}}}"
+    warnings = tuple(f"{line}; {told}" if LOST_TEXT in line else line for line in document.warnings)
+    return Parsed.of(document.model_copy(update={"warnings": warnings}))
 
 
 def _characters(document: Document) -> int:
