@@ -12,6 +12,7 @@ from fathoms.corpora import gather_pdfs
 from fathoms.corpora.pdfs import find_pdfs
 from fathoms.errors import ConfigError, DocumentError, UsageError
 from fathoms.ingest import Docling, Pdfium, PyMuPDF, parse_all, parse_in_child
+from fathoms.ingest.parsed import Parsed
 from fathoms.ingest.parsers.raw import NO_PAGES
 from fathoms.models import ScriptedModel
 from fathoms.pipeline.parsed_documents import ParsedDocuments
@@ -125,7 +126,8 @@ def test_an_office_document_is_not_attached_as_a_pdf(tmp_path: Path) -> None:
     page = Page(number=1, text="text")
     sha256 = cache.file_hash(path)
     parsed = ParsedDocuments(OFFLINE, {"a.docx": path}, {"a.docx": sha256}, cache)
-    parsed._keep("a.docx", Document(id="a.docx", path=path, sha256=sha256, pages=(page,)))
+    document = Document(id="a.docx", path=path, sha256=sha256, pages=(page,))
+    parsed._keep({"a.docx": Parsed.of(document)})
     ready = pipeline.prepare({"a.docx": path}, cache)
     with pytest.raises(ConfigError, match=r"'files' attaches PDFs, and a\.docx is none"):
         ready.retriever.search(ready.index, [])

@@ -13,10 +13,7 @@ import zlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-if TYPE_CHECKING:
-    from fathoms.ingest.parsers.raw import RawDocument, RawPage
+from typing import Any, NamedTuple
 
 TRAILER = b"%%EOF"
 EDGE = 1024
@@ -29,10 +26,10 @@ NOT_TEXT = re.compile(r"[^\t\n\x20-\x7e\xa0-\ud7ff\ue000-\ufdcf\ufdf0-\ufffd\U00
 
 
 def finished(
-    name: str, raw: RawDocument, max_pages: int, sha256: str, complaints: Sequence[str] = ()
+    name: str, raw: Mapping[str, Any], max_pages: int, sha256: str, complaints: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Return the fields of a `Document`, or `{"error": (reason, sentence)}` if the parser failed or read no
-    page. `complaints` are warnings about the file; they come first."""
+    """Return the fields of a `Document`, given a `RawDocument`, or `{"error": (reason, sentence)}` if the
+    parser failed or read no page. `complaints` are warnings about the file; they come first."""
     if "error" in raw:
         reason, detail = raw["error"]
         return {"error": (reason, clean_text(detail))}
@@ -85,7 +82,7 @@ def text_of_pages(pages: Sequence[Mapping[str, Any]]) -> str:
     return json.dumps(told, ensure_ascii=False)
 
 
-def _page(number: int, page: RawPage) -> dict[str, Any]:
+def _page(number: int, page: Mapping[str, Any]) -> dict[str, Any]:
     """Convert one page; a page that could not be read keeps its place, without text."""
     elements = [{**element, "text": clean_text(element["text"])} for element in page.get("elements", ())]
     pictures = [PICTURE] * page.get("pictures", 0)
@@ -109,7 +106,7 @@ def complaints_about(path: str | Path) -> list[str]:
 
 
 def _warnings(
-    raw: RawDocument, pages: Sequence[RawPage], max_pages: int, complaints: Sequence[str]
+    raw: Mapping[str, Any], pages: Sequence[Mapping[str, Any]], max_pages: int, complaints: Sequence[str]
 ) -> list[str]:
     """Return the warnings about a document, at most `MAX_WARNINGS` lines."""
     found = [*complaints, *dict.fromkeys(clean_text(line)[:MAX_WARNING] for line in raw["warnings"])]
