@@ -1,50 +1,84 @@
 """Reads one PDF with PDFium. It runs in a child process and therefore imports nothing of fathoms.
 
 It calls the library itself, without the Python classes of pypdfium2: these make an object with a finalizer of
-each document, page and text, which takes a tenth of the time, and the process starts slower with them.
+each document, page and text, which takes a tenth of the time, and importing them takes as long as reading 20
+pages.
 """
 
 from __future__ import annotations
 
 import ctypes
 import runpy
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import pypdfium2_raw as pdfium_c
 
 if TYPE_CHECKING:
     from fathoms.ingest.parsers.raw import RawDocument, RawPage
 
 
-def _untyped(function: Any, *types: Any) -> Any:
+def _library() -> ctypes.CDLL:
+    """Load the library that pypdfium2 brings. Importing its bindings, of all functions, takes a fifth of the
+    time in which a child process starts; that is done where the library lies elsewhere."""
+    spec = find_spec("pypdfium2_raw")
+    folder = Path(str(spec.origin)).parent if spec else Path()
+    for name in ("libpdfium.so", "libpdfium.dylib", "pdfium.dll"):
+        if (folder / name).exists():
+            return ctypes.CDLL(str(folder / name))
+    from pypdfium2_raw import bindings
+
+    library: ctypes.CDLL = bindings._libs["pdfium"]
+    return library
+
+
+class _Config(ctypes.Structure):
+    """How the library is started: the version of this structure, and nothing of what only others need."""
+
+    _fields_ = (
+        ("version", ctypes.c_int),
+        ("font_paths", ctypes.c_void_p),
+        ("isolate", ctypes.c_void_p),
+        ("slot", ctypes.c_uint),
+    )
+
+
+_PDFIUM = _library()
+
+
+def _function(name: str, *types: Any) -> Any:
     """Return a function of PDFium that takes and returns addresses as numbers, given the type of its result
     and those of its arguments: with typed pointers ctypes takes half as long again."""
-    address: Any = ctypes.cast(function, ctypes.c_void_p).value
-    return ctypes.CFUNCTYPE(*types)(address)
+    return ctypes.CFUNCTYPE(*types)((name, _PDFIUM))
 
 
-_AT, _INT = ctypes.c_void_p, ctypes.c_int
-_OPEN = _untyped(pdfium_c.FPDF_LoadDocument, _AT, ctypes.c_char_p, ctypes.c_char_p)
-_CLOSE = _untyped(pdfium_c.FPDF_CloseDocument, None, _AT)
-_PAGES = _untyped(pdfium_c.FPDF_GetPageCount, _INT, _AT)
-_IS_SOUND = _untyped(pdfium_c.FPDF_DocumentHasValidCrossReferenceTable, _INT, _AT)
-_OPEN_PAGE = _untyped(pdfium_c.FPDF_LoadPage, _AT, _AT, _INT)
-_CLOSE_PAGE = _untyped(pdfium_c.FPDF_ClosePage, None, _AT)
-_OPEN_TEXT = _untyped(pdfium_c.FPDFText_LoadPage, _AT, _AT)
-_CLOSE_TEXT = _untyped(pdfium_c.FPDFText_ClosePage, None, _AT)
-_CHARACTERS = _untyped(pdfium_c.FPDFText_CountChars, _INT, _AT)
-_GET_TEXT = _untyped(pdfium_c.FPDFText_GetText, _INT, _AT, _INT, _INT, _AT)
+_AT, _INT, _LONG = ctypes.c_void_p, ctypes.c_int, ctypes.c_ulong
+_BEGIN = _function("FPDF_InitLibraryWithConfig", None, ctypes.POINTER(_Config))
+_ERROR = _function("FPDF_GetLastError", _LONG)
+_OPEN = _function("FPDF_LoadDocument", _AT, ctypes.c_char_p, ctypes.c_char_p)
+_CLOSE = _function("FPDF_CloseDocument", None, _AT)
+_PAGES = _function("FPDF_GetPageCount", _INT, _AT)
+_IS_SOUND = _function("FPDF_DocumentHasValidCrossReferenceTable", _INT, _AT)
+_OPEN_PAGE = _function("FPDF_LoadPage", _AT, _AT, _INT)
+_CLOSE_PAGE = _function("FPDF_ClosePage", None, _AT)
+_OPEN_TEXT = _function("FPDFText_LoadPage", _AT, _AT)
+_CLOSE_TEXT = _function("FPDFText_ClosePage", None, _AT)
+_CHARACTERS = _function("FPDFText_CountChars", _INT, _AT)
+_GET_TEXT = _function("FPDFText_GetText", _INT, _AT, _INT, _INT, _AT)
 _ON_PAGE = (
-    _untyped(pdfium_c.FPDFPage_CountObjects, _INT, _AT),
-    _untyped(pdfium_c.FPDFPage_GetObject, _AT, _AT, _INT),
+    _function("FPDFPage_CountObjects", _INT, _AT),
+    _function("FPDFPage_GetObject", _AT, _AT, _INT),
 )
 _IN_FORM = (
-    _untyped(pdfium_c.FPDFFormObj_CountObjects, _INT, _AT),
-    _untyped(pdfium_c.FPDFFormObj_GetObject, _AT, _AT, ctypes.c_ulong),
+    _function("FPDFFormObj_CountObjects", _INT, _AT),
+    _function("FPDFFormObj_GetObject", _AT, _AT, _LONG),
 )
-_KIND = _untyped(pdfium_c.FPDFPageObj_GetType, _INT, _AT)
+_KIND = _function("FPDFPageObj_GetType", _INT, _AT)
+_BEGIN(ctypes.byref(_Config(version=2)))  # which does nothing where pypdfium2 has begun
 
+PASSWORD, SECURITY = 4, 5
+"""The errors of a document that wants a password, and of one in an encryption that PDFium does not know."""
+TEXT, IMAGE, FORM = 1, 3, 5
+"""The kinds of objects on a page."""
 LINE_END_HYPHEN = "\ufffe"
 """The character with which PDFium replaces a hyphen and the line break after it."""
 MAX_PICTURES = 1000
@@ -52,17 +86,8 @@ MAX_DEPTH = 15
 """How deep nested forms are searched for pictures; a hostile file nests them without end."""
 
 
-def _begin() -> None:
-    """Start the library, which does nothing where pypdfium2 has started it."""
-    config = pdfium_c.FPDF_LIBRARY_CONFIG(
-        version=2, m_pUserFontPaths=None, m_pIsolate=None, m_v8EmbedderSlot=0
-    )
-    pdfium_c.FPDF_InitLibraryWithConfig(config)
-
-
 missing_text = runpy.run_path(str(Path(__file__).with_name("missing_text.py")))["missing_text"]
 """That of the module beside this one, run by its path, because an import would load all of `ingest`."""
-_begin()
 
 
 def read(path: str, options: dict[str, Any]) -> RawDocument:
@@ -71,7 +96,7 @@ def read(path: str, options: dict[str, Any]) -> RawDocument:
     try:
         count = _PAGES(document)
         if count < 1:
-            return {"error": refusal(pdfium_c.FPDF_GetLastError())}
+            return {"error": refusal(_ERROR())}
         read = [_read_page(document, index) for index in range(min(count, options["max_pages"]))]
         warnings = [] if _IS_SOUND(document) else ["repaired: the cross-reference table was rebuilt"]
     finally:
@@ -87,9 +112,9 @@ def read(path: str, options: dict[str, Any]) -> RawDocument:
 def refusal(code: int) -> tuple[str, str]:
     """Return why PDFium did not open the file, given its code of the error: a reason of DocumentError, and a
     sentence."""
-    if code == pdfium_c.FPDF_ERR_PASSWORD:
+    if code == PASSWORD:
         return "encrypted", "is protected by a password; save a copy without it"
-    if code == pdfium_c.FPDF_ERR_SECURITY:
+    if code == SECURITY:
         return "encrypted", "is encrypted in a way that PDFium does not know; save a copy without encryption"
     return "damaged", "is damaged beyond what PDFium can repair; fetch it again, or try kind: pymupdf"
 
@@ -102,8 +127,8 @@ def _read_page(document: int, index: int) -> tuple[RawPage, int]:
         text = _text(page) if page else None
         if text is None:
             return {"text": None, "pictures": 0}, 0
-        shows = 0 if text.strip() else _count(page, pdfium_c.FPDF_PAGEOBJ_TEXT)
-        return {"text": text, "pictures": _count(page, pdfium_c.FPDF_PAGEOBJ_IMAGE)}, shows
+        shows = 0 if text.strip() else _count(page, TEXT)
+        return {"text": text, "pictures": _count(page, IMAGE)}, shows
     finally:
         _CLOSE_PAGE(page)
 
@@ -118,7 +143,7 @@ def _count(parent: int, kind: int, depth: int = MAX_DEPTH) -> int:
         its_kind = _KIND(each)
         if its_kind == kind:
             found += 1
-        elif its_kind == pdfium_c.FPDF_PAGEOBJ_FORM and depth > 1:
+        elif its_kind == FORM and depth > 1:
             found += _count(each, kind, depth - 1)
         if found >= MAX_PICTURES:
             return MAX_PICTURES
