@@ -25,6 +25,7 @@ from tests.support.measured import measure_no_processes, measured
 from tests.support.ollama_server import NoServerError, OllamaServer, set_up
 from tests.support.project import Project, write_project
 
+gc.disable()  # until the tests are collected: nothing of what they import becomes free
 settings.register_profile("fathoms", deadline=None, max_examples=50)  # nothing here is a test of speed
 settings.register_profile("thorough", deadline=None, max_examples=1000)  # for `make slow`
 settings.load_profile("fathoms")
@@ -70,6 +71,7 @@ def pytest_collection_finish() -> None:
         for module in preloaded():  # a fork has them before it is measured
             if module.startswith("fathoms."):
                 importlib.import_module(module)
+    gc.enable()
     gc.collect()
     gc.freeze()
 

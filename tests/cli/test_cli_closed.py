@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from fathoms.pipeline.experiment import Experiment, load_experiment
+from tests.support.packages import skip_without
 from tests.support.project import Project
 from tests.support.vendor_servers import KEY, Asked, Vendors, vendors
 from tests.support.vendor_wire import Breaks, Fails, Said, Step, error_body
@@ -32,8 +33,7 @@ REFUSED, LIMITED, BROKEN = "text-01", "table-01", "image-01"
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Vendors]:
-    for package in ("anthropic", "google.genai", "openai"):
-        pytest.importorskip(package)
+    skip_without("anthropic", "google.genai", "openai")
     for _, variable, _ in CONFIGS.values():
         monkeypatch.setenv(variable, KEY)
     with vendors() as running:
@@ -160,7 +160,7 @@ def test_a_missing_key_is_named_beforehand(
     config: str, project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kind, variable, _ = CONFIGS[config]
-    pytest.importorskip({"google": "google.genai"}.get(kind, kind))
+    skip_without({"google": "google.genai"}.get(kind, kind))
     for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"):
         monkeypatch.setenv(name, KEY)
     monkeypatch.delenv(variable)
@@ -172,7 +172,7 @@ def test_a_missing_key_is_named_beforehand(
 
 
 def test_doctor_names_the_missing_key(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("anthropic")
+    skip_without("anthropic")
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     shipped = str(ROOT / "configs" / "claude-sonnet-4.yaml")
     done = project.fathoms("doctor", shipped)

@@ -11,6 +11,7 @@ import pytest
 from fathoms.cli.doctor_findings import machine_lines, next_commands
 from fathoms.models.weights.assets import ASSETS
 from tests.support.ollama_server import OllamaServer
+from tests.support.packages import skip_without
 from tests.support.project import Project
 
 pytestmark = pytest.mark.slow  # processes, models and sockets of their own
@@ -135,7 +136,7 @@ def test_the_models_of_a_server_are_listed(
 def test_a_missing_server_and_all_that_is_well_beside_it(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("llama_index.llms.ollama")
+    skip_without("llama_index.llms.ollama")
     monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:9")
     project.write("ollama.yaml", OLLAMA)
     code, checks, printed = findings(project, "ollama.yaml", "tiny.yaml")
@@ -146,7 +147,7 @@ def test_a_missing_server_and_all_that_is_well_beside_it(
 
 
 def test_a_missing_model(project: Project, ollama: OllamaServer) -> None:
-    pytest.importorskip("llama_index.llms.ollama")
+    skip_without("llama_index.llms.ollama")
     project.write("ollama.yaml", OLLAMA)
     here = ("--set", f"generate.base_url={ollama.address}", "--set", f"embed.base_url={ollama.address}")
     assert findings(project, "ollama.yaml", *here)[0] == 0
@@ -157,7 +158,7 @@ def test_a_missing_model(project: Project, ollama: OllamaServer) -> None:
 
 
 def test_missing_weights_and_documents(project: Project) -> None:
-    pytest.importorskip("xllamacpp")
+    skip_without("xllamacpp")
     settings = ("--set", "generate={kind: embedded}", "--set", "embed={kind: onnx}")
     (project.path / "pdfs" / "varn.pdf").unlink()
     code, checks, _ = findings(project, "tiny.yaml", *settings)

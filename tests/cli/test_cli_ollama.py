@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.ollama_server import OllamaServer
+from tests.support.packages import skip_without
 from tests.support.project import Project, write_one_page
 
 pytestmark = pytest.mark.slow  # processes, models and sockets of their own
@@ -25,8 +26,7 @@ WORDS = "scoring.abstention.embed={kind: lexical}"  # the cache of these tests h
 @pytest.fixture
 def own(project: Project, ollama: OllamaServer, monkeypatch: pytest.MonkeyPatch) -> Project:
     """A project of two small PDFs, where Ollama is found as a user's shell says."""
-    for module in ("pymupdf", "llama_index.embeddings.ollama"):
-        pytest.importorskip(module)
+    skip_without("pymupdf", "llama_index.embeddings.ollama")
     monkeypatch.setenv("OLLAMA_HOST", f"127.0.0.1:{ollama.port}")
     return project
 

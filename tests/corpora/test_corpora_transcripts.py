@@ -21,6 +21,7 @@ from fathoms.pipeline.prompt import PromptBuilder
 from fathoms.retrieve import BM25, Files
 from fathoms.runs.cache import Cache
 from fathoms.types import Document, Question
+from tests.support.packages import skip_without
 from tests.support.pictures import picture
 
 OLD = "\u0627\u0644\u0645\u0646\u0627\u0631\u0629 \u0642\u062f\u064a\u0645\u0629 \u062c\u062f\u0627"
@@ -152,7 +153,7 @@ def test_a_recording_is_a_document_with_times_as_pages(tmp_path: Path, cache: Pa
 
 def test_every_parser_takes_the_text_of_the_transcript(tmp_path: Path) -> None:
     """Docling would read the frames by OCR; no process of it is even started."""
-    pytest.importorskip("docling")
+    skip_without("docling")
     found, _ = find_pdfs(talk(tmp_path / "docs"))
     (document,) = parse_all(Docling(max_pages=2), list(found.values()), workers=1)
     assert isinstance(document, Document)

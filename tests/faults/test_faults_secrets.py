@@ -18,6 +18,7 @@ import pytest
 from tests.support import faulty, vendor_servers
 from tests.support.fault_server.server import ScriptedServer
 from tests.support.faulty import contents
+from tests.support.packages import skip_without
 from tests.support.project import Project
 from tests.support.raw_service import answer, sends, service
 from tests.support.vendor_servers import Asked, Vendors, vendors
@@ -206,7 +207,7 @@ def test_refused_before_the_first_question(tmp_path: Path, name: str, status: st
 
 
 def test_an_embedder_that_breaks_before_the_first_question(tmp_path: Path) -> None:
-    pytest.importorskip("llama_index.embeddings.openai_like")
+    skip_without("llama_index.embeddings.openai_like")
     project, key = planted(tmp_path), OWN_KEY.format("llamaindex")
     with service(sends(answer(f"no such key: {key}", "401 Who"))) as made:
         key_of = f'api_key: "${{{variable("llamaindex")}}}"'
@@ -251,8 +252,7 @@ generate: {{kind: {kind}, {api}model: m, base_url: "{address}", api_key_env: PLA
 
 @pytest.fixture
 def server() -> Iterator[Vendors]:
-    for package in ("anthropic", "google.genai", "openai"):
-        pytest.importorskip(package)
+    skip_without("anthropic", "google.genai", "openai")
     with vendors() as running:
         yield running
 

@@ -250,8 +250,8 @@ def test_the_plugin_imports_nothing_before_it_is_asked() -> None:
 
 
 REGISTERED = """
-from fathoms.models.weights.hub import repair_torchvision
-repair_torchvision()
+from fathoms.ingest.docling.worker import import_one_table_model
+import_one_table_model()
 from docling.models.factories import get_layout_factory, get_table_structure_factory
 layouts = get_layout_factory(allow_external_plugins=True).registered_meta.values()
 tables = get_table_structure_factory(allow_external_plugins=True).registered_meta.values()

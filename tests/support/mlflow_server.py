@@ -25,6 +25,8 @@ def mlflow_server(folder: Path, database: Path) -> Iterator[str]:
     command += ["--workers", "1", "--backend-store-uri", f"sqlite:///{database}"]
     command += ["--artifacts-destination", str(folder / "artifacts")]
     environment = {**os.environ, "MLFLOW_DISABLE_TELEMETRY": "true"}
+    # jobs run in further processes that import MLflow, and nobody asks for one
+    environment["MLFLOW_SERVER_ENABLE_JOB_EXECUTION"] = "false"
     with (folder / "mlflow.log").open("w") as log:
         server = subprocess.Popen(
             command, cwd=folder, env=environment, stdout=log, stderr=log, start_new_session=True

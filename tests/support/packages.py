@@ -8,10 +8,10 @@ import pytest
 
 
 def skip_without(*packages: str) -> None:
-    """Skip the module of tests that is being collected where a package is not installed.
+    """Skip the test, or the module of tests that is being collected, where a package is not installed.
 
-    `pytest.importorskip` would import the package, which takes seconds, even if none of its
-    tests is chosen.
+    `pytest.importorskip` would import the package, which takes seconds, even where none of the tests is
+    chosen, or where only the commands that they start need it.
     """
     for package in packages:
         try:

@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Literal
 
-from moto.server import ThreadedMotoServer
-
 ENVIRONMENT = {
     "AWS_ACCESS_KEY_ID": "planted-id-012345",
     "AWS_SECRET_ACCESS_KEY": "planted-secret-0123456789",
@@ -35,6 +33,8 @@ class Faults:
 @contextmanager
 def s3_server() -> Iterator[str]:
     """Run a server with an empty bucket named `bucket`; yields its address."""
+    from moto.server import ThreadedMotoServer
+
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     try:
