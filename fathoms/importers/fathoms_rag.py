@@ -26,11 +26,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
 from fathoms.config import dotted, misread
 from fathoms.corpora.ids import question_ids
+from fathoms.corpora.rows import checked_name
 from fathoms.errors import DataError
 from fathoms.importers.imported import LARGEST_IMPORT, Imported, fold_space, missing_warning
 from fathoms.runs.citations import all_citations
@@ -69,7 +71,7 @@ class _RetrievedChunk(_ResultPart):
 class _Response(_ResultPart):
     """One answer with its question, retrieved context and scores."""
 
-    category: str
+    category: Annotated[str, AfterValidator(checked_name)]
     question: str
     required_files: tuple[str, ...] = ()
     rag_context: tuple[_RetrievedChunk, ...] | tuple[str, ...] = ()

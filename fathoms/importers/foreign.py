@@ -63,7 +63,7 @@ def usable(
         try:
             row = read(number, value)
             for name, text in (("id", row.row.id), ("category", row.category)):
-                require_name(name, text or "unnamed")
+                require_name(f"the {name}", text or "unnamed")
             rows.append(row)
         except (DataError, ValidationError) as error:
             why = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
@@ -76,7 +76,7 @@ def require_name(what: str, name: str) -> None:
     try:
         checked_name(name)
     except ValueError as error:
-        raise DataError(f"the {what} {name[:80]!a} {error}") from None
+        raise DataError(f"{what} {name[:80]!a} {error}") from None
 
 
 def imported(

@@ -117,7 +117,7 @@ def _bare_question(value: Any, place: str, complaints: list[str]) -> Question | 
         return None
     try:
         for name in (id, *quotes):
-            require_name("id", name)
+            require_name("the id", name)
     except DataError as error:
         complaints.append(f"{place}: {error}")
         return None

@@ -22,6 +22,7 @@ from pathlib import Path
 
 from fathoms.corpora.page_ids import place_of, text_of
 from fathoms.errors import DataError, QuestionsError
+from fathoms.importers.foreign import require_name
 from fathoms.importers.imported import LARGEST_IMPORT, SHOWN, Imported
 from fathoms.safety.inputs import read_text
 from fathoms.types import Chunk, Evidence, Hit, Question, Record
@@ -66,6 +67,8 @@ def read_trec(path: Path, qrels: Path, questions: Sequence[Question] | None = No
         warnings.append(f"{qrels}: {grades} judgments have a relevance above 1: only ndcg uses it")
     if questions is None:
         ids = dict.fromkeys((*relevant, *retrieved.by_query))
+        for query in ids:
+            require_name(f"{qrels if query in relevant else path}: the query", query)
         questions = [Question(id=query, text=query, category="Uncategorised") for query in ids]
     judged = [_with_evidence(question, relevant.get(question.id, {})) for question in questions]
     known = {question.id for question in judged}

@@ -181,6 +181,11 @@ def test_a_file_about_other_questions_is_refused(write: Any) -> None:
         read_result_file(write(response()), [Question(id="x", text="Other?", category="A")])
 
 
+def test_a_category_that_no_question_may_have_is_refused(write: Any) -> None:
+    with pytest.raises(DataError, match=r"responses\.0\.category: .* control character U\+D800"):
+        read_result_file(write(response(category="\ud800")))
+
+
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [

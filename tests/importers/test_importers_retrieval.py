@@ -170,3 +170,5 @@ def test_lines_of_trec_that_are_wrong_are_all_named(write: Any) -> None:
     ]
     with pytest.raises(DataError, match=r"qrels.txt:2: expected QUERY 0 ID RELEVANCE"):
         read_trec(write("x.run", "q1 Q0 a 1 0.5 t"), qrels)
+    with pytest.raises(DataError, match=r"y\.run: the query 'q.ud800' contains the control character"):
+        read_trec(write("y.run", "q%ED%A0%80 Q0 a 1 0.5 t"), write("none.qrels", ""))
