@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,6 +18,7 @@ from fathoms.metrics.linear import Linear
 from fathoms.metrics.phrase_recall import phrase_recall
 from fathoms.metrics.profiles import PROFILES, Profile
 from fathoms.metrics.stages import Funnel
+from fathoms.models.calling.collecting import rare_collections
 from fathoms.types import RELEASED_SCORES, Judgement, Record, StoredValue, Verdict
 
 RELEASED = "released"
@@ -116,12 +118,16 @@ class Judged:
     new: dict[str, Verdict]
     retrieval_only: bool = False
 
+    @cached_property
+    def _classifiers(self) -> list[tuple[Profile, Classifier]]:
+        """The profiles with their abstention classifiers."""
+        return [(profile, profile.classifier(self.scoring.abstention)) for profile in self.profiles]
+
     def row(self, record: Record) -> dict[str, RecordScore]:
         """Return the scores of one of the judged records by profile, and under `released` the scores it came
         with; this key is present if any of the judged records has such scores."""
         row = {}
-        for profile in self.profiles:
-            classifier = profile.classifier(self.scoring.abstention)
+        for profile, classifier in self._classifiers:
             if isinstance(classifier, JudgedAbstention):
                 asked = classifier.judgements(record, {})
                 verdict = self.by_judge.get(asked[0]) if asked else None
@@ -190,6 +196,7 @@ class _Either(Mapping[str, Verdict]):
         return len({*self._both[0], *self._both[1]})
 
 
+@rare_collections()
 def score(
     records: Sequence[Record],
     scoring: Scoring,
