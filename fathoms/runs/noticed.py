@@ -7,12 +7,14 @@ this at once, and the scoring of a large run collects it while it writes them.
 
 from __future__ import annotations
 
+from base64 import b64decode, b64encode
 from bisect import insort
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from math import isfinite
 from statistics import fmean
 from typing import Any, NamedTuple, Protocol
+from zlib import compress, decompress
 
 from fathoms.runs.marks import MARKS
 from fathoms.runs.views import BriefQuestion, BriefRepeat, BriefScores, Number, brief_question_of
@@ -39,6 +41,8 @@ MOST = 10
 """The number of worst questions that are kept."""
 EXCERPT = 2000
 """The characters of a message that are kept."""
+_TOGETHER = 1_000
+"""How many lines are compressed together."""
 _END = "\r\n"
 
 
@@ -83,6 +87,7 @@ class Noticed:
         self.messages: dict[str, str] = {}
         self.marked: dict[str, Mapping[str, Any]] = {}
         self._lines: list[str] = []
+        self._packed: list[bytes] = []  # earlier lines, which would take six times the memory
 
     def add(self, view: BriefQuestion) -> None:
         """Add a question that was read from its file."""
@@ -113,6 +118,8 @@ class Noticed:
     ) -> None:
         """Add a question; `view` reads it, which is done for few."""
         self._lines += map(_line, [question] * len(repeats), repeats, scores, values)
+        if len(self._lines) >= _TOGETHER:
+            self._pack()
         if any(repeat.error and repeat.error.kind not in self.messages for repeat in repeats):
             for repeat in view().repeats:
                 if repeat.error is not None:
@@ -138,15 +145,17 @@ class Noticed:
         `metrics`, which are empty where no question has any."""
         count = len(self.metrics)
         places = [0, *(self.metrics.index(name) + 1 if name in self.metrics else -1 for name in metrics)]
-        for lines in self._lines:
-            for line in lines.split(_END)[:-1]:
+        self._pack()
+        for lines in self._packed:
+            for line in decompress(lines).decode().split(_END)[:-1]:
                 cells = [*line.rsplit(",", count), ""]  # values are numbers, so they have no commas
                 yield ",".join([cells[place] for place in places]) + _END
 
     def state(self) -> dict[str, Any]:
         """Return everything that was collected as JSON values, for `extend`."""
+        self._pack()
         return {
-            "lines": "".join(self._lines),
+            "lines": [b64encode(lines).decode("ascii") for lines in self._packed],
             "messages": self.messages,
             "marked": self.marked,
             "worst": [(*missed[:2], missed.question.model_dump(mode="json")) for missed in self.worst],
@@ -154,12 +163,19 @@ class Noticed:
 
     def extend(self, state: Mapping[str, Any]) -> None:
         """Add what another process has collected of the questions that follow."""
-        self._lines.append(state["lines"])
+        self._pack()
+        self._packed += map(b64decode, state["lines"])
         for kind, message in state["messages"].items():
             self.messages.setdefault(kind, message)
         self.marked |= state["marked"]
         for correctness, hallucination, question in state["worst"]:
             self._miss(correctness, hallucination, partial(BriefQuestion.model_validate, question))
+
+    def _pack(self) -> None:
+        """Compress the lines that are not compressed yet."""
+        if self._lines:
+            self._packed.append(compress("".join(self._lines).encode(), 1))
+            self._lines = []
 
 
 _NO_SCORES = BriefScores()
