@@ -162,6 +162,8 @@ class Run:
         self._journal = Journal(path / JOURNAL)
         self._blobs = Blobs(path)
         self._shared = Blobs(path.parent, SHARED)
+        self.lost_contexts = 0
+        """How many records this object has read without their prompts and hits, because a text is lost."""
         self.noticed: Noticed | None = None
         """What the last scoring by this object has noticed of the questions of a large run, for reports."""
 
@@ -416,6 +418,7 @@ class Run:
             except ValidationError:  # one of an earlier version, in which any long text may be in a blob
                 return Record.model_validate(self._blobs.internalise(data))
         except (StoreError, ValidationError, AttributeError, TypeError, ValueError, RecursionError):
+            self.lost_contexts += 1
             rest = {key: value for key, value in data.items() if key not in _CONTEXT}
             return Record.model_validate({**self._blobs.internalise(rest), "hits": None, "prompt": None})
 

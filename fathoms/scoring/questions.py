@@ -108,8 +108,11 @@ class QuestionScorer:
 
     def _read(self, questions: Sequence[Sequence[Entry]]) -> list[list[Record]]:
         """Read the records of some questions, for which the journal is opened once."""
+        lost = self._run.lost_contexts
         records = self._run.read(entry for entries in questions for entry in entries)
-        return [list(islice(records, len(entries))) for entries in questions]
+        found = [list(islice(records, len(entries))) for entries in questions]
+        self.tally.counts["lost_contexts"] += self._run.lost_contexts - lost
+        return found
 
     def _score(self, questions: Sequence[Sequence[Record]], write: WriteView) -> None:
         """Score the records of some questions, whose answers are classified together."""

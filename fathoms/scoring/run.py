@@ -565,6 +565,11 @@ def summary_of(
             f"{len(variants)} of the questions are variants of others: they are compared with their"
             " originals, and count in no other figure"
         )
+    if lost := tally.counts["lost_contexts"]:
+        warnings.append(
+            f"the prompts and hits of {lost} of {len(tally)} answers cannot be read, because files in the"
+            " run's folder 'blobs' are missing or damaged: what is measured on them leaves these answers out"
+        )
     if unread := tally.counts["unread"]:
         warnings.append(
             f"the search texts for {unread} of {len(tally)} answers could not be read from the reply of"

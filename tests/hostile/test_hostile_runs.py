@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import zlib
@@ -432,3 +433,12 @@ def test_nights_are_judged_in_the_order_in_which_they_were_made(tmp_path: Path) 
     first = made[0].path.rename(tmp_path / made[0].id.replace("20", "29", 1))
     runs = [Run(first), *made[1:]]
     assert [run.path for run in oldest_first(reversed(runs))] == [run.path for run in runs]
+
+
+def test_scoring_says_how_many_answers_have_lost_their_context(tmp_path: Path) -> None:
+    short = [Hit(chunk=Chunk(id="d#2", document="d.pdf", pages=(1,), text="short"), score=0.5, rank=1)]
+    run = make(tmp_path, record(), record("q2", hits=tuple(short), prompt=None))
+    assert "cannot be read" not in " ".join(score_run(run)["warnings"])
+    copy = shutil.copytree(run.path, tmp_path / "copy" / run.id, ignore=shutil.ignore_patterns("blobs"))
+    (warning,) = (one for one in score_run(Run(copy))["warnings"] if "cannot be read" in one)
+    assert warning.startswith("the prompts and hits of 1 of 2 answers cannot be read")
