@@ -568,7 +568,8 @@ def summary_of(
     if lost := tally.counts["lost_contexts"]:
         warnings.append(
             f"the prompts and hits of {lost} of {len(tally)} answers cannot be read, because files in the"
-            " run's folder 'blobs' are missing or damaged: what is measured on them leaves these answers out"
+            " run's folder 'blobs' are missing, damaged or too large: what is measured on them leaves these"
+            " answers out"
         )
     if unread := tally.counts["unread"]:
         warnings.append(
