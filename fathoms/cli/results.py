@@ -49,14 +49,14 @@ def write_reports(
     from fathoms.report.change import last_comparable
     from fathoms.report.terminal import leaderboard_panel, summary_panel
     from fathoms.report.write import write_report
-    from fathoms.runs.noticed import Noticed
+    from fathoms.runs.question_tables import QuestionTables
     from fathoms.runs.reading import load
 
     views = [load(run.path) for run in runs]
     panels: list[RenderableType] = []
     for view, run in zip(views, runs, strict=True):
-        if run.noticed is not None:
-            view.kept[Noticed, run.noticed.profile] = run.noticed
+        if run.tables is not None:
+            view.kept[QuestionTables, run.tables.profile] = run.tables
         paths = write_report([view], run.path, plots=False)
         if each or len(runs) == 1:
             earlier = _earlier(run, out)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from fathoms.report.metrics_table import SPENDING
-from fathoms.report.worst import noticed
-from fathoms.runs.noticed import COLUMNS as OF_QUESTIONS
+from fathoms.report.worst import question_tables
+from fathoms.runs.question_tables import COLUMNS as OF_QUESTIONS
 from fathoms.runs.reading import ScoredRun
 from fathoms.safety.spreadsheet import csv_line
 
@@ -31,5 +31,5 @@ def _lines(runs: Sequence[ScoredRun], scores: str | None, metrics: Sequence[str]
     for run in runs:
         profile = run.profile(scores)
         first = csv_line([run.run, run.name, run.model, profile]).rstrip("\r\n")
-        for line in noticed(run, profile).lines(metrics):
+        for line in question_tables(run, profile).lines(metrics):
             yield f"{first},{line}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fathoms.report.text import gold
-from fathoms.runs.noticed import EXCERPT, MOST, Missed, Noticed
+from fathoms.runs.question_tables import EXCERPT, MOST, Missed, QuestionTables
 from fathoms.runs.reading import ScoredRun
 
 
@@ -29,32 +29,32 @@ class Miss:
     hallucination: float | None
 
 
-def noticed(run: ScoredRun, profile: str) -> Noticed:
+def question_tables(run: ScoredRun, profile: str) -> QuestionTables:
     """Return what tables show of all questions of a run; its question files are read once."""
-    if (Noticed, profile) not in run.kept:
-        found = Noticed(profile, list(run.summary.metrics))
+    if (QuestionTables, profile) not in run.kept:
+        found = QuestionTables(profile, list(run.summary.metrics))
         for view in run.brief_questions():
             found.add(view)
-        run.kept[Noticed, profile] = found
-    kept: Noticed = run.kept[Noticed, profile]
+        run.kept[QuestionTables, profile] = found
+    kept: QuestionTables = run.kept[QuestionTables, profile]
     return kept
 
 
 def worst_questions(run: ScoredRun, profile: str, limit: int = MOST) -> list[Miss]:
     """Return at most `limit` questions, and no more than `MOST`, that are not fully right or were
     hallucinated, the worst first."""
-    return [_miss(missed, profile) for missed in noticed(run, profile).worst[:limit]]
+    return [_miss(missed, profile) for missed in question_tables(run, profile).worst[:limit]]
 
 
 def first_messages(run: ScoredRun, profile: str) -> dict[str, str]:
     """Return the first message of every kind of failure; no question file is read if there are none."""
-    return noticed(run, profile).messages if run.summary.errors else {}
+    return question_tables(run, profile).messages if run.summary.errors else {}
 
 
 def marked_questions(run: ScoredRun) -> Mapping[str, Mapping[str, Any]]:
     """Return the metadata of the questions that have one of `MARKS`, by their ids."""
-    read = (found for (kind, *_), found in run.kept.items() if kind is Noticed)  # under any profile
-    return (next(read, None) or noticed(run, str(run.summary.profile))).marked
+    read = (found for (kind, *_), found in run.kept.items() if kind is QuestionTables)  # under any profile
+    return (next(read, None) or question_tables(run, str(run.summary.profile))).marked
 
 
 def _miss(missed: Missed, profile: str) -> Miss:

@@ -42,9 +42,9 @@ from fathoms.runs.folder import (
     write_sealed,
 )
 from fathoms.runs.journal import JOURNAL, Journal, OpenJournal, journal_line
-from fathoms.runs.noticed import Noticed
 from fathoms.runs.order import placed
 from fathoms.runs.question_lines import file_names, find_line, id_of, new_lines, remove
+from fathoms.runs.question_tables import QuestionTables
 from fathoms.runs.trust import signed
 from fathoms.runs.verdicts import Verdicts
 from fathoms.runs.views import read_views, view_names, view_of
@@ -164,8 +164,8 @@ class Run:
         self._shared = Blobs(path.parent, SHARED)
         self.lost_contexts = 0
         """How many records this object has read without their prompts and hits, because a text is lost."""
-        self.noticed: Noticed | None = None
-        """What the last scoring by this object has noticed of the questions of a large run, for reports."""
+        self.tables: QuestionTables | None = None
+        """What the last scoring by this object has collected of the questions of a large run, for reports."""
 
     # ----- made
 

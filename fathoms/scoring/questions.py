@@ -25,7 +25,7 @@ from fathoms.metrics.retrieval.metrics import RetrievalMetric
 from fathoms.metrics.score_records import RecordScore, Scoring, judge
 from fathoms.metrics.stages import Stage
 from fathoms.runs.marks import OF_VARIANTS
-from fathoms.runs.noticed import Noticed
+from fathoms.runs.question_tables import QuestionTables
 from fathoms.runs.store import Entry, Run, WriteView, verdict_text
 from fathoms.scoring.tally import Tally
 from fathoms.types import Record, Verdict
@@ -56,7 +56,7 @@ class QuestionScorer:
     """Scores questions, writes their files, and collects what the summary needs.
 
     `tally` has the records, `pools` the scores by metric, `curves` the rankings,
-    `document_ids` the documents of hits and of gold, `noticed` what reports show of the questions of a large
+    `document_ids` the documents of hits and of gold, `tables` what reports show of the questions of a large
     run, and `verdicts` the JSON texts of the abstention verdicts that were made now, by key. `known` are
     those of earlier scorings, and `stages` the stages of the funnel that are known for any question of the
     run. `on_done` is told how many answers are scored. Only a few records are in memory at a time.
@@ -83,7 +83,7 @@ class QuestionScorer:
             for metric in metrics
             if not metric.in_profile
         ]
-        self.noticed = Noticed(rules.profile, [name for name, *_ in self._measures])
+        self.tables = QuestionTables(rules.profile, [name for name, *_ in self._measures])
         self.verdicts: dict[str, str] = {}
         self._run = run
         self._rules = rules
@@ -147,7 +147,7 @@ class QuestionScorer:
             claims = list(map(self._compared, facts))
             line = write(repeats, rows, metrics, claims)
             if line is not None:
-                self.noticed.add_scored(repeats, rows, metrics, line)
+                self.tables.add_scored(repeats, rows, metrics, line)
             for record, row in zip(repeats, rows, strict=True):
                 self.tally.add(record, row)
                 if record.question.id not in rules.variants:
@@ -205,7 +205,7 @@ class QuestionScorer:
             "pools": {name: pool.state() for name, pool in self.pools.items()},
             "curves": self.curves.state(),
             "document_ids": self.document_ids.state(),
-            "noticed": self.noticed.state(),
+            "tables": self.tables.state(),
             "verdicts": self.verdicts,
         }
 
@@ -216,6 +216,6 @@ class QuestionScorer:
             self.pools[name].extend(pool, numbers)
         self.curves.extend(state["curves"], numbers)
         self.document_ids.extend(state["document_ids"])
-        self.noticed.extend(state["noticed"])
+        self.tables.extend(state["tables"])
         self.verdicts |= state["verdicts"]
         self._on_done(len(self.tally))

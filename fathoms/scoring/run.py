@@ -155,7 +155,7 @@ def score_run(
     if scorer.verdicts:
         run.add_verdicts(VERDICTS, scorer.verdicts)
     run.set_aside_views(questions, {share.file for share in shares if share.file})
-    run.noticed = scorer.noticed if all(share.file for share in shares) else None
+    run.tables = scorer.tables if all(share.file for share in shares) else None
     retrieval = {"seconds": search_seconds(scorer.tally.seconds)} if retrieval_only else {}
     if curves := scorer.curves.figures(manifest.get("depth") or 0):
         retrieval["curves"] = curves

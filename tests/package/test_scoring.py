@@ -16,8 +16,8 @@ from fathoms.metrics.stages import STAGES
 from fathoms.paths import file_state
 from fathoms.runs.documents import StoredDocuments
 from fathoms.runs.folder import is_fitting
-from fathoms.runs.noticed import Noticed
 from fathoms.runs.question_lines import file_name, read_lines
+from fathoms.runs.question_tables import QuestionTables
 from fathoms.runs.store import Entry, Run, verdict_text
 from fathoms.runs.views import brief_question
 from fathoms.scoring import score_run
@@ -276,14 +276,17 @@ def test_shares_add_up_to_the_whole(setup: dict[str, object], tmp_path: Path) ->
     assert all(is_fitting(file_state(path.stat())) for path in written)
     assert files == lines
     # nor does it read the lines again: what it needs of them came with their scores
-    read, metrics = Noticed("fathoms", list(summary["metrics"])), ["rouge-l", "unknown", "truthfulness"]
+    read, metrics = (
+        QuestionTables("fathoms", list(summary["metrics"])),
+        ["rouge-l", "unknown", "truthfulness"],
+    )
     for view in read_lines(together.path):
         read.add(brief_question(view))
-    noticed = scorer.noticed
-    assert list(noticed.lines(metrics)) == list(read.lines(metrics))
-    assert (noticed.messages, noticed.worst) == (read.messages, read.worst)
-    assert noticed.messages
-    assert noticed.worst
+    tables = scorer.tables
+    assert list(tables.lines(metrics)) == list(read.lines(metrics))
+    assert (tables.messages, tables.worst) == (read.messages, read.worst)
+    assert tables.messages
+    assert tables.worst
 
 
 def judged_run(tmp_path: Path) -> Run:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fathoms.runs.noticed import mean
+from fathoms.runs.question_tables import mean
 from fathoms.runs.views import AnswerScores, ScoredQuestion
 
 

@@ -17,7 +17,7 @@ from fathoms.report.html.texts import start
 from fathoms.report.metrics_table import is_shown
 from fathoms.report.text import gold
 from fathoms.runs.disagreements import disagreements
-from fathoms.runs.noticed import mean
+from fathoms.runs.question_tables import mean
 from fathoms.runs.reading import ScoredRun
 from fathoms.runs.views import ScoredQuestion, ScoredRepeat
 

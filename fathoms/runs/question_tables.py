@@ -72,7 +72,7 @@ class Missed(NamedTuple):
         return _badness(self.correctness, self.hallucination)
 
 
-class Noticed:
+class QuestionTables:
     """Collects what reports show of questions under one profile, question by question.
 
     `worst` are the worst questions, the worst first; of equal ones, the earlier first. `messages` are the
