@@ -276,10 +276,8 @@ def test_shares_add_up_to_the_whole(setup: dict[str, object], tmp_path: Path) ->
     assert all(is_fitting(file_state(path.stat())) for path in written)
     assert files == lines
     # nor does it read the lines again: what it needs of them came with their scores
-    read, metrics = (
-        QuestionTables("fathoms", list(summary["metrics"])),
-        ["rouge-l", "unknown", "truthfulness"],
-    )
+    metrics = ["rouge-l", "unknown", "truthfulness"]
+    read = QuestionTables("fathoms", list(summary["metrics"]))
     for view in read_lines(together.path):
         read.add(brief_question(view))
     tables = scorer.tables
