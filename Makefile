@@ -4,8 +4,8 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip
 LOCK   := -c requirements.lock
-# More workers than cores, because many tests wait for servers, limits and processes; the quick ones wait less.
-TESTS   = -m pytest -n $$(( $$(getconf _NPROCESSORS_ONLN) + $(MORE) )) --dist loadfile --no-loadscope-reorder
+# One worker more than there are cores: many tests wait for servers, limits and processes.
+TESTS   = -m pytest -n $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )) --dist loadfile --no-loadscope-reorder
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 # The tests start hundreds of processes. Without cached bytecode, each of them would take seconds longer to start.
@@ -21,13 +21,11 @@ demo: $(VENV)/.demo
 	$(BIN)/fathoms run configs/demo.yaml configs/closed-book.yaml
 
 # Runs all tests with coverage, except the long ones (`make slow`), and lists the 20 that took longest.
-test: MORE = 2
 test: $(VENV)/.test
 	$(BIN)/fathoms models pull smollm2-135m minilm-l6-v2 minilm-l6-v2-torch easyocr-en layout-cdla
 	$(BIN)/python $(TESTS) --cov --cov-report=term:skip-covered --cov-fail-under=90 --durations=20
 
 # Runs only the tests that take less than about 0.15 seconds of CPU each.
-test-fast: MORE = 1
 test-fast: $(VENV)/.test
 	$(BIN)/python $(TESTS) -m "not slow and not long"
 
