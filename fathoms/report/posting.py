@@ -108,7 +108,9 @@ def _token(environment: Mapping[str, str], name: str) -> str:
     if not token:
         raise UsageError(f"{name} is not set: pass the token to this step as an environment variable")
     if not (token.isascii() and token.isprintable()):
-        raise UsageError(f"{name} holds what no token can be, such as a line break: copy the token again")
+        raise UsageError(
+            f"{name} has characters that no token can have, such as a line break: copy the token again"
+        )
     return token
 
 

@@ -84,7 +84,7 @@ def _require_replaceable(to: Path) -> None:
         raise UsageError(f"{to} holds something else than a site of fathoms: name a new folder")
     if others := sorted(names - _OWN):  # such as `.git`, which would go with the old site
         raise UsageError(
-            f"{to} would be replaced as a whole, and it holds what is no part of a site"
+            f"{to} would be replaced as a whole, and it also holds files that are not part of a site"
             f" ({', '.join(others[:5])}): move that elsewhere, or name a new folder and copy its files"
         )
 

@@ -213,7 +213,7 @@ def test_a_comment_goes_nowhere_by_mistake(
     monkeypatch.setenv("GITHUB_EVENT_PATH", str(event))
     assert "GITHUB_TOKEN is not set" in said(ours)
     monkeypatch.setenv("GITHUB_TOKEN", "t-01\n23")
-    assert "GITHUB_TOKEN holds what no token can be" in said(ours)
+    assert "GITHUB_TOKEN has characters that no token can have" in said(ours)
     monkeypatch.setenv("GITHUB_TOKEN", "t-0123\n")
     assert "this is no comment of fathoms" in said(str(project.write("readme.md", "# Hello\n")))
     with serving(

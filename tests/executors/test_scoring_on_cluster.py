@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 
 from fathoms.errors import StoreError
-from fathoms.executors.ray_worker import worker_folder
 from fathoms.judges.asking import Bench, Judged, Spending
 from fathoms.judges.journal import NAME, VerdictJournal
 from fathoms.judges.scripted import ScriptedJudge
@@ -188,17 +187,23 @@ def test_judging_on_workers_ends_soon_after_the_journal_cannot_be_written(tmp_pa
     assert away.done["JudgeWork"] < 30
 
 
-def test_what_a_killed_worker_was_sent_is_removed_by_the_next_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    killed = "import os\nfrom fathoms.executors.ray_worker import worker_folder\n"
-    killed += "with worker_folder() as folder:\n    (folder / 'd.pdf').touch()\n    os._exit(9)\n"
-    environment = {**os.environ, "TMPDIR": str(tmp_path)}
-    assert subprocess.run([sys.executable, "-c", killed], env=environment, check=False).returncode == 9
-    (left,) = tmp_path.iterdir()
-    assert [path.name for path in left.iterdir()] == ["d.pdf"]
-    with worker_folder() as folder:
-        assert list(tmp_path.iterdir()) == [folder]
-        assert folder.stat().st_mode & 0o777 == 0o700
+def test_what_a_killed_worker_was_sent_is_removed_by_the_next_one(tmp_path: Path) -> None:
+    program = "import os, sys\nfrom fathoms.executors.ray_worker import worker_folder\n"
+    program += "with worker_folder() as folder:\n    (folder / 'd.pdf').touch()\n"
+    program += "    print(folder, oct(folder.stat().st_mode & 0o777), len(os.listdir(folder.parent)))\n"
+    program += "    sys.stdout.flush()\n    if sys.argv[1:]:\n        os._exit(9)\n"
+
+    def worker(*arguments: str) -> tuple[int, list[str]]:
+        command, environment = [sys.executable, "-c", program, *arguments], {"TMPDIR": str(tmp_path)}
+        done = subprocess.run(
+            command, env=os.environ | environment, capture_output=True, text=True, check=False
+        )
+        return done.returncode, done.stdout.split()
+
+    status, [killed, *_] = worker("killed")
+    assert status == 9
+    assert [path.name for path in Path(killed).iterdir()] == ["d.pdf"]
+    status, [folder, mode, folders] = worker()
+    assert (status, mode, folders) == (0, "0o700", "1")  # that of the killed worker is gone
+    assert folder != killed
     assert list(tmp_path.iterdir()) == []

@@ -60,6 +60,9 @@ def text(folder: Path, deed: str, parser: PdfParser) -> str:
     [
         ("segv", "crash", "SIGSEGV"),
         ("exit", "crash", "exit code 3"),
+        ("forge", "crash", "makes the parser return no document"),
+        ("forge-facts", "crash", "makes the parser return no document"),
+        ("forge-empty", "crash", "makes the parser return no document"),
         ("abort", "memory", "memory_mb"),
         ("kill", "memory", "memory"),
         ("hoard", "memory", "needs more than 512 MiB"),

@@ -50,7 +50,7 @@ def test_a_child_packs_what_the_parent_would(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("message", [{}, {"facts": 1, "size": 1}, {"facts": {"pages": 1}, "size": 0}, []])
-def test_an_answer_that_is_none_is_refused(message: object) -> None:
+def test_what_is_not_a_document_is_refused(message: object) -> None:
     with pytest.raises((ValueError, TypeError, LookupError)):
         Parsed.from_child(message, b"")
 

@@ -92,7 +92,7 @@ def test_a_folder_that_holds_something_else_is_left_alone(runs: list[Run], tmp_p
         write_site(runs, tmp_path / "mine")
     write_site(runs[:1], tmp_path / "www")
     (tmp_path / "www" / ".git").mkdir()
-    with pytest.raises(UsageError, match=r"no part of a site \(\.git\)"):
+    with pytest.raises(UsageError, match=r"not part of a site \(\.git\)"):
         write_site(runs[:1], tmp_path / "www")
     assert (tmp_path / "www" / ".git").is_dir()
     (tmp_path / "link").symlink_to(tmp_path / "mine")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import resource
@@ -67,7 +68,15 @@ def _crash_if_spoilt(path: Path) -> str:
     return _die(signal.SIGSEGV) if spoilt else "sound"
 
 
+def _forge(path: Path) -> str:
+    """Answer in the name of the process, as a file that has taken it over could."""
+    process = next(one for one in gc.get_objects() if type(one).__name__ == "ThisProcess")
+    process.answer({"facts": 5, "size": 1} if "facts" in path.stem else {} if "empty" in path.stem else [5])
+    return _die(signal.SIGKILL)
+
+
 DEEDS: dict[str, Any] = {
+    "forge": _forge,
     "sleep": _sleep,
     "nap": _nap,
     "segv": lambda path: _die(signal.SIGSEGV),

@@ -109,12 +109,15 @@ class ChildPool:
             request |= {"finish": finishing.__file__, "document": document}
         child.send(request)
         message, data = child.receive(parser.timeout)
-        if parser.needs_check or "facts" not in message:
+        if parser.needs_check:
             return parser.accepted(message)
         try:
+            if list(message) == ["error"]:
+                reason, sentence = message["error"]
+                return {"error": (str(reason), str(sentence))}
             return Parsed.from_child(message, data)
         except (ValueError, TypeError, LookupError):
-            return {"error": ("crash", "makes the parser give an answer that is none; fetch the file again")}
+            return {"error": ("crash", "makes the parser return no document; fetch the file again")}
 
 
 def death(parser: PdfParser, ended: ChildEndedError) -> tuple[str, str]:

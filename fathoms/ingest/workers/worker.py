@@ -59,14 +59,14 @@ def _answer(read: Any, finishing: dict[str, Any], request: dict[str, Any]) -> tu
 
 
 def _packed(finishing: dict[str, Any], raw: Any, request: dict[str, Any]) -> tuple[Any, bytes, int]:
-    """Return the document of a file that was read, as a message and its bytes, and the size of its JSON; what
-    gives no document is left to the parent."""
+    """Return the document of a file that was read, as a message and its bytes, and the size of its JSON; or
+    the error that says why it gives no document."""
     if "error" in raw:
         return raw, b"", 0
     complaints = finishing["complaints_about"](request["path"])
     made = finishing["finished"](raw=raw, complaints=complaints, **request["document"])
     if "error" in made:
-        return raw, b"", 0
+        return made, b"", 0
     packed = finishing["packed"](made)
     message = {"facts": packed.facts, "size": len(packed.document)}
     return message, packed.document + packed.text, packed.size
