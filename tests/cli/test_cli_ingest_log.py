@@ -51,25 +51,28 @@ def test_each_document_is_a_line_that_says_how_far_the_corpus_is(
 @pytest.mark.slow
 def test_what_was_told_as_parsed_is_kept_though_the_command_is_killed(project: Project) -> None:
     """Documents are stored several together, so that some may wait when others are told."""
-    for number in range(150):
-        write_pdf(project.path / "pdfs" / f"{number}.pdf", [f"Page {page} of {number}." for page in range(8)])
+    for number in range(38):
+        write_pdf(project.path / "pdfs" / f"{number}.pdf", [f"Page of {number}."])
+    reader = "import time\n\n\ndef read(path, options):\n    time.sleep(0.1)\n"
+    project.write("reader.py", reader + "    return {'pages': [{'text': path}]}\n")
+    own = ["--set", "ingest.kind=python", "--set", "ingest.target=reader"]
     log, cache = project.path / "log.jsonl", {"FATHOMS_CACHE_DIR": str(project.path / "cache")}
-    command = [sys.executable, "-m", "fathoms", "ingest", "tiny.yaml", "--log-file", str(log)]
+    command = [sys.executable, "-m", "fathoms", "ingest", "tiny.yaml", *own, "--log-file", str(log)]
     with subprocess.Popen(
         command, cwd=project.path, env=unmeasured() | cache, stderr=subprocess.DEVNULL
     ) as process:
-        while process.poll() is None and (not log.exists() or log.read_bytes().count(b"\n") < 40):
+        while process.poll() is None and not (log.exists() and log.read_bytes().count(b"\n")):
             time.sleep(0.005)
         process.kill()
     first = {json.loads(line)["document"] for line in log.read_text().splitlines()}
     assert process.returncode == -signal.SIGKILL
-    assert 40 <= len(first) < 152
+    assert 1 <= len(first) < 40  # most of them had not been read yet
     log.unlink()
-    assert project.fathoms("ingest", "tiny.yaml", "--log-file", str(log)).returncode == 0
+    assert project.fathoms("ingest", "tiny.yaml", *own, "--log-file", str(log)).returncode == 0
     again = [json.loads(line)["document"] for line in log.read_text().splitlines()]
     assert len(again) == len(set(again))
     assert first.isdisjoint(again)
-    assert len(first) + len(again) <= 152
+    assert len(first) + len(again) <= 40
 
 
 def test_the_progress_names_failures_and_the_slowest_document() -> None:
