@@ -22,7 +22,7 @@ def test_a_damaged_pdf_ends_ingest_with_the_right_exit_code(
     folder.mkdir()
     damage.write(folder, name)
     project.write("one.json", ONE)
-    limits = ["ingest.kind=pdfium", "ingest.timeout=3", "ingest.memory_mb=512"]
+    limits = ["ingest.kind=pdfium", f"ingest.timeout={damage.time_limit(name)}", "ingest.memory_mb=512"]
     settings = [f"--set={setting}" for setting in [*limits, "data={questions: one.json, documents: hurt}"]]
     code = main(["ingest", "tiny.yaml", *settings])
     printed = capsys.readouterr()

@@ -171,7 +171,17 @@ def test_a_failed_question_is_a_failure(project: Project) -> None:
 
 
 def test_an_interrupt_keeps_what_was_answered(project: Project) -> None:
-    command = [sys.executable, "-m", "fathoms", "run", "tiny.yaml", "-j", "1", "--set", "generate.latency=1"]
+    command = [
+        sys.executable,
+        "-m",
+        "fathoms",
+        "run",
+        "tiny.yaml",
+        "-j",
+        "1",
+        "--set",
+        "generate.latency=1.5",
+    ]
     process = subprocess.Popen(command, cwd=project.path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     _wait_for(lambda: any((project.path / "runs").glob("*/journal.jsonl")))
     process.send_signal(signal.SIGINT)

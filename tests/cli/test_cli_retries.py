@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.ports import free_port
 from tests.support.project import Project
 from tests.support.raw_service import Act, answer, resets, sends, service
 
@@ -61,8 +62,8 @@ def test_asked_again_where_that_helps_and_nowhere_else(project: Project) -> None
     # an attempt is left out of the journal where it is the only one
     attempts = {name: record.get("attempts", 1) for name, record in found.items()}
     assert attempts == {"text-only-01": 3, "text-only-02": 1, "tables-01": 2, "tables-02": 4}
-    assert found["tables-01"]["timings"]["generate"] >= 1.0
-    assert found["tables-01"]["answer"]["latency"] < 1.0  # of the last attempt, without the wait
+    latency = found["tables-01"]["answer"]["latency"]  # of the last attempt, without the wait
+    assert found["tables-01"]["timings"]["generate"] >= 1.0 + latency
     assert {name: record["error"]["status"] for name, record in found.items() if "error" in record} == {
         "text-only-02": 400,
         "tables-02": 500,
@@ -71,11 +72,10 @@ def test_asked_again_where_that_helps_and_nowhere_else(project: Project) -> None
 
 def test_a_service_that_went_down_is_resumed(project: Project) -> None:
     asked: Counter[str] = Counter()
-    with service(by_plan({}, asked)) as made:
+    with service(by_plan({}, asked), port := free_port()) as made:
         address = made.address
         project.write("mine.yaml", CONFIG.format(address=address))
         assert project.fathoms("run", "mine.yaml", "--limit", "1").returncode == 0
-    port = int(address.rpartition(":")[2])
     plan: dict[str, list[Act]] = {"colour": [resets] * 99, "cost": [resets] * 99}
     asked.clear()
     with service(by_plan(plan, asked), port) as made:

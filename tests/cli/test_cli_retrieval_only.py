@@ -124,7 +124,7 @@ def _is_begun(path: Path) -> bool:
 
 @pytest.mark.slow
 def test_a_search_is_resumed_after_kill_9(search: Project) -> None:
-    grades = "{kind: scripted, default: '5', latency: 0.2, max_concurrency: 1}"
+    grades = "{kind: scripted, default: '5', latency: 0.7, max_concurrency: 1}"
     reranked = f"{{kind: rerank, first: {{kind: bm25}}, by: {{kind: llm, generate: {grades}}}}}"
     search.write(
         "slow.yaml", (search.path / "search.yaml").read_text().replace("{kind: dense, top_k: 1}", reranked)

@@ -22,6 +22,7 @@ import pytest
 from fathoms.models.weights.weights import is_installed
 from tests.support.fault_server.server import ScriptedServer
 from tests.support.forked import run_forked
+from tests.support.ports import free_port
 
 pytestmark = pytest.mark.slow
 
@@ -68,11 +69,6 @@ def test_the_model_server_answers_with_what_the_services_read() -> None:
     assert choice["message"]["content"]
     assert choice["finish_reason"] == "length"
     assert told["usage"]["completion_tokens"] == 4
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
 
 
 def wait_for(port: int, process: subprocess.Popen[str], seconds: float = 300) -> None:

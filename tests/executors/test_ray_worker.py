@@ -140,7 +140,7 @@ def test_what_files_do_to_their_parser_comes_out_as_on_this_machine(
     paths = [tmp_path / f"{deed}.pdf" for deed in ("segv", "hoard", "nap-60", "noise", "raise", "odd")]
     for path in paths:
         path.write_bytes(damage.sound())
-    work = ParseWork(Hostile(timeout=3, memory_mb=256))
+    work = ParseWork(Hostile(timeout=4, memory_mb=256))
     here, there = LocalExecutor(2).run(work, paths), Away(3).run(work, paths)
     assert list(map(described, there)) == list(map(described, here))
     assert [

@@ -92,10 +92,10 @@ def test_killed_at_two_points_and_scored_again(answered: Project) -> None:
 
 
 def test_a_signal_keeps_the_verdicts_and_ends_with_130(answered: Project) -> None:
-    with ScriptedServer(default="yes", latency=0.05).running() as server:
+    with ScriptedServer(["latency=3@6"], default="yes").running() as server:
         answered.write("judge.yaml", JUDGE.format(address=server.address, at_once=1, more=""))
         with start(answered) as process:
-            while server.requests < 5:
+            while server.requests < 6:
                 time.sleep(0.001)
             process.send_signal(signal.SIGINT)
             assert process.stderr is not None

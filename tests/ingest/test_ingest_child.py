@@ -131,7 +131,7 @@ def test_one_process_reads_several_files_and_is_then_replaced(tmp_path: Path) ->
 
 def test_what_breaks_a_process_costs_its_own_file_only(tmp_path: Path) -> None:
     deeds = ["process-1", "segv", "process-2", "hoard", "process-3", "sleep", "process-4"]
-    said = outcomes(Several(timeout=2, memory_mb=512), deeds, tmp_path)
+    said = outcomes(Several(timeout=4, memory_mb=512), deeds, tmp_path)
     assert said[1::2] == ["crash", "memory", "timeout"]
     assert len({*said[::2]}) == 4
 
@@ -141,8 +141,8 @@ def test_a_file_that_fails_after_others_is_read_again_by_a_new_process(tmp_path:
 
 
 def test_the_limits_count_anew_for_each_file(tmp_path: Path) -> None:
-    parser = Several(timeout=1.5)
-    assert outcomes(parser, ["nap-1.0", "nap-1.01", "nap-1.02"], tmp_path) == ["rested"] * 3
+    parser = Several(timeout=3.9)
+    assert outcomes(parser, ["nap-2.0", "nap-2.01"], tmp_path) == ["rested"] * 2
 
 
 def test_outcomes_come_in_the_order_of_the_paths(tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ def test_an_exception_in_the_callback_ends_the_children(tmp_path: Path) -> None:
 
     with pytest.raises(RuntimeError, match="enough"):
         parse_all(Hostile(), [sleeper, pdf(tmp_path, "nap-0.0")], workers=2, on_done=stop)
-    assert is_gone(wait_for_pid(sleeper), within=5)
+    assert is_gone(wait_for_pid(sleeper), within=20)
 
 
 PARENT = """
@@ -261,7 +261,7 @@ def test_ctrl_c_leaves_no_child(parser: type[Hostile], tmp_path: Path) -> None:
         assert parent.wait(20) != 0
     finally:
         parent.kill()
-    assert all(is_gone(pid, within=5) for pid in pids)
+    assert all(is_gone(pid, within=20) for pid in pids)
     assert not paths[3].with_suffix(".pid").exists()
 
 

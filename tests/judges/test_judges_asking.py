@@ -204,7 +204,7 @@ def test_no_judge_of_a_cascade_is_paid_twice_where_the_other_one_fails_or_is_kil
             asyncio.run(asyncio.wait_for(bench.ask([GREEN, TALL], judged), seconds))
         return caller.said, judged
 
-    replies, _ = ask(trouble, 0.5 if "latency" in trouble else None)
+    replies, _ = ask(trouble, 2 if "latency" in trouble else None)
     assert replies == ["no", "no", *(["yes"] if ends == "fails" else [])]
     replies, judged = ask(trouble if ends == "fails" else {})
     assert replies == ([] if ends == "fails" else ["yes", "yes"])

@@ -129,6 +129,6 @@ def test_a_payload_above_the_limit(server: Vendors) -> None:
 def test_a_file_that_never_gets_ready(server: Vendors, root: Path) -> None:
     server.gets_ready = False
     pdf = root / "data" / "sample" / "pelnorite-ceramic.pdf"
-    model = adapter("google", server, attach="upload", request_timeout=0.6)
+    model = adapter("google", server, attach="upload", request_timeout=2)
     with pytest.raises(ModelError, match=r"did not finish processing 'pelnorite-ceramic.pdf' .*PROCESSING"):
         answered(model, prompt(files=[pdf]))

@@ -64,11 +64,11 @@ def test_it_waits_and_others_go_on() -> None:
     slow = MODEL.model_copy(update={"latency": 0.5})
 
     async def many() -> None:
-        await asyncio.gather(*(slow.reply(prompt("Who?")) for _ in range(10)))
+        await asyncio.gather(*(slow.reply(prompt("Who?")) for _ in range(100)))
 
     started = time.perf_counter()
     asyncio.run(many())
-    assert 0.5 <= time.perf_counter() - started < 4  # one after the other they take 5
+    assert 0.5 <= time.perf_counter() - started < 40  # one after the other they take 50
 
 
 def test_latency_is_in_no_fingerprint() -> None:

@@ -13,8 +13,10 @@ import pytest
 
 from fathoms.errors import ModelError, NoAnswerError, PromptTooLongError, RateLimitError
 from fathoms.models import OllamaLLM, OpenAICompatibleLLM, wire
+from fathoms.models.chat.closed_errors import Sender
+from fathoms.models.chat.completion import Completion
 from fathoms.types import Message, Prompt, Reply
-from tests.support.raw_service import Act, service
+from tests.support.raw_service import Act, hangs, service
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 PROMPT = Prompt(messages=(Message(role="user", text="6 x 7?"),))
@@ -73,7 +75,6 @@ def test_a_stream_is_put_together() -> None:
         assert sent["stream_options"] == {"include_usage": True}
         connection.sendall(HEAD + chunk(b": a comment\n\n") + delta(role="assistant", content=""))
         connection.sendall(delta(reasoning_content="six times ") + delta(reasoning_content="seven"))
-        time.sleep(0.3)
         connection.sendall(delta(content="4") + delta(content="2", stop="stop") + USAGE + END)
 
     reply = asked(act)
@@ -87,7 +88,20 @@ def test_a_stream_is_put_together() -> None:
     }
     assert reply.first_token is not None
     assert reply.latency is not None
-    assert reply.first_token < 0.3 <= reply.latency  # a thought is a token
+    assert 0 < reply.first_token < reply.latency
+
+
+def test_a_thought_is_the_first_token() -> None:
+    completion = Completion(Sender("it", None, "", None))
+    parts = (
+        {"role": "assistant", "content": ""},
+        {"reasoning_content": "six times seven"},
+        {"content": "42"},
+    )
+    for seconds, part in enumerate(parts):
+        completion.hear({"choices": [{"delta": part, "finish_reason": "stop"}]}, seconds)
+    reply = completion.reply()
+    assert (reply.first_token, reply.latency) == (1, 2)
 
 
 def test_events_are_found_wherever_the_pieces_break() -> None:
@@ -125,12 +139,12 @@ def reset(connection: socket.socket, _: Any) -> None:
         (sending(HEAD + delta(content="4") + END), "the stream ended before the answer was complete"),
         (sending(HEAD + chunk(b"")), "the stream ended before the answer was complete"),
         (sending(b""), "no connection, or it broke off"),
-        (lambda connection, _: time.sleep(1.5), "sent nothing for 0.5 seconds"),
+        (hangs, "sent nothing for 0.5 seconds"),
     ],
 )
 def test_no_whole_answer_is_none(act: Act, words: str) -> None:
     with pytest.raises(NoAnswerError, match=words):
-        asked(act, request_timeout=0.5)
+        asked(act, request_timeout=0.5 if act is hangs else 20)
 
 
 def plain(body: bytes) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from time import sleep
+from time import perf_counter, sleep
 from typing import ClassVar
 
 import pytest
@@ -66,9 +66,10 @@ def test_only_the_parts_that_were_used_last_stay_in_memory() -> None:
 
 
 def test_the_time_of_a_search_is_without_that_of_loading_parts() -> None:
-    parts, started = Parts(lambda part: sleep(0.2) or "abc", [3]), clock()
+    parts = Parts(lambda part: sleep(0.2) or "abc", [3])
+    whole, started = perf_counter(), clock()
     assert parts[1] == "b"
-    assert clock() - started < 0.1
+    assert clock() - started < perf_counter() - whole - 0.19
 
 
 @pytest.mark.slow

@@ -82,6 +82,18 @@ def asked(path: Path, what: list[Job], **options: Any) -> Any:
     return ends(go)
 
 
+def stops_after(number: int, stop: Stop) -> Callable[[Record, int, int], None]:
+    """Ask for a stop a second after so many questions were done in all: by then, others would be asked."""
+    done: list[Record] = []
+
+    def on_record(record: Record, *_: int) -> None:
+        done.append(record)
+        if len(done) == number:
+            threading.Timer(1, stop.set).start()
+
+    return on_record
+
+
 @pytest.mark.slow
 def test_a_run_that_breaks_off_holds_no_other_up(tmp_path: Path, servers: list[ScriptedServer]) -> None:
     """What its question held of the budget is free, and every run is closed."""
@@ -122,10 +134,9 @@ def test_every_run_is_closed(
 def test_a_stop_ends_waiting_for_a_rate_limit(tmp_path: Path, servers: list[ScriptedServer]) -> None:
     """At two requests a minute, eight at a time: nothing is in flight, so nothing is waited for."""
     stop = Stop()
-    threading.Timer(1, stop.set).start()
     started = time.perf_counter()
     limited = [limits(job, requests_per_minute=2) for job in jobs(tmp_path, servers[:1], at_once=8)]
-    found = asked(tmp_path, limited, stop=stop)
+    found = asked(tmp_path, limited, stop=stop, on_record=stops_after(2, stop))
     assert time.perf_counter() - started < 25  # the next turn comes after 30 s
     (outcome,) = found
     assert outcome.stopped
@@ -139,8 +150,7 @@ def test_a_limit_holds_for_all_runs_on_a_provider(tmp_path: Path, servers: list[
     (job,) = jobs(tmp_path, servers[:1], at_once=8)
     cells = [limits(job, requests_per_minute=8, max_attempts=attempts) for attempts in (1, 2)]
     stop = Stop()
-    threading.Timer(3, stop.set).start()
-    asked(tmp_path, cells, stop=stop)
+    asked(tmp_path, cells, stop=stop, on_record=stops_after(8, stop))
     assert servers[0].requests == 8
 
 

@@ -5,24 +5,33 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from fathoms.config import Source, validate
 from fathoms.pipeline.experiment import Experiment, load_experiment
 from tests.support.project import Project, write_pdf
+from tests.support.raw_service import answer, service
 
 pytestmark = pytest.mark.slow  # processes of their own
 
 ROOT = Path(__file__).parents[2]
 
-SLOW = "generate.latency=0.5"
+SLOW = "generate.latency=1"
+SERVED = """\
+name: served
+data: {{questions: questions.json, documents: pdfs}}
+pipeline: {{kind: http, url: "{address}/ask", max_concurrency: 1}}
+"""
 
 
 def journal(run: Path) -> list[dict]:
@@ -55,6 +64,34 @@ def wait_for_answers(project: Project, number: int) -> Path:
     raise AssertionError("no answers came")
 
 
+@contextmanager
+def second_in_flight(project: Project) -> Iterator[tuple[subprocess.Popen[str], threading.Event]]:
+    """A run of which the second question is in flight, until the event lets it be answered."""
+    asked: list[str] = []
+    came, go_on = threading.Event(), threading.Event()
+
+    def act(connection: socket.socket, sent: Any) -> None:
+        asked.append(sent["question"])
+        if len(asked) == 2:
+            came.set()
+            go_on.wait(120)
+        connection.sendall(answer({"answer": "It is 41.5 m tall."}))
+
+    with service(act) as made:
+        project.write("served.yaml", SERVED.format(address=made.address))
+        with started(project, "run", "served.yaml") as process:
+            assert came.wait(120)
+            yield process, go_on
+            go_on.set()
+
+
+def is_stopping(process: subprocess.Popen[str]) -> bool:
+    """Wait until a run says that it stops."""
+    assert process.stderr is not None
+    words = "stopping: waiting for the questions in flight; interrupt again to stop at once"
+    return any(words in line for line in process.stderr)
+
+
 @pytest.mark.slow
 def test_failed_questions_are_asked_again(project: Project) -> None:
     broken = project.fathoms("run", "tiny.yaml", "--set", 'generate.fail_on={"How tall": "boom"}')
@@ -84,7 +121,7 @@ def test_a_run_that_is_whole_has_nothing_to_ask(project: Project) -> None:
 
 @pytest.mark.slow
 def test_killed_and_resumed_equals_uninterrupted(project: Project) -> None:
-    whole = project.fathoms("run", "tiny.yaml", "--set", "name=whole", "--set", SLOW, "-j", "1")
+    whole = project.fathoms("run", "tiny.yaml", "--set", "name=whole", "-j", "1")
     assert whole.returncode == 0
     reference = json.loads((project.runs()[0] / "summary.json").read_text())
     for run in project.runs():
@@ -109,36 +146,31 @@ def test_killed_and_resumed_equals_uninterrupted(project: Project) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_lets_what_is_in_flight_finish(project: Project, number: signal.Signals) -> None:
-    with started(project, "run", "tiny.yaml", "--set", "generate.latency=2", "-j", "1") as process:
-        run = wait_for_answers(project, 1)
-        time.sleep(0.5)  # the next question is in flight
-        held = len(journal(run))
+    with second_in_flight(project) as (process, go_on):
         process.send_signal(number)
+        assert is_stopping(process)
+        go_on.set()
         _, said = process.communicate(timeout=120)
-    assert process.returncode == 130
-    assert "stopping: waiting for the questions in flight; interrupt again to stop at once" in said
-    assert f"continue with: fathoms run --resume {run.relative_to(project.path)}" in said
-    assert (run / "summary.json").is_file()
-    assert len(journal(run)) == held + 1  # the one that was in flight was finished, no other was begun
-    done = project.fathoms("run", "--resume")
+        (run,) = project.runs()
+        assert process.returncode == 130
+        assert f"continue with: fathoms run --resume {run.relative_to(project.path)}" in said
+        assert (run / "summary.json").is_file()
+        assert len(journal(run)) == 2  # the one that was in flight was finished, no other was begun
+        done = project.fathoms("run", "--resume")
     assert done.returncode == 0
     assert len({line["question"]["id"] for line in journal(run)}) == len(journal(run)) == 4
 
 
 @pytest.mark.slow
 def test_a_second_signal_stops_at_once_and_leaves_nothing_unwritten(project: Project) -> None:
-    slow = "generate.latency=2"
-    with started(project, "run", "tiny.yaml", "--no-score", "--set", slow, "-j", "1") as process:
-        run = wait_for_answers(project, 1)
-        time.sleep(0.3)  # the next question is in flight
+    with second_in_flight(project) as (process, _):
         process.send_signal(signal.SIGTERM)
-        assert process.stderr is not None
-        assert any("interrupt again" in line for line in process.stderr)
-        held = len(journal(run))
+        assert is_stopping(process)
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=120)
     assert process.returncode == 130
-    assert len(journal(run)) == held
+    (run,) = project.runs()
+    assert len(journal(run)) == 1
     assert json.loads((run / "manifest.json").read_bytes())["totals"]["stopped"] == "signal"
 
 

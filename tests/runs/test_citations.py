@@ -156,9 +156,9 @@ def test_unknown_is_not_none_at_all() -> None:
 
 @pytest.mark.parametrize("text", ["[", "(1", "`", "[a.pdf ", "a. ", "[1]", "[varn.pdf, p. 1-9999]"])
 def test_a_hostile_answer_takes_no_long_time(text: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     parse_citations(text * 2000 + "[1]", HITS)
-    assert time.perf_counter() - started < 2
+    assert time.process_time() - started < 2
 
 
 QUOTES = (

@@ -75,7 +75,7 @@ def test_a_child_that_is_silent_is_waited_for_as_long_as_asked(tmp_path: Path) -
     begun = time.monotonic()
     with pytest.raises(TimeoutError):
         process.receive(0.2)
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun < 30
     assert process.alive
     assert process.ended(0.1) is None
     process.kill()

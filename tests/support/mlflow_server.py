@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -13,13 +12,13 @@ from pathlib import Path
 
 import httpx
 
+from tests.support.ports import free_port
+
 
 @contextmanager
 def mlflow_server(folder: Path, database: Path) -> Iterator[str]:
     """Serve a database, with artifacts in a folder; gives the address."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     address = f"http://127.0.0.1:{port}"
     command = [sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(port)]
     command += ["--workers", "1", "--backend-store-uri", f"sqlite:///{database}"]

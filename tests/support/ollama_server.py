@@ -8,7 +8,6 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -17,6 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx
+
+from tests.support.ports import free_port
 
 CHATML = """\
 FROM {weights}
@@ -93,9 +94,7 @@ class OllamaServer:
 
     def start(self) -> None:
         """Start it, and wait until it answers."""
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port = free_port()
         self.process = subprocess.Popen(
             [self.folder / "ollama-lib", "serve"],
             env=self.environment,

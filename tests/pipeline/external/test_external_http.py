@@ -15,6 +15,7 @@ from fathoms.models.calling.provider_calls import ExecutionSettings, ProviderCal
 from fathoms.pipeline.external import Http
 from fathoms.runs.cache import Cache
 from fathoms.types import Citation, Question, Record, Usage
+from tests.support.ports import free_port
 from tests.support.raw_service import Act, Service, answer, chunked, hangs, resets, sends, service
 
 QUESTION = Question(
@@ -307,9 +308,7 @@ def test_what_goes_wrong_is_the_failure_of_the_question(tmp_path: Path, name: st
 
 
 def test_a_service_that_is_down_is_named(tmp_path: Path) -> None:
-    with service(hangs) as made:
-        pass
-    record = ask(made, tmp_path)
+    record = ask(made := Service(f"http://127.0.0.1:{free_port()}"), tmp_path)
     assert record.error is not None
     assert "no service is there" in record.error.message
     with pytest.raises(ServerError, match=r"no service at 127\.0\.0\.1:"):
