@@ -153,7 +153,7 @@ def test_a_service_whose_process_is_killed(project: Project) -> None:
         assert process.stdout.readline() == "ready\n"
         project.write("mine.yaml", http(f"http://127.0.0.1:{port}"))
         done = project.fathoms("run", "mine.yaml")
-        assert process.wait(10) == -9
+        assert process.wait(60) == -9
     assert done.returncode == 1
     found = views(project)
     assert sorted(view["answer"]["text"] for view in found.values() if view["answer"]) == ["x", "x"]

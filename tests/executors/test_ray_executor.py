@@ -210,9 +210,9 @@ def test_a_machine_that_dies_costs_what_it_had_in_hand(cluster: Cluster) -> None
 
 
 def test_a_command_that_dies_goes_on_where_it_was_and_a_deadly_document_is_named(cluster: Cluster) -> None:
-    cluster.documents(15, reader_nap=0.3)
+    cluster.documents(15, reader_nap=0.5)
     command = cluster.start("ray", "deeds.yaml", cache="cache-driver")
-    cluster.wait_for(6, command)
+    cluster.wait_for(4, command)
     cluster.ray.kill(command)
     assert cluster.ray.wait(command).returncode == -9
     write_pdf(cluster.project.path / "pdfs" / "killer.pdf", ["A deadly page."])
