@@ -545,7 +545,7 @@ def test_open_details_stay_open_when_the_theme_or_size_changes(watched: Watched,
     assert page.evaluate("document.activeElement.id") == "theme-dark"
     page.set_viewport_size({"width": 700, "height": 900})
     page.wait_for_timeout(200)  # the page waits until the width is no longer changed
-    assert page.locator(".hit mark").first.is_visible()
+    page.locator(".hit mark").first.wait_for()
     page.locator("#after").click()
     eventually(page, "location.hash.includes('id=q-006')")
     assert "theme=dark" in page.url

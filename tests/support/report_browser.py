@@ -76,7 +76,7 @@ def written(path: Path, runs: Sequence[ScoredRun]) -> str:
 def eventually(page: Any, script: str) -> None:
     """Wait until an expression is true, and until the page has drawn what follows from it: it draws after the
     address has changed. Playwright's own way needs `eval`, which the page forbids."""
-    for _ in range(250):
+    for _ in range(1500):
         if page.evaluate(script):
             page.evaluate("() => new Promise(done => setTimeout(() => requestAnimationFrame(done)))")
             return
