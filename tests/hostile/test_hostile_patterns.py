@@ -123,14 +123,15 @@ from fathoms.models.calling.stop import StopSignals, ending_in_time
 
 async def main():
     tasks = [asyncio.create_task(asyncio.sleep(600))]
-    signals = StopSignals(lambda: print("asked", flush=True), lambda: tasks[0].cancel())
+    asked = asyncio.Event()
+    signals = StopSignals(lambda: (print("asked", flush=True), asked.set()), lambda: tasks[0].cancel())
     with signals.on(asyncio.get_running_loop()):
         await asyncio.sleep(0.1)
         print("ready", flush=True)
         if sys.argv[1] == "frozen":
             re.match(r"(a+)+$", "a" * 60 + "b")  # holds the GIL for longer than anybody waits
         if sys.argv[1] == "later":
-            await asyncio.sleep(1)
+            await asked.wait()
             print("frozen", flush=True)
             re.match(r"(a+)+$", "a" * 60 + "b")
         await asyncio.gather(*tasks, return_exceptions=True)
