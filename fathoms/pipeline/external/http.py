@@ -334,8 +334,10 @@ def _sentence(error: httpx.HTTPError, timeout: float) -> str:
     """Describe why a connection failed."""
     import httpx
 
-    if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
+    if isinstance(error, httpx.ConnectError):
         return "no service is there"
+    if isinstance(error, httpx.ConnectTimeout):
+        return f"no connection within {timeout:g} s"
     if isinstance(error, httpx.TimeoutException):
         return f"it was silent for {timeout:g} s"
     return f"the connection broke ({str(error) or type(error).__name__})"
