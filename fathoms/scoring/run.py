@@ -50,6 +50,7 @@ from fathoms.runs.service import service_figures
 from fathoms.runs.store import Entry, Flaw, Run, flaws_sentence
 from fathoms.runs.trust import Demand, demands, is_signed, refuse
 from fathoms.runs.usage import total
+from fathoms.safety.children import Child
 from fathoms.scoring.held import Found, may_be_held
 from fathoms.scoring.measures import measuring, read_measures, usable
 from fathoms.scoring.on_cluster import ScoreWork, score_on_cluster
@@ -61,6 +62,7 @@ from fathoms.scoring.shares import (
     WORTH,
     WORTH_JUDGED,
     Share,
+    begun,
     can_be_shared,
     has_plain_rules,
     processes,
@@ -105,7 +107,10 @@ def score_run(
     """
     settings, metrics = list(settings), tuple(metrics)
     judging = replace(judging or Judging(), executor=executor)
-    manifest, (entries, flaws) = run.manifest(), run.contents()  # read once: the run may be in progress
+    manifest = run.manifest()
+    scoring, own = _trusted_scoring(run, manifest, settings)
+    started = [] if executor or metrics else begun(_foretold(manifest), scoring, own)
+    entries, flaws = run.contents()  # read once: the run may be in progress
     if not entries:
         why = f" ({flaws_sentence(flaws)})" if flaws else ""
         raise DataError(f"{run.path} holds no answers yet{why}: nothing to score")
@@ -114,7 +119,6 @@ def score_run(
         searched=any(entry.searched for entry in entries.values()),
         answered=any(not (entry.searched or entry.failed) for entry in entries.values()),
     )
-    scoring, own = _trusted_scoring(run, manifest, settings)
     asked, left_out = usable(distinct([*own, *metrics]))
     names = {metric.name for metric in asked}
     own, metrics = (tuple(one for one in some if one.name in names) for some in (own, metrics))
@@ -151,7 +155,7 @@ def score_run(
                 update={"abstention": by_judge[0].by(verdicts.key_of(by_judge[0].rubrics))}
             )
         rules = replace(rules, scoring=scoring, judged=verdicts.judged if verdicts else JudgeResults())
-        scorer = _scored(run, manifest, rules, measured, shares, on_done, executor)
+        scorer = _scored(run, manifest, rules, measured, shares, on_done, executor, started)
     if scorer.verdicts:
         run.add_verdicts(VERDICTS, scorer.verdicts)
     run.set_aside_views(questions, {share.file for share in shares if share.file})
@@ -439,6 +443,17 @@ def _with_exemplars(run: Run, scoring: Scoring, kept: Path | None, *, look: bool
     )
 
 
+def _foretold(manifest: Mapping[str, Any]) -> int:
+    """Return how many answers a run has once it is finished, as far as its manifest says."""
+    asked: int = (manifest.get("data") or {}).get("asked") or 0
+    return asked * (manifest.get("repeats") or 1)
+
+
+def _answers(shares: Sequence[Share]) -> int:
+    """Return the number of answers."""
+    return sum(share.answers for share in shares)
+
+
 def _by_question(entries: Mapping[tuple[str, int], Entry]) -> dict[str, list[Entry]]:
     """Return the entries of the repeats of each question, in the order in which the questions came."""
     found: dict[str, list[Entry]] = {}
@@ -455,13 +470,15 @@ def _scored(
     shares: Sequence[Share],
     on_done: Callable[[int, int], None],
     executor: Executor | None,
+    started: Sequence[Child],
 ) -> QuestionScorer:
-    """Score all questions of a run and write their files."""
+    """Score all questions of a run and write their files, by the processes that were `started` if several
+    are worth it."""
     cluster = executor if len(shares) > 1 else None
-    count = 0 if cluster else processes(shares, WORTH // weight_of(metrics))
-    if (cluster or count > 1) and not can_be_shared(run, manifest, rules, metrics):
+    count = 0 if cluster else processes(_answers(shares), WORTH // weight_of(metrics), len(shares))
+    if (cluster or count) and not can_be_shared(run, manifest, rules, metrics):
         cluster, count = None, 0
-    with working(count) as children:
+    with working(count, started) as children:
         scorer, stages = _scorer(run, manifest, rules, metrics, shares, on_done)
         if cluster is not None:
             work = ScoreWork.of(run, setup_of(run, manifest, rules, stages))
@@ -488,11 +505,11 @@ def _scored_as_held(
     """Score all questions of a large run by several processes, if its journal holds all verdicts of its own
     judge. Otherwise files of questions may have been written, and all of them must be written again."""
     judge = read_measures(manifest).judge
-    count = min(2, len(shares)) if executor else processes(shares, worth)
+    answers = _answers(shares)
+    count = min(2, len(shares)) if executor else processes(answers, worth, len(shares))
     if judge is None or judging.judge is not None or count < 2 or not is_signed(manifest):
         return None, None
-    answers = sum(share.answers for share in shares)
-    if rules.labels or not has_plain_rules(rules) or not may_be_held(run, judge, metrics, answers):
+    if rules.labels or not has_plain_rules(rules.scoring) or not may_be_held(run, judge, metrics, answers):
         return None, None
     judge.check()
     with working(0 if executor else count) as children:
@@ -518,7 +535,7 @@ def _scorer(
     on_done: Callable[[int, int], None],
 ) -> tuple[QuestionScorer, list[Stage]]:
     """Return what scores the questions of a run, and the stages of the funnel that are known for any."""
-    total = sum(share.answers for share in shares)
+    total = _answers(shares)
 
     def told(done: int) -> None:
         if total > _MOMENT:

@@ -62,7 +62,7 @@ def can_be_shared(run: Run, manifest: Mapping[str, Any], rules: Rules, metrics: 
     """Return whether other processes can score by these rules and metrics: by those of the configuration, if
     they need neither a model nor anything that only this process has."""
     return (
-        has_plain_rules(rules)
+        has_plain_rules(rules.scoring)
         and all(map(_is_light, metrics))
         and [metric.name for metric in metrics] == [metric.name for metric in own_metrics(run, manifest)]
     )
@@ -78,9 +78,9 @@ def weight_of(metrics: Sequence[Metric]) -> int:
     return 1 + sum(metric.weight or 0 for metric in metrics)
 
 
-def has_plain_rules(rules: Rules) -> bool:
-    """Return whether other processes can apply the rules, apart from the results of a judge."""
-    abstention = rules.scoring.abstention
+def has_plain_rules(scoring: Scoring) -> bool:
+    """Return whether other processes can score by these rules, apart from the results of a judge."""
+    abstention = scoring.abstention
     return (
         isinstance(abstention, Linear)
         and abstention.exemplars is None
@@ -95,16 +95,29 @@ def run_texts(run: Run, manifest: Mapping[str, Any]) -> RunTexts:
     return RunTexts(StoredDocuments(run, manifest), unread)
 
 
+def begun(answers: int, scoring: Scoring, metrics: Sequence[Metric]) -> list[Child]:
+    """Start the processes that will score so many answers, as far as can be foretold. They get ready while
+    this process reads the journal."""
+    if not (has_plain_rules(scoring) and all(map(_is_light, metrics))):
+        return []
+    return _started(processes(answers, WORTH // weight_of(metrics)))
+
+
 @contextmanager
-def working(count: int) -> Iterator[list[Child]]:
-    """Start so many processes that score shares; none if `count` is below 2. They end with the block, and get
-    ready while this process does, too."""
-    children = [Child(__name__, stderr="discard") for _ in range(count if count > 1 else 0)]
+def working(count: int, begun: Sequence[Child] = ()) -> Iterator[list[Child]]:
+    """Start so many processes that score shares, or as many as are missing where some have `begun`. They end
+    with the block, and get ready while this process does, too."""
+    children = [*begun, *_started(count - len(begun))]
     try:
-        yield children
+        yield children[:count]
     finally:
         for child in children:
             child.end()
+
+
+def _started(count: int) -> list[Child]:
+    """Start so many processes that score shares."""
+    return [Child(__name__, stderr="discard") for _ in range(count)]
 
 
 def score_in_shares(
@@ -134,11 +147,12 @@ def score_held(
     return held
 
 
-def processes(shares: Sequence[Share], worth: int) -> int:
-    """Return how many processes score shares if each gets `worth` answers or more; below 2, none is worth its
-    start."""
+def processes(answers: int, worth: int, shares: int = _MOST) -> int:
+    """Return how many processes score so many answers in so many shares if each gets `worth` answers or more;
+    0 where not even two are worth their start."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(cores, _MOST, len(shares), sum(share.answers for share in shares) // worth)
+    count = min(cores, _MOST, shares, answers // worth)
+    return count if count > 1 else 0
 
 
 def _add(scorer: QuestionScorer, found: Mapping[str, Any]) -> None:

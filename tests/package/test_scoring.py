@@ -25,7 +25,9 @@ from fathoms.scoring.held import Found
 from fathoms.scoring.measures import measuring, own_metrics, read_measures
 from fathoms.scoring.questions import QuestionScorer, Rules
 from fathoms.scoring.shares import (
+    WORTH,
     Share,
+    begun,
     can_be_shared,
     run_texts,
     score_held,
@@ -212,6 +214,8 @@ def shared(run: Run, setup: dict[str, object], told: list[int]) -> QuestionScore
     metrics = own_metrics(run, manifest)
     assert can_be_shared(run, manifest, rules, metrics)
     assert not can_be_shared(run, manifest, rules, [*metrics, *named(["semantic-similarity"])])
+    assert begun(1, Scoring(), metrics) == []
+    assert begun(2 * WORTH, Scoring(), named(["semantic-similarity"])) == []
     scorer = QuestionScorer(
         run,
         rules,
@@ -226,8 +230,11 @@ def shared(run: Run, setup: dict[str, object], told: list[int]) -> QuestionScore
         Share([entries], file_name(number) if number % 2 else None)
         for number, entries in enumerate(questions.values())
     ]
-    with working(2) as children:
+    started = begun(2 * WORTH, Scoring(), metrics)  # none with one core, and more than are needed with many
+    with working(2, started) as children:
+        assert children[: len(started)] == started[:2]
         score_in_shares(scorer, shares, made, children)
+    assert not any(child.alive for child in [*started, *children])
     return scorer
 
 
