@@ -71,6 +71,7 @@ def pytest_collection_finish() -> None:
         for module in preloaded():  # a fork has them before it is measured
             if module.startswith("fathoms."):
                 importlib.import_module(module)
+    gc.set_threshold(100_000)  # as the command line does: many tests import torch or pandas
     gc.enable()
     gc.collect()
     gc.freeze()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -37,6 +38,7 @@ class RayWorker:
     """
 
     def __init__(self, folder: str) -> None:
+        gc.set_threshold(100_000)  # as the command line does, which imports the same
         with suppress(OSError):
             os.chdir(folder)
         self._number = 0

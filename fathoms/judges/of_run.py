@@ -104,7 +104,8 @@ def judge_run(
     Verdicts are on disk as soon as they have come, so a killed call loses none. On SIGINT or SIGTERM, the
     calls in flight are awaited, and KeyboardInterrupt is raised. Raises the errors of `judge.check`.
     """
-    judge.check()
+    if how.executor is None or not judge.is_local:  # else the workers load the model, and check it
+        judge.check()
     judged, spending = Judged(), Spending(how.max_cost)
     journal, key = open_journal(run.path), fingerprint(judge.identity())
     known = pace_of(key)

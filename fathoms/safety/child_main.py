@@ -9,6 +9,7 @@ a pickle, because unpickling the answer of a child that a hostile file has taken
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import math
@@ -133,6 +134,8 @@ class ThisProcess:
 
 def main() -> None:
     """Watch the parent, and serve its requests."""
+    # As the command line does: looking for cycles among all that is imported is a quarter of a long start.
+    gc.set_threshold(100_000)
     parent, target = int(sys.argv[1]), sys.argv[2]
     if parent >= 0:
         watch(parent)

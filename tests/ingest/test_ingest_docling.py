@@ -252,16 +252,15 @@ def test_remaking_a_document_imports_no_torch() -> None:
 
 
 @pytest.mark.slow
-def test_this_process_converts_as_the_child_does(tmp_path: Path) -> None:
+def test_this_process_converts_as_the_child_does() -> None:
     needs_docling()
-    path = extract(tmp_path, "lumet", 2)
+    child = sample()[0]["lumet"]
     code = (
         "import sys; from pathlib import Path; from tests.support.docling_samples import OFFLINE;"
         "sys.stdout.write(OFFLINE.parse(Path(sys.argv[1])).model_dump_json())"
     )
-    command = [sys.executable, "-c", code, str(path)]
+    command = [sys.executable, "-c", code, str(child.path)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[2], check=True)
-    child = parse_in_child(OFFLINE, path)
     assert Document.model_validate_json(done.stdout) == child.model_copy(update={"native": None})
 
 

@@ -100,7 +100,7 @@ def test_processes_serve_many_documents(tmp_path: Path) -> None:
 
 
 def test_a_document_that_takes_too_long_is_stopped(tmp_path: Path) -> None:
-    parser = OFFLINE.model_copy(update={"page_timeout": 60, "timeout": 2})
+    parser = OFFLINE.model_copy(update={"page_timeout": 60, "timeout": 0.5})
     with pytest.raises(DocumentError, match="gave no result within") as caught:
         parse_in_child(parser, damage.write(tmp_path, "laughing-forms"))
     assert caught.value.reason == "timeout"

@@ -169,7 +169,7 @@ def test_more_models_than_clients_leave_no_connection_open() -> None:
     with serving({"/v1/embeddings": rows([1.0])}, keep_alive=True) as stub:
         for number in range(10):
             OpenAICompatibleEmbedder(model=f"m{number}", base_url=f"{stub.address}/v1").embed(["a"])
-            gc.collect()
+        gc.collect()
 
 
 def test_vectors(embedder: OpenAICompatibleEmbedder) -> None:

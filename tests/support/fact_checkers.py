@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from fathoms.models.weights.hub import library
+from fathoms.models.weights.hub import transformers
 
 TEXT = (
     "The Varn tower was built in 1912 by Ada Lund. It is 41.5 m tall, and its door is painted green."
@@ -19,7 +19,7 @@ SPREAD = 0.4
 
 def seeded() -> Any:
     """Return torch with a seed, after mending torchvision, which transformers imports."""
-    library()
+    transformers()
     import torch
 
     torch.manual_seed(5)

@@ -151,6 +151,7 @@ def _ask(server: subprocess.Popen[str], line: str) -> str:
 def _serve() -> None:
     """Fork for each order. It returns in the forked processes only, which then run their command."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    gc.set_threshold(100_000)  # as each command does
     for module in preloaded():
         importlib.import_module(module)
     _compute_once()

@@ -151,7 +151,9 @@ def serve() -> None:
     from ray.cluster_utils import Cluster
 
     options: dict[str, Any] = {"num_cpus": 1, "object_store_memory": 100 * 2**20, "include_dashboard": False}
-    head = {**options, "node_ip_address": "127.0.0.1", "_system_config": _QUICK}
+    # nobody reads the logs by Ray, or asks it for more machines
+    head = {**options, "include_log_monitor": False, "no_monitor": True}
+    head |= {"node_ip_address": "127.0.0.1", "_system_config": _QUICK}
     cluster = Cluster(initialize_head=True, head_node_args=head)
     others = [cluster.add_node(**options) for _ in range(1, NODES)]
     tell(address=cluster.address)

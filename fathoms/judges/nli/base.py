@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from fathoms.errors import ConfigError
 from fathoms.judges.nli.parts import fitted
-from fathoms.models.weights.hub import library, read
+from fathoms.models.weights.hub import best_device, read, transformers
 
 _TOKENS_AT_ONCE = 8_192
 """Most tokens of a batch with its padding; attention over a batch of 8,192 takes about a gigabyte."""
@@ -113,23 +113,18 @@ def network(kind: str, model: str, revision: str | None, device: str | None) -> 
     Raises ConfigError if the files lack some of its weights, which the library would make up at random, and
     the errors of `read`.
     """
-    best = library().util.get_device_name
+    make = getattr(transformers(), kind).from_pretrained
     import torch
-    import transformers
 
-    make = getattr(transformers, kind).from_pretrained
     loaded, report = read(make, model, revision, output_loading_info=True, dtype=torch.float32)
     if missing := sorted(report["missing_keys"]):
         raise ConfigError(f"{model} is not a model of this kind: it has no weights for {missing[0]}")
-    return loaded.eval().to(device or best())
+    return loaded.eval().to(device or best_device())
 
 
 def tokenizer_of(model: str, revision: str | None) -> Any:
     """Load the tokenizer of a model; raises the errors of `read`."""
-    library()
-    from transformers import AutoTokenizer
-
-    return read(AutoTokenizer.from_pretrained, model, revision)
+    return read(transformers().AutoTokenizer.from_pretrained, model, revision)
 
 
 def require_two_labels(model: Any, name: str) -> None:

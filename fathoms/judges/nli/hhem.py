@@ -16,7 +16,7 @@ from typing import Any
 
 from fathoms.errors import ConfigError
 from fathoms.judges.nli.base import Encoded, OneText, Reading
-from fathoms.models.weights.hub import library, quiet, read
+from fathoms.models.weights.hub import best_device, quiet, read, transformers
 
 _FOUNDATION = "google/flan-t5-base"
 _PREFIX = "t5."
@@ -42,7 +42,7 @@ class HHEM(OneText):
 
 def load(model: str, revision: str | None, device: str | None, max_tokens: int) -> HHEM:
     """Load the model; raises ConfigError if its weights are not those of this architecture."""
-    best = library().util.get_device_name
+    transformers()
     from safetensors.torch import load_file
     from transformers import AutoConfig, AutoTokenizer, T5ForTokenClassification
 
@@ -64,7 +64,7 @@ def load(model: str, revision: str | None, device: str | None, max_tokens: int) 
             f"{model} is not HHEM-2.1-open: its weights are not those of the encoder of {foundation} with two"
             " labels"
         ) from error
-    return HHEM(loaded.eval().to(device or best()), tokenizer, max_tokens)
+    return HHEM(loaded.eval().to(device or best_device()), tokenizer, max_tokens)
 
 
 def _file(name: str, model: str, revision: str | None) -> Path:

@@ -11,7 +11,7 @@ from pydantic import Field
 from fathoms.errors import ConfigError, FathomsError, MissingExtraError
 from fathoms.metrics.reference.base import ReferenceMetric
 from fathoms.models.weights.assets import ASSETS
-from fathoms.models.weights.hub import ask_hub, folder_of, library, quiet, weights_of
+from fathoms.models.weights.hub import ask_hub, folder_of, quiet, transformers, weights_of
 
 
 class BertScore(ReferenceMetric):
@@ -74,7 +74,7 @@ def _folder(model: str) -> Path | None:
 def _scorer(model: str, layer: int | None) -> Any:
     """Load the model; raises MissingExtraError if the library is missing, ServerError if the hub is needed
     and does not answer, and ConfigError if the model cannot be loaded."""
-    library()  # mends torchvision, which transformers imports
+    transformers()  # mends torchvision, which transformers imports
     try:
         from bert_score import BERTScorer
         from bert_score.utils import model2layers
