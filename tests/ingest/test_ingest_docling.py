@@ -120,7 +120,8 @@ def test_weights_that_cannot_be_had_are_one_error_that_says_what_to_do() -> None
 
 
 BUILDS = """
-import json, sys
+import gc, json, sys
+gc.set_threshold(100_000)
 from fathoms.ingest.docling.convert import Converter
 from fathoms.ingest.docling.worker import import_one_table_model, told
 import_one_table_model()
@@ -257,6 +258,7 @@ def test_this_process_converts_as_the_child_does() -> None:
     child = sample()[0]["lumet"]
     code = (
         "import sys; from pathlib import Path; from tests.support.docling_samples import OFFLINE;"
+        "from fathoms.ingest.docling.worker import import_one_table_model; import_one_table_model();"
         "sys.stdout.write(OFFLINE.parse(Path(sys.argv[1])).model_dump_json())"
     )
     command = [sys.executable, "-c", code, str(child.path)]

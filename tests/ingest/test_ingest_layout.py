@@ -249,23 +249,6 @@ def test_the_plugin_imports_nothing_before_it_is_asked() -> None:
     assert done.stdout == "set()\n"
 
 
-REGISTERED = """
-from fathoms.ingest.docling.worker import import_one_table_model
-import_one_table_model()
-from docling.models.factories import get_layout_factory, get_table_structure_factory
-layouts = get_layout_factory(allow_external_plugins=True).registered_meta.values()
-tables = get_table_structure_factory(allow_external_plugins=True).registered_meta.values()
-print([(meta.kind, meta.plugin_name) for meta in [*layouts, *tables] if meta.plugin_name == "fathoms"])
-"""
-
-
-@pytest.mark.slow
-def test_docling_finds_the_plugin() -> None:
-    needs_docling()
-    done = subprocess.run([sys.executable, "-c", REGISTERED], capture_output=True, text=True, check=True)
-    assert done.stdout == "[('fathoms_cdla', 'fathoms'), ('fathoms_geometric', 'fathoms')]\n"
-
-
 EXPECTED = {
     "kestrel": (3, 3),
     "lumet": (4, 5),
