@@ -141,8 +141,8 @@ def test_a_file_that_fails_after_others_is_read_again_by_a_new_process(tmp_path:
 
 
 def test_the_limits_count_anew_for_each_file(tmp_path: Path) -> None:
-    parser = Several(timeout=3.9)
-    assert outcomes(parser, ["nap-2.0", "nap-2.01"], tmp_path) == ["rested"] * 2
+    parser = Several(timeout=4.5)
+    assert outcomes(parser, ["nap-1.6", "nap-1.61", "nap-1.62"], tmp_path) == ["rested"] * 3
 
 
 def test_outcomes_come_in_the_order_of_the_paths(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Future
 from functools import cache, partial
 from queue import SimpleQueue
@@ -53,8 +53,13 @@ class Functions:
 
         Cancelling this cancels an awaitable too. A thread cannot be cancelled and is abandoned.
         """
-        result = await asyncio.wrap_future(self._started(partial(function, *arguments, **options)))
-        return await asyncio.wrap_future(_awaiting(result)) if inspect.isawaitable(result) else result
+        started = self._started(partial(function, *arguments, **options))
+        try:
+            result = await asyncio.wrap_future(started)
+            return await asyncio.wrap_future(_awaiting(result)) if inspect.isawaitable(result) else result
+        except asyncio.CancelledError:
+            started.add_done_callback(_close_result)
+            raise
 
     def _started(self, function: Callable[[], Any]) -> Future[Any]:
         """Start a call on a free thread."""
@@ -94,12 +99,27 @@ class _Worker:
                     future.set_exception(result)
                 else:
                     future.set_result(result)
+            elif inspect.iscoroutine(result):
+                result.close()
             del given, function, future, result  # keep no references while waiting
 
 
 def _awaiting(result: Awaitable[Any]) -> Future[Any]:
     """Continue a call on the shared event loop."""
     return asyncio.run_coroutine_threadsafe(_awaited(result), _loop())
+
+
+def _close_result(call: Future[Any]) -> None:
+    """Close the coroutine that a cancelled call returned and that has not begun: Python would warn of it."""
+    result = None if call.cancelled() or call.exception() else call.result()
+    if inspect.iscoroutine(result):
+        _loop().call_soon_threadsafe(_close_unless_begun, result)
+
+
+def _close_unless_begun(result: Coroutine[Any, Any, Any]) -> None:
+    """Close a coroutine that nobody awaits; runs on the shared event loop, where it would begin."""
+    if inspect.getcoroutinestate(result) == inspect.CORO_CREATED:
+        result.close()
 
 
 async def _awaited(result: Awaitable[Any]) -> Any:

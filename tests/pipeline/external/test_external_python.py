@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import inspect
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +15,7 @@ from typing import Any
 import pytest
 
 from fathoms.errors import ConfigError, FathomsError
-from fathoms.pipeline.external import Python
+from fathoms.pipeline.external import Python, calls
 from fathoms.runs.cache import Cache
 from fathoms.safety.importing import importable
 from fathoms.types import Citation, Question, Record, Usage
@@ -201,6 +203,39 @@ def test_one_that_hangs_holds_up_nothing(tmp_path: Path, write: Write, text: str
     assert time.perf_counter() - started < 25
     assert record.error is not None
     assert (record.error.kind, record.error.message) == ("Timeout", "no answer within 0.2 s")
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_coroutine_that_comes_when_nobody_waits_any_more_is_closed(late: bool) -> None:
+    """The call is cancelled before its function returns, or when the loop has not seen yet that it has."""
+    calls._loop.cache_clear()  # another test may have made the shared one hang
+    made: list[Any] = []
+    go_on = threading.Event()
+
+    async def never_begun() -> None: ...
+
+    def answer() -> Any:
+        go_on.wait(20)
+        made.append(never_begun())
+        return made[0]
+
+    async def main() -> None:
+        call = asyncio.create_task(calls.Functions().acall(answer))
+        await asyncio.sleep(0)
+        if late:
+            go_on.set()
+            time.sleep(0.2)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+
+    asyncio.run(main())
+    go_on.set()
+    for _ in range(2000):
+        if made and inspect.getcoroutinestate(made[0]) == inspect.CORO_CLOSED:
+            return
+        time.sleep(0.01)
+    pytest.fail("it is open")
 
 
 BAD = {
