@@ -19,7 +19,7 @@ from tests.support.faulty import Outcome
 
 pytestmark = pytest.mark.slow  # hangs are waited for
 
-SILENCE, QUESTION_TIMEOUT, ATTEMPTS, LARGE = 2.0, 8.0, 2, 1_000_000
+SILENCE, QUESTION_TIMEOUT, ATTEMPTS, LARGE = 3.0, 10.0, 2, 1_000_000
 VALUES = {"latency": "=0.2", "drip": "=0.1", "429": "=0.05", "429-ms": "=20", "large": f"={LARGE}"}
 PLAYED = [fault for fault in FAULTS if fault != "restart"]
 """A restart is the whole server's: it has tests of its own."""
