@@ -83,7 +83,7 @@ def test_ctrl_c_ends_the_page_with_the_summary(project: Project, path: Path) -> 
     with served(project, "ann") as (process, address):
         post(address, {"number": 0, "decision": "accept"})
         process.send_signal(signal.SIGINT)
-        assert "1 of 4 questions decided" in process.communicate(timeout=60)[0]
+        assert "1 of 4 questions decided" in process.communicate(timeout=300)[0]
         assert process.returncode == 0
 
 
@@ -94,7 +94,7 @@ def test_a_full_disk_is_told_before_there_is_a_page(project: Project, path: Path
         env=unmeasured(),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (40, resource.RLIM_INFINITY)),
     )
     assert (done.returncode, done.stdout) == (1, "")

@@ -50,7 +50,7 @@ def completed(project: Project, *words: str) -> list[str]:
         "COMP_CWORD": str(len(words)),
         "FATHOMS_CACHE_DIR": str(project.path / "cache"),
     }
-    done = run_forked([], project.path, {**os.environ, **variables}, timeout=60)
+    done = run_forked([], project.path, {**os.environ, **variables}, timeout=300)
     assert done.stderr == ""
     return done.stdout.split()
 
@@ -267,7 +267,7 @@ def test_other_shells_take_the_script(project: Project, shell: str) -> None:
         env={**os.environ, **own, "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
     )
     assert "validate" in done.stdout, done.stderr
     assert "version" not in done.stdout

@@ -39,7 +39,7 @@ def test_the_page_is_served_until_it_is_ended(tmp_path: Path, one: bool, ends: s
             with urlopen(address) as reply:
                 assert (newest if one else json.dumps(renamed)) in reply.read().decode()
             process.send_signal(ends)
-            _, err = process.communicate(timeout=60)
+            _, err = process.communicate(timeout=300)
         finally:
             process.kill()
     assert (process.returncode, err) == (0, "")

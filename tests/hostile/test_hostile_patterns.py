@@ -157,7 +157,7 @@ def stopped(how: str) -> tuple[int, str]:
                 process.wait(2)
             process.send_signal(signal.SIGTERM)
         try:
-            said += process.communicate(timeout=15)[0]
+            said += process.communicate(timeout=60)[0]
         finally:
             process.kill()
     return process.returncode, said

@@ -477,7 +477,7 @@ def test_the_child_of_the_embedded_model_imports_nothing_from_here(tmp_path: Pat
         "settings = Settings(model='none.gguf', projector=None, n_ctx=64, threads=1, slots=1)\n"
         "try:\n    ChildServer(settings).address\nexcept Exception as error:\n    print(error)\n"
     )
-    subprocess.run([sys.executable, "-P", "-c", code], cwd=tmp_path, capture_output=True, timeout=60)
+    subprocess.run([sys.executable, "-P", "-c", code], cwd=tmp_path, capture_output=True, timeout=300)
     assert not (tmp_path / "owned").exists()
 
 

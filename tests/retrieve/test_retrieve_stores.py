@@ -48,7 +48,7 @@ class Server:
 class Files(Server):
     """A store in a folder; it is not searched before a second one has been filled."""
 
-    both: ClassVar[threading.Barrier] = threading.Barrier(2, timeout=10)
+    both: ClassVar[threading.Barrier] = threading.Barrier(2, timeout=60)
 
     def __init__(self, uri: str) -> None:
         self.path = Path(uri) / "points.json"

@@ -36,7 +36,7 @@ def mlflow_server(folder: Path, database: Path) -> Iterator[str]:
         finally:
             with suppress(ProcessLookupError):  # its workers belong to its group
                 os.killpg(server.pid, 15)
-            server.wait(20)
+            server.wait(120)
 
 
 def _wait(server: subprocess.Popen[bytes], address: str, log: Path) -> None:

@@ -102,7 +102,7 @@ class OllamaServer:
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
-        for _ in range(300):
+        for _ in range(1200):
             try:
                 httpx.get(f"{self.address}/api/version", timeout=5)
                 return
