@@ -84,17 +84,19 @@ def test_what_does_not_run_as_expected_is_named_and_not_written(
         path("dear-too", cost=0.3),
     ]
     assert verify(files, paths, "--max-cost", "0.5") == 1
-    assert [line.split(" (")[0] for line in capsys.readouterr().out.splitlines()][:3] == [
+    *left_out, low, failed, _ = capsys.readouterr().out.splitlines()
+    assert [line.split(" (")[0] for line in left_out] == [
         "left out  keyless: no key in SOME_KEY, no module no_such_module",
         "left out  dear: expected to cost $0.60, and $0.50 is left to spend",
         "left out  long: expected to take 11 minutes, and 10.0 are left",
     ]
-    assert verify(files, paths, "--only", "low", "failing") == 1
-    low, failed = capsys.readouterr().out.splitlines()
     assert low.startswith("FAILED    low: hit@5 is ")
     assert low.endswith("and at least 1.1 was expected")
     assert failed.startswith("FAILED    failing: 'fathoms run config.yaml --limit 1' ended with 1: ")
     assert all(kind.run is None for kind in read_verified(files / "record.json").values())
+    assert verify(files, paths, "--only", "low", "failing", "--plan") == 0
+    told = capsys.readouterr().out.splitlines()
+    assert [line.partition(":")[0] for line in told] == ["would run low", "would run failing"]
     assert "Nothing was run yet." in (files / "page.md").read_text()
 
 
