@@ -14,18 +14,31 @@ import httpx
 
 from tests.support.ports import free_port
 
+SERVE = """
+import gc, sys, uvicorn
+gc.set_threshold(100_000)  # it imports for seconds
+uvicorn.run("mlflow.server.fastapi_app:app", host="127.0.0.1", port=int(sys.argv[1]))
+"""
+
 
 @contextmanager
 def mlflow_server(folder: Path, database: Path) -> Iterator[str]:
     """Serve a database, with artifacts in a folder; gives the address."""
     port = free_port()
     address = f"http://127.0.0.1:{port}"
-    command = [sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(port)]
-    command += ["--workers", "1", "--backend-store-uri", f"sqlite:///{database}"]
-    command += ["--artifacts-destination", str(folder / "artifacts")]
-    environment = {**os.environ, "MLFLOW_DISABLE_TELEMETRY": "true"}
+    # what `mlflow server` hands to its server, after it has imported MLflow for itself
+    own = {
+        "FILE_STORE": f"sqlite:///{database}",
+        "REGISTRY_STORE": f"sqlite:///{database}",
+        "ARTIFACT_ROOT": "mlflow-artifacts:/",
+        "ARTIFACT_DESTINATION": str(folder / "artifacts"),
+        "SERVE_ARTIFACTS": "true",
+    }
+    environment = {**os.environ, **{f"_MLFLOW_SERVER_{name}": value for name, value in own.items()}}
+    environment |= {"MLFLOW_DISABLE_TELEMETRY": "true", "_MLFLOW_SGI_NAME": "uvicorn"}
     # jobs run in further processes that import MLflow, and nobody asks for one
     environment["MLFLOW_SERVER_ENABLE_JOB_EXECUTION"] = "false"
+    command = [sys.executable, "-c", SERVE, str(port)]
     with (folder / "mlflow.log").open("w") as log:
         server = subprocess.Popen(
             command, cwd=folder, env=environment, stdout=log, stderr=log, start_new_session=True
