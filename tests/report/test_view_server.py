@@ -13,6 +13,7 @@ import pytest
 from fathoms.report.view.folder import Folder
 from fathoms.report.view.server import ViewServer
 from fathoms.report.view.viewed import Viewed
+from fathoms.runs.finding import list_runs
 from fathoms.runs.store import Run
 from fathoms.types import Failure, Question, Record, Reply
 from tests.support.view import got, serving, three_runs
@@ -167,6 +168,18 @@ def test_what_has_not_changed_is_not_read_again(folder: Path, tmp_path: Path) ->
     assert (row["status"], row["correctness"]) == ("damaged", None)
     shutil.rmtree(summary.parent)
     assert len(listed.rows()) == 2
+
+
+def test_a_question_that_is_not_read_yet_is_waited_for(folder: Path) -> None:
+    """A page asks for what it knows of a run that has just been scored, and is read again."""
+    [alpha] = [run for run in list_runs(folder) if "alpha" in run.id]
+    viewed = Viewed([alpha])
+    viewed.wait(10)
+    last = max(viewed.index()["questions"]["place"])
+    assert Viewed([alpha]).rows([last]) == viewed.rows([last])
+    assert Viewed([alpha]).detail(0, last) == viewed.detail(0, last)
+    with pytest.raises(IndexError):
+        viewed.rows([last + 1])
 
 
 def test_a_failure_does_not_count_once_the_question_was_asked_again(tmp_path: Path) -> None:

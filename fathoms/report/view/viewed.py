@@ -31,6 +31,8 @@ _AT_ONCE = 50
 """The questions that are added to the index before a request gets its turn."""
 _PAUSE = 0.5
 """The seconds between two looks at the journal of a run in progress."""
+_PATIENCE = 5.0
+"""The seconds that a request waits for a question that has not been read yet."""
 _LONGEST = 4_000_000
 """The most characters of one text that are sent."""
 _CONTEXT = ("hits", "rounds", "prompt", "calls")
@@ -196,6 +198,7 @@ class Viewed:
     def rows(self, places: Sequence[int]) -> list[Json]:
         """Return the texts of questions: the question, the gold answer, and the answer of each run; raises
         IndexError."""
+        self._wait_for(*places)
         with self._lock:
             return [
                 {
@@ -205,6 +208,11 @@ class Viewed:
                 }
                 for place in places
             ]
+
+    def _wait_for(self, *places: int) -> None:
+        """Wait until questions are read: when a run has ended, it is read again, and a page may know more."""
+        if max(places) >= len(self._questions.ids):
+            self.wait(_PATIENCE)
 
     @staticmethod
     def _answer(indexed: IndexedRun, place: int) -> str | None:
@@ -232,6 +240,7 @@ class Viewed:
     def detail(self, key: int, place: int) -> Json | None:
         """Return the details of one question in one run, in the form of a chunk of `report.html`; `None` if
         the run was not asked it. Raises IndexError and StoreError."""
+        self._wait_for(place)
         with self._lock:
             run, source, follower = self._runs[key], self._sources[key], self._followers[key]
             id, name = self._ids[key].get(place), self._questions.row(place)["id"]
