@@ -21,7 +21,7 @@ from fathoms.models import Embedded, OnnxEmbedder
 from fathoms.models.weights.weights import is_installed, locate
 from fathoms.paths import cache_dir
 from tests.support.forked import preloaded
-from tests.support.measured import measure_no_processes, measured
+from tests.support.measured import measure_no_processes, measured, pause_imports, resume_after_imports
 from tests.support.ollama_server import NoServerError, OllamaServer, set_up
 from tests.support.project import Project, write_project
 
@@ -44,6 +44,12 @@ atexit.register(shutil.rmtree, Path(os.environ["FATHOMS_KEY_FILE"]).parent, igno
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = Path(os.environ.get("FATHOMS_SHARED", ROOT.parent / "shared"))
+
+
+@pytest.hookimpl(trylast=True)  # coverage begins here, in the processes of pytest-xdist
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Measure the imports of the tests in one process only."""
+    pause_imports(session.config)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -71,6 +77,7 @@ def pytest_collection_finish() -> None:
         for module in preloaded():  # a fork has them before it is measured
             if module.startswith("fathoms."):
                 importlib.import_module(module)
+    resume_after_imports()
     gc.set_threshold(100_000)  # as the command line does: many tests import torch or pandas
     gc.enable()
     gc.collect()

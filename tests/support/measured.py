@@ -1,9 +1,8 @@
-"""What counts for coverage: the first case of each test, and in each file its first fork of each command.
+"""What counts for coverage: the first case of each test, and in each file two forks of each command.
 
-Measuring adds half to the CPU time of a test: every line is reported, and a process writes a file at its end.
-Later cases and commands would cover the same lines again, as would the hundred examples of a property.
-Children that read PDFs or hold models are killed when they have answered, so they would never write what they
-measured.
+Measuring adds half to the CPU time of a test, because every line is reported. Later cases and commands would
+cover the same lines again, as would the hundred examples of a property. New interpreters are not measured at
+all. So what is measured is less than what the tests run, never more.
 """
 
 from __future__ import annotations
@@ -12,20 +11,21 @@ import base64
 import json
 import os
 import sys
+import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pytest
 
-if TYPE_CHECKING:
-    from coverage import Coverage
+Tracer = tuple[Any, Any]
+"""What is called for each line of a thread, and of the threads that are started from then on."""
 
 CASES = 1
 """So many cases of a test are measured."""
-COMMANDS = 1
+COMMANDS = 2
 """So many commands of a kind are measured in a file of tests."""
 
 PACKAGE = Path(__file__).parents[2] / "fathoms"
@@ -33,8 +33,8 @@ _variables: dict[str, str] = {}
 """What makes a new interpreter measure itself."""
 _commands: Counter[tuple[str, str]] = Counter()
 _cases: Counter[str] = Counter()
-_paused: list[pytest.Item] = []
-"""The test that runs, if it is not measured."""
+_waiting: list[Tracer] = []
+"""The tracer of this process, while it imports what another one measures."""
 
 
 def unmeasured() -> dict[str, str]:
@@ -67,7 +67,7 @@ def _named_by_pattern(config: str) -> str:
 
 def is_measured(command: Sequence[str]) -> bool:
     """Whether a command in a fork is one of those that are measured."""
-    if _paused or not _variables:
+    if not _variables:
         return False
     file = os.environ.get("PYTEST_CURRENT_TEST", "").partition("::")[0]
     kind = next((word for word in command if not word.startswith("-")), "")
@@ -80,6 +80,26 @@ def variables(wanted: bool) -> dict[str, str]:
     return _variables if wanted else {}
 
 
+def pause_imports(config: pytest.Config) -> None:
+    """Have one process of the tests measure the imports, because all of them import the same.
+
+    The process that hands out the tests runs nothing of the package, and is not measured any more.
+    """
+    is_worker = hasattr(config, "workerinput")
+    is_first = os.environ.get("PYTEST_XDIST_WORKER") == "gw0"
+    hands_out = bool(config.getoption("numprocesses", None)) and not is_worker
+    if hands_out or (is_worker and not is_first):
+        tracer = _pause()
+        if is_worker:
+            _waiting.append(tracer)
+
+
+def resume_after_imports() -> None:
+    """Measure from here on in all processes of the tests."""
+    while _waiting:
+        _resume(_waiting.pop())
+
+
 @contextmanager
 def measured(test: pytest.Item) -> Iterator[None]:
     """Run a test with its fixtures: without coverage if it is a property, or if enough of its cases have been
@@ -87,20 +107,27 @@ def measured(test: pytest.Item) -> Iterator[None]:
     name = test.nodeid.partition("[")[0]
     _cases[name] += 1
     is_property = hasattr(getattr(test, "obj", None), "hypothesis")
-    coverage = _running() if is_property or _cases[name] > CASES else None
-    if coverage is None:
+    if not _variables or (not is_property and _cases[name] <= CASES):
         yield
         return
-    coverage.stop()
-    _paused.append(test)
+    tracer = _pause()
     try:
         yield
     finally:
-        _paused.pop()
-        coverage.start()
+        _resume(tracer)
 
 
-def _running() -> Coverage | None:
-    """The measurement of this process; `None` where nothing is measured."""
-    found = sys.modules.get("coverage")
-    return found.Coverage.current() if found else None
+def _pause() -> Tracer:
+    """Take coverage's tracer out of this thread and those to come.
+
+    `Coverage.stop` and `start` would do so too, but each start puts back the variables with which all new
+    processes measure themselves, and looks through all imported modules.
+    """
+    tracer = sys.gettrace(), threading.gettrace()
+    _resume((None, None))
+    return tracer
+
+
+def _resume(tracer: Tracer) -> None:
+    sys.settrace(tracer[0])
+    threading.settrace(tracer[1])
