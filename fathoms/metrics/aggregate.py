@@ -11,10 +11,11 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from fathoms.metrics.asked import Asked, RecordFacts
-from fathoms.metrics.columns import Column, averaged
+from fathoms.metrics.columns import Column, Repeated, averaged
 from fathoms.metrics.intervals import overall_intervals, plain_interval, rate_interval
 from fathoms.metrics.profiles import PROFILES, Profile
 from fathoms.metrics.score_records import RELEASED, RecordScore, Scores, Scoring
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from fathoms.metrics.columns import Codes, Values
 
 METRICS = ("correctness", "hallucination", "abstention")
+_COLUMNS = ("correctness", "hallucination", "abstained")
 
 
 @dataclass(frozen=True)
@@ -63,9 +65,7 @@ def _scored(records: Sequence[RecordFacts], scores: Sequence[RecordScore]) -> _S
         np.array([asked.number(record.question) for record in records], dtype=int),
         np.array([record.question.answerable for record in records], dtype=bool),
         np.array([record.error is not None for record in records], dtype=bool),
-        np.array([score.correctness for score in scores], dtype=float),
-        np.array([score.hallucination for score in scores], dtype=float),
-        np.array([score.abstained for score in scores], dtype=float),
+        *map(Repeated(scores).values, (attrgetter(name) for name in _COLUMNS)),
     )
 
 

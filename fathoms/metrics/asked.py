@@ -76,6 +76,10 @@ class DocumentSets:
             self._sets.append(documents)
         return number
 
+    def shared(self, documents: frozenset[str]) -> frozenset[str]:
+        """Return the set that is kept of equal ones, which is added if it is new."""
+        return self._sets[self.number(documents)]
+
     def groups(self, numbers: Codes) -> Codes | None:
         """Return the number of the document group of each question, given the numbers of their sets; `None`
         if a set is empty.
@@ -130,7 +134,8 @@ class Asked:
             category, documents = question.category, self.sets.number(question.gold_documents)
             self.category_numbers.append(self.categories.setdefault(category, len(self.categories)))
             self.set_numbers.append(documents)
-            self._questions.append(  # many questions share their set of documents
-                AskedQuestion(question.id, category, question.answerable, self.sets[documents])
-            )
+            shared = self.sets[documents]  # many questions share their set of documents
+            if not isinstance(question, AskedQuestion) or question.gold_documents is not shared:
+                question = AskedQuestion(question.id, category, question.answerable, shared)
+            self._questions.append(question)
         return number

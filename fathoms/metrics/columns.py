@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from array import array
 from base64 import b64decode, b64encode
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from fathoms.metrics.asked import Asked, AskedQuestion, DocumentSets
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     Values = NDArray[float64]
     Codes = NDArray[int64]
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,27 @@ class Column:
     def count(self) -> int:
         """Return the number of values that are known."""
         return int((self.values == self.values).sum())
+
+
+class Repeated(Generic[T]):
+    """Objects of which many are the same one, so that a value of each is looked up once.
+
+    The scores of the records of a large run are such objects (`score_records.BareScores`).
+    """
+
+    def __init__(self, objects: Sequence[T]) -> None:
+        import numpy as np
+
+        self.different = list({id(one): one for one in objects}.values())
+        places = {id(one): place for place, one in enumerate(self.different)}
+        self._places = np.array([places[id(one)] for one in objects], dtype=int)
+
+    def values(self, value: Callable[[T], float | None]) -> Values:
+        """Return a value of every object, NaN for `None`."""
+        import numpy as np
+
+        found: Values = np.array(list(map(value, self.different)), dtype=float)[self._places]
+        return found
 
 
 def averaged(asked: Asked, numbers: ArrayLike, values: Sequence[float | None] | Values) -> Column:

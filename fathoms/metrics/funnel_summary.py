@@ -8,12 +8,12 @@ stage may be known only for some questions.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fathoms.metrics.aggregate import mean
 from fathoms.metrics.asked import Asked, RecordFacts
-from fathoms.metrics.columns import Column, averaged
+from fathoms.metrics.columns import Column, Repeated, averaged
 from fathoms.metrics.funnel import RunTexts, funnel
 from fathoms.metrics.profiles import PROFILES
 from fathoms.metrics.score_records import RecordScore, Scores
@@ -76,18 +76,16 @@ def _summary(records: Sequence[RecordFacts], funnels: Iterable[Funnel | None]) -
     found = [funnel for _, funnel in with_funnel]
     numbers = np.array([asked.number(record.question) for record, _ in with_funnel], dtype=int)
 
-    def column(values: Iterable[float | None]) -> Column:
-        return averaged(asked, numbers, list(values))
+    repeated = Repeated(found)
 
-    chance = column(one.chance for one in found)
+    def column(value: Callable[[Funnel], float | None]) -> Column:
+        return averaged(asked, numbers, repeated.values(value))
+
+    chance = column(lambda one: one.chance)
     places = chance.places()
     categories: dict[str, dict[Stage, dict[str, Any]]] = {name: {} for name in places}
     for stage in STAGES:  # one after another, because the columns of all take much memory
-        figures = _Stage(
-            column(one.recall(stage) for one in found),
-            column(one.lost.get(stage) for one in found),
-            column(one.gained.get(stage) for one in found),
-        )
+        figures = _Stage(*map(column, _at(stage)))
         for name, where in places.items():
             categories[name][stage] = _means(figures.take(where))
     # Repeats share the gold answer, so either all of them are left out or none.
@@ -98,6 +96,15 @@ def _summary(records: Sequence[RecordFacts], funnels: Iterable[Funnel | None]) -
         "left_out": dict(Counter(why for place in first if (why := found[place].left_out))),
         "chance": chance.mean(),
     }
+
+
+def _at(stage: Stage) -> tuple[Callable[[Funnel], float | None], ...]:
+    """Return what looks up the figures of `_Stage` in a funnel."""
+    return (
+        lambda one: one.recall(stage),
+        lambda one: one.lost.get(stage),
+        lambda one: one.gained.get(stage),
+    )
 
 
 def _means(figures: _Stage) -> dict[str, Any]:

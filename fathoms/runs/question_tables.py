@@ -201,9 +201,8 @@ def _line(
         answer and _finite(answer.cost),
         answer and _finite(answer.latency),
         _stored(question.text),
-        *values,
     )
-    return csv_line(cells)
+    return csv_line(cells, values)
 
 
 def _stored(text: str) -> str:

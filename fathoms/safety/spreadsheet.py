@@ -25,9 +25,10 @@ def cell(value: object) -> object:
     return _text(value) if isinstance(value, str) else value
 
 
-def csv_line(values: Iterable[object]) -> str:
-    """Return some values, converted by `cell`, as one line that ends in CR LF; `None` is an empty cell."""
-    return str(_WRITER.writerow(map(cell, values)))
+def csv_line(values: Iterable[object], numbers: Iterable[float | None] = ()) -> str:
+    """Return some values, converted by `cell`, and then some numbers as one line that ends in CR LF; `None`
+    is an empty cell."""
+    return str(_WRITER.writerow([*map(cell, values), *numbers]))
 
 
 @lru_cache(maxsize=256)

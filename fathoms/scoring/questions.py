@@ -130,12 +130,14 @@ class QuestionScorer:
         self.verdicts |= {key: verdict_text(key, verdict) for key, verdict in judged.new.items()}
         found = (made.claims, made.verdicts, made.unjudged, rules.retrieval_only)
         of_retrieval = rank_scores(self._of_retrieval, records, rules.retrieves, rules.retrieval_only)
+        originals = [
+            scores
+            for record, scores in zip(records, of_retrieval, strict=True)
+            if record.question.id not in rules.variants
+        ]
         for metric in self._of_retrieval:
-            without_gold = sum(
-                metric.name not in scores and record.question.id not in rules.variants
-                for record, scores in zip(records, of_retrieval, strict=True)
-            )
-            self.pools[metric.name].leave_out(GOLD[metric.level], without_gold)
+            name = metric.name
+            self.pools[name].leave_out(GOLD[metric.level], sum(name not in scores for scores in originals))
         ranked = iter(of_retrieval)
         for repeats in questions:
             rows = [with_funnels(record, judged.row(record), self._texts, self._stages) for record in repeats]

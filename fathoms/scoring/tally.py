@@ -120,8 +120,9 @@ class Tally:
 
     def extend(self, state: Mapping[str, Any]) -> Sequence[int]:
         """Add what another process has added up; returns the numbers that its questions have here."""
+        shared = self.asked.sets.shared
         numbers = [
-            self.asked.number(AskedQuestion(id, category, answerable, frozenset(documents)))
+            self.asked.number(AskedQuestion(id, category, answerable, shared(frozenset(documents))))
             for id, category, answerable, documents in state["asked"]
         ]
         before = len(self)
