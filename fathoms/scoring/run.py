@@ -62,7 +62,6 @@ from fathoms.scoring.shares import (
     WORTH,
     WORTH_JUDGED,
     Share,
-    begun,
     can_be_shared,
     has_plain_rules,
     processes,
@@ -71,6 +70,7 @@ from fathoms.scoring.shares import (
     score_in_shares,
     setup_of,
     shares_of,
+    started_early,
     weight_of,
     working,
 )
@@ -109,7 +109,7 @@ def score_run(
     judging = replace(judging or Judging(), executor=executor)
     manifest = run.manifest()
     scoring, own = _trusted_scoring(run, manifest, settings)
-    started = [] if executor or metrics else begun(_foretold(manifest), scoring, own)
+    started = [] if executor or metrics else started_early(_expected_answers(manifest), scoring, own)
     entries, flaws = run.contents()  # read once: the run may be in progress
     if not entries:
         why = f" ({flaws_sentence(flaws)})" if flaws else ""
@@ -443,8 +443,8 @@ def _with_exemplars(run: Run, scoring: Scoring, kept: Path | None, *, look: bool
     )
 
 
-def _foretold(manifest: Mapping[str, Any]) -> int:
-    """Return how many answers a run has once it is finished, as far as its manifest says."""
+def _expected_answers(manifest: Mapping[str, Any]) -> int:
+    """Return how many answers a run has once it is finished, by its manifest."""
     asked: int = (manifest.get("data") or {}).get("asked") or 0
     return asked * (manifest.get("repeats") or 1)
 

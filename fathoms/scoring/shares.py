@@ -95,19 +95,19 @@ def run_texts(run: Run, manifest: Mapping[str, Any]) -> RunTexts:
     return RunTexts(StoredDocuments(run, manifest), unread)
 
 
-def begun(answers: int, scoring: Scoring, metrics: Sequence[Metric]) -> list[Child]:
-    """Start the processes that will score so many answers, as far as can be foretold. They get ready while
-    this process reads the journal."""
+def started_early(answers: int, scoring: Scoring, metrics: Sequence[Metric]) -> list[Child]:
+    """Start the processes that will score so many answers, before it is known whether they are needed: they
+    get ready while this process reads the journal. `working` takes them, and ends them."""
     if not (has_plain_rules(scoring) and all(map(_is_light, metrics))):
         return []
     return _started(processes(answers, WORTH // weight_of(metrics)))
 
 
 @contextmanager
-def working(count: int, begun: Sequence[Child] = ()) -> Iterator[list[Child]]:
-    """Start so many processes that score shares, or as many as are missing where some have `begun`. They end
-    with the block, and get ready while this process does, too."""
-    children = [*begun, *_started(count - len(begun))]
+def working(count: int, started: Sequence[Child] = ()) -> Iterator[list[Child]]:
+    """Give so many processes that score shares: those that are `started` already, and new ones for the rest.
+    All of them end with the block. A process gets ready while this one does, too."""
+    children = [*started, *_started(count - len(started))]
     try:
         yield children[:count]
     finally:

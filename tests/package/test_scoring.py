@@ -27,13 +27,13 @@ from fathoms.scoring.questions import QuestionScorer, Rules
 from fathoms.scoring.shares import (
     WORTH,
     Share,
-    begun,
     can_be_shared,
     run_texts,
     score_held,
     score_in_shares,
     setup_of,
     shares_of,
+    started_early,
     working,
 )
 from fathoms.types import Failure, Question, Record, Reply, Usage
@@ -214,8 +214,8 @@ def shared(run: Run, setup: dict[str, object], told: list[int]) -> QuestionScore
     metrics = own_metrics(run, manifest)
     assert can_be_shared(run, manifest, rules, metrics)
     assert not can_be_shared(run, manifest, rules, [*metrics, *named(["semantic-similarity"])])
-    assert begun(1, Scoring(), metrics) == []
-    assert begun(2 * WORTH, Scoring(), named(["semantic-similarity"])) == []
+    assert started_early(1, Scoring(), metrics) == []
+    assert started_early(2 * WORTH, Scoring(), named(["semantic-similarity"])) == []
     scorer = QuestionScorer(
         run,
         rules,
@@ -230,7 +230,7 @@ def shared(run: Run, setup: dict[str, object], told: list[int]) -> QuestionScore
         Share([entries], file_name(number) if number % 2 else None)
         for number, entries in enumerate(questions.values())
     ]
-    started = begun(2 * WORTH, Scoring(), metrics)  # none with one core, and more than are needed with many
+    started = started_early(2 * WORTH, Scoring(), metrics)  # as many as there are cores, or none
     with working(2, started) as children:
         assert children[: len(started)] == started[:2]
         score_in_shares(scorer, shares, made, children)
