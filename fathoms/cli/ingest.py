@@ -160,6 +160,8 @@ def _print_ingest(report: dict[str, Any], name: str) -> None:
     for stage, took in report["times"].items():
         if "calls" in took:
             console.say(f"  {stage}: {called_text(took['calls'], took['tokens'], took['cost'])}")
+        if "device" in took:
+            console.say(f"  {stage}: {took['device']}")
     for approximation in approximations(report):
         console.say(f"  {sentence(approximation)}")
     if shared := report.get("shared_cache"):

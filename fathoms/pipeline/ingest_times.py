@@ -22,6 +22,7 @@ class IngestTimes:
         self._seconds: dict[str, float] = {}
         self._made: dict[str, int] = {}
         self._called: dict[str, EmbeddingCalls] = {}
+        self._devices: dict[str, str] = {}
         self._lock = Lock()
 
     @contextmanager
@@ -41,6 +42,10 @@ class IngestTimes:
     def made(self, name: str, items: int) -> None:
         """Count items that a stage made now."""
         self._made[name] = self._made.get(name, 0) + items
+
+    def ran_on(self, name: str, device: str) -> None:
+        """Note the device of the model that made the items of a stage."""
+        self._devices[name] = device
 
     def called(self, name: str, took: EmbeddingCalls) -> None:
         """Add what the replies of a server took for a stage."""
@@ -62,12 +67,13 @@ class IngestTimes:
 
     def report(self) -> dict[str, dict[str, Any]]:
         """Return `seconds` and `made` of each stage, as the manifest stores them, and `calls`, `tokens` and
-        `cost` where a server was asked."""
+        `cost` where a server was asked, or the `device` of a local model where it is known."""
         return {
             name: {
                 "seconds": round(seconds, 4),
                 "made": self._made[name],
                 **(called.report() if (called := self._called.get(name)) else {}),
+                **({"device": self._devices[name]} if name in self._devices else {}),
             }
             for name, seconds in self._seconds.items()
         }

@@ -22,9 +22,10 @@ from fathoms.executors import Executor, LocalExecutor
 from fathoms.ingest import MARGIN, PdfParser, cut_out_images, cut_outs, has_boxes, page_images
 from fathoms.ingest.workers.rendering import RenderWork
 from fathoms.models.calling.provider_calls import ExecutionSettings
+from fathoms.models.embed.image_text import ImageTextEmbedder
 from fathoms.models.embed.multi_vector import MultiVectorEmbedder
 from fathoms.models.embed.pages import page_keys
-from fathoms.models.embed.process import embed_pages
+from fathoms.models.embed.process import embed_pages, runs_on
 from fathoms.models.embed.served.base import ServedPageModel
 from fathoms.models.embed.served.spent import EmbeddingCalls
 from fathoms.models.embed.work import PageEmbedWork
@@ -351,14 +352,16 @@ class PageIndexer:
         are noted and left out."""
         import numpy as np
 
-        pictures = self._pictures_of(missing)
+        embed, pictures = self.handling.embed, self._pictures_of(missing)
         there = {key: picture for key, picture in pictures.items() if picture is not None}
         how = EmbeddingCalls(self.calling)
         made: dict[str, Vectors] = {}
         try:
             with kept_on_arrival(how, self.cache, "page-vectors", list(there)) as keep:
                 if there:
-                    made = keep(embed_pages(self.handling.embed, list(there.values()), how))
+                    made = keep(embed_pages(embed, list(there.values()), how))
+                    if isinstance(embed, MultiVectorEmbedder | ImageTextEmbedder):
+                        self.times.ran_on(STAGE, runs_on(embed))
         finally:  # what was paid for counts, whatever failed then
             self.times.made(STAGE, len(made) or how.inputs)
             self.times.called(STAGE, how)

@@ -107,11 +107,12 @@ def ingest_lines(runs: Sequence[ScoredRun]) -> Iterator[str]:
 
 
 def _ingest_text(stage: str, took: IngestTime) -> str:
-    """Format what a stage of the ingestion took: `1.2 s, 0.12 s a page (10)`."""
+    """Format what a stage of the ingestion took: `1.2 s, 0.12 s a page (10; cpu, float32)`."""
     if not took.made:
         return "from the cache"
     unit = _INGEST.get(stage, "item")
-    text = f"{seconds(took.seconds)}, {seconds(took.seconds / took.made)} a {unit} ({took.made:,})"
+    counted = f"{took.made:,}; {took.device}" if took.device else f"{took.made:,}"
+    text = f"{seconds(took.seconds)}, {seconds(took.seconds / took.made)} a {unit} ({counted})"
     return text if not took.calls else f"{text}, {called_text(took.calls, took.tokens, took.cost)}"
 
 
@@ -121,15 +122,17 @@ def called_text(calls: int, tokens: int | None, cost: float | None) -> str:
     return f"{calls:,} calls, {counted}, {'cost unknown' if cost is None else dollars(cost)}"
 
 
-def ingest_json(run: ScoredRun) -> dict[str, dict[str, Number | None]]:
+def ingest_json(run: ScoredRun) -> dict[str, dict[str, Number | str | None]]:
     """Return what the ingestion of a run took by stage: `seconds` in total, the number of pages or texts
     that were `made`, and the seconds of `each`, `None` where all came from the cache; where a server
-    embedded them, also its `calls`, the `tokens` that it reported, and their `cost`."""
+    embedded them, also its `calls`, the `tokens` that it reported, and their `cost`; where a local model
+    embedded pages, its `device`."""
     return {
         stage: {
             "seconds": took.seconds,
             "made": took.made,
             "each": took.seconds / took.made if took.made else None,
+            **({"device": took.device} if took.device else {}),
             **({"calls": took.calls, "tokens": took.tokens, "cost": took.cost} if took.calls else {}),
         }
         for stage, took in run.ingest.times.items()

@@ -6,6 +6,9 @@ Building it takes longer than everything else in a run of one question, so later
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -54,8 +57,27 @@ def write(files: Files, searcher: Any, unspaced: int, folder: Path) -> None:
 def libraries() -> tuple[Any, Any]:
     """Import bm25s and PyStemmer; raises MissingExtraError if one is not installed."""
     try:
-        import bm25s
+        with _without("jax"):
+            import bm25s
         import Stemmer
     except ModuleNotFoundError as error:
         raise MissingExtraError(error.name or "bm25s", "bm25", "BM25") from error
     return bm25s, Stemmer
+
+
+@contextmanager
+def _without(package: str) -> Iterator[None]:
+    """Let an import not find a package.
+
+    bm25s imports JAX where it is installed and computes with it once. On a machine with a GPU, this takes
+    three quarters of the memory of the GPU from the models that need it, for a search that is not used here.
+    """
+    names = (package, f"{package}.lax")
+    before = {name: sys.modules[name] for name in names if name in sys.modules}
+    sys.modules.update(dict.fromkeys(names))  # type: ignore[arg-type]  # `None` means that there is none
+    try:
+        yield
+    finally:
+        for name in names:
+            sys.modules.pop(name)
+        sys.modules.update(before)

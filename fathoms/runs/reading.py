@@ -652,10 +652,12 @@ class Summary(_Part):
 class IngestTime(_Part):
     """The seconds that a stage of reading the documents took, and how many pages or texts it made; those
     from the cache are not counted. `calls` counts the replies of a server that embedded them; `tokens` and
-    `cost` (US dollars) are `None` where one did not report them or has no known price."""
+    `cost` (US dollars) are `None` where one did not report them or has no known price. `device` is where a
+    local model of pages ran, and its precision."""
 
     seconds: Number = 0
     made: int = 0
+    device: str | None = None
     calls: int = 0
     tokens: int | None = None
     cost: Number | None = None

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from PIL import UnidentifiedImageError
 from pydantic import TypeAdapter
 
 from fathoms.errors import ConfigError, ModelError
@@ -139,6 +141,7 @@ def test_the_worker_process_gives_the_same(pictures: list[Path], tmp_path: Path)
     embedder = MultiVectorEmbedder(model=models["colqwen2"], device="cpu", batch_size=2)
     embedding.check(embedder)
     own = embedder.model_copy(update={"batch_size": 1}).embed_pages(pictures)
+    assert embedding.runs_on(embedder) == "cpu, float32"
     for found, vectors in zip(embedding.embed_pages(embedder, pictures), own, strict=True):
         np.testing.assert_allclose(found, vectors, atol=1e-5)
     own = embedder.embed_questions(QUESTIONS)
@@ -297,13 +300,53 @@ def test_a_batch_is_halved_until_it_fits() -> None:
     def lacks(error: BaseException) -> bool:
         return isinstance(error, MemoryError)
 
-    assert in_batches(range(8), run, 16, lacks) == [0, 1, 4, 9, 16, 25, 36, 49]
+    fewer: list[int] = []
+    assert in_batches(range(8), run, 16, lacks, fewer.append) == [0, 1, 4, 9, 16, 25, 36, 49]
     assert tried == [8, 4, 2, 2, 2, 2]
+    assert fewer == [4, 2]
     assert in_batches([], run, 16, lacks) == []
     with pytest.raises(ModelError, match="a single page does not fit"):
         in_batches([1, 2], lambda part: run([*part] * 4), 2, lacks)
     with pytest.raises(ZeroDivisionError):
         in_batches([1], lambda part: [1 // 0 for _ in part], 2, lacks)
+
+
+class Narrow(MultiVectorEmbedder):
+    """Holds three pages at a time, and gives the width of each."""
+
+    def _model(self) -> Any:
+        return SimpleNamespace(encode_document=None)
+
+    def _encoded(self, encode: Any, inputs: list[Any], **options: Any) -> list[Any]:
+        TRIED.append([picture.width for picture in inputs])
+        if len(inputs) > 3:
+            raise MemoryError
+        return [np.full((1, 1), picture.width, np.float32) for picture in inputs]
+
+
+TRIED: list[list[int]] = []
+
+
+@slow
+def test_the_next_pages_begin_with_what_fitted(pictures: list[Path]) -> None:
+    """Pages come in blocks, and each batch that does not fit costs the time of one that does."""
+    embedder = Narrow(model="narrow", batch_size=8)
+    assert [int(page[0, 0]) for page in embedder.embed_pages(pictures * 2)] == [90, 220, 40] * 2
+    assert TRIED == [[220, 220, 90, 90, 40, 40], [220, 220, 90], [90, 40, 40]]  # the largest first
+    TRIED.clear()
+    embedder.embed_pages(pictures * 2)
+    assert list(map(len, TRIED)) == [3, 3]
+    with pytest.raises(UnidentifiedImageError):
+        embedder.embed_pages([*pictures, Path(__file__)])
+
+
+@slow
+def test_float32_is_float32_on_a_gpu() -> None:
+    """torch computes convolutions with 10 bits of each number there unless it is told otherwise."""
+    library()
+    import torch
+
+    assert not torch.backends.cudnn.allow_tf32
 
 
 def test_a_config_is_the_component() -> None:

@@ -124,6 +124,7 @@ def test_the_pages_with_the_highest_scores_are_found(place: Project, cache: Cach
     assert all(said[page] in text for page, text in texts.items())
     report = ready.report()
     assert report["times"]["embed pages"]["made"] == 3
+    assert report["times"]["embed pages"]["device"] == "cpu, float32"
     assert report["index_bytes"] == rows * 16 * 4
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import subprocess
 import sys
 from dataclasses import replace
 from importlib.util import find_spec
@@ -35,6 +36,23 @@ BY_HAND = {
 def again(index: Index) -> Index:
     """The same index as another process has it, which has made nothing of it yet."""
     return replace(index, made={})
+
+
+@pytest.mark.slow  # a new interpreter, because bm25s is imported once
+def test_jax_is_left_alone(tmp_path: Path) -> None:
+    """bm25s imports and starts JAX where it can, and JAX takes three quarters of the memory of a GPU."""
+    (tmp_path / "jax").mkdir()
+    (tmp_path / "jax" / "__init__.py").write_text("print('started')\n")
+    (tmp_path / "jax" / "lax.py").write_text("def top_k(*_): print('computed')\n")
+    ours = "from fathoms.retrieve.bm25_index import libraries as it; it()"
+    code = "import sys; sys.path.append(sys.argv[1]); {}; print('none'); import jax.lax"
+
+    def printed(first: str) -> list[str]:
+        command = [sys.executable, "-c", code.format(first), str(tmp_path)]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+
+    assert printed("import bm25s") == ["started", "computed", "none"]
+    assert printed(ours) == ["none", "started"]  # who wants JAX later finds it
 
 
 @pytest.mark.parametrize("method", sorted(BY_HAND))

@@ -11,6 +11,8 @@ from __future__ import annotations
 import json
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar
@@ -19,14 +21,17 @@ from pydantic import Field
 
 from fathoms.config import fingerprint, flat_fingerprint
 from fathoms.errors import ConfigError, MissingExtraError, ModelError
+from fathoms.models.cpus import available_cpus
 from fathoms.models.weights.hub import HubModel, folder_of, library, load
 from fathoms.safety.option_limits import MOST_TEXTS
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+    from PIL import Image
 
     Vectors = NDArray[np.float32]
+    Picture = Image.Image
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -85,20 +90,27 @@ class HubPageModel(HubModel):
         """
         from PIL import Image
 
-        def run(paths: Sequence[Path]) -> list[Vectors]:
-            opened = []
-            for path in paths:
-                with Image.open(path) as picture:
-                    opened.append(picture.convert("RGB"))
-            return self._encoded(self._model().encode_document, opened)
-
         def pixels(at: int) -> int:
             with Image.open(pictures[at]) as picture:  # reads only the head of the file
                 return picture.width * picture.height
 
         # pages of like size need the least padding, and a batch that is too large shows at the first
         order = sorted(range(len(pictures)), key=pixels, reverse=True)
-        made = in_batches([pictures[at] for at in order], run, self.batch_size, _lacks_memory)
+        with ThreadPoolExecutor(available_cpus()) as threads:
+            opened: dict[int, Future[Picture]] = {}
+
+            def run(part: Sequence[int]) -> list[Vectors]:
+                # the files of the next batch are read while the model has this one
+                for at in range(part[0], min(part[0] + 2 * len(part), len(order))):
+                    if at not in opened:
+                        opened[at] = threads.submit(_opened, pictures[order[at]])
+                found = self._encoded(self._model().encode_document, [opened[at].result() for at in part])
+                for at in part:
+                    del opened[at]
+                return found
+
+            most = FITS.get(self, self.batch_size)
+            made = in_batches(range(len(order)), run, most, _lacks_memory, partial(FITS.__setitem__, self))
         by_page = dict(zip(order, made, strict=True))
         return [by_page[at] for at in range(len(pictures))]
 
@@ -110,9 +122,31 @@ class HubPageModel(HubModel):
 
         return in_batches(texts, run, self.batch_size, _lacks_memory)
 
+    def runs_on(self) -> str:
+        """Return the device and the precision of the loaded model, such as `cpu, float32` or
+        `NVIDIA H100 80GB HBM3, bfloat16`."""
+        import torch
+
+        weights = next(self._model().parameters())
+        device, precision = weights.device, str(weights.dtype).removeprefix("torch.")
+        name = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
+        return f"{name}, {precision}"
+
     @abstractmethod
     def _encoded(self, encode: Callable[..., Any], inputs: list[Any], **options: Any) -> list[Vectors]:
         """Embed one batch with a method of the loaded model."""
+
+
+FITS: dict[HubPageModel, int] = {}
+"""The size of the batches that fitted, of models with which one did not: the next pages begin with it."""
+
+
+def _opened(path: Path) -> Picture:
+    """Read a picture."""
+    from PIL import Image
+
+    with Image.open(path) as picture:
+        return picture.convert("RGB")
 
 
 def in_batches(
@@ -120,11 +154,13 @@ def in_batches(
     run: Callable[[Sequence[T]], list[R]],
     most: int,
     lacks_memory: Callable[[BaseException], bool],
+    on_fewer: Callable[[int], object] = lambda most: None,
 ) -> list[R]:
     """Return the results of `run` for all items, which is called with at most `most` of them at a time.
 
     A batch for which `run` raises an error of which `lacks_memory` is true is run again in halves, and so are
-    all that follow. Raises ModelError if a single item does not fit.
+    all that follow; `on_fewer` is told how many there are in these. Raises ModelError if a single item does
+    not fit.
     """
     found: list[R] = []
     while len(found) < len(items):
@@ -136,10 +172,11 @@ def in_batches(
                 raise
             if len(part) == 1:
                 raise ModelError(
-                    "a single page does not fit into the memory of the device: lower 'dpi', set 'dtype' to"
-                    " bfloat16, or choose another 'device'"
+                    "a single page does not fit into the memory of the device: stop what else uses it, lower"
+                    " 'dpi', set 'dtype' to bfloat16, or choose another 'device'"
                 ) from error
             most = len(part) // 2
+            on_fewer(most)
     return found
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fathoms.errors import ModelError, error_of
+from fathoms.models.embed.image_text import ImageTextEmbedder
 from fathoms.models.embed.multi_vector import MultiVectorEmbedder
 from fathoms.models.embed.onnx import OnnxEmbedder
 from fathoms.models.embed.pages import HubPageModel
@@ -77,6 +78,13 @@ def patches_and_words(
     request = {"embedder": _options(embedder), "sizes": sizes, "words_of": questions}
     told, _ = _WORKER.ask(request)
     return [one and Patches(*one) for one in told["patches"]], [Words(*one) for one in told["words"]]
+
+
+def runs_on(embedder: MultiVectorEmbedder | ImageTextEmbedder) -> str:
+    """Return the device and the precision of a local model, as its own method does; raises its errors, and
+    ModelError if the worker process ended."""
+    told, _ = _WORKER.ask({"embedder": _options(embedder), "runs_on": True})
+    return str(told["runs_on"])
 
 
 def _matrices(embedder: PageEmbedder, request: dict[str, Any]) -> list[Vectors]:

@@ -2,10 +2,11 @@
 
 Each request has `embedder` (its options), and either `texts` and `query` (whether the texts are questions),
 or, for an embedder of page pictures, `pages` (paths of pictures) or `questions` (texts), or `sizes` (of
-pictures in pixels) and `words_of` (texts of questions). Without any of these, only the embedder's `check` is
-run. The answer is `{"shape": [n, d]}` with the vectors (float32) as the bytes that follow it, `{"lengths":
-[...], "width": d}` with the vectors of each page or question one after another, `{"patches": [...], "words":
-[...]}` for sizes, `{}` after a check, or `{"error": [class, message]}`.
+pictures in pixels) and `words_of` (texts of questions), or `runs_on`. Without any of these, only the
+embedder's `check` is run. The answer is `{"shape": [n, d]}` with the vectors (float32) as the bytes that
+follow it, `{"lengths": [...], "width": d}` with the vectors of each page or question one after another,
+`{"patches": [...], "words": [...]}` for sizes, `{"runs_on": DEVICE}`, `{}` after a check, or `{"error":
+[class, message]}`.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def answer(adapter: Adapter, request: dict[str, Any]) -> tuple[dict[str, Any], b
     """Return the answer to one request, and the bytes that follow it."""
     try:
         embedder = adapter.validate_python(request["embedder"])
-        if not request.keys() & {"texts", "pages", "questions", "sizes"}:
+        if not request.keys() & {"texts", "pages", "questions", "sizes", "runs_on"}:
             embedder.check()
             return {}, b""
         if isinstance(embedder, MultiVectorEmbedder) and "sizes" in request:
@@ -57,7 +58,9 @@ def answer(adapter: Adapter, request: dict[str, Any]) -> tuple[dict[str, Any], b
 
 
 def _of_pages(embedder: HubPageModel, request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
-    """Return the matrices of vectors of pages or questions, one after another."""
+    """Return the matrices of vectors of pages or questions, one after another, or where the model runs."""
+    if "runs_on" in request:
+        return {"runs_on": embedder.runs_on()}, b""
     if "pages" in request:
         made = embedder.embed_pages([Path(path) for path in request["pages"]])
     else:

@@ -100,7 +100,8 @@ def best_device() -> str:
 def _imported(name: str) -> Any:
     """Import a library of models that run in torch; raises MissingExtraError if it is not installed.
 
-    The number of torch threads is limited to the number of CPUs that this process may use.
+    The number of torch threads is limited to the number of CPUs that this process may use. Convolutions on a
+    GPU compute in float32 where a model is in float32; torch would round their inputs to 10 bits there.
     """
     try:
         repair_torchvision()
@@ -110,6 +111,7 @@ def _imported(name: str) -> Any:
         missing = error.name or "sentence-transformers"
         raise MissingExtraError(missing, "sentence-transformers", "this model") from error
     torch.set_num_threads(min(torch.get_num_threads(), available_cpus()))
+    torch.backends.cudnn.allow_tf32 = False
     return library
 
 
