@@ -123,8 +123,9 @@ BUILDS = """
 import gc, json, sys
 gc.set_threshold(100_000)
 from fathoms.ingest.docling.convert import Converter
-from fathoms.ingest.docling.worker import import_one_table_model, told
-import_one_table_model()
+from fathoms.ingest.docling.imports import import_what_is_used
+from fathoms.ingest.docling.worker import told
+import_what_is_used(json.loads(sys.argv[2])[0])
 found = []
 for settings in json.loads(sys.argv[2]):
     try:
@@ -258,7 +259,8 @@ def test_this_process_converts_as_the_child_does() -> None:
     child = sample()[0]["lumet"]
     code = (
         "import sys; from pathlib import Path; from tests.support.docling_samples import OFFLINE;"
-        "from fathoms.ingest.docling.worker import import_one_table_model; import_one_table_model();"
+        "from fathoms.ingest.docling.imports import import_what_is_used;"
+        "import_what_is_used(OFFLINE.settings(1));"
         "sys.stdout.write(OFFLINE.parse(Path(sys.argv[1])).model_dump_json())"
     )
     command = [sys.executable, "-c", code, str(child.path)]

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fathoms.ingest.docling.convert import Converter, RefusedError
+from fathoms.ingest.docling.imports import import_what_is_used, uses_torch
 
 if TYPE_CHECKING:
     from fathoms.safety.child_main import ThisProcess
@@ -29,38 +30,25 @@ def serve(process: ThisProcess) -> None:
     requests = process.requests()
     settings = next(requests)
     try:
-        import_one_table_model()
+        import_what_is_used(settings)
         converter = Converter(settings)
     except Exception as error:
         process.answer({"unusable": told(error)})
         return
     process.limit_files(LOG_MB)
-    import torch
-
     # A GPU driver maps GPU memory into the address space, so the limit would be meaningless there.
-    if not torch.cuda.is_available():
+    if not (uses_torch(settings) and _has_gpu()):
         process.limit_memory(settings["memory_mb"])  # beyond what libraries and models have taken
     process.answer({"ready": True})
     for request in requests:
         process.answer(_converted(converter, request, process))
 
 
-def import_one_table_model() -> None:
-    """Make Docling import TableFormer alone of its three table models.
+def _has_gpu() -> bool:
+    """Return whether torch finds a GPU with a driver for CUDA."""
+    import torch
 
-    Docling imports all of them, whichever is used. The other two, which fathoms does not offer, import most
-    of transformers and torchvision. That took half of the CPU time that a process with `layout: {kind: cdla}`
-    and without OCR needs to start (15 s with them, 6.5 s without). The change holds for the whole process,
-    so it is made only here, where nobody else uses Docling.
-    """
-    from docling.models.plugins import defaults
-
-    def table_structure_engines() -> dict[str, list[Any]]:
-        from docling.models.stages.table_structure.table_structure_model import TableStructureModel
-
-        return {"table_structure_engines": [TableStructureModel]}
-
-    defaults.table_structure_engines = table_structure_engines
+    return bool(torch.cuda.is_available())
 
 
 def told(error: BaseException) -> dict[str, Any]:
