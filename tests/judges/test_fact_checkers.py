@@ -144,7 +144,7 @@ def test_a_checker_gives_the_probability_of_a_forward_pass(
 
 def test_the_words_that_are_not_supported_are_kept_in_the_verdict(folders: dict[CheckerKind, Path]) -> None:
     folder = folders["lettucedetect"]
-    claims = (*CLAIMS, "is", "Varn")
+    claims = (*CLAIMS, *PREMISE.split())  # other versions of torch make other weights of a seed
     found = verdicts(folder, "lettucedetect", asked_of(PREMISE, claims))
     for claim, verdict in zip(claims, found, strict=True):
         spans = "".join(text if p > 0.5 else "|" for text, p in marked(folder, PREMISE, claim)).split("|")

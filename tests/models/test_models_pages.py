@@ -18,7 +18,7 @@ from fathoms.models import ImageTextEmbedder, MultiVectorEmbedder, PageEmbedder
 from fathoms.models.embed import process as embedding
 from fathoms.models.embed.pages import in_batches, page_keys
 from fathoms.models.page_patches import located_cached
-from fathoms.models.weights.hub import library, quiet
+from fathoms.models.weights.hub import library, quiet, read
 from fathoms.retrieve.heatmap import heatmap, heatmaps_of
 from fathoms.retrieve.max_sim import max_sim
 from fathoms.retrieve.multi_vectors import MultiVectors
@@ -338,6 +338,19 @@ def test_the_next_pages_begin_with_what_fitted(pictures: list[Path]) -> None:
     assert list(map(len, TRIED)) == [3, 3]
     with pytest.raises(UnidentifiedImageError):
         embedder.embed_pages([*pictures, Path(__file__)])
+
+
+@slow
+@pytest.mark.parametrize("model", ["folder", "organisation/name"])
+def test_a_model_that_does_not_fit_is_said(model: str, tmp_path: Path) -> None:
+    """With the error that torch raised on a GPU whose memory was full."""
+
+    def make(*_: Any, **__: Any) -> None:
+        raise RuntimeError("CUDA error: out of memory\nSearch for `cudaErrorMemoryAllocation' in the docs")
+
+    place = str(tmp_path) if model == "folder" else model
+    with pytest.raises(ConfigError, match="does not fit into the memory of the device: stop what else"):
+        read(make, place, None)
 
 
 @slow

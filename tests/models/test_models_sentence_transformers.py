@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import shutil
 import time
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from pydantic import TypeAdapter
 
-from fathoms.errors import ConfigError, MissingWeightsError, ServerError
+from fathoms.errors import ConfigError, MissingWeightsError, ModelError, ServerError
+from fathoms.judges.nli import NLIJudge
 from fathoms.metrics.abstention import NearestNeighbour
 from fathoms.models import CrossEncoder, Embedder, OnnxEmbedder, SentenceTransformersEmbedder
 from fathoms.models.weights.assets import ASSETS
 from fathoms.models.weights.hub import library
 from fathoms.models.weights.weights import is_installed
 from fathoms.retrieve import BM25, Index, Rerank
-from fathoms.types import Chunk, Question
+from fathoms.types import Chunk, Judgement, Question
 
 NAME = "minilm-l6-v2-torch"
 TEXTS = ["A cat sat on the mat.", "The flux capacitor needs 1.21 GW. " * 60, "ok", "東京 🙂 \x00", ""]
@@ -137,6 +140,31 @@ def test_a_hub_that_does_not_have_it_ends_soon(kind: Any) -> None:
     with pytest.raises(ServerError, match=r"'fathoms-tests/no-such-model' is not on this machine.*path of a"):
         kind(model="fathoms-tests/no-such-model").check()
     assert time.perf_counter() - started < 55  # the hub's own client tries for more than a minute
+
+
+@pytest.mark.parametrize("kind", ["embedder", "reranker", "judge"])
+def test_a_batch_that_does_not_fit_is_said(kind: str) -> None:
+    """With the error that torch raises on a GPU whose memory is full."""
+    library()
+    import torch
+
+    def full(*_: Any, **__: Any) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
+
+    model = SimpleNamespace(encode_document=full, predict=full, probabilities=full)
+    given: dict[str, Any] = {"model": "a/b"}
+    calls: dict[str, Callable[[], object]] = {
+        "embedder": lambda: _with(SentenceTransformersEmbedder, model)(**given).embed(["a"]),
+        "reranker": lambda: _with(CrossEncoder, model)(**given).scores([("a", "b")]),
+        "judge": lambda: _with(NLIJudge, model)(**given).judge_here([Judgement(claim="a", premise="b")]),
+    }
+    with pytest.raises(ModelError, match=r"a batch does not fit.*stop what else uses it, lower 'batch_size'"):
+        calls[kind]()
+
+
+def _with(component: Any, model: Any) -> Any:
+    """A component whose loaded model is this one."""
+    return type("Full", (component,), {"_model": lambda self: model, "__module__": __name__})
 
 
 WORD = "water"

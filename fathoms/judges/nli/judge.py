@@ -16,7 +16,7 @@ from fathoms.judges.nli.checkers import MOST_READ, CheckerKind, hub_name, kind_o
 from fathoms.judges.nli.cross_encoder import load_cross_encoder
 from fathoms.judges.prompts import places
 from fathoms.models.caller import Caller
-from fathoms.models.weights.hub import HubModel
+from fathoms.models.weights.hub import HubModel, within_memory
 from fathoms.safety.option_limits import MOST_TOKENS
 from fathoms.types import Failure, Judgement, Verdict
 
@@ -124,7 +124,8 @@ class NLIJudge(HubModel, Judge):
     def judge_here(self, asked: Sequence[Judgement]) -> list[Verdict | Failure]:
         """Classify the pairs of premise and claim."""
         started = time.perf_counter()
-        said = self._said(asked)
+        with within_memory():
+            said = self._said(asked)
         seconds = round((time.perf_counter() - started) / len(asked), 4)
         return [
             Verdict(

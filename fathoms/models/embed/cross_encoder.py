@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from fathoms.errors import ConfigError
-from fathoms.models.weights.hub import HubModel, load
+from fathoms.models.weights.hub import HubModel, load, within_memory
 from fathoms.safety.option_limits import MOST_TOKENS
 
 _HEADLESS = ("Model", "ForMaskedLM", "ForPreTraining")
@@ -33,7 +33,9 @@ class CrossEncoder(HubModel):
         """Return a relevance score for each (question, passage) pair, in the given order."""
         if not pairs:
             return []
-        found = self._model().predict(list(pairs), batch_size=self.batch_size, show_progress_bar=False)
+        model = self._model()
+        with within_memory():
+            found = model.predict(list(pairs), batch_size=self.batch_size, show_progress_bar=False)
         return [float(score) for score in found]
 
     def _model(self) -> Any:

@@ -22,7 +22,7 @@ from pydantic import Field
 from fathoms.config import fingerprint, flat_fingerprint
 from fathoms.errors import ConfigError, MissingExtraError, ModelError
 from fathoms.models.cpus import available_cpus
-from fathoms.models.weights.hub import HubModel, folder_of, library, load
+from fathoms.models.weights.hub import HubModel, folder_of, lacks_memory, library, load, release_memory
 from fathoms.safety.option_limits import MOST_TEXTS
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class HubPageModel(HubModel):
                 return found
 
             most = FITS.get(self, self.batch_size)
-            made = in_batches(range(len(order)), run, most, _lacks_memory, partial(FITS.__setitem__, self))
+            made = in_batches(range(len(order)), run, most, lacks_memory, partial(FITS.__setitem__, self))
         by_page = dict(zip(order, made, strict=True))
         return [by_page[at] for at in range(len(pictures))]
 
@@ -120,7 +120,9 @@ class HubPageModel(HubModel):
         def run(part: Sequence[str]) -> list[Vectors]:
             return self._encoded(self._model().encode_query, list(part), prompt=self.query_prompt)
 
-        return in_batches(texts, run, self.batch_size, _lacks_memory)
+        made = in_batches(texts, run, self.batch_size, lacks_memory)
+        release_memory()  # of pages, which come before; the model that answers may need it
+        return made
 
     def runs_on(self) -> str:
         """Return the device and the precision of the loaded model, such as `cpu, float32` or
@@ -178,19 +180,6 @@ def in_batches(
             most = len(part) // 2
             on_fewer(most)
     return found
-
-
-def _lacks_memory(error: BaseException) -> bool:
-    """Whether an error means that the memory of the device, or of this process, is too small."""
-    import torch
-
-    if isinstance(error, torch.OutOfMemoryError):
-        torch.cuda.empty_cache()
-        return True
-    said = str(error)
-    # allocators other than that of CUDA raise a RuntimeError
-    known = "out of memory" in said or "can't allocate memory" in said or "not enough memory" in said
-    return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and known)
 
 
 def load_page_model(kind: str, model: str, revision: str | None, device: str | None, dtype: Dtype) -> Any:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from fathoms.models.embed.vectors import normalised
-from fathoms.models.weights.hub import HubModel, load
+from fathoms.models.weights.hub import HubModel, load, within_memory
 from fathoms.safety.option_limits import MOST_TOKENS
 
 if TYPE_CHECKING:
@@ -50,7 +50,8 @@ class SentenceTransformersEmbedder(HubModel):
         # embed an empty text to get the dimension, because its method has other names in other versions
         if not texts:
             return self._encoded(encode, [""], prompt)[:0]
-        vectors = encode(list(texts), prompt=prompt, batch_size=self.batch_size, show_progress_bar=False)
+        with within_memory():
+            vectors = encode(list(texts), prompt=prompt, batch_size=self.batch_size, show_progress_bar=False)
         return normalised(np.asarray(vectors, dtype=np.float32))
 
     def _model(self) -> Any:

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from fathoms.config import Component
-from fathoms.errors import ConfigError, MissingExtraError, ServerError
+from fathoms.errors import ConfigError, MissingExtraError, ModelError, ServerError
 from fathoms.models.cpus import available_cpus
 from fathoms.models.weights.assets import ASSETS
 from fathoms.models.weights.weights import digests, files
@@ -175,10 +175,46 @@ def read(make: Callable[..., Any], model: str, revision: str | None, **options: 
     options = {"revision": revision, **options}
     try:
         with quiet():
-            return make(model, local_files_only=True, **options)
-    except OSError:  # not in the hub's cache
-        ask_hub(model, revision)
+            return _made(make, model, model, local_files_only=True, **options)
+    except ConfigError as error:
+        if not isinstance(error.__cause__, OSError):
+            raise
+        ask_hub(model, revision)  # not in the hub's cache
     return _made(make, model, model, **options)
+
+
+def lacks_memory(error: BaseException) -> bool:
+    """Whether an error means that the memory of the device, or of this process, is too small."""
+    import torch
+
+    if isinstance(error, torch.OutOfMemoryError):
+        torch.cuda.empty_cache()
+        return True
+    said = str(error)
+    # allocators other than that of CUDA raise a RuntimeError
+    known = "out of memory" in said or "can't allocate memory" in said or "not enough memory" in said
+    return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and known)
+
+
+@contextmanager
+def within_memory() -> Iterator[None]:
+    """Raise ModelError, which says what to do, where a batch does not fit into the memory of the device."""
+    try:
+        yield
+    except Exception as error:
+        if not lacks_memory(error):
+            raise
+        raise ModelError(
+            "a batch does not fit into the memory of the device: stop what else uses it, lower 'batch_size',"
+            " or choose another 'device'"
+        ) from error
+
+
+def release_memory() -> None:
+    """Give back what torch keeps of the memory of a GPU for later, beside what it needs now."""
+    import torch
+
+    torch.cuda.empty_cache()
 
 
 def _made(make: Any, model: str, place: str, **options: Any) -> Any:
@@ -186,6 +222,11 @@ def _made(make: Any, model: str, place: str, **options: Any) -> Any:
     try:
         return make(place, **options)
     except Exception as error:  # every format of weights has its own exception classes
+        if lacks_memory(error):
+            raise ConfigError(
+                f"{model} does not fit into the memory of the device: stop what else uses it, or choose"
+                " another 'device'"
+            ) from error
         raise ConfigError(f"{model} could not be loaded: {_first_line(error)}") from error
 
 
