@@ -1,6 +1,8 @@
 """The loops that are compared, each measured in a process of its own: the bare parsers, and fathoms.
 
-Run as `python readers.py NAME WORKERS FILE...`, it reads the files and prints what that cost as JSON.
+Run as `python readers.py NAME WORKERS FILE...`, it reads the files and prints what that cost as JSON. As
+`python readers.py "Docling by turns" PASSES FILE...`, it prints the CPU seconds a page of bare Docling and of
+fathoms.
 """
 
 from __future__ import annotations
@@ -15,15 +17,17 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from subprocess import PIPE, Popen
+from subprocess import PIPE, Popen, run
 from typing import Any, NamedTuple
 
+BY_TURNS = "Docling by turns"
 DOCLING: dict[str, Any] = {
+    "threads": 1,  # what `fathoms ingest` takes, which starts a process for every core
     "ocr": {"kind": "none"},
     "layout": {"kind": "cdla"},
     "tables": {"kind": "geometric"},
 }
-OCR = {"kind": "easyocr", "weights": "easyocr-en", "full_page": True, "scale": 3.0}
+OCR = {"ocr": {"kind": "easyocr", "weights": "easyocr-en", "full_page": True, "scale": 3.0}, "threads": None}
 
 
 class Cost(NamedTuple):
@@ -106,7 +110,8 @@ def bare_docling(**more: Any) -> Callable[[Sequence[Path], int], int]:
     from fathoms.ingest import Docling
     from fathoms.ingest.docling.convert import pipeline_options
 
-    settings = Docling.model_validate(DOCLING | more).settings(threads=os.cpu_count() or 1)
+    docling = Docling.model_validate(DOCLING | more)
+    settings = docling.settings(threads=docling.threads or os.cpu_count() or 1)
     pdf = PdfFormatOption(pipeline_options=pipeline_options(settings))
     converter = DocumentConverter([InputFormat.PDF], {InputFormat.PDF: pdf})
 
@@ -138,10 +143,8 @@ READERS: dict[str, Callable[[], Callable[[Sequence[Path], int], int]]] = {
     "bare text": bare_text,
     "bare PDFium": bare_pdfium,
     "fathoms PDFium": fathoms_pdfium,
-    "bare Docling": bare_docling,
-    "fathoms Docling": fathoms_docling,
-    "bare OCR": partial(bare_docling, ocr=OCR),
-    "fathoms OCR": partial(fathoms_docling, ocr=OCR),
+    "bare OCR": partial(bare_docling, **OCR),
+    "fathoms OCR": partial(fathoms_docling, **OCR),
 }
 
 
@@ -166,9 +169,71 @@ def measure(name: str, paths: Sequence[Path], workers: int = 1) -> Cost:
     return Cost(*json.loads(said.splitlines()[-1]))
 
 
+def docling_by_turns(paths: Sequence[Path], passes: int = 2) -> tuple[float, float]:
+    """CPU seconds that bare Docling and fathoms take for a page, measured in a new process.
+
+    Both take turns with every file, so that other load on the machine meets both; which is first changes
+    with every file. A pass before is not counted, because it loads libraries and models.
+    """
+    command = [sys.executable, "-P", __file__, BY_TURNS, str(passes), *map(str, paths)]
+    bare, fathoms = json.loads(run(command, stdout=PIPE, text=True, check=True).stdout.splitlines()[-1])
+    return bare, fathoms
+
+
+def take_turns(paths: Sequence[Path], passes: int) -> tuple[float, float]:
+    """What `docling_by_turns` runs."""
+    from fathoms.ingest import Docling
+    from fathoms.ingest.docling.pool import DoclingPool
+    from fathoms.safety.children import Child, Children
+
+    clocks = [time.CLOCK_PROCESS_CPUTIME_ID]
+
+    class Clocked(Children):
+        """Children whose CPU time is read."""
+
+        def start(self, target: str, **options: Any) -> Child:
+            child = super().start(target, **options)
+            clocks.append(cpu_clock(child.pid))
+            return child
+
+    bare, pool = bare_docling(), DoclingPool(Docling.model_validate(DOCLING), Clocked(), 1)
+
+    def by_fathoms(path: Path) -> None:
+        pool.read(path)()
+
+    def by_bare(path: Path) -> None:
+        pages.append(bare([path], 1))
+
+    def cost(read: Callable[[Path], None], path: Path) -> float:
+        known = tuple(clocks)
+        before = sum(map(time.clock_gettime, known))
+        read(path)
+        return sum(map(time.clock_gettime, known)) - before
+
+    pages: list[int] = []
+    for path in paths:  # loads libraries and models, also those that only some files need
+        by_fathoms(path)
+        by_bare(path)
+    pages.clear()
+    turns, spent = [by_bare, by_fathoms], {by_bare: 0.0, by_fathoms: 0.0}
+    for path in [*paths] * passes:
+        for read in turns:
+            spent[read] += cost(read, path)
+        turns.reverse()
+    return spent[by_bare] / sum(pages), spent[by_fathoms] / sum(pages)
+
+
+def cpu_clock(pid: int) -> int:
+    """The clock of the CPU time of another process; Linux makes its number of the process id."""
+    return ~pid << 3 | 2
+
+
 def main() -> None:
     """Measure here."""
     name, workers, *names = sys.argv[1:]
+    if name == BY_TURNS:
+        print(json.dumps(take_turns([Path(each) for each in names], int(workers))))
+        return
     read = READERS[name]()
     started, before = time.perf_counter(), os.times()
     pages = read([Path(each) for each in names], int(workers))

@@ -11,7 +11,9 @@ import errno
 import gc
 import io
 import os
+import signal
 import sys
+import threading
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -80,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code (`docs/reference/exit-codes.md` lists them)."""
     command = typer.main.get_command(app)
     try:
-        with _old_names_told():
+        with _terminable(), _old_names_told():
             result = command.main(args=arguments, prog_name="fathoms", standalone_mode=False)
         sys.stdout.flush()  # reports a full disk now, before the exit code is decided
         return result if isinstance(result, int) else ExitCode.OK
@@ -101,6 +103,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _refused(error)
     except Exception as error:
         return _other(error)
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """Make SIGTERM raise KeyboardInterrupt, like Ctrl-C, so that every command closes what it has open and
+    says that it stopped. No effect outside the main thread."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
-from fathoms.cli import console, nightly, progress
+from fathoms.cli import console, progress
 from fathoms.cli.build_told import as_values, funnel, tell, tell_plan
 from fathoms.cli.cache import opened
 from fathoms.cli.loading import CORES, Workers
@@ -302,8 +302,7 @@ def _going_on(update: bool) -> Iterator[None]:
     """Say how a build goes on that was interrupted, or whose files could not be written."""
     option = "--update" if update else "--resume"
     try:
-        with nightly.terminable():
-            yield
+        yield
     except KeyboardInterrupt:
         console.complain(f"stopped; all replies are kept: the same command with {option} goes on")
         raise

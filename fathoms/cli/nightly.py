@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
-import signal
 import sys
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -75,19 +73,6 @@ def log_to(path: Path | None) -> Iterator[None]:
     finally:
         with suppress(OSError):
             handler.close()
-
-
-@contextmanager
-def terminable() -> Iterator[None]:
-    """Make SIGTERM raise KeyboardInterrupt in the block, like Ctrl-C. No effect outside the main thread."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
 
 
 def prepare_junit(path: Path | None) -> None:

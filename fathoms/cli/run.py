@@ -210,7 +210,7 @@ def run(
         with opened(no_cache=no_cache, refresh=refresh) as cache:
             return print_plans(jobs, selection, cache, repeats, workers)
     nightly.prepare_junit(junit)
-    with nightly.log_to(log_file), _reporting_failure(configs or (), junit), nightly.terminable():
+    with nightly.log_to(log_file), _reporting_failure(configs or (), junit):
         with opened(no_cache=no_cache, refresh=refresh) as cache:
             if resume:
                 outcomes = [_resume(configs or [], cache, options, trust=trust)]

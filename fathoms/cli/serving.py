@@ -13,7 +13,6 @@ import typer
 
 from fathoms.cli import console
 from fathoms.cli.browser import show_in_browser
-from fathoms.cli.nightly import terminable
 from fathoms.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ def serve(
     except OSError as error:
         raise UsageError(f"port {port} cannot be used: {error.strerror}: name another with --port") from None
     address = server.address + page
-    with terminable(), server, _leading_to(address, folder) as file:
+    with server, _leading_to(address, folder) as file:
         console.say(f"{address}\n{saved}")
         sys.stdout.flush()
         if browser:

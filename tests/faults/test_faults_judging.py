@@ -106,6 +106,13 @@ def test_a_signal_keeps_the_verdicts_and_ends_with_130(answered: Project) -> Non
         assert len(journal.read_bytes().splitlines()) == asked  # the one in flight was waited for
 
 
+def test_a_scheduler_that_ends_the_scoring_is_told_so(answered: Project) -> None:
+    """SIGTERM, while answers are scored without a judge."""
+    answered.write("ends.py", "import os, signal\ndef ends(record): os.kill(os.getpid(), signal.SIGTERM)\n")
+    done = answered.fathoms("score", str(answered.runs()[0]), "--metric", "ends:ends")
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (130, "fathoms: stopped")
+
+
 def test_a_signal_ends_the_wait_that_a_server_asks_for(answered: Project) -> None:
     with ScriptedServer(["429=50@3"], default="yes").running() as server:
         answered.write("judge.yaml", JUDGE.format(address=server.address, at_once=1, more=""))

@@ -53,9 +53,11 @@ class Converter:
         from docling.document_converter import DocumentConverter, HTMLFormatOption, PdfFormatOption
 
         from fathoms.ingest.docling.backend import PdfiumImagesBackend
+        from fathoms.ingest.docling.drawing import DrawsOncePipeline
 
         self._picture_text = settings["picture_text"]
         option = PdfFormatOption(
+            pipeline_cls=DrawsOncePipeline,
             pipeline_options=pipeline_options(settings),
             backend=PdfiumImagesBackend,
             backend_options=ThreadedDoclingParseBackendOptions(

@@ -51,6 +51,7 @@ class Docling(PdfParser):
     """
 
     kind: Literal["docling"] = "docling"
+    revision: ClassVar[int] = 2
     packages: ClassVar[tuple[str, ...]] = (
         "docling-slim",
         "docling-core",
