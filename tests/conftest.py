@@ -20,7 +20,7 @@ from hypothesis import settings
 from fathoms.models import Embedded, OnnxEmbedder
 from fathoms.models.weights.weights import is_installed, locate
 from fathoms.paths import cache_dir
-from tests.support.forked import preloaded
+from tests.support.fork_server import preloaded
 from tests.support.measured import measure_no_processes, measured, pause_imports, resume_after_imports
 from tests.support.ollama_server import NoServerError, OllamaServer, set_up
 from tests.support.project import Project, write_project

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import signal
 import sqlite3
 import subprocess
-import sys
 import time
 from contextlib import closing, suppress
 from pathlib import Path
@@ -168,9 +166,7 @@ def test_a_killed_build_goes_on_and_pays_nothing_twice(project: Project) -> None
     """The model takes a while, and the build is killed in the middle."""
     slow = {**scripted(), "latency": 0.1, "max_concurrency": 1}
     name = write(project, n=4, unanswerable={"share": 0}, model=slow)
-    command = [sys.executable, "-m", "fathoms", "build", name, "--out", "set.json"]
-    env = {**os.environ, "FATHOMS_CACHE_DIR": str(project.path / "cache")}
-    running = subprocess.Popen(command, cwd=project.path, env=env, stderr=subprocess.DEVNULL)
+    running = project.start("build", name, "--out", "set.json", stderr=subprocess.DEVNULL)
     until = time.monotonic() + 60
     while not kept(project.path / "set.build" / "cache.sqlite") and time.monotonic() < until:
         time.sleep(0.05)
@@ -196,9 +192,7 @@ def test_a_stopped_build_says_how_it_goes_on(project: Project) -> None:
     """By SIGTERM, which becomes what Ctrl-C raises."""
     slow = {**scripted(), "latency": 0.5, "max_concurrency": 1}
     name = write(project, n=4, unanswerable={"share": 0}, model=slow)
-    command = [sys.executable, "-m", "fathoms", "build", name, "--out", "set.json"]
-    env = {**os.environ, "FATHOMS_CACHE_DIR": str(project.path / "cache")}
-    running = subprocess.Popen(command, cwd=project.path, env=env, stderr=subprocess.PIPE, text=True)
+    running = project.start("build", name, "--out", "set.json", stderr=subprocess.PIPE)
     recipe_file = project.path / "set.build" / "recipe.json"
     until = time.monotonic() + 60
     while not recipe_file.exists() and time.monotonic() < until:

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
-import resource
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,7 +16,6 @@ import pytest
 from fathoms.build.making.drafts import Check, Draft, write_drafts
 from fathoms.corpora import read_questions
 from tests.support.editing import HOSTILE, decide, editing, row, write_set
-from tests.support.measured import unmeasured
 from tests.support.project import Project
 from tests.support.report_browser import chromium, eventually
 
@@ -35,12 +31,8 @@ def path(project: Project) -> Path:
 @contextmanager
 def served(project: Project, person: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """The command, and the address of its page."""
-    command = [sys.executable, "-m", "fathoms", "questions", "edit", "set.jsonl", "pdfs"]
-    options = ["--as", person, "--no-browser"]
-    environment = {**os.environ, "PYTHONWARNINGS": "error"}
-    with subprocess.Popen(
-        [*command, *options], cwd=project.path, env=environment, stdout=subprocess.PIPE, text=True
-    ) as process:
+    command = ["questions", "edit", "set.jsonl", "pdfs", "--as", person, "--no-browser"]
+    with project.start(*command, stdout=subprocess.PIPE) as process:
         try:
             assert process.stdout
             address = process.stdout.readline().strip()
@@ -88,17 +80,11 @@ def test_ctrl_c_ends_the_page_with_the_summary(project: Project, path: Path) -> 
 
 
 def test_a_full_disk_is_told_before_there_is_a_page(project: Project, path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "fathoms", "questions", "edit", path.name, "--no-browser"],
-        cwd=project.path,
-        env=unmeasured(),
-        capture_output=True,
-        text=True,
-        timeout=300,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (40, resource.RLIM_INFINITY)),
-    )
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "fathoms: no file can be written in .: File too large\n"
+    command = ["questions", "edit", path.name, "--no-browser"]
+    with project.start(*command, file_size=40, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        said = process.communicate(timeout=300)
+    assert process.returncode == 1
+    assert said == ("", "fathoms: no file can be written in .: File too large\n")
     assert not list(project.path.glob("fathoms-page-*"))
 
 

@@ -17,7 +17,7 @@ import fathoms
 from fathoms.cli import main
 from fathoms.cli.verbose import PlainLines
 from fathoms.runs.events import LOGGER
-from tests.support.forked import run_forked
+from tests.support.forked import Forked, run_forked, write_command
 from tests.support.project import CONFIG, PAGES, QUESTIONS, Project, write_pdf
 
 pytestmark = pytest.mark.slow  # processes of their own
@@ -152,14 +152,7 @@ def on_terminal(project: Project, *arguments: str, **variables: str) -> str:
     wanted = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "TERM", "CI")}
     wanted |= {"FATHOMS_CACHE_DIR": str(project.path / "cache"), "COLUMNS": "80", **variables}
     main, side = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "fathoms", *arguments],
-        cwd=project.path,
-        env=wanted,
-        stdin=side,
-        stdout=side,
-        stderr=side,
-    )
+    process = Forked(arguments, cwd=project.path, env=wanted, stdin=side, stdout=side, stderr=side)
     os.close(side)
     sent = b""
     try:
@@ -257,10 +250,8 @@ def test_other_shells_take_the_script(project: Project, shell: str) -> None:
     if not shutil.which(shell):
         pytest.skip(f"{shell} is not installed")
     (project.path / "bin").mkdir()
-    command = project.path / "bin" / "fathoms"
-    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m fathoms "$@"\n')
-    command.chmod(0o755)
-    own = {"PATH": f"{command.parent}{os.pathsep}{os.environ['PATH']}", "HOME": str(project.path)}
+    write_command(project.path / "bin")
+    own = {"PATH": f"{project.path}/bin{os.pathsep}{os.environ['PATH']}", "HOME": str(project.path)}
     done = subprocess.run(
         [shell, "-f" if shell == "zsh" else "--no-config", "-c", SHELLS[shell]],
         cwd=project.path,

@@ -171,25 +171,15 @@ def test_a_failed_question_is_a_failure(project: Project) -> None:
 
 
 def test_an_interrupt_keeps_what_was_answered(project: Project) -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "fathoms",
-        "run",
-        "tiny.yaml",
-        "-j",
-        "1",
-        "--set",
-        "generate.latency=1.5",
-    ]
-    process = subprocess.Popen(command, cwd=project.path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    slow = ["-j", "1", "--set", "generate.latency=1.5"]
+    process = project.start("run", "tiny.yaml", *slow, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     _wait_for(lambda: any((project.path / "runs").glob("*/journal.jsonl")))
     process.send_signal(signal.SIGINT)
     _, stderr = process.communicate(timeout=120)
     assert process.returncode == 130
     (run,) = project.runs()
     kept = len((run / "journal.jsonl").read_text().splitlines())
-    assert f"stopped: {kept} of 4 questions are in" in stderr.decode()
+    assert f"stopped: {kept} of 4 questions are in" in stderr
     assert 0 < kept < 4
     assert json.loads((run / "summary.json").read_text())["complete"] is False
 
@@ -344,17 +334,16 @@ def test_a_run_needs_no_network_and_names_no_key(project: Project, tmp_path: Pat
 def test_two_interrupts_stop_at_once(project: Project) -> None:
     log = project.path / "log.jsonl"
     slow = ["--set", "generate.latency=600", "--log-file", str(log)]
-    command = [sys.executable, "-m", "fathoms", "run", "tiny.yaml", *slow]
-    process = subprocess.Popen(command, cwd=project.path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = project.start("run", "tiny.yaml", *slow, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     _wait_for(lambda: log.is_file() and "run-started" in log.read_text())
     time.sleep(1)  # so that the questions are in flight
     process.send_signal(signal.SIGINT)
     assert process.stderr is not None
-    assert any(b"interrupt again" in line for line in process.stderr)
+    assert any("interrupt again" in line for line in process.stderr)
     process.send_signal(signal.SIGINT)
     _, stderr = process.communicate(timeout=120)
     assert process.returncode == 130
-    assert "stopped: 0 of 4 questions" in stderr.decode()
+    assert "stopped: 0 of 4 questions" in stderr
 
 
 def test_documents_that_were_left_out_are_named_and_the_run_is_not_complete(project: Project) -> None:

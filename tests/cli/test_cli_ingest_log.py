@@ -6,7 +6,6 @@ import json
 import logging
 import signal
 import subprocess
-import sys
 import time
 
 import pytest
@@ -16,7 +15,6 @@ from fathoms.cli.ingest import ParsingRemark
 from fathoms.errors import DocumentError
 from fathoms.pipeline.parse_events import ParseEvents
 from fathoms.runs.events import heard
-from tests.support.measured import unmeasured
 from tests.support.project import Project, write_pdf
 
 
@@ -68,11 +66,9 @@ def test_what_was_told_as_parsed_is_kept_though_the_command_is_killed(project: P
         write_pdf(project.path / "pdfs" / f"{number}.pdf", [f"Page of {number}."])
     project.write("reader.py", WAITING)
     own = ["--set", "ingest.kind=python", "--set", "ingest.target=reader"]
-    log, cache = project.path / "log.jsonl", {"FATHOMS_CACHE_DIR": str(project.path / "cache")}
-    command = [sys.executable, "-m", "fathoms", "ingest", "tiny.yaml", *own, "--log-file", str(log)]
-    with subprocess.Popen(
-        command, cwd=project.path, env=unmeasured() | cache, stderr=subprocess.DEVNULL
-    ) as process:
+    log = project.path / "log.jsonl"
+    command = ["ingest", "tiny.yaml", *own, "--log-file", str(log)]
+    with project.start(*command, stderr=subprocess.DEVNULL) as process:
         while process.poll() is None and not (log.exists() and log.read_bytes().count(b"\n")):
             time.sleep(0.005)
         process.kill()
@@ -81,7 +77,7 @@ def test_what_was_told_as_parsed_is_kept_though_the_command_is_killed(project: P
     assert 1 <= len(first) < 40
     log.unlink()
     (project.path / "go-on").touch()
-    assert project.fathoms("ingest", "tiny.yaml", *own, "--log-file", str(log)).returncode == 0
+    assert project.fathoms(*command).returncode == 0
     again = [json.loads(line)["document"] for line in log.read_text().splitlines()]
     assert len(again) == len(set(again))
     assert first.isdisjoint(again)

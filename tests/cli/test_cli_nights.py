@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import signal
 import subprocess
-import sys
 import time
 import xml.etree.ElementTree as ET
 from collections import Counter
@@ -21,7 +19,7 @@ from typing import Any
 import pytest
 
 from fathoms.cli import main
-from tests.support.measured import unmeasured
+from tests.support.forked import Forked
 from tests.support.project import Project, write_pdf
 from tests.support.raw_service import answer, service
 
@@ -189,7 +187,7 @@ def test_a_week_of_nights(nights: Project, capsys: pytest.CaptureFixture[str]) -
 
 
 def command(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "fathoms", "run", "night.yaml", *RECIPE, *arguments]
+    return ["run", "night.yaml", *RECIPE, *arguments]
 
 
 @pytest.mark.slow
@@ -202,19 +200,14 @@ def test_a_full_disk(nights: Project, capsys: pytest.CaptureFixture[str]) -> Non
     limit = max(path.stat().st_size for path in (nights.path / "cache").iterdir()) + size // 2
     assert limit < 3 * size  # the journal of four repeats does not fit, and all else does
     before = len(log(nights))
-    done = subprocess.run(
-        command("--repeats", "4"),
-        cwd=nights.path,
-        env=unmeasured(),
-        capture_output=True,
-        text=True,
-        timeout=300,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY)),
-    )
-    assert done.returncode == 1
-    assert "journal.jsonl cannot be written: File too large" in done.stderr
-    assert "defect" not in done.stderr
-    last = done.stdout.splitlines()[-1]
+    with nights.start(
+        *command("--repeats", "4"), file_size=limit, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        out, err = process.communicate(timeout=300)
+    assert process.returncode == 1
+    assert "journal.jsonl cannot be written: File too large" in err
+    assert "defect" not in err
+    last = out.splitlines()[-1]
     assert last.startswith("night: not finished (")
     assert last.endswith(": FAILED")
     assert cases(nights) == {"run": "StoreError"}
@@ -232,9 +225,7 @@ def test_a_full_disk(nights: Project, capsys: pytest.CaptureFixture[str]) -> Non
 @pytest.mark.slow
 def test_a_closed_pipe_does_not_stop_the_log_and_the_junit_file(nights: Project) -> None:
     """`fathoms run ... | tail`, and the `tail` is gone: the log and the JUnit file say what became of it."""
-    with subprocess.Popen(
-        command(), cwd=nights.path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
+    with nights.start(*command(), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.close()
         process.wait(timeout=120)
@@ -266,9 +257,7 @@ def test_a_signal_before_the_first_question(nights: Project) -> None:
         "night.yaml",
         "data: {questions: questions.json, documents: pdfs}\npipeline: {kind: python, target: 'slow:Slow'}\n",
     )
-    with subprocess.Popen(
-        command(), cwd=nights.path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    ) as process:
+    with nights.start(*command(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
         assert process.stdout is not None
         heard = next(line for line in process.stdout if "reading" in line)
         process.send_signal(signal.SIGTERM)
@@ -286,7 +275,7 @@ def test_a_killed_run_leaves_no_junit_file_and_resumes(
     assert night(nights, capsys).code == 0
     before = len(log(nights))
     slow = command("--set", "generate.latency=0.1", "-j", "1")
-    with subprocess.Popen(slow, cwd=nights.path, stdout=subprocess.PIPE, text=True) as process:
+    with nights.start(*slow, stdout=subprocess.PIPE) as process:
         while len(log(nights)) < before + 3 and process.poll() is None:
             time.sleep(0.02)
         process.send_signal(signal.SIGKILL)
@@ -406,8 +395,12 @@ def test_progress_on_a_terminal(nights: Project) -> None:
     outer, inner = os.openpty()
     words = ["--set", "generate.latency=0.05", "--set", "generate.fail_on={number 07: boom}", "--no-score"]
     environment = {key: value for key, value in os.environ.items() if key != "CI"} | {"TERM": "xterm"}
-    with subprocess.Popen(
-        [*command(*words)], cwd=nights.path, env=environment, stdout=subprocess.DEVNULL, stderr=inner
+    with Forked(
+        command(*words),
+        cwd=nights.path,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=inner,
     ) as process:
         os.close(inner)
         seen = b""
@@ -424,6 +417,6 @@ def test_progress_on_a_terminal(nights: Project) -> None:
     text = seen.decode(errors="replace")
     for word in ("answer scripted", "50/50", "1 failed", "$0."):
         assert word in text
-    piped = subprocess.run(command("--no-score"), cwd=nights.path, capture_output=True, text=True, check=True)
+    piped = nights.fathoms(*command("--no-score"))
     assert piped.stderr.startswith("night: 50 questions of questions\nnight: correctness n/a (50 questions, ")
     assert len(piped.stderr.splitlines()) == 2

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
+from tests.support.forked import Forked
 from tests.support.ollama_server import OllamaServer
 from tests.support.packages import skip_without
 from tests.support.project import Project, write_one_page
@@ -110,8 +110,8 @@ def test_a_server_that_stops_in_the_middle(paper: Project, ollama_folder: Path) 
     arguments = command("generate.max_tokens=150", "execution={max_attempts: 2, give_up_after: 3}")
     with (
         OllamaServer(ollama_folder).running() as server,
-        subprocess.Popen(
-            [sys.executable, "-m", "fathoms", *arguments],
+        Forked(
+            arguments,
             cwd=paper.path,
             env={
                 **os.environ,
@@ -120,7 +120,6 @@ def test_a_server_that_stops_in_the_middle(paper: Project, ollama_folder: Path) 
             },
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            text=True,
         ) as process,
     ):
         end = time.monotonic() + 240

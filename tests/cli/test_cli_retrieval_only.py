@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -129,9 +127,7 @@ def test_a_search_is_resumed_after_kill_9(search: Project) -> None:
     search.write(
         "slow.yaml", (search.path / "search.yaml").read_text().replace("{kind: dense, top_k: 1}", reranked)
     )
-    environment = {**os.environ, "FATHOMS_CACHE_DIR": str(search.path / "cache")}
-    command = [sys.executable, "-m", "fathoms", "run", "--retrieval-only", "slow.yaml"]
-    with subprocess.Popen(command, cwd=search.path, env=environment, stderr=subprocess.DEVNULL) as process:
+    with search.start("run", "--retrieval-only", "slow.yaml", stderr=subprocess.DEVNULL) as process:
         while process.poll() is None and not _is_begun(search.path):
             time.sleep(0.01)
         process.send_signal(signal.SIGKILL)

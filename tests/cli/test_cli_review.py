@@ -44,12 +44,11 @@ def reviewed(imported: Project, tmp_path: Path) -> Project:
     return Project(tmp_path / "project")
 
 
-def command(project: Project, *arguments: str) -> list[str]:
-    return [sys.executable, "-m", "fathoms", "review", "made", "--reviewer", "ann", *arguments]
+REVIEW = ("review", "made", "--reviewer", "ann")
 
 
 def review(project: Project, typed: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return project.fathoms("review", "made", "--reviewer", "ann", *arguments, typed=typed)
+    return project.fathoms(*REVIEW, *arguments, typed=typed)
 
 
 def rows(project: Project) -> list[dict[str, object]]:
@@ -94,7 +93,7 @@ def test_review_without_a_terminal_is_refused(reviewed: Project) -> None:
     assert done.returncode == 2
     assert "run it in a terminal" in done.stderr
     closed = subprocess.run(
-        ["sh", "-c", '"$@" <&-', "sh", *command(reviewed)],
+        ["sh", "-c", '"$@" <&-', "sh", sys.executable, "-m", "fathoms", *REVIEW],
         cwd=reviewed.path,
         capture_output=True,
         text=True,
@@ -135,9 +134,7 @@ def test_on_a_terminal(reviewed: Project, typed: tuple[bytes, ...], rated: int) 
     import pty
 
     ours, theirs = pty.openpty()
-    done = subprocess.Popen(
-        command(reviewed), cwd=reviewed.path, stdin=theirs, stdout=theirs, stderr=theirs, close_fds=True
-    )
+    done = reviewed.start(*REVIEW, stdin=theirs, stdout=theirs, stderr=theirs)
     os.close(theirs)
     try:
         for each in typed:
@@ -155,16 +152,8 @@ def test_on_a_terminal(reviewed: Project, typed: tuple[bytes, ...], rated: int) 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT to send")
 def test_an_interrupt_says_how_far_the_reviewer_came(reviewed: Project) -> None:
     """SIGINT, as Ctrl-C sends it, while the second answer is asked about."""
-    started = subprocess.Popen(
-        command(reviewed),
-        cwd=reviewed.path,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )
-    with started as done:
+    streams = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with reviewed.start(*REVIEW, **streams) as done:
         assert done.stdin is not None
         assert done.stdout is not None
         done.stdin.write("5\n4\n")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -140,8 +139,8 @@ def test_claims_are_judged_on_a_terminal_and_feed_agree(project: Project) -> Non
 
     arguments = ("good", "--claims", "--judge", "judge.yaml", "--sample", "9")
     ours, theirs = pty.openpty()
-    done = subprocess.Popen(
-        command(*arguments), cwd=project.path, stdin=theirs, stdout=theirs, stderr=theirs, close_fds=True
+    done = project.start(
+        "review", *arguments, "--reviewer", "ann", stdin=theirs, stdout=theirs, stderr=theirs
     )
     os.close(theirs)
     seen = b""

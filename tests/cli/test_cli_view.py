@@ -6,13 +6,13 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from pathlib import Path
 from urllib.parse import quote
 from urllib.request import urlopen
 
 import pytest
 
+from tests.support.forked import Forked
 from tests.support.project import Project
 from tests.support.view import three_runs
 
@@ -26,10 +26,13 @@ def test_the_page_is_served_until_it_is_ended(tmp_path: Path, one: bool, ends: s
     (tmp_path / "runs" / newest).rename(tmp_path / "runs" / renamed)
     (tmp_path / "temporary").mkdir()
     named = f"runs/{renamed}" if one else "runs"
-    command = [sys.executable, "-m", "fathoms", "view", named, "--no-browser"]
     environment = {**os.environ, "PYTHONWARNINGS": "error", "TMPDIR": str(tmp_path / "temporary")}
-    with subprocess.Popen(
-        command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    with Forked(
+        ["view", named, "--no-browser"],
+        cwd=tmp_path,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     ) as process:
         try:
             assert process.stdout

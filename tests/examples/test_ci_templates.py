@@ -23,6 +23,7 @@ from fathoms.report.gate_told import MOST, Lost, Told, comment
 from fathoms.report.posting import LONGEST, PAGE
 from fathoms.runs.reading import load
 from fathoms.runs.store import Run
+from tests.support.forked import write_command
 from tests.support.http_stub import Stub, serving
 from tests.support.project import CONFIG, Project
 
@@ -94,10 +95,12 @@ def commenting(many: str, one: str) -> Iterator[tuple[Stub, Comments]]:
 
 def shell(lines: str, project: Project, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
     """Run lines as a runner of CI does."""
+    write_command(project.path)
+    path = os.pathsep.join([str(project.path), os.environ["PATH"]])
     return subprocess.run(
         ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", lines],
         cwd=project.path,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "PIP_NO_INDEX": "1", **environment},
+        env={**os.environ, "PATH": path, "PIP_NO_INDEX": "1", **environment},
         capture_output=True,
         text=True,
         timeout=300,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import resource
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -38,18 +37,21 @@ def without_power() -> None:
         libc.prctl(_DROP_FROM_BOUNDING_SET, capability, 0, 0, 0)
 
 
-def files_up_to(size: int) -> Callable[[], None]:
-    """In a child process: no file grows beyond so many bytes, as if there the disk ended."""
-    return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+def limited(project: Project, size: int, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The command line where no file grows beyond so many bytes, as if there the disk ended."""
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with project.start(*arguments, file_size=size, **streams) as process:
+        out, err = process.communicate(timeout=300)
+    return subprocess.CompletedProcess(arguments, process.returncode, out, err)
 
 
-def limited(project: Project, limit: Callable[[], None], *arguments: str) -> subprocess.CompletedProcess[str]:
-    """The command line in a process of less power."""
+def powerless(project: Project, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The command line in a process that permissions keep out."""
     return subprocess.run(
         [sys.executable, "-m", "fathoms", *arguments],
         cwd=project.path,
         env={**unmeasured(), "FATHOMS_CACHE_DIR": str(project.path / "cache")},
-        preexec_fn=limit,
+        preexec_fn=without_power,
         capture_output=True,
         text=True,
         timeout=300,
@@ -100,7 +102,7 @@ def finish(project: Project, run: Path) -> dict[str, Any]:
 def test_a_closed_folder_is_found_before_the_first_question(project: Project, server: ScriptedServer) -> None:
     out = project.path / "runs"
     out.mkdir(mode=0o555)
-    done = limited(project, without_power, "run", "faulty.yaml")
+    done = powerless(project, "run", "faulty.yaml")
     assert (done.returncode, server.requests) == (1, 0)
     assert done.stderr.splitlines()[-1] == "fathoms: runs cannot be written: Permission denied"
     assert list(out.iterdir()) == []
@@ -108,7 +110,7 @@ def test_a_closed_folder_is_found_before_the_first_question(project: Project, se
 
 def test_a_closed_cache_is_found_before_the_first_question(project: Project, server: ScriptedServer) -> None:
     (project.path / "cache").mkdir(mode=0o555)
-    done = limited(project, without_power, "run", "faulty.yaml")
+    done = powerless(project, "run", "faulty.yaml")
     assert (done.returncode, server.requests) == (1, 0)
     assert "the cache in" in done.stderr
     assert project.runs() == []
@@ -126,7 +128,7 @@ def test_a_full_disk_is_found_before_the_first_question(project: Project, server
 
 
 def test_no_file_can_grow_at_all(project: Project, server: ScriptedServer) -> None:
-    done = limited(project, files_up_to(0), "run", "faulty.yaml")
+    done = limited(project, 0, "run", "faulty.yaml")
     assert (done.returncode, server.requests) == (1, 0)
     assert project.runs() == []
 
@@ -150,7 +152,7 @@ def test_a_disk_that_fills_in_the_middle(project: Project, server: ScriptedServe
 
 def test_a_journal_that_cannot_grow(project: Project, server: ScriptedServer) -> None:
     """The same without a right to mount: a limit on the size of files."""
-    done = limited(project, files_up_to(64 * 1024), "run", "faulty.yaml")
+    done = limited(project, 64 * 1024, "run", "faulty.yaml")
     assert done.returncode == 1
     assert "journal.jsonl cannot be written: File too large" in done.stderr
     (run,) = project.runs()
@@ -172,7 +174,7 @@ def test_a_folder_that_is_closed_in_the_middle(project: Project) -> None:
     with service(act) as made:
         common = faulty.COMMON.format(question_timeout=60, max_attempts=1, first_wait=0.01, give_up_after=600)
         project.write("faulty.yaml", f'{common}pipeline: {{kind: http, url: "{made.address}/ask"}}\n')
-        done = limited(project, without_power, "run", "faulty.yaml")
+        done = powerless(project, "run", "faulty.yaml")
         (run,) = project.runs()
         (run / "questions").chmod(0o755)
         assert done.returncode == 1
@@ -186,7 +188,7 @@ def test_a_folder_that_is_closed_in_the_middle(project: Project) -> None:
 def test_scores_that_cannot_be_written(project: Project, server: ScriptedServer) -> None:
     """All answers are there, and no room for the page: nothing is asked again, only scored."""
     assert project.fathoms("run", "faulty.yaml", "--limit", "8", "--no-score").returncode == 0
-    done = limited(project, files_up_to(16 * 1024), "score", "latest")
+    done = limited(project, 16 * 1024, "score", "latest")
     assert done.returncode == 1, done.stdout
     assert done.stderr.splitlines()[-1].endswith("cannot be written: File too large")
     assert project.fathoms("score", "latest").returncode == 0

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -54,13 +52,9 @@ def answered(tmp_path: Path) -> Project:
     return project
 
 
-def start(project: Project, *more: str) -> subprocess.Popen[bytes]:
-    environment = {**os.environ, "FATHOMS_CACHE_DIR": str(project.path / "cache")}
+def start(project: Project, *more: str) -> subprocess.Popen[str]:
     scoring = ["score", "latest", "--metric", "faithfulness", "--judge", "judge.yaml", *more]
-    command = [sys.executable, "-m", "fathoms", *scoring]
-    return subprocess.Popen(
-        command, cwd=project.path, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-    )
+    return project.start(*scoring, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
 
 def test_killed_at_two_points_and_scored_again(answered: Project) -> None:
@@ -99,7 +93,7 @@ def test_a_signal_keeps_the_verdicts_and_ends_with_130(answered: Project) -> Non
                 time.sleep(0.001)
             process.send_signal(signal.SIGINT)
             assert process.stderr is not None
-            assert process.stderr.read().endswith(b"fathoms: stopped\n")
+            assert process.stderr.read().endswith("fathoms: stopped\n")
             assert process.wait() == 130
         asked = server.requests
         journal = answered.runs()[0] / "verdicts" / "judge.jsonl"

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import signal
 import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -58,9 +56,7 @@ def results(run: Path) -> dict[str, Any]:
 
 def killed_at(project: Project, point: int, asked: Callable[[], int]) -> None:
     """Run it, and kill it when the server has been asked so often."""
-    environment = {**os.environ, "FATHOMS_CACHE_DIR": str(project.path / "cache")}
-    command = [sys.executable, "-m", "fathoms", "run", "long.yaml"]
-    with subprocess.Popen(command, cwd=project.path, env=environment, stderr=subprocess.DEVNULL) as process:
+    with project.start("run", "long.yaml", stderr=subprocess.DEVNULL) as process:
         while asked() < point and process.poll() is None:
             time.sleep(0.001)
         process.send_signal(signal.SIGKILL)

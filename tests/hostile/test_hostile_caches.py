@@ -6,7 +6,6 @@ import hashlib
 import io
 import json
 import os
-import resource
 import shutil
 import signal
 import sqlite3
@@ -35,7 +34,6 @@ from fathoms.retrieve.segments import SegmentedVectors
 from fathoms.runs.cache import LONGEST_TEXT, Cache
 from fathoms.runs.store import Run
 from fathoms.types import Question
-from tests.support.measured import unmeasured
 from tests.support.project import Project, write_pdf
 
 
@@ -447,18 +445,11 @@ def test_a_full_disk_under_the_cache_ends_no_run(project: Project) -> None:
     """No file grows beyond a limit that opening the cache just keeps: one sentence, and all is answered."""
     Cache().close()
     limit = 40 * 1024
-    done = subprocess.run(
-        [sys.executable, "-m", "fathoms", "run", "tiny.yaml", "--no-score"],
-        cwd=project.path,
-        env=unmeasured(),
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stderr.count("new results are not stored") == 1, done.stderr
+    command = ["run", "tiny.yaml", "--no-score"]
+    with project.start(*command, file_size=limit, stderr=subprocess.PIPE) as process:
+        _, said = process.communicate(timeout=300)
+    assert process.returncode == 0, said
+    assert said.count("new results are not stored") == 1, said
     (run,) = project.runs()
     assert len((run / "journal.jsonl").read_text().splitlines()) == 4
     assert list((project.path / "cache").rglob("*.part")) == []

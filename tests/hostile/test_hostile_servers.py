@@ -251,12 +251,7 @@ def test_a_signal_ends_health_checks_and_token_counts(tmp_path: Path) -> None:
                 "c.yaml",
                 config("openai-compatible", made.address, silence=500, question_timeout=500, more=more),
             )
-            process = subprocess.Popen(
-                [sys.executable, "-m", "fathoms", "-q", "run", "c.yaml"],
-                cwd=project.path,
-                stderr=subprocess.PIPE,
-                text=True,
-            )
+            process = project.start("-q", "run", "c.yaml", stderr=subprocess.PIPE)
             assert came.wait(60)
             process.send_signal(signal.SIGINT)
             try:  # a check that is not stopped ends after 10 s with another code, a count after 60 s

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -43,11 +41,7 @@ def journal(run: Path) -> list[dict]:
 @contextmanager
 def started(project: Project, *arguments: str) -> Iterator[subprocess.Popen[str]]:
     """The command line, running."""
-    environment = {**os.environ, "FATHOMS_CACHE_DIR": str(project.path / "cache")}
-    command = [sys.executable, "-m", "fathoms", *arguments]
-    with subprocess.Popen(
-        command, cwd=project.path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
+    with project.start(*arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         try:
             yield process
         finally:

@@ -10,89 +10,87 @@ from __future__ import annotations
 
 import atexit
 import functools
-import gc
-import importlib
-import inspect
-import io
 import json
 import os
-import pkgutil
-import runpy
-import signal
+import select
+import shutil
+import socket
 import subprocess
 import sys
 import tempfile
-import threading
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
+from tests.support.fork_server import ANSWER
 from tests.support.measured import is_measured, variables
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# what most commands import; nothing that starts threads (onnxruntime, torch), which do not survive a fork
-PRELOADED = (
-    "coverage",
-    "fathoms.build",
-    "fathoms.compare.against_baseline",
-    "fathoms.compare.compare",
-    "fathoms.metrics.linear_weights",
-    "fathoms.models.embed.lexical",
-    "fathoms.report.change",
-    "fathoms.report.comparison",
-    "fathoms.report.ending",
-    "fathoms.report.terminal",
-    "fathoms.runner.plan",
-    "fathoms.runs.finding",
-    "fathoms.stats.difference",
-    "fathoms.stats.power",
-    "fathoms.report.html",
-    "fathoms.report.radar",
-    "fathoms.report.write",
-    "fathoms.reproduce",
-    "fathoms.runner.runner",
-    "fathoms.scoring",
-    "fathoms.stats.intervals",
-    "fastjsonschema",
-    "filelock",
-    "fontTools.subset",
-    "jinja2",
-    "logging.handlers",
-    "lxml.etree",
-    "PIL.BmpImagePlugin",
-    "PIL.GifImagePlugin",
-    "PIL.JpegImagePlugin",
-    "PIL.PngImagePlugin",
-    "PIL.PpmImagePlugin",
-    "matplotlib.backends.backend_agg",
-    "matplotlib.backends.backend_pdf",
-    "matplotlib.backends.backend_svg",
-    "matplotlib.figure",
-    "matplotlib.style",
-    "rich.console",
-    "rich.live",
-    "rich.progress",
-    "rich.table",
-)
+SHELL = """\
+#!{python} -IS
+import json, os, socket, sys
 
-# heavy imports of some commands only: the first of them that needs one has the later ones find it
-LATER = (
-    "aiohttp",
-    "httpx",
-    "ir_measures",
-    "llama_index.core.node_parser",
-    "scipy.special",
-    "scipy.stats",
-)
+with socket.socket(socket.AF_UNIX) as server:
+    server.connect({address!r})
+    socket.send_fds(server, [b"."], [0, 1, 2])
+    order = {{"arguments": sys.argv[1:], "folder": os.getcwd(), "environment": {{**os.environ}}}}
+    order |= {{"coverage": {{}}, "file_size": None}}
+    server.sendall(json.dumps(order).encode() + b"\\n")
+    process, code = server.makefile().read().split()
+sys.exit(int(code))
+"""
 
 
-def preloaded() -> list[str]:
-    """What the process to fork from imports: the modules above and those of all commands."""
-    import fathoms.cli
+class Forked(subprocess.Popen[str]):
+    """`python -m fathoms ARGUMENTS` in a fork, with the options and methods of `subprocess.Popen`.
 
-    commands = [f"fathoms.cli.{module.name}" for module in pkgutil.iter_modules(fathoms.cli.__path__)]
-    return [*PRELOADED, *commands]
+    It differs where a process is begun and waited for, because this process is not its parent.
+    """
+
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        file_size: int | None = None,
+        coverage: Mapping[str, str] | None = None,
+        **options: Any,
+    ) -> None:
+        """No file of the command grows beyond `file_size` bytes. `coverage` has the variables with which it
+        measures itself; one that may be killed does not."""
+        self._order = {"arguments": [*arguments], "file_size": file_size, "coverage": {**(coverage or {})}}
+        super().__init__(["fathoms", *arguments], text=True, **options)
+
+    def _execute_child(self, *options: Any) -> None:
+        _, _, preparing, _, _, folder, environment, *_ = options
+        assert preparing is None, "nothing can be run in a fork before its command"
+        pipes = options[10:16]
+        streams = [own if own != -1 else number for number, own in enumerate((pipes[0], pipes[3], pipes[5]))]
+        environment = {**(os.environ if environment is None else environment)}
+        order = {**self._order, "folder": os.fspath(folder or Path.cwd()), "environment": environment}
+        self._server = socket.socket(socket.AF_UNIX)
+        self._server.connect(_address())
+        socket.send_fds(self._server, [b"."], streams)
+        self._server.sendall(json.dumps(order).encode() + b"\n")
+        self.pid = self._answer()
+        self._child_created = True
+        self._close_pipe_fds(*pipes)  # type: ignore[attr-defined]
+
+    def _answer(self) -> int:
+        """The next number from the process that forks."""
+        answer = self._server.recv(ANSWER, socket.MSG_WAITALL)
+        assert answer, "the process that commands are forked from has ended"
+        return int(answer)
+
+    def _internal_poll(self, *_: Any, **__: Any) -> int | None:
+        if self.returncode is None and select.select([self._server], [], [], 0)[0]:
+            self.returncode = self._answer()
+            self._server.close()
+        return self.returncode
+
+    def _wait(self, timeout: float | None) -> int | None:
+        if self.returncode is None and not select.select([self._server], [], [], timeout)[0]:
+            raise subprocess.TimeoutExpired(self.args, timeout or 0)
+        return self._internal_poll()
 
 
 def run_forked(
@@ -106,186 +104,46 @@ def run_forked(
 
     What is `typed` comes over a pipe; without it, the input is empty.
     """
-    server = _server()
-    with tempfile.TemporaryDirectory(prefix="fathoms-command-") as place:
-        out, err = Path(place, "out"), Path(place, "err")
-        order = {"arguments": [*arguments], "folder": str(folder), "environment": {**environment}}
-        order |= {"out": str(out), "err": str(err), "imported": str(Path(place, "imported"))}
-        order |= {"coverage": variables(is_measured(arguments)), "typed": typed}
-        child = int(_ask(server, json.dumps(order)))
-        late = threading.Event()
-        timer = threading.Timer(timeout, lambda: (late.set(), os.kill(child, signal.SIGKILL)))
-        timer.start()
-        code = int(_ask(server, "wait"))
-        timer.cancel()
-        if late.is_set():
-            raise subprocess.TimeoutExpired(
-                ["fathoms", *arguments], timeout, out.read_bytes(), err.read_bytes()
-            )
-        return subprocess.CompletedProcess(["fathoms", *arguments], code, out.read_text(), err.read_text())
-
-
-@functools.cache
-def _server() -> subprocess.Popen[str]:
-    """The process to fork from. It ends by itself when its input is closed, as this process ends."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "tests.support.forked"],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONWARNINGS": "error"},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-
-
-def _ask(server: subprocess.Popen[str], line: str) -> str:
-    """Send a line to the server and read its reply."""
-    assert server.stdin is not None
-    assert server.stdout is not None
-    server.stdin.write(f"{line}\n")
-    server.stdin.flush()
-    reply = server.stdout.readline()
-    assert reply, "the process that commands are forked from has ended"
-    return reply
-
-
-def _serve() -> None:
-    """Fork for each order. It returns in the forked processes only, which then run their command."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    gc.set_threshold(100_000)  # as each command does
-    for module in preloaded():
-        importlib.import_module(module)
-    _compute_once()
-    _build_models()
-    gc.freeze()  # collecting in a child would copy every page of what is loaded here
-    child = 0
-    imported = Path()
-    for line in sys.stdin:
-        if line == "wait\n":
-            code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-            _import_too(imported)
-            print(code, flush=True)
-            continue
-        order = json.loads(line)
-        imported = Path(order["imported"])
-        if order["coverage"]:
-            _find_modules()
-        if child := os.fork():
-            print(child, flush=True)
-        else:
-            _become(order)
-            return
-    os._exit(0)
-
-
-def _import_too(imported: Path) -> None:
-    """Import what a command that has ended had to import, so that the next ones find it."""
-    found = imported.read_text().split() if imported.exists() else []
-    for module in found:
-        importlib.import_module(module)
-    if found:
-        gc.freeze()
-
-
-def _tell_imported(target: Path, known: Set[str]) -> None:
-    """Leave a note of the heavy modules that this command has imported and its parent had not."""
-    if found := [module for module in LATER if module in sys.modules and module not in known]:
-        target.write_text(" ".join(found))
-
-
-def _compute_once() -> None:
-    """Fill the caches in memory that most commands would fill at their start."""
-    from matplotlib.figure import Figure
-
-    from fathoms.metrics.grammar import read_grammar
-    from fathoms.metrics.linear import Linear
-    from fathoms.report.radar import plain_style
-    from fathoms.runs import schemas
-
-    read_grammar()
-    Linear().check()
-    for name in schemas.NAMES:
-        schemas._validator(name, explains=False)
-    with plain_style():  # loads the fonts
-        picture = Figure()
-        for weight in ("normal", "bold"):
-            picture.text(0, 0, "A", weight=weight)
-        for suffix in ("png", "svg", "pdf"):
-            picture.savefig(io.BytesIO(), format=suffix)
-
-
-def _build_models() -> None:
-    """Build the validators that pydantic would build when first used, a third of what a short run takes."""
-    from pydantic import BaseModel
-
-    from fathoms.metrics.registry import default_metrics
-    from fathoms.runner.manifest import versions
-
-    waiting = BaseModel.__subclasses__()
-    while waiting:
-        model = waiting.pop()
-        waiting += model.__subclasses__()
-        if model.__module__.startswith("fathoms.") and not model.__pydantic_complete__:
-            model.model_rebuild()
-    default_metrics()
-    versions()
-
-
-@functools.cache
-def _find_modules() -> None:
-    """Look up the file of each module, which coverage would do in each fork that it measures (0.1 s)."""
-    inspect.stack()
-
-
-def _become(order: Mapping[str, Any]) -> None:
-    """Make this process what a shell would have started."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    for number, path in enumerate((os.devnull, order["out"], order["err"])):
-        opened = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-        os.dup2(opened, number)
-        os.close(opened)
-    if order["typed"] is not None:
-        reading, writing = os.pipe()
-        os.write(writing, order["typed"].encode())
-        os.dup2(reading, 0)
-        os.close(reading)
-        os.close(writing)
-    sys.stdin = os.fdopen(0, closefd=False)  # the other one has read ahead
-    os.chdir(order["folder"])
-    os.environ.clear()
-    if order["coverage"]:
-        _measure(order["coverage"])
-    os.environ.update(order["environment"])
-    sys.path[0] = order["folder"]
-    sys.argv = ["fathoms", *order["arguments"]]
-    found = {module for module in LATER if module in sys.modules}
-    atexit.register(_tell_imported, Path(order["imported"]), found)
-
-
-def _measure(variables: Mapping[str, str]) -> None:
-    """Measure coverage from here on. Lines of modules that are imported already were counted in the process
-    of the tests, which has imported them too."""
-    import coverage
-
-    os.environ.update(variables)
-    coverage.process_startup()
-    os.environ.clear()  # processes of this one are not measured
-
-
-def _end(code: int) -> NoReturn:
-    """End as an interpreter ends, without taking its memory apart, which takes longer than most commands."""
-    threading._shutdown()
-    atexit._run_exitfuncs()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)
-
-
-if __name__ == "__main__":
-    _serve()
-    try:
-        runpy.run_module("fathoms", run_name="__main__", alter_sys=True)
-    except SystemExit as ended:
-        if not isinstance(ended.code, int | None):
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    streams["stdin"] = subprocess.DEVNULL if typed is None else subprocess.PIPE
+    coverage = variables(is_measured(arguments))
+    with Forked(arguments, coverage=coverage, cwd=folder, env=environment, **streams) as process:
+        try:
+            out, err = process.communicate(typed, timeout)
+        except BaseException:
+            process.kill()
             raise
-        _end(ended.code or 0)
+    return subprocess.CompletedProcess(["fathoms", *arguments], process.returncode, out, err)
+
+
+def write_command(folder: Path) -> None:
+    """Write an executable `fathoms` into a folder, for lines of a shell. It runs each command in a fork."""
+    path = folder / "fathoms"
+    path.write_text(SHELL.format(python=sys.executable, address=_address()))
+    path.chmod(0o755)
+
+
+@functools.cache
+def _address() -> str:
+    """Where the process to fork from listens. It ends when its input is closed, as this process ends."""
+    folder = tempfile.mkdtemp(prefix="fathoms-fork-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    address = f"{folder}/socket"
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(address)
+        listening.listen()
+        _processes.append(
+            subprocess.Popen(
+                [sys.executable, "-m", "tests.support.fork_server", str(listening.fileno())],
+                cwd=ROOT,
+                env={**os.environ, "PYTHONWARNINGS": "error"},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                pass_fds=[listening.fileno()],
+            )
+        )
+    return address
+
+
+_processes: list[subprocess.Popen[bytes]] = []
+"""The process to fork from, once there is one."""

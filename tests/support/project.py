@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from fathoms.compare.question_scores import QuestionScore, QuestionScores
-from tests.support.forked import run_forked
+from tests.support.forked import Forked, run_forked
 
 CONFIG = """\
 name: tiny
@@ -84,19 +84,25 @@ class Project:
 
         What is `typed` comes over a pipe.
         """
-        own = {"FATHOMS_CACHE_DIR": str(self.path / self.cache)} if self.cache else {}
-        environment = {**os.environ, **own, "PYTHONWARNINGS": "error"}
         if not fresh:
-            return run_forked(arguments, self.path, environment, timeout, typed)
+            return run_forked(arguments, self.path, self._environment(), timeout, typed)
         return subprocess.run(
             [sys.executable, "-m", "fathoms", *arguments],
             cwd=self.path,
-            env=environment,
+            env=self._environment(),
             input=typed,
             capture_output=True,
             text=True,
             timeout=timeout,
         )
+
+    def start(self, *arguments: str, **options: Any) -> Forked:
+        """Start the command line in the folder, to be stopped or killed; see `Forked` for the options."""
+        return Forked(arguments, cwd=self.path, env=self._environment(), **options)
+
+    def _environment(self) -> dict[str, str]:
+        own = {"FATHOMS_CACHE_DIR": str(self.path / self.cache)} if self.cache else {}
+        return {**os.environ, **own, "PYTHONWARNINGS": "error"}
 
     def json(self, *arguments: str, code: int = 0) -> Any:
         """What a command prints with `--json`, which ends with an exit code."""
