@@ -91,11 +91,16 @@ class PythonMetric(Metric):
             raise DataError(
                 f"metric '{self.name}', question '{record.question.id}': {sentence(error)}"
             ) from error
-        if isinstance(found, Score) and found.value == found.value:  # which NaN is not
+        if isinstance(found, Score) and _can_be_summed(found.value):
             return found.model_copy(update={"metric": self.name})
-        if found is None or (isinstance(found, int | float) and found == found):
+        if (found is None or isinstance(found, int | float)) and _can_be_summed(found):
             return Score(metric=self.name, value=None if found is None else float(found))
         raise DataError(
-            f"metric '{self.name}' returned {found!r} for question '{record.question.id}': expected a number,"
-            " None or a Score"
+            f"metric '{self.name}' returned {found!r} for question '{record.question.id}': expected a number"
+            " of at most 1e300, None or a Score"
         )
+
+
+def _can_be_summed(value: float | None) -> bool:
+    """Return whether means over many answers exist; `None` is no value. It is false for NaN."""
+    return value is None or abs(value) <= 1e300

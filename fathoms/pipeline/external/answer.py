@@ -116,7 +116,7 @@ class Parts(_External):
     """The reason where the model or a filter refused to answer."""
     model: _Words = None
     """The model that answered."""
-    cost: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    cost: Annotated[float, Field(ge=0, le=1e9)] | None = None
     """Cost of the answer in US dollars."""
 
     def hits(self, name: str) -> tuple[Hit, ...] | None:
