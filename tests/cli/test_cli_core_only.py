@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -28,7 +28,8 @@ NOT_INSTALLED = [
 ]
 
 CODE = f"""
-import sys
+import io, json, os, sys
+from contextlib import redirect_stderr, redirect_stdout
 class Without:
     def __init__(self, finders):
         self.finders = finders
@@ -39,37 +40,58 @@ class Without:
         return next((spec for spec in found if spec), None)
 sys.meta_path[:] = [Without(list(sys.meta_path))]
 from fathoms.cli import main
-sys.exit(main(sys.argv[1:]))
+for line in sys.stdin:
+    folder, arguments = json.loads(line)
+    os.chdir(folder)
+    os.environ["FATHOMS_CACHE_DIR"] = folder + "/elsewhere"
+    with redirect_stdout(io.StringIO()) as out, redirect_stderr(io.StringIO()) as err:
+        code = main(arguments)
+    print(json.dumps([code, out.getvalue(), err.getvalue()]), flush=True)
 """
 
 
-def bare(project: Project, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", CODE, *arguments],
-        cwd=project.path,
-        env={**os.environ, "FATHOMS_CACHE_DIR": str(project.path / "elsewhere")},
-        capture_output=True,
-        text=True,
-    )
+@pytest.fixture(scope="module")
+def core() -> Iterator[subprocess.Popen[str]]:
+    """A process in which these packages cannot be imported, and which runs one command after another."""
+    command = [sys.executable, "-c", CODE]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        yield process
 
 
-def test_score_and_report(project: Project) -> None:
+Bare = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def bare(core: subprocess.Popen[str], project: Project) -> Bare:
+    """Run a command there, in the project's folder."""
+    assert core.stdin is not None
+    assert core.stdout is not None
+    told, heard = core.stdin, core.stdout
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        print(json.dumps([str(project.path), arguments]), file=told, flush=True)
+        return subprocess.CompletedProcess(arguments, *json.loads(heard.readline()))
+
+    return run
+
+
+def test_score_and_report(project: Project, bare: Bare) -> None:
     assert project.fathoms("run", "tiny.yaml").returncode == 0
     (run,) = project.runs()
     before = json.loads((run / "summary.json").read_text())
     (run / "summary.json").unlink()
     for path in (run / "verdicts").iterdir():
         path.unlink()
-    done = bare(project, "score", "tiny")
+    done = bare("score", "tiny")
     assert done.returncode == 0, done.stderr
     assert json.loads((run / "summary.json").read_text()) == before
-    assert bare(project, "report", "tiny", "--json").returncode == 0
-    assert bare(project, "show", "tiny", "--question", "tables-01").returncode == 0
+    assert bare("report", "tiny", "--json").returncode == 0
+    assert bare("show", "tiny", "--question", "tables-01").returncode == 0
 
 
-def test_import(project: Project) -> None:
+def test_import(project: Project, bare: Bare) -> None:
     project.write("a.jsonl", json.dumps({"id": "text-only-01", "answer": "41.5"}))
-    done = bare(project, "import", "answers", "a.jsonl", "--questions", "questions.json", "--partial")
+    done = bare("import", "answers", "a.jsonl", "--questions", "questions.json", "--partial")
     assert done.returncode == 0, done.stderr
 
 
@@ -83,20 +105,20 @@ def test_import(project: Project) -> None:
     ],
 )
 def test_what_is_missing_is_one_line_that_names_the_command(
-    project: Project, setting: str, package: str
+    project: Project, bare: Bare, setting: str, package: str
 ) -> None:
-    done = bare(project, "run", "tiny.yaml", "--set", setting)
+    done = bare("run", "tiny.yaml", "--set", setting)
     assert done.returncode == 2
     assert package in done.stderr
     assert not project.runs()
     assert len([line for line in done.stderr.splitlines() if line.startswith("fathoms:")]) == 1
 
 
-def test_a_data_set_in_parquet_names_the_extra(project: Project) -> None:
+def test_a_data_set_in_parquet_names_the_extra(project: Project, bare: Bare) -> None:
     for table in ("corpus", "queries", "qrels"):
         (project.path / "vidore" / table).mkdir(parents=True)
         (project.path / "vidore" / table / "test.parquet").write_bytes(b"PAR1")
-    done = bare(project, "questions", "convert", "vidore", "own.jsonl")
+    done = bare("questions", "convert", "vidore", "own.jsonl")
     assert done.returncode == 2
     assert (
         "test.parquet, a parquet file, needs the package 'pyarrow': pip install 'fathoms[parquet]'"
@@ -104,8 +126,8 @@ def test_a_data_set_in_parquet_names_the_extra(project: Project) -> None:
     )
 
 
-def test_a_project_is_made_and_what_it_lacks_is_named(project: Project) -> None:
-    done = bare(project, "init", "new")
+def test_a_project_is_made_and_what_it_lacks_is_named(project: Project, bare: Bare) -> None:
+    done = bare("init", "new")
     assert done.returncode == 0, done.stderr
     missing = done.stdout.split("missing here:\n")[1].split("\nnext:")[0].splitlines()
     assert any("pip install 'fathoms[llamaindex]'" in line for line in missing)
@@ -114,8 +136,8 @@ def test_a_project_is_made_and_what_it_lacks_is_named(project: Project) -> None:
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 14), reason="Python reads Zstandard itself")
-def test_a_compressed_log_names_the_extra(project: Project) -> None:
+def test_a_compressed_log_names_the_extra(project: Project, bare: Bare) -> None:
     log = Path(__file__).parents[1] / "importers" / "samples" / "inspect.eval"
-    done = bare(project, "import", "inspect", str(log))
+    done = bare("import", "inspect", str(log))
     assert done.returncode == 2
     assert "needs the package 'backports.zstd': pip install 'fathoms[inspect]'" in done.stderr
