@@ -54,7 +54,7 @@ def main() -> None:
         project = write_project(Path(folder))
         project.write("cluster.yaml", CONFIG)
         write_documents(project.path / "pdfs", args.documents, args.pages)
-        cluster = RayCluster()
+        cluster = RayCluster(machines=3)
         if cluster.why_not is not None:
             sys.exit(cluster.why_not)
         try:

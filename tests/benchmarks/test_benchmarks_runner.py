@@ -81,7 +81,7 @@ SECTIONS = {
 @pytest.mark.parametrize(
     ("sections", "targets"),
     [
-        pytest.param(["bare", "resuming", "scoring"], 6, marks=pytest.mark.slow, id="asking-and-scoring"),
+        pytest.param(["bare", "scoring"], 5, marks=pytest.mark.slow, id="asking-and-scoring"),
         pytest.param([*SECTIONS], 16, marks=pytest.mark.long, id="all"),
     ],
 )

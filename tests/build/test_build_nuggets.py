@@ -65,8 +65,8 @@ def test_a_judge_without_a_language_model_drafts_nothing() -> None:
 
 
 @pytest.mark.slow
-def test_a_grammar_holds_the_embedded_model_to_the_form() -> None:
-    judge = LLMJudge(model=Embedded(model="smollm2-135m", max_tokens=120))
+def test_a_grammar_holds_the_embedded_model_to_the_form(smollm: Embedded) -> None:
+    judge = LLMJudge(model=smollm.model_copy(update={"max_tokens": 120}))
     found = draft_nuggets(QUESTIONS[:1], judge)
     (question,) = found.questions
     assert question.nuggets or "token limit" in found.without["tall"]

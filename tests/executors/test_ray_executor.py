@@ -1,4 +1,4 @@
-"""A real cluster of three raylets: the same results as on one machine, and what happens when parts die."""
+"""A real cluster of two raylets: the same results as on one machine, and what happens when parts die."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def test_doctor_tells_how_a_cluster_is(cluster: Cluster, minilm: OnnxEmbedder) -
     code, report = checked(asked)
     assert (code, report["cluster"]["ok"]) == (0, True)
     first, *warnings = report["cluster"]["detail"].splitlines()
-    assert first.endswith(f"at {cluster.ray.address}: 3 machines, 3 processors")
+    assert first.endswith(f"at {cluster.ray.address}: 2 machines, 2 processors")
     assert warnings == []  # no dashboard, and no way out of the namespace
     own = {"FATHOMS_CACHE_DIR": str(project.path / "cache-bare")}  # this machine has no weights
     vectors = CONFIG.replace("{kind: lexical}", "{kind: onnx}")
@@ -171,7 +171,7 @@ def test_doctor_tells_how_a_cluster_is(cluster: Cluster, minilm: OnnxEmbedder) -
     (row,) = (row for row in report["configs"][0]["checks"] if row["name"] == "cluster")
     assert (code, row["ok"]) == (1, False)
     faults = row["detail"].splitlines()[1:]
-    assert len(faults) == 3
+    assert len(faults) == 2
     assert all("embed is" in line and "fathoms models pull" in line for line in faults)
     code, report = checked([*asked[:-1], "127.0.0.1:9"])
     assert code == 1
@@ -197,18 +197,6 @@ def test_pages_are_labelled_as_on_one_machine(cluster: Cluster) -> None:
     assert found["ray"]["asked"] > 0
 
 
-def test_a_machine_that_dies_costs_what_it_had_in_hand(cluster: Cluster) -> None:
-    cluster.documents(30, reader_nap=0.3)
-    command = cluster.start("ray", "deeds.yaml", cache="cache-node", address="auto")
-    cluster.wait_for(6, command)
-    cluster.ray.kill_node()
-    report = cluster.report(command)
-    assert (report["documents"], report["failures"]) == (30, {})
-    read = cluster.log()
-    assert len(read) == 30
-    assert read.total() <= 31  # one machine has one document in hand
-
-
 def test_a_command_that_dies_goes_on_where_it_was_and_a_deadly_document_is_named(cluster: Cluster) -> None:
     cluster.documents(15, reader_nap=0.5)
     command = cluster.start("ray", "deeds.yaml", cache="cache-driver")
@@ -224,7 +212,20 @@ def test_a_command_that_dies_goes_on_where_it_was_and_a_deadly_document_is_named
     read = cluster.log()
     assert read.pop("killer") == 3
     assert len(read) == 15
-    assert read.total() <= 15 + 3  # three machines had one document each in hand
+    assert read.total() <= 15 + 2  # two machines had one document each in hand
+
+
+def test_a_machine_that_dies_costs_what_it_had_in_hand(cluster: Cluster) -> None:
+    """The other machine does the rest. The tests above have both."""
+    cluster.documents(30, reader_nap=0.3)
+    command = cluster.start("ray", "deeds.yaml", cache="cache-node", address="auto")
+    cluster.wait_for(6, command)
+    cluster.ray.kill_node()
+    report = cluster.report(command)
+    assert (report["documents"], report["failures"]) == (30, {})
+    read = cluster.log()
+    assert len(read) == 30
+    assert read.total() <= 31  # one machine has one document in hand
 
 
 @pytest.mark.parametrize(

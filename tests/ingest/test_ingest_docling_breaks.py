@@ -108,14 +108,26 @@ def test_a_document_that_takes_too_long_is_stopped(tmp_path: Path) -> None:
     assert own_workers() == []
 
 
-def test_a_hostile_document_does_not_harm_the_next(tmp_path: Path) -> None:
-    paths = [damage.write(tmp_path, "laughing-forms"), extract(tmp_path, "lumet", 2)]
-    parser = OFFLINE.model_copy(update={"page_timeout": 6})
-    first, second = parse_all(parser, paths, workers=1)
-    assert isinstance(first, DocumentError)
-    assert (first.reason, "finished no page within 6 s" in first.detail) == ("timeout", True)
+def test_a_page_that_hangs_again_is_lost_and_does_not_harm_the_next_document(tmp_path: Path) -> None:
+    """The processes are stopped, so that the page waits for `page_timeout` without taking CPU time."""
+    paths = [extract(tmp_path, "kestrel", 1, 2), extract(tmp_path, "lumet", 2)]
+    stopped: list[int] = []
+
+    def on_page(done: int, total: int) -> None:
+        if done == len(stopped) < 2:  # at the start of the whole, and of page 2 alone
+            stopped.extend(own_workers())
+            os.kill(stopped[-1], signal.SIGSTOP)
+
+    parser = OFFLINE.model_copy(update={"page_timeout": 8})
+    first, second = parse_all(parser, paths, workers=1, on_page=on_page)
+    assert isinstance(first, Document)
+    assert [bool(page.text) for page in first.pages] == [True, False]
+    assert len(set(stopped)) == 2
+    (warning,) = first.warnings
+    assert warning.startswith("page 2 is lost: finished no page within 8 s")
     assert isinstance(second, Document)
     assert second.warnings == ()
+    assert own_workers() == []
 
 
 def test_too_little_memory_is_a_reason(tmp_path: Path) -> None:

@@ -76,8 +76,8 @@ def test_other_replies(reply: str, label: str, why: str | None) -> None:
 
 
 @pytest.mark.slow
-def test_a_grammar_holds_the_embedded_model_to_the_kinds() -> None:
-    assert asked(Embedded(model="smollm2-135m", max_tokens=24)).label in KINDS
+def test_a_grammar_holds_the_embedded_model_to_the_kinds(smollm: Embedded) -> None:
+    assert asked(smollm.model_copy(update={"max_tokens": 24})).label in KINDS
 
 
 @pytest.fixture

@@ -35,9 +35,9 @@ def judged(judge: Judge, caller: Caller | None = None) -> list[Verdict | Failure
     return asyncio.run(work())
 
 
-def test_a_grammar_holds_the_embedded_model_to_the_labels() -> None:
+def test_a_grammar_holds_the_embedded_model_to_the_labels(smollm: Embedded) -> None:
     """The smallest model judges badly, but it can say nothing but yes or no, with a probability for each."""
-    judge = LLMJudge(model=Embedded(model="smollm2-135m", max_tokens=8))
+    judge = LLMJudge(model=smollm.model_copy(update={"max_tokens": 8}))
     judge.check()
     for verdict in judged(judge):
         assert isinstance(verdict, Verdict)

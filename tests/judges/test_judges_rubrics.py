@@ -53,8 +53,8 @@ def test_the_binary_rubric_is_yes_or_no_whatever_the_labels_of_claims_are() -> N
 
 
 @pytest.mark.slow
-def test_a_grammar_holds_the_embedded_model_to_the_grades() -> None:
-    judge = LLMJudge(model=Embedded(model="smollm2-135m", max_tokens=8))
+def test_a_grammar_holds_the_embedded_model_to_the_grades(smollm: Embedded) -> None:
+    judge = LLMJudge(model=smollm.model_copy(update={"max_tokens": 8}))
     judge.check()
     assert verdict(judge, judgement("It has six stages.")).label in GRADES
 
@@ -149,8 +149,8 @@ def test_a_kept_verdict_on_sentences_and_questions_is_found_again(tmp_path) -> N
 
 
 @pytest.mark.slow
-def test_a_grammar_holds_the_embedded_model_to_a_list_of_questions() -> None:
-    judge = LLMJudge(model=Embedded(model="smollm2-135m", max_tokens=80))
+def test_a_grammar_holds_the_embedded_model_to_a_list_of_questions(smollm: Embedded) -> None:
+    judge = LLMJudge(model=smollm.model_copy(update={"max_tokens": 80}))
     judge.check()
     found = verdict(judge, Judgement(claim="It has six stages.", rubric="questions"))
     assert found.label in ("committal", "noncommittal", "unparsed")

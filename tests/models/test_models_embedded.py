@@ -134,9 +134,10 @@ def test_a_call_that_is_cancelled_frees_the_model(smollm: Embedded) -> None:
 
 
 def test_requests_at_once_give_the_replies_of_one_at_a_time(smollm: Embedded) -> None:
-    model = smollm.model_copy(update={"max_concurrency": 2, "n_ctx": 512, "max_tokens": 12})
+    """Of three prompts, two are asked at once, and the third waits for a copy that has answered another."""
+    model = smollm.model_copy(update={"max_concurrency": 2, "n_ctx": 512, "max_tokens": 8})
     assert model.context_window == 512
-    asked = [prompt(f"How far is station {n}, and {'please ' * n}where is it?", FACTS) for n in range(4)]
+    asked = [prompt(f"How far is station {n}, and {'please ' * n}where is it?", FACTS) for n in range(3)]
 
     async def together(prompts: list[Prompt]) -> list[str]:
         return [reply.text for reply in await asyncio.gather(*map(model.reply, prompts))]
@@ -189,7 +190,7 @@ def test_it_is_quiet_and_ends_with_the_process(smollm: Embedded, ending: str) ->
         "import asyncio, sys\n"
         "from fathoms.models import Embedded\n"
         "from fathoms.types import Message, Prompt\n"
-        "model = Embedded(n_ctx=256, max_tokens=2)\n"
+        "model = Embedded(n_ctx=256, max_tokens=2, threads=1)\n"
         "asyncio.run(model.reply(Prompt(messages=(Message(role='user', text='hi'),))))\n"
         f"{ending}\n"
     )
@@ -294,7 +295,7 @@ def test_a_child_ends_with_its_parent(smollm: Embedded, ending: str) -> None:
     program = (
         "import os, signal, sys\n"
         "from fathoms.models import Embedded\n"
-        "model = Embedded(n_ctx=256, process='child')\n"
+        "model = Embedded(n_ctx=256, process='child', threads=1)\n"
         "model.check()\n"
         "print(model._engine()._server.child.pid, flush=True)\n"
         f"{ending}\n"

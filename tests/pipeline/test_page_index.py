@@ -379,7 +379,7 @@ def test_figures_have_the_vectors_of_their_cut_outs(
         "layout.py",
         f"def read(path, options):\n    return {{'pages': [{{'text': '', 'elements': [{found}]}}] * 2}}\n",
     )
-    monkeypatch.chdir(place.path)
+    monkeypatch.syspath_prepend(place.path)  # in another folder, another process would load the model
     own = experiment(place, "many.yaml", "ingest={kind: python, target: layout}", "retrieve.units=both")
     assert isinstance(own.retrieve, Visual)
     ready = own.prepare({"varn.pdf": place.path / "pdfs" / "varn.pdf"}, cache)

@@ -10,7 +10,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from fathoms.errors import ModelError
-from fathoms.models import Embedded, ScriptedModel
+from fathoms.models import ScriptedModel
 from fathoms.models.caller import Caller
 from fathoms.retrieve import BM25, AnyRetriever, Expand, Index
 from fathoms.retrieve.expand import prompts, search_texts
@@ -122,9 +122,9 @@ def test_configs_and_identity() -> None:
 
 
 @pytest.mark.slow
-def test_a_real_model_rewrites_a_question(make, ask) -> None:
+def test_a_real_model_rewrites_a_question(make, ask, smollm) -> None:
     """The embedded model is held to the form, so even one of 135M parameters gives texts that can be read."""
-    model = Embedded(max_tokens=120, n_ctx=1024)
+    model = smollm.model_copy(update={"max_tokens": 120})
     retriever = Expand(retriever=BM25(), generate=model, queries=2)
     retriever.check()
     rounds, calls = list[Round](), list[Call]()

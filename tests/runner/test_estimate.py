@@ -59,25 +59,25 @@ def test_estimated_against_billed_on_the_sample(
     path = root / "configs" / "demo.yaml"
     experiment = load_experiment(path, ["generate.price={input: 1, output: 4}", "generate.threads=1"])
     corpus = corpora.load(experiment.data, path.parent)
-    asked = corpus.select(limit=4)
+    asked = corpus.select(limit=2)
     cache = Cache()
     try:
         found = plan(experiment, corpus, asked, cache)
         (outcome,) = run(
-            [Job(experiment, corpus, path.parent)], out=tmp_path, cache=cache, selection=Selection(limit=4)
+            [Job(experiment, corpus, path.parent)], out=tmp_path, cache=cache, selection=Selection(limit=2)
         )
     finally:
         cache.close()
     totals = outcome.run.manifest()["totals"]
     assert found.estimate is not None
-    assert (found.estimate.requests, found.missing, found.unknown) == (4, {}, None)
+    assert (found.estimate.requests, found.missing, found.unknown) == (2, {}, None)
     assert found.estimate.prompt_tokens == totals["prompt_tokens"]  # the model's own count
     billed = totals["prompt_tokens"] + totals["completion_tokens"]
     assert found.estimate.prompt_tokens + found.estimate.reply_tokens == pytest.approx(billed, rel=0.15)
     assert found.estimate.most_reply_tokens is not None
     assert billed <= found.estimate.prompt_tokens + found.estimate.most_reply_tokens
     assert found.estimate.cost == pytest.approx(totals["cost"], rel=0.15)
-    assert found.estimate.reply_tokens == min(REPLY, experiment.generate.max_tokens) * 4
+    assert found.estimate.reply_tokens == min(REPLY, experiment.generate.max_tokens) * 2
 
 
 class CountingModel(ScriptedModel):

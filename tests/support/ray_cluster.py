@@ -1,4 +1,4 @@
-"""A real Ray cluster of three machines, as far as Ray can tell: three raylets in a namespace of their own.
+"""A real Ray cluster of several machines, as far as Ray can tell: raylets in a namespace of their own.
 
 Ray binds all interfaces, so it runs where there is none but loopback. `python -m tests.support.ray_cluster`
 is the process in the namespace: it reads requests from stdin, one JSON list a line, and answers each with a
@@ -29,7 +29,6 @@ from typing import Any
 from tests.support.measured import unmeasured
 
 ROOT = Path(__file__).parents[2]
-NODES = 3
 _NEW_USER, _NEW_NET = 0x10000000, 0x40000000
 _SET_FLAGS, _UP = 0x8914, 0x1 | 0x40
 _QUICK = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 500, "health_check_timeout_ms": 2000}
@@ -40,7 +39,7 @@ that is only slow, on a busy machine, has ten."""
 class RayCluster:
     """The cluster, and commands that run beside it. `why_not` says why there is none on this machine."""
 
-    def __init__(self) -> None:
+    def __init__(self, machines: int = 2) -> None:
         self.why_not: str | None = None
         if find_spec("ray") is None:
             self.why_not = "Ray is not installed (fathoms[ray])"
@@ -54,7 +53,7 @@ class RayCluster:
             "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
         }
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.support.ray_cluster"],
+            [sys.executable, "-m", "tests.support.ray_cluster", str(machines)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -136,8 +135,8 @@ def enter_namespace() -> str | None:
     return None
 
 
-def serve() -> None:
-    """Start the cluster, and do what is asked."""
+def serve(machines: int) -> None:
+    """Start a cluster of so many machines, and do what is asked."""
     output = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # Ray prints
 
@@ -155,7 +154,7 @@ def serve() -> None:
     head = {**options, "include_log_monitor": False, "no_monitor": True}
     head |= {"node_ip_address": "127.0.0.1", "_system_config": _QUICK}
     cluster = Cluster(initialize_head=True, head_node_args=head)
-    others = [cluster.add_node(**options) for _ in range(1, NODES)]
+    others = [cluster.add_node(**options) for _ in range(1, machines)]
     tell(address=cluster.address)
     commands: list[subprocess.Popen[str]] = []
     for line in sys.stdin:
@@ -196,4 +195,4 @@ def serve() -> None:
 
 
 if __name__ == "__main__":
-    serve()
+    serve(int(sys.argv[1]))
