@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fathoms.ingest.docling.convert import Converter, RefusedError
-from fathoms.ingest.docling.imports import import_what_is_used, uses_torch
+from fathoms.ingest.docling.imports import import_what_is_used, no_random_weights, uses_torch
 
 if TYPE_CHECKING:
     from fathoms.safety.child_main import ThisProcess
@@ -31,7 +31,8 @@ def serve(process: ThisProcess) -> None:
     settings = next(requests)
     try:
         import_what_is_used(settings)
-        converter = Converter(settings)
+        with no_random_weights(settings):
+            converter = Converter(settings)
     except Exception as error:
         process.answer({"unusable": told(error)})
         return
