@@ -110,10 +110,7 @@ def score_run(
     manifest = run.manifest()
     scoring, own = _trusted_scoring(run, manifest, settings)
     started = [] if executor or metrics else started_early(_expected_answers(manifest), scoring, own)
-    entries, flaws = run.contents()  # read once: the run may be in progress
-    if not entries:
-        why = f" ({flaws_sentence(flaws)})" if flaws else ""
-        raise DataError(f"{run.path} holds no answers yet{why}: nothing to score")
+    entries, flaws = _contents(run)  # read once: the run may be in progress
     retrieval_only = _retrieval_only(
         manifest,
         searched=any(entry.searched for entry in entries.values()),
@@ -126,19 +123,11 @@ def score_run(
         asked = distinct([*asked, *search_metrics(asked)])
     documents = StoredDocuments(run, manifest)
     measured = measuring(asked, documents)
-    data = (manifest.get("data") or {}).get("name")
     needing = [metric for metric in measured if isinstance(metric, JudgedMetric)]
     by_judge = [scoring.abstention] if isinstance(scoring.abstention, JudgedAbstention) else []
-    rules = Rules(
-        scoring,
-        default_profiles(data, scoring.profile),
-        scoring.profile or headline(data),
-        any(entry.released for entry in entries.values()),
-        retrieval_only,
-        _retrieves(manifest),
-        labels=Labels(read_all([run.path / LABELS_FILE], ClaimLabel)) if needing else None,
-        variants=variants_of(manifest),
-    )
+    released = any(entry.released for entry in entries.values())
+    labels = Labels(read_all([run.path / LABELS_FILE], ClaimLabel)) if needing else None
+    rules = _rules(manifest, scoring, labels, released=released, retrieval_only=retrieval_only)
     questions = _by_question(entries)
     size = min(SHARE_JUDGED, worth) if needing else SHARE // weight_of(measured)
     shares = shares_of(questions, (manifest.get("data") or {}).get("asked_ids") or (), size=size)
@@ -150,19 +139,13 @@ def score_run(
     if scorer is None:
         if not retrieval_only:
             verdicts = _verdicts(run, manifest, [*needing, *by_judge], entries, judging)
-        if verdicts and by_judge:
-            scoring = scoring.model_copy(
-                update={"abstention": by_judge[0].by(verdicts.key_of(by_judge[0].rubrics))}
-            )
-        rules = replace(rules, scoring=scoring, judged=verdicts.judged if verdicts else JudgeResults())
+        if verdicts:
+            rules = replace(rules, scoring=_with_key(scoring, verdicts), judged=verdicts.judged)
         scorer = _scored(run, manifest, rules, measured, shares, on_done, executor, started)
     if scorer.verdicts:
         run.add_verdicts(VERDICTS, scorer.verdicts)
     run.set_aside_views(questions, {share.file for share in shares if share.file})
     run.tables = scorer.tables if all(share.file for share in shares) else None
-    retrieval = {"seconds": search_seconds(scorer.tally.seconds)} if retrieval_only else {}
-    if curves := scorer.curves.figures(manifest.get("depth") or 0):
-        retrieval["curves"] = curves
     alien = scorer.document_ids.warning((manifest.get("data") or {}).get("documents") or ())
     found = _Results(
         rules,
@@ -171,7 +154,7 @@ def score_run(
         verdicts,
         scorer.tally,
         scorer.pools,
-        retrieval,
+        _retrieval(manifest, scorer, timed=retrieval_only),
         [*filter(None, [missing_sentence(documents), alien]), *left_out],
     )
     # of a large run, they would take as much memory as the summary needs
@@ -179,6 +162,54 @@ def score_run(
     summary = _whole_summary(run.id, manifest, found, flaws)
     run.write_summary(summary)
     return summary
+
+
+def _contents(run: Run) -> tuple[dict[tuple[str, int], Entry], list[Flaw]]:
+    """Return the entries of a run's journal and its flaws; raises DataError if there is no entry."""
+    entries, flaws = run.contents()
+    if not entries:
+        why = f" ({flaws_sentence(flaws)})" if flaws else ""
+        raise DataError(f"{run.path} holds no answers yet{why}: nothing to score")
+    return entries, flaws
+
+
+def _rules(
+    manifest: Mapping[str, Any],
+    scoring: Scoring,
+    labels: Labels | None,
+    *,
+    released: bool,
+    retrieval_only: bool,
+) -> Rules:
+    """Return how the questions of a run are scored, before any verdict is known. `labels` are those of people
+    for claims, and `released` says whether the run has released answers."""
+    data = (manifest.get("data") or {}).get("name")
+    return Rules(
+        scoring,
+        default_profiles(data, scoring.profile),
+        scoring.profile or headline(data),
+        released,
+        retrieval_only,
+        _retrieves(manifest),
+        labels=labels,
+        variants=variants_of(manifest),
+    )
+
+
+def _with_key(scoring: Scoring, verdicts: _Verdicts) -> Scoring:
+    """Return the scoring; where the judge labels abstentions, with the fingerprint of the judge."""
+    abstention = scoring.abstention
+    if not isinstance(abstention, JudgedAbstention):
+        return scoring
+    return scoring.model_copy(update={"abstention": abstention.by(verdicts.key_of(abstention.rubrics))})
+
+
+def _retrieval(manifest: Mapping[str, Any], scorer: QuestionScorer, *, timed: bool) -> dict[str, Any]:
+    """Return the figures of retrieval over all questions: curves of depth, and seconds if `timed`."""
+    found: dict[str, Any] = {"seconds": search_seconds(scorer.tally.seconds)} if timed else {}
+    if curves := scorer.curves.figures(manifest.get("depth") or 0):
+        found["curves"] = curves
+    return found
 
 
 @dataclass(frozen=True)
