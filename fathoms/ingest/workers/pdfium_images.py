@@ -17,8 +17,8 @@ LONGEST_SIDE = 8000
 ATTEMPTS = 8
 """How often a page is rendered smaller, at most, until its file is small enough."""
 LEVEL = 3
-"""Level of compression of a PNG file. Zlib's own, 6, takes half as long again, and made the files of 57 pages of
-papers and of the sample corpus a fifth larger."""
+"""Level of compression of a PNG file. Zlib's own, 6, takes half as long again, and made the files of 57 pages
+of papers and of the sample corpus a fifth larger."""
 
 
 def read(path: str, options: dict[str, Any]) -> RawDocument:
