@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import base64
 import json
+from io import BytesIO
+from typing import Any
 
 import pypdfium2 as pdfium
 import pytest
+from PIL import Image
 
 from tests.support.http_stub import serving
 from tests.support.project import Project
@@ -34,6 +37,11 @@ generate: {{kind: openai-compatible, base_url: "{address}/v1", model: seer, max_
 """
 
 
+def shown(picture: dict[str, Any]) -> Image.Image:
+    """The picture of a message, decoded."""
+    return Image.open(BytesIO(base64.b64decode(picture["image_url"]["url"].partition(",")[2])))
+
+
 def test_the_page_that_was_found_is_shown(project: Project) -> None:
     with serving({"/v1/models": {"data": [{"id": "seer"}]}, "/v1/chat/completions": COMPLETION}) as stub:
         project.write("seen.yaml", CONFIG.format(address=stub.address))
@@ -47,11 +55,8 @@ def test_the_page_that_was_found_is_shown(project: Project) -> None:
     assert "varn.pdf, page 1" in text["text"]
     assert "41.5" not in text["text"]  # the text is what the page was found by, and is not repeated
 
-    (sent,) = [base64.b64decode(picture["image_url"]["url"].partition(",")[2])]
     with pdfium.PdfDocument(project.path / "pdfs" / "varn.pdf") as document:
-        expected = document[0].render(scale=0.5).to_pil().convert("RGB")
-    expected.save(project.path / "expected.png")
-    assert sent == (project.path / "expected.png").read_bytes()
+        assert shown(picture).tobytes() == document[0].render(scale=0.5).to_pil().convert("RGB").tobytes()
 
     view = project.json("show", "latest", "--question", "text-only-01")
     assert view["repeats"][0]["scores"]["fathoms"]["correctness"] == 1.0
@@ -75,8 +80,6 @@ def test_a_server_that_sees_and_takes_no_pdf_is_shown_every_page(project: Projec
     assert text == {"type": "text", "text": "How tall is the Varn tower?"}
     with pdfium.PdfDocument(project.path / "pdfs" / "varn.pdf") as document:
         for page, picture in zip(document, pictures, strict=True):
-            page.render(scale=0.5).to_pil().convert("RGB").save(project.path / "expected.png")
-            sent = base64.b64decode(picture["image_url"]["url"].partition(",")[2])
-            assert sent == (project.path / "expected.png").read_bytes()
+            assert shown(picture).tobytes() == page.render(scale=0.5).to_pil().convert("RGB").tobytes()
     assert refused.returncode == 2
     assert "kind 'openai-compatible' takes no PDFs" in refused.stderr

@@ -15,6 +15,7 @@ from pathlib import Path
 import pypdfium2 as pdfium
 import pytest
 
+from fathoms.ingest.workers.pdfium_images import LEVEL
 from fathoms.runs.store import Run
 from fathoms.types import Record
 from tests.support.project import Project
@@ -34,7 +35,8 @@ QUESTIONS = {"image": "4", "table": "3", "text": "2"}
 def picture(root: Path, folder: Path) -> str:
     """The sha256 of the picture of the page, as PDFium renders it."""
     with pdfium.PdfDocument(root / "data" / "sample" / SEEN[0]) as document:
-        document[SEEN[1] - 1].render(scale=DPI / 72).to_pil().convert("RGB").save(folder / "seen.png")
+        page = document[SEEN[1] - 1].render(scale=DPI / 72).to_pil().convert("RGB")
+    page.save(folder / "seen.png", compress_level=LEVEL)
     return hashlib.sha256((folder / "seen.png").read_bytes()).hexdigest()
 
 
