@@ -37,8 +37,9 @@ import pypdfium2 as pdfium
 
 sys.path.insert(0, str(Path(__file__).parent))
 import model as made_model
-from memory import halve
+from memory import difference, halve
 
+from fathoms.ingest.workers.pdfium_images import LEVEL
 from fathoms.models import MultiVectorEmbedder
 from fathoms.models.embed import process
 from fathoms.models.weights.hub import best_device, library
@@ -64,7 +65,9 @@ def rendered(folder: Path, dpi: int) -> list[Path]:
         with pdfium.PdfDocument(path) as document:
             for number in range(len(document)):
                 paths.append(folder / f"{path.stem}-{number + 1}.png")
-                document[number].render(scale=dpi / 72).to_pil().convert("RGB").save(paths[-1])
+                document[number].render(scale=dpi / 72).to_pil().convert("RGB").save(
+                    paths[-1], compress_level=LEVEL
+                )
     return paths
 
 
@@ -235,11 +238,6 @@ class Peak:
             return {}
         found = {"peak": self.cuda.max_memory_allocated(), "reserved": self.cuda.max_memory_reserved()}
         return {f"{name}_gb": size / 1e9 for name, size in found.items()}
-
-
-def difference(one: Sequence[Any], other: Sequence[Any]) -> float:
-    """The largest difference of a number of the vectors."""
-    return max(float(np.abs(a - b).max()) for a, b in zip(one, other, strict=True))
 
 
 def cosine(one: Sequence[Any], other: Sequence[Any]) -> float:

@@ -49,7 +49,7 @@ def halve(bench: Bench, dpi: int, batch: int) -> bool:
         near &= _in_room(bench, embedder, paths, whole, int(room))
     _forget()
     again = embedder.embed_pages(paths)
-    bench.keep("memory", free_gb=None, tried=_short(TRIED), largest_difference=_difference(again, whole))
+    bench.keep("memory", free_gb=None, tried=_short(TRIED), largest_difference=difference(again, whole))
     return near
 
 
@@ -66,7 +66,7 @@ def _in_room(
     told: dict[str, Any] = {"free_gb": room / 1e9}
     try:
         found = embedder.embed_pages(paths)
-        told["largest_difference"] = _difference(found, whole)
+        told["largest_difference"] = difference(found, whole)
     except Exception as error:
         told |= {"error": type(error).__name__, "says": str(error)[:300]}
         if not isinstance(error, ModelError):
@@ -87,5 +87,6 @@ def _short(tried: Sequence[int]) -> str:
     return " ".join(map(str, tried[:8])) + (f" … {len(tried)} in all" if len(tried) > 8 else "")
 
 
-def _difference(one: Sequence[Any], other: Sequence[Any]) -> float:
+def difference(one: Sequence[Any], other: Sequence[Any]) -> float:
+    """The largest difference of a number of the vectors."""
     return max(float(np.abs(a - b).max()) for a, b in zip(one, other, strict=True))

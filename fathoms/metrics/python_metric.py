@@ -2,8 +2,8 @@
 
     def length(record: fathoms.types.Record) -> float | None: ...
 
-The function returns a number, `None` where the metric does not apply, or a `fathoms.types.Score` with parts
-and a reason. It is called only for answers, never for failed calls.
+The function returns a number from -1e300 to 1e300, `None` where the metric does not apply, or a
+`fathoms.types.Score` with parts and a reason. It is called only for answers, never for failed calls.
 """
 
 from __future__ import annotations
@@ -97,10 +97,10 @@ class PythonMetric(Metric):
             return Score(metric=self.name, value=None if found is None else float(found))
         raise DataError(
             f"metric '{self.name}' returned {found!r} for question '{record.question.id}': expected a number"
-            " of at most 1e300, None or a Score"
+            " from -1e300 to 1e300, None or a Score"
         )
 
 
 def _can_be_summed(value: float | None) -> bool:
-    """Return whether means over many answers exist; `None` is no value. It is false for NaN."""
+    """Return whether a value can be summed over many answers: `None`, or a number from -1e300 to 1e300."""
     return value is None or abs(value) <= 1e300
