@@ -1,7 +1,6 @@
 """Reading YAML configurations into validated models, with every error located in the file.
 
-This module knows no concrete component. Each package declares its adapters as subclasses of `Component`;
-`pipeline/pipeline.py` and `pipeline/experiment.py` combine them into one model.
+This module knows no concrete component: `component.py` says what one is, and `registry.py` where each is.
 """
 
 from __future__ import annotations
@@ -13,67 +12,24 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
-from functools import cache
-from importlib import import_module, metadata
+from importlib import import_module
 from math import inf
 from pathlib import Path
-from types import UnionType
-from typing import Annotated, Any, ClassVar, TypeVar, Union, get_args, get_origin
+from typing import Any, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from fathoms.component import kind_of, package_version
 from fathoms.errors import ConfigError, DataError, UsageError
-from fathoms.safety.deprecation import warn_of_old_name
+from fathoms.registry import models_in
 from fathoms.safety.inputs import read_text
 from fathoms.safety.masking import is_key_in_path, is_secret_name, without_shapes
 
 Key = tuple[str | int, ...]
 _SET = "--set "
 M = TypeVar("M", bound=BaseModel)
-
-
-class Component(BaseModel):
-    """Base class of adapters: validated, frozen options, and the methods that the adapter's kind requires.
-
-    Import heavy packages inside methods. `packages` names the distributions whose versions affect the result,
-    and `neutral` the options that do not affect it (threads, time-outs). Raise `revision` whenever a change
-    of the adapter's own code changes its results. `renamed` has the successor of each option that has got
-    another name: the old one is still read, with a warning (`docs/stability.md`).
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
-
-    revision: ClassVar[int] = 1
-    packages: ClassVar[tuple[str, ...]] = ()
-    neutral: ClassVar[frozenset[str]] = frozenset()
-    renamed: ClassVar[Mapping[str, str]] = {}
-
-    @model_validator(mode="before")
-    @classmethod
-    def _take_old_names(cls, given: Any) -> Any:
-        """Read options by their old names, too; raises ValueError if an option is given by both."""
-        old = [name for name in cls.renamed if isinstance(given, Mapping) and name in given]
-        if not old:
-            return given
-        for name in old:
-            if cls.renamed[name] in given:
-                raise ValueError(f"'{name}' is the old name of '{cls.renamed[name]}': give one of them")
-            warn_of_old_name(f"the option '{name}' of {cls.__name__}", f"'{cls.renamed[name]}'")
-        return {cls.renamed.get(name, name): value for name, value in given.items()}
-
-    def identity(self) -> dict[str, Any]:
-        """Everything that decides what this component produces for a given input."""
-        return {
-            "options": self.model_dump(mode="json", exclude=set(self.neutral)),
-            "revision": self.revision,
-            "versions": {name: package_version(name) for name in self.packages},
-        }
-
-    def served(self) -> dict[str, Any]:
-        """What a server reports about the model that it runs. It is recorded but not part of fingerprints."""
-        return {}
 
 
 _CANONICAL = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=str)
@@ -98,15 +54,6 @@ def flat_fingerprint(*parts: str | int | None) -> str:
         [quoted(part) if isinstance(part, str) else "null" if part is None else str(part) for part in parts]
     )
     return fingerprint_of(f"[{text}]")
-
-
-@cache
-def package_version(name: str) -> str | None:
-    """The installed version of a distribution, `None` where it is not installed."""
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return None
 
 
 VERSION = package_version("fathoms") or "unknown"
@@ -413,25 +360,16 @@ def _yaml_key(data: Any, loc: Key) -> Key:
 
 def _field_names(model: Any, loc: tuple[str | int, ...]) -> list[str]:
     """The keys that are allowed at a location, for suggestions."""
-    found = _models_in(model)
+    found = models_in(model)
     for part in loc:
         inner: list[type[BaseModel]] = []
         for candidate in found:
-            if part in candidate.model_fields:
-                inner += _models_in(candidate.model_fields[str(part)].annotation)
-            elif "kind" in candidate.model_fields and candidate.model_fields["kind"].default == part:
+            if field := candidate.model_fields.get(str(part)):
+                inner += models_in(field.annotation, field.metadata)
+            elif kind_of(candidate) == part:
                 inner.append(candidate)
         found = inner or found
     return sorted({name for candidate in found for name in candidate.model_fields})
-
-
-def _models_in(annotation: Any) -> list[type[BaseModel]]:
-    """Every model class inside an annotation."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return [annotation]
-    if get_origin(annotation) in (Union, UnionType, Annotated, list, tuple, dict):
-        return [model for argument in get_args(annotation) for model in _models_in(argument)]
-    return []
 
 
 def suggest(word: str, names: Iterable[str]) -> str:

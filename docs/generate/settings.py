@@ -21,6 +21,7 @@ from texts import MADE, code, join, plain, table
 from fathoms.build.making.recipe import Recipe
 from fathoms.corpora import FileSource, NamedSource
 from fathoms.pipeline.experiment import Experiment, ExternalExperiment
+from fathoms.registry import models_in, spelled_out
 
 KEYS = ("name", "data", "pipeline", "ingest", "chunk", "embed", "retrieve", "prompt", "generate")
 """The keys at the top of a configuration in the order of the data; others follow."""
@@ -47,7 +48,7 @@ def build_page() -> str:
     own: dict[type[BaseModel], str] = {}
     shared = {model: f"{CONFIG}{title}" for model, title in _config_places().items()}
     for key, info in Recipe.model_fields.items():
-        _place(info.annotation, key, own, shared)
+        _place(_type_of(info), key, own, shared)
     head = (
         "A recipe of `fathoms build` is a YAML file with a section for each stage"
         " ([building.md](../building.md)). A key that is not listed here is an error."
@@ -68,7 +69,7 @@ def _config_places() -> dict[type[BaseModel], str]:
     """The heading of every model of a configuration."""
     places: dict[type[BaseModel], str] = {}
     for key, info in _top().items():
-        _place(info.annotation, key, places)
+        _place(_type_of(info), key, places)
     return places
 
 
@@ -86,7 +87,7 @@ def _place(
     elsewhere: Collection[type[BaseModel]] = (),
 ) -> None:
     """Give every model in an annotation, and all below it, a heading, if it has none."""
-    models = [model for model in _inside(annotation) if model not in places and model not in elsewhere]
+    models = [model for model in models_in(annotation) if model not in places and model not in elsewhere]
     for model in models:
         form = _form(model)
         places[model] = f"{key}: {form}" if form else key
@@ -94,7 +95,7 @@ def _place(
         for name, info in model.model_fields.items():
             # a part that is a stage has its place there; some models embed pages, which is no stage
             if name not in KEYS or name == "embed":
-                _place(info.annotation, f"{key}.{name}", places, elsewhere)
+                _place(_type_of(info), f"{key}.{name}", places, elsewhere)
 
 
 def _form(model: type[BaseModel]) -> str:
@@ -110,13 +111,6 @@ def _form(model: type[BaseModel]) -> str:
 def _is_choice(kind: FieldInfo) -> bool:
     """Whether `kind` is a choice within one model, rather than what tells it from others."""
     return len(get_args(kind.annotation)) > 1
-
-
-def _inside(annotation: Any) -> list[type[BaseModel]]:
-    """Every model class in an annotation, in order."""
-    if inspect.isclass(annotation) and issubclass(annotation, BaseModel):
-        return [annotation]
-    return [model for argument in get_args(annotation) for model in _inside(argument)]
 
 
 def _anchor(title: str) -> str:
@@ -150,9 +144,14 @@ def _keys(fields: dict[str, FieldInfo], about: dict[str, str], places: dict[type
     return table(("key", "type", "default", "what"), rows)
 
 
+def _type_of(info: FieldInfo) -> Any:
+    """The type of a field, with all components that the registry has for it."""
+    return spelled_out(info.annotation, info.metadata)
+
+
 def _type(info: FieldInfo, places: dict[type[BaseModel], str]) -> str:
     limits = [text for item in info.metadata for text in _limits(item)]
-    return ", ".join([_words(info.annotation, places), *limits])
+    return ", ".join([_words(_type_of(info), places), *limits])
 
 
 def _limits(item: Any) -> Iterator[str]:

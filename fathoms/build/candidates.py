@@ -17,7 +17,7 @@ from fathoms.config import fingerprint
 from fathoms.errors import StoreError, UsageError
 from fathoms.retrieve import Index, Retriever
 from fathoms.retrieve.oracle import known_places
-from fathoms.retrieve.without_gold import Ranking, deeper
+from fathoms.retrieve.without_gold import deeper
 from fathoms.types import Document, Evidence, Hit, Question, Quote
 
 Modality = Literal["text", "image"]
@@ -172,10 +172,10 @@ class Made:
 def deepened(retriever: Retriever, top_k: int) -> Retriever:
     """Return a retriever that finds so many chunks, with those that it combines or reranks. Raises UsageError
     for a kind that does not rank all chunks by itself."""
-    if not isinstance(retriever, Ranking) or retriever.called:
+    if "distractors" not in retriever.usable_in or retriever.called:
         raise UsageError(
             f"candidates are found by a retriever that ranks all chunks by itself, and kind"
-            f" '{retriever.kind}' does not: name dense, bm25, hybrid or visual"  # type: ignore[attr-defined]
+            f" '{retriever.kind}' does not: name dense, bm25, hybrid or visual"
         )
     return deeper(retriever, top_k)
 

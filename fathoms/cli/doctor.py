@@ -23,7 +23,7 @@ from fathoms.cli.verification import marks, read_verified
 from fathoms.errors import ExitCode, FathomsError, ServerError
 
 if TYPE_CHECKING:
-    from fathoms.config import Component
+    from fathoms.component import Component
     from fathoms.models.calling.provider_calls import ExecutionSettings
     from fathoms.pipeline.experiment import AnyExperiment
 
@@ -269,7 +269,7 @@ def _folder(folder: Path) -> dict[str, Any]:
 
 def _extras() -> list[dict[str, Any]]:
     """Every extra with its missing packages; empty if fathoms itself is not installed as a package."""
-    from fathoms.config import package_version
+    from fathoms.component import package_version
 
     try:
         required = metadata.requires("fathoms") or []

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Tag, field_validator
 
+from fathoms.component import Loads
 from fathoms.config import suggest
 from fathoms.corpora.manifests import is_path, known_sets
 
@@ -31,6 +32,7 @@ class NamedSource(BaseModel):
     """A data set that has a manifest; its questions or documents may be replaced by your own."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+    loads: ClassVar[Mapping[str, Loads]] = {"name": Loads("file")}
 
     name: str
     """The name of a data set that comes with fathoms, or the path of a manifest of yours (`.yaml`)."""

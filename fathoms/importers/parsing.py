@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from fathoms.config import package_version
+from fathoms.component import package_version
 from fathoms.corpora.pdfs import find_pdfs
 from fathoms.errors import DataError
 from fathoms.ingest import Pdfium, PyMuPDF, parse_all

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field
-
+from fathoms.ingest.chunkers.base import BaseChunker
 from fathoms.ingest.chunkers.docling import DoclingHybridChunker
 from fathoms.ingest.chunkers.pages import PageChunker
 from fathoms.ingest.chunkers.sentence import SentenceChunker
@@ -24,9 +23,10 @@ from fathoms.ingest.picture_sizes import fitted_picture
 from fathoms.ingest.workers.made import page_images, pdf_part
 from fathoms.ingest.workers.parallel import parse_all
 from fathoms.ingest.workers.pool import parse_in_child
+from fathoms.registry import OneOf
 
-Parser = Annotated[Pdfium | PyMuPDF | Docling | PythonParser, Field(discriminator="kind")]
-Chunker = Annotated[SentenceChunker | PageChunker | DoclingHybridChunker, Field(discriminator="kind")]
+Parser = Annotated[PdfParser, OneOf("parsers")]
+Chunker = Annotated[BaseChunker, OneOf("chunkers")]
 
 __all__ = [
     "MARGIN",

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field
-
 from fathoms.judges.base import Judge
 from fathoms.judges.cascade import Cascade
 from fathoms.judges.kept import KeptJudge
@@ -17,10 +15,9 @@ from fathoms.judges.llm import LLMJudge
 from fathoms.judges.nli import NLIJudge
 from fathoms.judges.people import PeopleJudge
 from fathoms.judges.scripted import ScriptedJudge
+from fathoms.registry import OneOf
 
-AnyJudge = Annotated[
-    LLMJudge | NLIJudge | PeopleJudge | KeptJudge | ScriptedJudge | Cascade, Field(discriminator="kind")
-]
+AnyJudge = Annotated[Judge, OneOf("judges")]
 
 __all__ = [
     "AnyJudge",

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
-from fathoms.config import Component
+from fathoms.component import Component
 from fathoms.judges.prompts import Template, shipped
 from fathoms.models.caller import Caller
 from fathoms.types import Failure, Judgement, Rubric, Verdict
@@ -29,6 +29,8 @@ class Judge(Component):
     """
 
     neutral: ClassVar[frozenset[str]] = frozenset({"claims"})
+    inert: ClassVar[bool] = True
+    usable_in: ClassVar[frozenset[str]] = frozenset({"cascade"})
 
     claims: Literal["model", "sentences"] = "model"
     """How texts are split into claims: by the language model of the judge, or each sentence is one claim. A

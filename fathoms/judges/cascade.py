@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
 from fathoms.errors import ConfigError
 from fathoms.judges.base import Judge
-from fathoms.judges.llm import LLMJudge
-from fathoms.judges.nli import NLIJudge
-from fathoms.judges.people import PeopleJudge
 from fathoms.judges.prompts import Template
-from fathoms.judges.scripted import ScriptedJudge
 from fathoms.models.caller import Caller
+from fathoms.registry import OneOf
 from fathoms.runs.usage import total
 from fathoms.types import Failure, Judgement, Rubric, Verdict
 
-Stage = Annotated[LLMJudge | NLIJudge | PeopleJudge | ScriptedJudge, Field(discriminator="kind")]
+Stage = Annotated[Judge, OneOf("judges", within="cascade")]
 
 
 class Cascade(Judge):
@@ -28,6 +25,8 @@ class Cascade(Judge):
     The cheap judge is sure where `max(p, 1 - p)` is at least `threshold`. Where it gives no probability, the
     dear judge decides.
     """
+
+    usable_in: ClassVar[frozenset[str]] = frozenset()
 
     kind: Literal["cascade"] = "cascade"
     cheap: Stage

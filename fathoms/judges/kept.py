@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 from fathoms.config import fingerprint
 from fathoms.judges.asking import Text, verdict_key
@@ -20,6 +20,8 @@ from fathoms.types import Claim, Failure, Judgement, Rubric, Verdict
 class KeptJudge(Judge):
     """`kind: kept`: the claims and verdicts that came with an imported run. Nobody is asked: what the
     imported file did not hold has no verdict."""
+
+    usable_in: ClassVar[frozenset[str]] = frozenset()
 
     kind: Literal["kept"] = "kept"
     by: str

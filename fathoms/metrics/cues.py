@@ -18,11 +18,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 from pydantic import Field
 
-from fathoms.config import Component, fingerprint
+from fathoms.component import Component
+from fathoms.config import fingerprint
 from fathoms.metrics.clause_readings import ClauseReading, read_clauses
 from fathoms.metrics.clauses import normalise
 from fathoms.metrics.grammar import read_grammar
@@ -64,6 +65,7 @@ class Cues(Component):
     It sees neither the question nor the gold answer.
     """
 
+    inert: ClassVar[bool] = True
     kind: Literal["cues"] = "cues"
     exemplars: Path | None = None
     """A YAML or JSON file `{statement: [...], abstention: [...]}`; by default the exemplars of fathoms."""

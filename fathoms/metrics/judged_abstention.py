@@ -9,7 +9,8 @@ from typing import ClassVar, Literal
 
 from pydantic import PrivateAttr
 
-from fathoms.config import Component, fingerprint
+from fathoms.component import Component
+from fathoms.config import fingerprint
 from fathoms.metrics.labels import Label, Why
 from fathoms.metrics.nearest_neighbour import NearestNeighbour
 from fathoms.models import Embedder, LexicalEmbedder
@@ -24,6 +25,7 @@ class JudgedAbstention(Component):
     call failed or the reply could not be read, has no label.
     """
 
+    inert: ClassVar[bool] = True
     kind: Literal["judge"] = "judge"
     hedged: Literal["statement", "abstention"] = "statement"
     """The label of an answer that says the documents lack the answer and yet offers a guess."""

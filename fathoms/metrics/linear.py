@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from fathoms.config import Component, fingerprint
+from fathoms.component import Component
+from fathoms.config import fingerprint
 from fathoms.metrics.grammar import read_grammar
 from fathoms.metrics.labels import Why
 from fathoms.metrics.nearest_neighbour import NearestNeighbour
@@ -34,6 +35,7 @@ class Linear(Component):
 
     revision: ClassVar[int] = 3
 
+    inert: ClassVar[bool] = True
     kind: Literal["linear"] = "linear"
     exemplars: Path | None = None
     """A YAML or JSON file `{statement: [...], abstention: [...]}` for the profiles `paper` and

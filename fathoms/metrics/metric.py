@@ -2,7 +2,7 @@
 
 A metric is a frozen component that scores one record at a time: `score(facts) -> Score`. The scores of a run
 are then pooled into figures with intervals (`pooling.py`). To add a metric, write a file with a subclass and
-add the class to `METRICS` in `registry.py`; tables, exports, comparisons and the gate find it there.
+add its line to `fathoms/registry.py`; tables, exports, comparisons and the gate find it there.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar, Literal, Self
 
-from fathoms.config import Component
+from fathoms.component import Component
 from fathoms.metrics.claims.matrix import Matrix
 from fathoms.metrics.funnel import RunTexts
 from fathoms.metrics.pooled_f1 import F1Counts
@@ -79,12 +79,12 @@ class Metric(Component):
     tables show it without being asked to (`headline`), what it `needs`, and the `source` that defines it.
     `hit_weight` is how much a hit counts in a ratio of counts where a miss counts 1, such as 2 in F1.
     `cells` are the keys of `Score.why` whose values place an answer in a cross table, which figures count.
-    `failed` is the value of a failed call, `None` where failed calls are left out. `inert` says that scoring
-    runs no code of the user and asks no server, `group` names the table of their own in which reports show
-    metrics that are computed for every run to which they apply, `in_profile` that the figures are stored with
-    those of the scoring profiles, and `follows_profile` that the values depend on the headline profile.
-    `weight` is how long an answer of 200 words takes, relative to all metrics together that every run has; it
-    is `None` for a metric that loads a model, which several processes at once would all have to do.
+    `failed` is the value of a failed call, `None` where failed calls are left out. `group` names the table of
+    their own in which reports show metrics that are computed for every run to which they apply, `in_profile`
+    that the figures are stored with those of the scoring profiles, and `follows_profile` that the values
+    depend on the headline profile. `weight` is how long an answer of 200 words takes, relative to all metrics
+    together that every run has; it is `None` for a metric that loads a model, which several processes at once
+    would all have to do.
     """
 
     inert: ClassVar[bool] = True

@@ -15,11 +15,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from fathoms.config import Component, Source, fingerprint, read_yaml, validate
+from fathoms.component import Component
+from fathoms.config import Source, fingerprint, read_yaml, validate
 from fathoms.errors import DataError
 from fathoms.metrics.labels import Why
 from fathoms.models import Embedder, LexicalEmbedder
@@ -57,6 +58,7 @@ class NearestNeighbour(Component):
     It sees neither the question nor the gold answer.
     """
 
+    inert: ClassVar[bool] = True
     kind: Literal["nearest-neighbour"] = "nearest-neighbour"
     exemplars: Path | None = None
     """A YAML or JSON file `{statement: [...], abstention: [...]}`; by default the exemplars of fathoms."""

@@ -8,12 +8,13 @@ The function returns a number from -1e300 to 1e300, `None` where the metric does
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field, PrivateAttr
 
+from fathoms.component import Loads
 from fathoms.errors import ConfigError, DataError
 from fathoms.metrics.metric import Direction, Facts, Metric
 from fathoms.safety.imported import source_sha256
@@ -25,6 +26,8 @@ class PythonMetric(Metric):
     """A Python function that scores one record."""
 
     inert: ClassVar[bool] = False
+
+    loads: ClassVar[Mapping[str, Loads]] = {"target": Loads("code")}
 
     kind: Literal["python"] = "python"
     target: str = Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$")

@@ -1,20 +1,19 @@
-"""Every metric by its name, and the named sets of metrics.
+"""The metrics by name, as configurations and commands name them, and the named sets of metrics.
 
-To add a metric, write a file with a subclass of `Metric` and add the class to `METRICS`.
+To add a metric, write a file with a subclass of `Metric` and add its line to `fathoms/registry.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, Union
+from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
+from pydantic import BeforeValidator, TypeAdapter, ValidationError
 
+from fathoms.component import kind_of
 from fathoms.config import suggest
 from fathoms.errors import UsageError
-from fathoms.metrics import gold_pages, honesty, spending
-from fathoms.metrics import profile_metrics as profile
 from fathoms.metrics.answer_length import AnswerLength
 from fathoms.metrics.claims import mirage
 from fathoms.metrics.claims.alce import ALCE
@@ -23,95 +22,24 @@ from fathoms.metrics.claims.mm_ragchecker import MM_RAGCHECKER
 from fathoms.metrics.claims.ragas import RAGAS
 from fathoms.metrics.claims.ragchecker import RAGCHECKER
 from fathoms.metrics.claims.sources import ExtrinsicHallucination, IntrinsicHallucination
-from fathoms.metrics.correctness_judged import CorrectnessJudged
-from fathoms.metrics.faithfulness import Faithfulness
 from fathoms.metrics.injections import INJECTIONS
 from fathoms.metrics.length_support import is_support
 from fathoms.metrics.metric import JudgedMetric, Metric
 from fathoms.metrics.names import GOLD_PAGES, HONESTY
-from fathoms.metrics.premise import PremiseAdopted
-from fathoms.metrics.python_metric import PythonMetric
 from fathoms.metrics.quotes.metrics import MMDOCRAG
 from fathoms.metrics.quotes.quality import QUALITY_METRICS
-from fathoms.metrics.reference.bertscore import BertScore
-from fathoms.metrics.reference.bleu import Bleu, SacreBleu
-from fathoms.metrics.reference.rouge import Rouge1, Rouge2, RougeL
 from fathoms.metrics.reference.short_long import SHORT_LONG
-from fathoms.metrics.reference.similarity import SemanticSimilarity
-from fathoms.metrics.reference.squad import ExactMatch, TokenF1
-from fathoms.metrics.retrieval.metrics import RETRIEVAL_METRICS
 from fathoms.metrics.retrieval.names import DEFAULT as RETRIEVAL
 from fathoms.metrics.retrieval.names import from_name
-from fathoms.metrics.retrieval.rounds import CallsByRound, RecallByRound
-from fathoms.metrics.truthfulness import (
-    AbstainedAnswerable,
-    AbstentionF1,
-    AnsweredUnanswerable,
-    Truthfulness,
-)
+from fathoms.registry import OneOf, built_in, plugin
 
-METRICS: tuple[type[Metric], ...] = (
-    profile.Correctness,
-    profile.Hallucination,
-    profile.Abstention,
-    profile.Coverage,
-    profile.SelectiveAccuracy,
-    profile.RecallInDocuments,
-    profile.RecallInRetrieved,
-    profile.RecallInPrompt,
-    gold_pages.GoldPageParsed,
-    gold_pages.GoldPageRetrieved,
-    gold_pages.GoldPageInPrompt,
-    gold_pages.GoldPageCited,
-    gold_pages.PagePhraseAgreement,
-    honesty.AnswerRateOnHits,
-    honesty.AbstentionOnMisses,
-    honesty.AccuracyOnHits,
-    Truthfulness,
-    AnsweredUnanswerable,
-    AbstainedAnswerable,
-    AbstentionF1,
-    spending.Latency,
-    spending.PromptTokens,
-    spending.CompletionTokens,
-    spending.Cost,
-    ExactMatch,
-    TokenF1,
-    Bleu,
-    SacreBleu,
-    Rouge1,
-    Rouge2,
-    RougeL,
-    SemanticSimilarity,
-    *SHORT_LONG,
-    *INJECTIONS,
-    PremiseAdopted,
-    BertScore,
-    Faithfulness,
-    CorrectnessJudged,
-    *RAGCHECKER,
-    *MM_RAGCHECKER,
-    *ALCE,
-    *ARGUE,
-    *RAGAS,
-    IntrinsicHallucination,
-    ExtrinsicHallucination,
-    AnswerLength,
-    *mirage.METRICS,
-    *MMDOCRAG,
-    *QUALITY_METRICS,
-    *RETRIEVAL_METRICS,
-    RecallByRound,
-    CallsByRound,
-    PythonMetric,
-)
 RELEASED = "-released"
 """The end of the name of a metric that counts as the code of its authors does (the option `released`)."""
 
 
 def _kinds(metrics: Iterable[type[Metric]]) -> tuple[str, ...]:
     """Return the names of metrics."""
-    return tuple(str(metric.model_fields["kind"].default) for metric in metrics)
+    return tuple(map(kind_of, metrics))
 
 
 SETS: dict[str, tuple[str, ...]] = {
@@ -144,7 +72,8 @@ SETS: dict[str, tuple[str, ...]] = {
     "text": ("exact-match", "token-f1", "bleu", "rouge-1", "rouge-2", "rouge-l"),
 }
 """Sets of metrics by name. `fathoms` is computed for every run, and `retrieval` where it applies."""
-NAMES = dict(zip(_kinds(METRICS), METRICS, strict=True))
+NAMES = {kind: metric for kind, metric in built_in("metrics").items() if issubclass(metric, Metric)}
+"""The metrics by name, in the order of tables."""
 JUDGED = tuple(name for name, metric in NAMES.items() if issubclass(metric, JudgedMetric))
 """The metrics that rest on the verdicts of a judge."""
 
@@ -159,7 +88,7 @@ def _by_name(value: Any) -> Any:
         released = NAMES.get(value.removesuffix(RELEASED))
         if value not in NAMES and released and "released" in released.model_fields:
             return {"kind": value.removesuffix(RELEASED), "released": True}
-        if value not in NAMES:
+        if value not in NAMES and plugin("metrics", value, Metric) is None:
             raise ValueError(f"there is no metric '{value}'{suggest(value, [*NAMES, *SETS, *RETRIEVAL])}")
         return {"kind": value}
     return value
@@ -181,12 +110,8 @@ def _members(name: str) -> list[Any]:
     return [{"kind": one, "optional": True} if one == "bertscore" else one for one in members]
 
 
-if TYPE_CHECKING:
-    AnyMetric: TypeAlias = Metric
-    Metrics: TypeAlias = tuple[Metric, ...]
-else:
-    AnyMetric = Annotated[Union[METRICS], Field(discriminator="kind"), BeforeValidator(_by_name)]  # noqa: UP007
-    Metrics = Annotated[tuple[AnyMetric, ...], BeforeValidator(_expanded)]
+AnyMetric = Annotated[Metric, OneOf("metrics"), BeforeValidator(_by_name)]
+Metrics = Annotated[tuple[AnyMetric, ...], BeforeValidator(_expanded)]
 
 
 def distinct(metrics: Iterable[Metric]) -> tuple[Metric, ...]:

@@ -3,17 +3,16 @@ pictures of pages and texts (`embed_pages(pictures) -> vectors of each`).
 
 The `generate:` section of a config is a `Generator`, the `embed:` section an `Embedder`, and the `embed:`
 section of a retriever by page images a `PageEmbedder`; `kind` selects the class. To add a provider, write a
-module with a `Component` that implements a protocol of `fathoms.models.protocols`, and add the class to the
-union.
+module with a subclass of `ChatComponent`, `TextEmbedder` or `EmbedsPages`, and add its line to
+`fathoms/registry.py`.
 """
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field
-
 from fathoms.models.chat.anthropic import AnthropicLLM
+from fathoms.models.chat.base import ChatComponent
 from fathoms.models.chat.embedded import Embedded
 from fathoms.models.chat.google import GoogleLLM
 from fathoms.models.chat.llamaindex import LlamaIndexEmbedder, LlamaIndexLLM
@@ -26,37 +25,18 @@ from fathoms.models.embed.image_text import ImageTextEmbedder
 from fathoms.models.embed.lexical import LexicalEmbedder
 from fathoms.models.embed.multi_vector import MultiVectorEmbedder
 from fathoms.models.embed.onnx import OnnxEmbedder
+from fathoms.models.embed.pages import EmbedsPages
 from fathoms.models.embed.sentence_transformers import SentenceTransformersEmbedder
 from fathoms.models.embed.served.cohere import CoherePages
 from fathoms.models.embed.served.jina import JinaPages
 from fathoms.models.embed.served.openai_compatible import OpenAICompatiblePages
 from fathoms.models.embed.served.voyage import VoyagePages
 from fathoms.models.protocols import ChatModel, FileLimits, ImageLimits, TextEmbedder
+from fathoms.registry import OneOf
 
-Generator = Annotated[
-    Embedded
-    | OllamaLLM
-    | OpenAICompatibleLLM
-    | AnthropicLLM
-    | OpenAILLM
-    | GoogleLLM
-    | LlamaIndexLLM
-    | ScriptedModel,
-    Field(discriminator="kind"),
-]
-Embedder = Annotated[
-    OnnxEmbedder
-    | LexicalEmbedder
-    | LlamaIndexEmbedder
-    | OllamaEmbedder
-    | OpenAICompatibleEmbedder
-    | SentenceTransformersEmbedder,
-    Field(discriminator="kind"),
-]
-PageEmbedder = Annotated[
-    MultiVectorEmbedder | ImageTextEmbedder | OpenAICompatiblePages | CoherePages | VoyagePages | JinaPages,
-    Field(discriminator="kind"),
-]
+Generator = Annotated[ChatComponent, OneOf("models")]
+Embedder = Annotated[TextEmbedder, OneOf("embedders")]
+PageEmbedder = Annotated[EmbedsPages, OneOf("page_embedders")]
 
 __all__ = [
     "AnthropicLLM",

@@ -15,7 +15,7 @@ from functools import partial
 from typing import TypeVar
 from weakref import WeakValueDictionary
 
-from fathoms.config import Component
+from fathoms.component import Component
 from fathoms.errors import ModelError, TimedOutError
 from fathoms.models.caching import ReplyCache
 from fathoms.models.calling.deadline import call_under, wait_under

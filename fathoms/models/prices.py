@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from fathoms.config import Component, package_version
+from fathoms.component import Component, package_version
 from fathoms.types import Usage
 
 PACKAGE = "genai-prices"

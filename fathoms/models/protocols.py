@@ -1,11 +1,13 @@
-"""The interfaces that every chat model and every embedding model implements, whatever its kind."""
+"""The interfaces that every chat model and every embedder of texts implements, whatever its kind."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from fathoms.component import Component
 from fathoms.types import Message, Prompt, Reply, Usage
 
 if TYPE_CHECKING:
@@ -101,18 +103,18 @@ class ChatModel(Protocol):
         reported."""
 
 
-class TextEmbedder(Protocol):
+class TextEmbedder(Component):
     """A model that turns texts into unit vectors: float32, shape (n, d), one row per text in the given
     order."""
 
-    def identity(self) -> dict[str, Any]:
-        """Return everything that influences the vector of a text; used in fingerprints."""
-
+    @abstractmethod
     def check(self) -> None:
         """Raise an error if a requirement (package, weights, server) is missing; called before a run."""
 
+    @abstractmethod
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return the vectors of documents."""
 
+    @abstractmethod
     def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return the vectors of questions, which some models embed with another prefix than documents."""

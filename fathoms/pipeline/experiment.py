@@ -17,7 +17,8 @@ from typing import Any, ClassVar, Protocol, TypeVar
 from pydantic import Field, field_validator
 
 from fathoms.compare.gate_settings import GateSettings
-from fathoms.config import Component, Source, override, read_yaml, validate
+from fathoms.component import Component, Loads
+from fathoms.config import Source, override, read_yaml, validate
 from fathoms.corpora import DataSource
 from fathoms.errors import ConfigError, DocumentError, UsageError
 from fathoms.judges import AnyJudge
@@ -92,6 +93,8 @@ class Prepared(Protocol):
 
 class Measured(Component):
     """The configuration keys that every experiment has besides its pipeline."""
+
+    loads: ClassVar[Mapping[str, Loads]] = {"cache": Loads("server")}
 
     name: str = Field(min_length=1)
     """Name of the experiment and of its runs. Default: the name of the file without its extension."""

@@ -16,7 +16,8 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from fathoms.config import fingerprint, flat_fingerprint, package_version
+from fathoms.component import package_version
+from fathoms.config import fingerprint, flat_fingerprint
 from fathoms.errors import ConfigError, DocumentError
 from fathoms.executors import Executor, LocalExecutor
 from fathoms.ingest import MARGIN, PdfParser, cut_out_images, cut_outs, has_boxes, page_images

@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
-from fathoms.config import Component, package_version
+from fathoms.component import Component, package_version
 from fathoms.errors import DocumentError, ModelError
 from fathoms.executors import Executor, LocalExecutor
 from fathoms.ingest import MARGIN, PdfParser, cut_out_images, cut_outs

@@ -22,7 +22,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fathoms.config import Component, fingerprint
+from fathoms.component import Component
+from fathoms.config import fingerprint
 from fathoms.errors import ConfigError, DocumentError, StoreError
 from fathoms.executors import Executor
 from fathoms.ingest import (

@@ -1,16 +1,15 @@
 """Retrieval: find the chunks that a question is answered from. Each method has its own module.
 
 A retriever states what it `needs` (nothing, documents, chunks, or chunks with vectors) and searches for a
-whole batch of questions at once. To add a method, write a module with a subclass of `Retriever` and add the
-class to the union `AnyRetriever`.
+whole batch of questions at once. To add a method, write a module with a subclass of `Retriever` and add its
+line to `fathoms/registry.py`.
 """
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field
-
+from fathoms.registry import OneOf
 from fathoms.retrieve.base import FileHandling, Index, Retriever
 from fathoms.retrieve.bm25 import BM25
 from fathoms.retrieve.closed_book import ClosedBook
@@ -28,24 +27,7 @@ from fathoms.retrieve.rerank import Rerank
 from fathoms.retrieve.visual import Visual
 from fathoms.retrieve.whole_document import WholeDocument
 
-AnyRetriever = Annotated[
-    Dense
-    | BM25
-    | Visual
-    | Hybrid
-    | Rerank
-    | Expand
-    | Describe
-    | Degrade
-    | Distractors
-    | Injected
-    | WholeDocument
-    | Files
-    | Oracle
-    | Quotes
-    | ClosedBook,
-    Field(discriminator="kind"),
-]
+AnyRetriever = Annotated[Retriever, OneOf("retrievers")]
 
 __all__ = [
     "BM25",

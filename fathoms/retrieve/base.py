@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from pydantic import field_validator
 
-from fathoms.config import Component, suggest
+from fathoms.component import Component
+from fathoms.config import suggest
 from fathoms.models import Generator
 from fathoms.models.caching import ReplyCache
 from fathoms.models.caller import Caller
@@ -137,8 +138,14 @@ CANDIDATES = 20
 """Default `top_k` of a retriever whose results are fused or reranked afterwards."""
 
 
+RANKS_TEXTS = frozenset({"hybrid", "rerank", "expand", "describe", "degrade", "distractors", "injected"})
+"""The kinds that take a retriever which ranks all chunks of an index by their texts (`usable_in`)."""
+
+
 class Retriever(Component):
     """Base class of the retrieval methods: a retriever finds ranked chunks for questions."""
+
+    inert: ClassVar[bool] = True
 
     @property
     def needs(self) -> Needs:

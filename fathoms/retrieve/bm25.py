@@ -11,9 +11,10 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from fathoms.config import fingerprint, package_version
+from fathoms.component import package_version
+from fathoms.config import fingerprint
 from fathoms.retrieve import bm25_building, bm25_index, words
-from fathoms.retrieve.base import Index, Needs, TextQuery, hits
+from fathoms.retrieve.base import RANKS_TEXTS, Index, Needs, TextQuery, hits
 from fathoms.retrieve.indexes import load_index, store_index
 from fathoms.runs.events import happened
 from fathoms.safety.option_limits import MOST_CHUNKS
@@ -42,6 +43,8 @@ class BM25(TextQuery):
     """
 
     packages: ClassVar[tuple[str, ...]] = ("bm25s", "pystemmer")
+
+    usable_in: ClassVar[frozenset[str]] = RANKS_TEXTS
 
     kind: Literal["bm25"] = "bm25"
     top_k: int = Field(default=3, ge=1, le=MOST_CHUNKS)

@@ -11,17 +11,13 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, field_validator
 
 from fathoms.errors import ConfigError, some_of
+from fathoms.registry import OneOf
 from fathoms.retrieve.base import Index, Retriever, hits
-from fathoms.retrieve.bm25 import BM25
-from fathoms.retrieve.dense import Dense
-from fathoms.retrieve.hybrid import Hybrid
-from fathoms.retrieve.oracle import Oracle
-from fathoms.retrieve.rerank import Rerank
 from fathoms.retrieve.wrapping import Wrapping
 from fathoms.safety.option_limits import MOST_CHUNKS
 from fathoms.types import Hit, Place, Question
 
-Degraded = Annotated[Dense | BM25 | Hybrid | Rerank | Oracle, Field(discriminator="kind")]
+Degraded = Annotated[Retriever, OneOf("retrievers", within="degrade")]
 
 
 class Degrade(Wrapping):
@@ -100,7 +96,7 @@ class Degrade(Wrapping):
     def _wider(self, index: Index, gold: Sequence[frozenset[Place]]) -> tuple[Retriever, int | None]:
         """Return the inner retriever with so many more hits that all hits with gold can be replaced, and its
         own number of hits, `None` for all."""
-        kept = self.retriever.top_k
+        kept: int | None = getattr(self.retriever, "top_k", None)
         if kept is None:
             return self.retriever, None
         most = min(MOST_CHUNKS, kept + max((_touching(index, pages) for pages in gold), default=0))

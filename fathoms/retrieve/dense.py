@@ -9,7 +9,7 @@ from pydantic import Field
 
 from fathoms.errors import ModelError
 from fathoms.retrieve.approximation import recall, sample
-from fathoms.retrieve.base import Index, TextQuery, hits
+from fathoms.retrieve.base import RANKS_TEXTS, Index, TextQuery, hits
 from fathoms.retrieve.ivf import IvfStore
 from fathoms.retrieve.llamaindex import LlamaIndexStore
 from fathoms.retrieve.numpy_store import NumpyStore, exact_search
@@ -28,6 +28,8 @@ class Dense(TextQuery):
     """`kind: dense`: exact or approximate nearest-neighbour search by cosine similarity."""
 
     neutral: ClassVar[frozenset[str]] = frozenset({"store"})
+
+    usable_in: ClassVar[frozenset[str]] = RANKS_TEXTS
 
     kind: Literal["dense"] = "dense"
     top_k: int = Field(default=3, ge=1, le=MOST_CHUNKS)

@@ -16,16 +16,13 @@ from fathoms.models import Generator
 from fathoms.models.caller import Caller
 from fathoms.models.chat.room import room_for_prompt
 from fathoms.models.describing import DESCRIBE, Describer
-from fathoms.retrieve.base import Index
-from fathoms.retrieve.bm25 import BM25
+from fathoms.registry import OneOf
+from fathoms.retrieve.base import Index, Retriever
 from fathoms.retrieve.dense import Dense
-from fathoms.retrieve.hybrid import Hybrid
-from fathoms.retrieve.oracle import Oracle
-from fathoms.retrieve.visual import Visual
 from fathoms.retrieve.wrapping import Wrapping
 from fathoms.types import Call, Chunk, Hit, Prompt, Purpose, Question, Round
 
-Described = Annotated[Dense | BM25 | Visual | Hybrid | Oracle, Field(discriminator="kind")]
+Described = Annotated[Retriever, OneOf("retrievers", within="describe")]
 
 
 class Describe(Wrapping):
@@ -55,7 +52,7 @@ class Describe(Wrapping):
     @property
     def top_k(self) -> int | None:
         """The most pages per question."""
-        return self.first.top_k
+        return getattr(self.first, "top_k", None)
 
     def identity(self) -> dict[str, Any]:
         """Extend the identity by those of the first retriever and of the model."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field, field_validator
 
@@ -36,10 +36,12 @@ class Distractors(Wrapping):
 
     neutral: ClassVar[frozenset[str]] = frozenset({"retriever"})
 
+    usable_in: ClassVar[frozenset[str]] = frozenset({"injected"})
+
     kind: Literal["distractors"] = "distractors"
     mode: Mode = "gold-plus-distractors"
     """What a question gets: `gold-only`, `gold-plus-distractors` or `distractors-only`."""
-    retriever: Annotated[Ranking, Field(discriminator="kind")] = Field(default=Dense(), validate_default=True)
+    retriever: Ranking = Field(default=Dense(), validate_default=True)
     """The retriever by which chunks are similar to a question, `visual` for pictures of pages. Its `top_k`
     does not matter. A reranker that is a language model is not possible."""
     distractors: int = Field(default=4, ge=0, le=MOST_CHUNKS)

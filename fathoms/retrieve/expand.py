@@ -22,18 +22,17 @@ from fathoms.errors import ModelError
 from fathoms.models import Generator
 from fathoms.models.caller import Caller
 from fathoms.models.chat.room import room_for_prompt
-from fathoms.retrieve.base import Index, as_candidates, fill
-from fathoms.retrieve.bm25 import BM25
+from fathoms.registry import OneOf
+from fathoms.retrieve.base import Index, Retriever, as_candidates, fill
 from fathoms.retrieve.dense import Dense
 from fathoms.retrieve.fusion import fused
-from fathoms.retrieve.hybrid import Hybrid
 from fathoms.retrieve.wrapping import Wrapping
 from fathoms.runs.events import happened
 from fathoms.safety.option_limits import MOST_CHUNKS
 from fathoms.safety.transport import await_in_thread
 from fathoms.types import Call, Form, Hit, Message, Prompt, Purpose, Question, Round
 
-Searched = Annotated[Dense | BM25 | Hybrid, Field(discriminator="kind")]
+Searched = Annotated[Retriever, OneOf("retrievers", within="expand")]
 _LONGEST = 1000
 """Characters of the longest search text; the rest of a longer one is cut off."""
 _STARTS = 1000

@@ -7,7 +7,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from fathoms.retrieve.base import Index, Needs, Retriever, as_candidates
+from fathoms.registry import OneOf
+from fathoms.retrieve.base import RANKS_TEXTS, Index, Needs, Retriever, as_candidates
 from fathoms.retrieve.bm25 import BM25
 from fathoms.retrieve.dense import Dense
 from fathoms.retrieve.fusion import Page, fused, fused_pages
@@ -16,7 +17,7 @@ from fathoms.retrieve.visual import Visual
 from fathoms.safety.option_limits import MOST_CHUNKS
 from fathoms.types import Hit, Question
 
-Part = Annotated[Dense | BM25 | Visual, Field(discriminator="kind")]
+Part = Annotated[Retriever, OneOf("retrievers", within="hybrid")]
 
 
 class Hybrid(Retriever):
@@ -33,6 +34,8 @@ class Hybrid(Retriever):
     """
 
     neutral: ClassVar[frozenset[str]] = frozenset({"of"})
+
+    usable_in: ClassVar[frozenset[str]] = RANKS_TEXTS - {"hybrid"}
 
     kind: Literal["hybrid"] = "hybrid"
     of: tuple[Part, ...] = Field(default=(Dense(), BM25()), min_length=2, validate_default=True)
@@ -110,7 +113,7 @@ class Hybrid(Retriever):
         return [fused(index, rankings, weights, k=self.k, top_k=self.top_k) for rankings in rows]
 
 
-def _pages(part: Dense | BM25 | Visual, index: Index, questions: Sequence[Question]) -> list[list[Page]]:
+def _pages(part: Retriever, index: Index, questions: Sequence[Question]) -> list[list[Page]]:
     """Return the pages that a retriever finds for each question, best first; a page can occur again."""
     if isinstance(part, Visual):
         return [[page for page, _ in row] for row in part.ranked(index, questions)]

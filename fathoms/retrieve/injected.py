@@ -8,18 +8,14 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
-from fathoms.retrieve.base import Index, hits
-from fathoms.retrieve.bm25 import BM25
+from fathoms.registry import OneOf
+from fathoms.retrieve.base import Index, Retriever, hits
 from fathoms.retrieve.dense import Dense
-from fathoms.retrieve.distractors import Distractors
-from fathoms.retrieve.hybrid import Hybrid
-from fathoms.retrieve.oracle import Oracle
-from fathoms.retrieve.rerank import Rerank
 from fathoms.retrieve.wrapping import Wrapping
 from fathoms.safety.injections import CANARY, instruction
 from fathoms.types import Chunk, Hit, Question
 
-Inner = Annotated[Dense | BM25 | Hybrid | Rerank | Oracle | Distractors, Field(discriminator="kind")]
+Inner = Annotated[Retriever, OneOf("retrievers", within="injected")]
 
 
 class Injected(Wrapping):

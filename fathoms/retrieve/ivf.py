@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from fathoms.config import Component, fingerprint, package_version
+from fathoms.component import Component, package_version
+from fathoms.config import fingerprint
 from fathoms.errors import MissingExtraError, StoreError
 from fathoms.paths import SEAL, publish, sealed, sha256_file, temporary_folder
 from fathoms.retrieve.indexes import load_index
@@ -37,6 +38,7 @@ class IvfStore(Component):
 
     packages: ClassVar[tuple[str, ...]] = ("lancedb",)
 
+    inert: ClassVar[bool] = True
     kind: Literal["ivf"] = "ivf"
     groups: int = Field(default=128, ge=1, le=100_000)
     """How many groups of a segment are compared, of as many as the root of the number of its vectors."""

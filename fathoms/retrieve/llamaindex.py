@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from fathoms.config import Component, fingerprint, import_target, package_version
+from fathoms.component import Component, Loads, package_version
+from fathoms.config import fingerprint, import_target
 from fathoms.errors import ConfigError, FathomsError, MissingExtraError, StoreError
 from fathoms.models.chat.llamaindex import distribution
 from fathoms.models.options import Options, resolved, without_secrets
@@ -30,6 +31,8 @@ class LlamaIndexStore(Component):
     """
 
     packages: ClassVar[tuple[str, ...]] = ("llama-index-core",)
+
+    loads: ClassVar[Mapping[str, Loads]] = {"target": Loads("code")}
 
     kind: Literal["llamaindex"] = "llamaindex"
     target: str = "llama_index.core.vector_stores:SimpleVectorStore"

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import field_validator
 
-from fathoms.config import Component
+from fathoms.component import Component
 from fathoms.errors import ModelError
 from fathoms.models import Generator
 from fathoms.models.caller import Caller
@@ -45,6 +45,7 @@ class LLMReranker(Component):
 
     neutral: ClassVar[frozenset[str]] = frozenset({"generate"})
 
+    inert: ClassVar[bool] = True
     kind: Literal["llm"] = "llm"
     generate: Generator
     """The model that grades. A `max_tokens` of a few tokens is enough unless the model reasons first."""

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-from fathoms.config import Component
+from fathoms.component import Component
 from fathoms.retrieve.segments import SegmentedVectors
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ _UNIT = 2.0**-24
 class NumpyStore(Component):
     """`store: {kind: numpy}`: exact search that compares every chunk with every question."""
 
+    inert: ClassVar[bool] = True
     kind: Literal["numpy"] = "numpy"
 
     @property

@@ -8,7 +8,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -24,6 +24,8 @@ class Oracle(Retriever):
     If the evidence has a quote and no page, the quote is searched in the document, comparing only letters and
     digits, and the pages that contain it are used. An unanswerable question gets no hits.
     """
+
+    usable_in: ClassVar[frozenset[str]] = frozenset({"describe", "degrade", "injected"})
 
     kind: Literal["oracle"] = "oracle"
     top_k: int | None = Field(default=None, ge=1, le=MOST_CHUNKS)

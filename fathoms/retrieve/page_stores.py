@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from fathoms.config import Component
+from fathoms.component import Component
 from fathoms.errors import MissingExtraError, StoreError
 from fathoms.retrieve.indexes import load_index
 from fathoms.retrieve.lance_multi_vectors import LanceIndex, LanceMultiVectors
@@ -32,6 +32,7 @@ Found = list[tuple[int, float]]
 class MappedStore(Component):
     """`store: {kind: mapped}`: a file that is mapped into memory, all of which is compared."""
 
+    inert: ClassVar[bool] = True
     kind: Literal["mapped"] = "mapped"
 
     @property
@@ -69,6 +70,7 @@ class LanceStore(Component):
 
     packages: ClassVar[tuple[str, ...]] = ("lancedb",)
 
+    inert: ClassVar[bool] = True
     kind: Literal["lancedb"] = "lancedb"
     index: LanceIndex = "none"
     """`none` compares all vectors, `ivf-flat` those of the nearest groups, and `ivf-pq` compresses these by

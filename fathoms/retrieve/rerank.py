@@ -10,16 +10,15 @@ from pydantic import Field, field_validator
 
 from fathoms.models import CrossEncoder, Generator
 from fathoms.models.caller import Caller
-from fathoms.retrieve.base import Index, TextQuery, as_candidates, hits
-from fathoms.retrieve.bm25 import BM25
+from fathoms.registry import OneOf
+from fathoms.retrieve.base import Index, Retriever, TextQuery, as_candidates, hits
 from fathoms.retrieve.dense import Dense
-from fathoms.retrieve.hybrid import Hybrid
 from fathoms.retrieve.llm_reranker import LLMReranker
 from fathoms.retrieve.wrapping import Wrapping
 from fathoms.safety.option_limits import MOST_CHUNKS
 from fathoms.types import Call, Hit, Prompt, Purpose, Question, Round
 
-First = Annotated[Dense | BM25 | Hybrid, Field(discriminator="kind")]
+First = Annotated[Retriever, OneOf("retrievers", within="rerank")]
 Reranker = Annotated[CrossEncoder | LLMReranker, Field(discriminator="kind")]
 
 
@@ -34,6 +33,8 @@ class Rerank(Wrapping, TextQuery):
 
     neutral: ClassVar[frozenset[str]] = frozenset({"first", "by"})
     wraps: ClassVar[str] = "first"
+
+    usable_in: ClassVar[frozenset[str]] = frozenset({"degrade", "distractors", "injected"})
 
     kind: Literal["rerank"] = "rerank"
     first: First = Field(default=Dense(), validate_default=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from fathoms.config import package_version
+from fathoms.component import package_version
 from fathoms.errors import ConfigError, ModelError
 from fathoms.models import MultiVectorEmbedder, PageEmbedder
 from fathoms.retrieve.approximation import recall, sample
@@ -55,6 +55,8 @@ class Visual(TextQuery):
     """
 
     neutral: ClassVar[frozenset[str]] = frozenset({"embed", "heatmap", "store"})
+
+    usable_in: ClassVar[frozenset[str]] = frozenset({"hybrid", "describe", "distractors"})
 
     kind: Literal["visual"] = "visual"
     embed: PageEmbedder

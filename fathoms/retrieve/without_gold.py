@@ -8,19 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
-from fathoms.retrieve.base import Index
-from fathoms.retrieve.bm25 import BM25
-from fathoms.retrieve.dense import Dense
+from fathoms.registry import OneOf
+from fathoms.retrieve.base import Index, Retriever
 from fathoms.retrieve.hybrid import Hybrid
 from fathoms.retrieve.oracle import places_of
 from fathoms.retrieve.rerank import Rerank
-from fathoms.retrieve.visual import Visual
 from fathoms.safety.injections import words_of
 from fathoms.safety.option_limits import MOST_CHUNKS
 from fathoms.types import Chunk, Document, GoldNumber, GoldPhrase, Hit, Place, Question
 
-Ranking = Dense | BM25 | Visual | Hybrid | Rerank
+Ranking = Annotated[Retriever, OneOf("retrievers", within="distractors")]
 """The retrievers that rank all items of an index without the help of a language model."""
 _FURTHER = 20
 """So many more items than are wanted are searched for at first, because some of them hold gold."""

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fathoms.config import VERSION, Component, package_version
+from fathoms.component import Component, package_version
+from fathoms.config import VERSION
 from fathoms.errors import FathomsError
 from fathoms.executors.ray import connected
 from fathoms.executors.ray_worker import differences

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from fathoms.config import VERSION, package_version
+from fathoms.component import package_version
+from fathoms.config import VERSION
 from fathoms.corpora import Corpus
 from fathoms.corpora.quote_pictures import pictures_sha256
 from fathoms.models.caller import for_repeat

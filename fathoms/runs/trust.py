@@ -17,56 +17,22 @@ import secrets
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from platformdirs import user_data_path
 from pydantic import BaseModel
 
+from fathoms.component import Loads
 from fathoms.config import Key
 from fathoms.errors import UsageError
+from fathoms.registry import is_plugin
 from fathoms.safety.masking import without_logins
 
 KEY_VARIABLE = "FATHOMS_KEY_FILE"
-INERT = frozenset(
-    {
-        *("linear", "cues", "nearest-neighbour", "lexical", "judge"),  # the judge has a section of its own
-        *("pdfium", "pymupdf", "docling", "easyocr", "cdla", "tableformer", "geometric"),
-        *("sentence", "page", "docling-hybrid", "local"),
-        *(
-            "dense",
-            "bm25",
-            "visual",
-            "hybrid",
-            "rerank",
-            "expand",
-            "describe",
-            "degrade",
-            "distractors",
-            "injected",
-            "whole-document",
-            "files",
-            "oracle",
-            "quotes",
-            "none",
-            "numpy",
-            "ivf",
-            "mapped",
-            "lancedb",
-            "llm",
-        ),
-        *("nli", "people", "kept", "cascade"),
-        *("onnx", "embedded", "sentence-transformers", "cross-encoder", "scripted"),
-        *("multi-vector", "image-text"),
-    }
-)
-"""Component kinds that import nothing by name, contact no server and read no environment variable. Any other
-kind, such as one added later, needs the user's consent."""
-
 _KEY_BYTES = 32
 _SHOWN = 200
 _REFERENCE = re.compile(r"\$\{(\w+)\}")
-_WEIGHTS = {"model", "mmproj", "tokenizer", "weights"}
-"""Options of inert kinds that name an asset of fathoms, or else a path or a model on the Hugging Face hub."""
 
 
 class Demand(NamedTuple):
@@ -166,7 +132,8 @@ def refuse(run: str, manifest: Mapping[str, Any], found: Collection[Demand]) -> 
 
 
 def _demands(value: Any, key: Key) -> Iterator[Demand]:
-    """The demands of a section and of all sections inside it."""
+    """The demands of a section and of all sections inside it, by what its component states of itself. What a
+    plug-in states vouches for nothing."""
     if isinstance(value, Mapping | list | tuple):
         items = value.items() if isinstance(value, Mapping) else enumerate(value)
         for name, child in items:
@@ -174,42 +141,47 @@ def _demands(value: Any, key: Key) -> Iterator[Demand]:
     if not isinstance(value, BaseModel):
         return
     kind = getattr(value, "kind", None)
-    inert = getattr(type(value), "inert", kind in INERT)  # a metric says so of itself
-    if kind is not None and not inert:
-        details = list(_details(value.model_dump(mode="json"), key))
+    loads: Mapping[str, Loads] = getattr(value, "loads", {})
+    if kind is not None and (is_plugin(type(value)) or not getattr(value, "inert", False)):
+        details = list(_details(value.model_dump(mode="json"), key, loads))
         yield from details or [Demand((*key, "kind"), f"asks a server, or runs code, for the kind '{kind}'")]
         return
     for name in type(value).model_fields:
         option = getattr(value, name)
-        if name == "cache" and isinstance(option, str):
-            yield Demand((*key, name), f"shares parsed documents with {option}")
-        elif isinstance(option, Path) or (isinstance(option, str) and _is_outside(name, option, key)):
-            yield Demand((*key, name), f"reads {option}")
+        if isinstance(option, Path) or (isinstance(option, str) and _is_outside(option, loads.get(name))):
+            verb = "shares parsed documents with" if name == "cache" else "reads"
+            yield Demand((*key, name), f"{verb} {option}")
         else:
             yield from _demands(option, (*key, name))
 
 
-def _is_outside(name: str, text: str, key: Key) -> bool:
-    """Whether an option of an inert section names a file, a folder or a model on the hub."""
-    if key and key[-1] == "data" and name == "name":
-        return text.endswith(".yaml")  # a data set given by the path of its manifest
-    return name in _WEIGHTS and any(mark in text for mark in ("/", "\\", "~"))
+def _is_outside(text: str, loads: Loads | None) -> bool:
+    """Whether an option of an inert section names something that is not a part of fathoms or of the run. A
+    bare name may be that of a folder, and a name on the hub is asked for there: only names that fathoms has
+    given are known."""
+    if loads is None:
+        return False
+    return text.endswith(".yaml") if loads.what == "file" else text not in loads.known
 
 
-def _details(value: Any, key: Key) -> Iterator[Demand]:
+def _details(value: Any, key: Key, loads: Mapping[str, Loads] = MappingProxyType({})) -> Iterator[Demand]:
     """The demands in the texts of a section whose kind is not inert."""
     if isinstance(value, dict | list):
         for name, child in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from _details(child, (*key, name))
+            below = {one: found for one, found in loads.items() if one == name}
+            yield from _details(child, (*key, name), below)
     if not isinstance(value, str):
         return
     name = str(key[-1])
-    if name == "target":
+    what = loads[name].what if name in loads else None
+    if what == "code" or name == "target":
         yield Demand(key, f"imports and runs {value}")
-    elif name.endswith("_env"):
+    elif what == "variable" or name.endswith("_env"):
         yield Demand(key, f"reads the environment variable {value}")
-    elif "://" in value:
+    elif what == "server" or "://" in value:
         yield Demand(key, f"asks {without_logins(value)}")
+    elif what is not None and value not in loads[name].known:
+        yield Demand(key, f"reads {value}")
     for variable in dict.fromkeys(_REFERENCE.findall(value)):
         yield Demand(key, f"reads the environment variable {variable}")
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from platform import python_version
 from typing import Any, NamedTuple
 
-from fathoms.config import package_version
+from fathoms.component import package_version
 from fathoms.errors import FathomsError
 from fathoms.executors import Executor, OnPage, Work
 from fathoms.executors.ray_worker import worker_folder

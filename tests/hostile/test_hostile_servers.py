@@ -565,7 +565,7 @@ def test_numbers_that_no_machine_can_serve_are_refused(
 
 def test_every_number_in_a_config_has_an_upper_limit() -> None:
     """Numbers that decide how long or how much, in whatever component, are bounded."""
-    from fathoms.config import Component
+    from fathoms.component import Component
 
     bounded = {"max_concurrency", "request_timeout", "timeout", "question_timeout", "n_ctx", "max_tokens"}
     bounded |= {"top_k", "batch_size", "threads", "temperature"}

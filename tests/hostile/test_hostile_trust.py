@@ -18,10 +18,10 @@ from typing import Any
 
 import pytest
 import yaml
-from pydantic import BaseModel
 
 from fathoms import api
 from fathoms.cli import main
+from fathoms.component import Component, kind_of
 from fathoms.corpora import find_manifest, pull
 from fathoms.corpora.download import Policy, is_public
 from fathoms.errors import ChecksumError, DataError, UsageError
@@ -30,7 +30,7 @@ from fathoms.models.weights.assets import ASSETS
 from fathoms.models.weights.hub import folder_of
 from fathoms.runner.manifest import git_commit
 from fathoms.runs.store import Run
-from fathoms.runs.trust import INERT, is_signed
+from fathoms.runs.trust import is_signed
 from tests.support.http_stub import Stub, serving
 from tests.support.project import CONFIG, Project
 
@@ -359,26 +359,32 @@ def test_an_empty_or_unwritable_signing_key_signs_nothing(
     assert not Run.create(tmp_path, "r", "0" * 8, {"config": {}}).manifest().get("signature")
 
 
-def sections(model: type[BaseModel] = BaseModel) -> list[type[BaseModel]]:
-    """All sections that a configuration may have, and other models of fathoms."""
+def sections(model: type[Component]) -> list[type[Component]]:
+    """All components."""
     return [found for below in model.__subclasses__() for found in (below, *sections(below))]
 
 
-def test_every_component_kind_is_harmless_or_needs_confirmation() -> None:
-    asked = {"anthropic", "google", "http", "llamaindex", "ollama", "openai", "openai-compatible", "python"}
-    asked |= {"cohere", "jina", "voyage"}
-    of_no_configuration = {"images", "part", "thumbnails", "text", "image", "file", "recording"}
-    found = [model for model in sections() if model.__module__.startswith("fathoms.")]
-    kinds = {model: model.model_fields["kind"].default for model in found if "kind" in model.model_fields}
-    metrics = {
-        model for model in found if hasattr(model, "inert")
-    }  # a metric says of itself that it is inert
-    known = {kind for model, kind in kinds.items() if model not in metrics and isinstance(kind, str)}
-    assert known - of_no_configuration == asked | INERT
-    assert not asked & INERT
-    for model in found:
-        if {"target", "base_url", "url", "api_key_env"} & model.model_fields.keys():
-            assert not getattr(model, "inert", kinds.get(model) in INERT)
+ASKED = {"anthropic", "google", "http", "llamaindex", "ollama", "openai", "openai-compatible", "python"}
+ASKED |= {"cohere", "jina", "voyage"}
+NAMES = {"target": "code", "base_url": "server", "url": "server", "api_key_env": "variable"}
+"""Options by their names, and what they name."""
+WEIGHTS = {"model", "mmproj", "tokenizer", "weights"}
+
+
+def test_every_component_says_what_it_would_do() -> None:
+    found = [model for model in sections(Component) if model.__module__.startswith("fathoms.")]
+    kinds = {model: kind_of(model) for model in found if kind_of(model)}
+    of_no_configuration = {"images", "part", "thumbnails", "recording"}
+    assert {kind for model, kind in kinds.items() if not model.inert} == ASKED | of_no_configuration
+    for model in kinds:
+        for name, what in NAMES.items():
+            if name in model.model_fields:
+                assert not model.inert, model
+                assert model.loads[name].what == what, model
+        for name in WEIGHTS & model.model_fields.keys():
+            is_text = model.model_fields[name].annotation in (str, str | None)
+            if model.inert and is_text and kinds.get(model) != "scripted":  # its model is only a name
+                assert model.loads[name].what == "weights", model
 
 
 def test_weights_that_are_others_of_the_same_size_are_not_unpickled(

@@ -8,16 +8,8 @@ from typing import Annotated, Literal
 import pytest
 from pydantic import Field
 
-from fathoms.config import (
-    Component,
-    Source,
-    fingerprint,
-    import_target,
-    override,
-    read_yaml,
-    suggest,
-    validate,
-)
+from fathoms.component import Component
+from fathoms.config import Source, fingerprint, import_target, override, read_yaml, suggest, validate
 from fathoms.errors import ConfigError, UsageError
 
 

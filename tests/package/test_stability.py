@@ -12,7 +12,8 @@ from typing import ClassVar
 import pytest
 
 from fathoms.cli import commands, main
-from fathoms.config import Component, Source, validate
+from fathoms.component import Component
+from fathoms.config import Source, validate
 from fathoms.errors import ConfigError
 from fathoms.safety.deprecation import OldNameWarning
 from tests.support.project import Project, write_project

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from fathoms.build.making.components import Modality
-from fathoms.config import Component as Settings
+from fathoms.component import Component as Settings
 from fathoms.config import Source, override, read_yaml, validate
 from fathoms.errors import ConfigError
 from fathoms.ingest import Chunker, Parser, Pdfium, SentenceChunker

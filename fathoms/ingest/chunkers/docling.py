@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from fathoms.config import Component
+from fathoms.component import Loads
 from fathoms.errors import ConfigError, MissingExtraError
+from fathoms.ingest.chunkers.base import BaseChunker
 from fathoms.models.weights.assets import ASSETS
-from fathoms.models.weights.weights import Weights, digests, files, locate
+from fathoms.models.weights.weights import WEIGHTS, Weights, digests, files, locate
 from fathoms.safety.option_limits import MOST_TOKENS
 from fathoms.types import TRANSCRIPTS, Chunk, Document
 
@@ -26,7 +27,7 @@ TOKENIZER = "tokenizer.json"
 """The file that an asset must contain to be used as a tokenizer."""
 
 
-class DoclingHybridChunker(Component):
+class DoclingHybridChunker(BaseChunker):
     """Makes chunks from Docling's layout elements with Docling's `HybridChunker`.
 
     Elements that are too long are split, and small neighbours under the same heading are merged. Tables are
@@ -37,6 +38,8 @@ class DoclingHybridChunker(Component):
     reads: ClassVar[str | None] = "docling"
     pages_per_child: ClassVar[int] = 1000
     """From how many pages on a child process pays: a page takes 6 ms."""
+    inert: ClassVar[bool] = True
+    loads: ClassVar[Mapping[str, Loads]] = {"tokenizer": WEIGHTS}
     kind: Literal["docling-hybrid"] = "docling-hybrid"
     packages: ClassVar[tuple[str, ...]] = ("docling-core", "semchunk", "tiktoken", "tokenizers")
 

@@ -6,21 +6,22 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from fathoms.config import Component, package_version
+from fathoms.component import package_version
+from fathoms.ingest.chunkers.base import BaseChunker
 from fathoms.ingest.chunkers.boxes import page_boxes
 from fathoms.types import Chunk, Document
 
 HIGHEST_DPI = 600
 
 
-class PageChunker(Component):
+class PageChunker(BaseChunker):
     """Makes one chunk per page. Pages without text are left out, unless pages are rendered as images, which
     is what `image_dpi` or `max_pixels` asks for."""
 
-    reads: ClassVar[str | None] = None
     pages_per_child: ClassVar[int] = 0
     """No child process pays: a page is taken as it is."""
 
+    inert: ClassVar[bool] = True
     kind: Literal["page"] = "page"
     image_dpi: int | None = Field(default=None, ge=20, le=HIGHEST_DPI)
     """Resolution, in dots per inch, at which retrieved pages are rendered as images for a vision model.

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from fathoms.config import Component, suggest
+from fathoms.config import suggest
 from fathoms.errors import MissingExtraError
+from fathoms.ingest.chunkers.base import BaseChunker
 from fathoms.ingest.chunkers.boxes import text_boxes
 from fathoms.models.punkt import pieces
 from fathoms.types import Chunk, Document
@@ -24,7 +25,7 @@ _PLACE = re.compile(r"\{(\w+)\}")
 _PLACES = ("document", "page", "pages", "chunk")
 
 
-class SentenceChunker(Component):
+class SentenceChunker(BaseChunker):
     """Splits pages into chunks of at most `size`, at sentence ends where possible, with LlamaIndex.
 
     As in the paper, each page is split on its own, so no chunk crosses a page break. The size counts only the
@@ -33,10 +34,10 @@ class SentenceChunker(Component):
     code, like LlamaIndex, counts tokens of cl100k, the tokenizer of GPT-3.5.
     """
 
-    reads: ClassVar[str | None] = None
     pages_per_child: ClassVar[int] = 2000
     """From how many pages on a child process pays: it takes 2.4 s of processor time to import LlamaIndex and
     to load the tokenizer, and a page of a paper 1.1 ms."""
+    inert: ClassVar[bool] = True
     kind: Literal["sentence"] = "sentence"
     packages: ClassVar[tuple[str, ...]] = ("llama-index-core", "tiktoken")
 

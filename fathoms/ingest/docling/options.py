@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
-from fathoms.config import Component
+from fathoms.component import Component, Loads
 from fathoms.errors import ConfigError
 from fathoms.models.weights.assets import ASSETS
-from fathoms.models.weights.weights import Weights, digests, files, find, locate
+from fathoms.models.weights.weights import WEIGHTS, Weights, digests, files, find, locate
 from fathoms.safety.inputs import expanded
 
 
-class Stage(BaseModel):
-    """The options of one stage of the conversion; immutable, and unknown options are rejected."""
+class Stage(Component):
+    """The options of one stage of the conversion."""
 
-    model_config = Component.model_config
+    inert: ClassVar[bool] = True
 
     def settings(self) -> dict[str, object]:
         """Return the options as plain data for the child process, with weights resolved to paths.
@@ -33,6 +34,8 @@ class Stage(BaseModel):
 
 class EasyOcr(Stage):
     """Text recognition with EasyOCR: the CRAFT model detects words, a CRNN model reads them."""
+
+    loads: ClassVar[Mapping[str, Loads]] = {"weights": WEIGHTS}
 
     kind: Literal["easyocr"] = "easyocr"
     full_page: bool = True
@@ -90,6 +93,8 @@ class DoclingLayout(Stage):
 
 class CdlaLayout(Stage):
     """A small layout model with ten classes, run with ONNX Runtime in place of Docling's; it needs no hub."""
+
+    loads: ClassVar[Mapping[str, Loads]] = {"weights": WEIGHTS}
 
     kind: Literal["cdla"] = "cdla"
     weights: Weights = "layout-cdla"

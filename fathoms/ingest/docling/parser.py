@@ -50,6 +50,7 @@ class Docling(PdfParser):
     The slides of a PPTX file are its pages; the text of a DOCX or HTML file is all on page 1.
     """
 
+    inert: ClassVar[bool] = True
     kind: Literal["docling"] = "docling"
     revision: ClassVar[int] = 2
     packages: ClassVar[tuple[str, ...]] = (

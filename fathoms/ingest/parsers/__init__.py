@@ -1,2 +1,2 @@
-"""PDF parsers: one file per parser, and the base class that they share. The union `Parser`, by which a
-configuration finds them, is in `fathoms/ingest/__init__.py`."""
+"""PDF parsers: one file per parser, and the base class that they share. Configurations find
+them by `fathoms/registry.py`."""

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, Protocol
 
 from pydantic import Field
 
-from fathoms.config import Component
+from fathoms.component import Component
 from fathoms.errors import MissingExtraError
 from fathoms.executors import OnPage
 from fathoms.ingest.parsed import Parsed

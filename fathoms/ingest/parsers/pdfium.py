@@ -15,6 +15,7 @@ class Pdfium(PdfParser):
     not drawings made of lines. Tables are not searched for.
     """
 
+    inert: ClassVar[bool] = True
     kind: Literal["pdfium"] = "pdfium"
     revision: ClassVar[int] = 2
     packages: ClassVar[tuple[str, ...]] = ("pypdfium2",)

@@ -14,6 +14,7 @@ class PyMuPDF(PdfParser):
     `page.find_tables()` takes twenty times as long as the text and finds only tables with ruling lines.
     """
 
+    inert: ClassVar[bool] = True
     kind: Literal["pymupdf"] = "pymupdf"
     packages: ClassVar[tuple[str, ...]] = ("pymupdf",)
     extra: ClassVar[str | None] = "pymupdf"

@@ -6,13 +6,14 @@ any installed package, but no file in its own folder.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from fathoms.component import Loads
 from fathoms.errors import ConfigError
 from fathoms.ingest.parsers.base import PdfParser
 from fathoms.ingest.parsers.raw import RawDocument, RawElement, RawPage
@@ -68,6 +69,7 @@ class PythonParser(PdfParser):
     gives_transcripts: ClassVar[bool] = False
     gives_boxes: ClassVar[bool] = True
     needs_check: ClassVar[bool] = True
+    loads: ClassVar[Mapping[str, Loads]] = {"target": Loads("code")}
 
     kind: Literal["python"] = "python"
     target: str = Field(pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$")

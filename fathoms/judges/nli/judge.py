@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
+from fathoms.component import Loads
 from fathoms.errors import ConfigError
 from fathoms.judges.base import LABELS, Judge
 from fathoms.judges.nli.base import Reading
-from fathoms.judges.nli.checkers import MOST_READ, CheckerKind, hub_name, kind_of, load_checker
+from fathoms.judges.nli.checkers import CHECKERS, MOST_READ, CheckerKind, hub_name, kind_of, load_checker
 from fathoms.judges.nli.cross_encoder import load_cross_encoder
 from fathoms.judges.prompts import places
 from fathoms.models.caller import Caller
 from fathoms.models.weights.hub import HubModel, within_memory
+from fathoms.models.weights.weights import WEIGHTS
 from fathoms.safety.option_limits import MOST_TOKENS
 from fathoms.types import Failure, Judgement, Verdict
 
@@ -36,6 +38,7 @@ class NLIJudge(HubModel, Judge):
     """
 
     neutral: ClassVar[frozenset[str]] = HubModel.neutral | Judge.neutral
+    loads: ClassVar[Mapping[str, Loads]] = {"model": Loads("weights", WEIGHTS.known | set(CHECKERS))}
 
     kind: Literal["nli"] = "nli"
     model: str = "cross-encoder/nli-deberta-v3-base"

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
+from fathoms.component import Loads
 from fathoms.errors import ConfigError, FathomsError, MissingExtraError
 from fathoms.metrics.reference.base import ReferenceMetric
 from fathoms.models.weights.assets import ASSETS
 from fathoms.models.weights.hub import ask_hub, folder_of, quiet, transformers, weights_of
+from fathoms.models.weights.weights import WEIGHTS
+
+_DEFAULT = "roberta-large"
 
 
 class BertScore(ReferenceMetric):
@@ -28,8 +33,10 @@ class BertScore(ReferenceMetric):
     unit: ClassVar[str] = "cosine"
     weight: ClassVar[int | None] = None
 
+    loads: ClassVar[Mapping[str, Loads]] = {"model": Loads("weights", WEIGHTS.known | {_DEFAULT})}
+
     kind: Literal["bertscore"] = "bertscore"
-    model: str = "roberta-large"
+    model: str = _DEFAULT
     """A folder, a name from `fathoms models list`, or a model that the library bert-score knows by name."""
     layer: int | None = Field(default=None, ge=1, le=200)
     """The layer whose vectors are compared; by default the one that the library recommends for the model. A

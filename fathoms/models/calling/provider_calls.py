@@ -64,6 +64,11 @@ class ExecutionSettings(BaseModel):
     command; no limit if not given. Tokens are counted before the call, or estimated as one per four
     characters."""
 
+    @property
+    def inert(self) -> bool:
+        """Whether nobody else is asked to work."""
+        return self.kind == "local"
+
     def executor(self, workers: int) -> Executor:
         """Return what works on the corpus; `workers` is the number of workers of this machine."""
         if self.kind == "local":

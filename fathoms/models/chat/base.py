@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from fathoms.errors import ModelError
 from fathoms.models.prices import Priced
 from fathoms.models.protocols import FileLimits, ImageLimits
-from fathoms.types import Message, Prompt
+from fathoms.types import Message, Prompt, Reply
 
 
 class ChatComponent(Priced):
     """A chat model in the config: it accepts images as far as is known, but no PDFs, and counts no tokens."""
+
+    if TYPE_CHECKING:  # options of some models, and properties of the others
+
+        @property
+        def context_window(self) -> int | None: ...
+
+        @property
+        def max_tokens(self) -> int | None: ...
+
+        @property
+        def max_concurrency(self) -> int: ...
+
+        def check(self) -> None:
+            """Raise an error if a package, the weights or the key is missing; called before a run."""
+
+    @abstractmethod
+    async def reply(self, prompt: Prompt) -> Reply:
+        """Send the prompt to the model and return its reply; raises ModelError if there is none."""
 
     def check_images(self) -> None:
         """Do nothing: whether the model accepts images is not known before the call."""

@@ -11,7 +11,7 @@ import re
 import time
 from abc import abstractmethod
 from collections import defaultdict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
+from fathoms.component import Loads
 from fathoms.config import fingerprint
 from fathoms.errors import FathomsError, MissingExtraError
 from fathoms.models.chat.base import ChatComponent
@@ -86,6 +87,8 @@ class Closed(ChatComponent):
     """Estimated number of tokens of a page of a PDF or of an image, for cost estimates before the call."""
     own_keys: ClassVar[frozenset[str]]
     """Names that are not allowed in `options`, because they have their own option or belong to the prompt."""
+
+    loads: ClassVar[Mapping[str, Loads]] = {"base_url": Loads("server"), "api_key_env": Loads("variable")}
 
     model: str = Field(min_length=1)
     """A model id of the vendor, preferably one with a date, which always means the same model."""

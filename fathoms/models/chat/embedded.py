@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import atexit
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import takewhile
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
+from fathoms.component import Loads
 from fathoms.errors import ConfigError, ModelError, NoAnswerError
 from fathoms.models.chat.base import ChatComponent, refuse_files
 from fathoms.models.chat.closed_errors import Sender
@@ -20,7 +21,7 @@ from fathoms.models.chat.forms import held_to
 from fathoms.models.chat.llama_child import ChildServer
 from fathoms.models.chat.llama_server import OwnServer, Settings, library
 from fathoms.models.cpus import available_cpus
-from fathoms.models.weights.weights import Weights, digests, locate
+from fathoms.models.weights.weights import WEIGHTS, Weights, digests, locate
 from fathoms.models.wire import Request, exchange
 from fathoms.safety.option_limits import MOST_AT_ONCE, MOST_TOKENS
 from fathoms.types import Message, Prompt, Reply
@@ -44,6 +45,8 @@ class Embedded(ChatComponent):
         {"model", "mmproj", "threads", "max_concurrency", "process"}
     )
 
+    inert: ClassVar[bool] = True
+    loads: ClassVar[Mapping[str, Loads]] = {"model": WEIGHTS, "mmproj": WEIGHTS}
     kind: Literal["embedded"] = "embedded"
     model: Weights = "smollm2-135m"
     """Name of a model from `fathoms models list`, or path of a .gguf file."""

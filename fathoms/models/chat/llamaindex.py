@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from fathoms.config import Component, fingerprint, import_target, package_version
+from fathoms.component import Component, Loads, package_version
+from fathoms.config import fingerprint, import_target
 from fathoms.errors import ConfigError, MissingExtraError
 from fathoms.models.chat.base import ChatComponent
 from fathoms.models.chat.llamaindex_replies import chat, embeddings, unit_rows
 from fathoms.models.options import Options, resolved, secret_values, without_secrets
+from fathoms.models.protocols import TextEmbedder
 from fathoms.safety.masking import Mask
 from fathoms.safety.option_limits import MOST_AT_ONCE
 from fathoms.types import Prompt, Reply
@@ -28,6 +30,8 @@ class _FromLlamaIndex(Component):
     """The options of both adapters: the import path of a class and the arguments of its constructor."""
 
     packages: ClassVar[tuple[str, ...]] = ("llama-index-core",)
+
+    loads: ClassVar[Mapping[str, Loads]] = {"target": Loads("code")}
 
     target: str
     """The class, as `package.module:Class`."""
@@ -84,7 +88,7 @@ class LlamaIndexLLM(ChatComponent, _FromLlamaIndex):
         return await chat(client, prompt, self.target, self._mask())
 
 
-class LlamaIndexEmbedder(_FromLlamaIndex):
+class LlamaIndexEmbedder(_FromLlamaIndex, TextEmbedder):
     """`kind: llamaindex`: an embedding class, for example
     `target: llama_index.embeddings.openai_like:OpenAILikeEmbedding`."""
 

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
-from fathoms.config import Component, fingerprint, import_target
+from fathoms.component import Component, Loads
+from fathoms.config import fingerprint, import_target
 from fathoms.errors import ConfigError, MissingExtraError, ModelError, NoAnswerError, ServerError
 from fathoms.models.chat.base import ChatComponent, refuse_files
 from fathoms.models.chat.closed_errors import Sender, quoted
@@ -22,6 +23,7 @@ from fathoms.models.chat.forms import schema_of
 from fathoms.models.chat.llamaindex_replies import embeddings, unit_rows
 from fathoms.models.chat.ollama_chat import OllamaAnswer, chat_message
 from fathoms.models.options import Address, Options, http_address, resolved, secret_values, without_secrets
+from fathoms.models.protocols import TextEmbedder
 from fathoms.models.wire import Request, exchange
 from fathoms.safety.masking import Mask
 from fathoms.safety.option_limits import LONGEST_WAIT, MOST_AT_ONCE, MOST_TEXTS, MOST_TOKENS
@@ -49,6 +51,7 @@ class _FromOllama(Component):
         {"base_url", "keep_alive", "request_timeout", "max_concurrency", "batch_size"}
     )
 
+    loads: ClassVar[Mapping[str, Loads]] = {"base_url": Loads("server")}
     own_keys: ClassVar[Mapping[str, str]] = {"num_ctx": "n_ctx"}
     """Options of Ollama that have their own key in the config, mapped to that key."""
 
@@ -238,7 +241,7 @@ class OllamaLLM(ChatComponent, _FromOllama):
         return {**resolved(self.options), **{name: value for name, value in own.items() if value is not None}}
 
 
-class OllamaEmbedder(_FromOllama):
+class OllamaEmbedder(_FromOllama, TextEmbedder):
     """`kind: ollama`: an embedding model that was downloaded with `ollama pull`."""
 
     packages: ClassVar[tuple[str, ...]] = ("llama-index-embeddings-ollama",)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from fathoms.config import Component, fingerprint, import_target, suggest
+from fathoms.component import Component, Loads
+from fathoms.config import fingerprint, import_target, suggest
 from fathoms.errors import ConfigError, MissingExtraError, ModelError, NoAnswerError, ServerError
 from fathoms.models.chat.base import ChatComponent
 from fathoms.models.chat.closed_errors import Sender
@@ -28,6 +29,7 @@ from fathoms.models.options import (
     secret_values,
     without_secrets,
 )
+from fathoms.models.protocols import TextEmbedder
 from fathoms.models.wire import Request, exchange
 from fathoms.safety.masking import Mask
 from fathoms.safety.option_limits import LONGEST_WAIT, MOST_AT_ONCE, MOST_TEXTS, MOST_TOKENS
@@ -49,6 +51,8 @@ class FromServer(Component):
     neutral: ClassVar[frozenset[str]] = frozenset(
         {"base_url", "api_key_env", "request_timeout", "max_concurrency", "batch_size"}
     )
+
+    loads: ClassVar[Mapping[str, Loads]] = {"base_url": Loads("server"), "api_key_env": Loads("variable")}
 
     base_url: Address
     """Address of the server with the path of its API, usually `/v1`, for example http://127.0.0.1:8000/v1."""
@@ -194,7 +198,7 @@ class OpenAICompatibleLLM(ChatComponent, FromServer):
         return not counts_nothing(self.base_url)
 
 
-class OpenAICompatibleEmbedder(FromServer):
+class OpenAICompatibleEmbedder(FromServer, TextEmbedder):
     """`kind: openai-compatible`: an embedding model of a server with OpenAI's API."""
 
     packages: ClassVar[tuple[str, ...]] = ("llama-index-embeddings-openai-like",)

@@ -27,6 +27,7 @@ class ScriptedModel(ChatComponent):
 
     neutral: ClassVar[frozenset[str]] = frozenset({"latency", "max_concurrency", "max_pages"})
 
+    inert: ClassVar[bool] = True
     kind: Literal["scripted"] = "scripted"
     model: str = "scripted"
     """Name of the model in reports."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
-from fathoms.config import Component
+from fathoms.models.protocols import TextEmbedder
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,7 +27,7 @@ _LONGEST = 1000
 a space."""
 
 
-class LexicalEmbedder(Component):
+class LexicalEmbedder(TextEmbedder):
     """`kind: lexical`: word-overlap embeddings that need no weights and are the same on every machine.
 
     The features of a lower-cased text are its words, its pairs of neighbouring words, and the character
@@ -38,6 +38,7 @@ class LexicalEmbedder(Component):
 
     packages: ClassVar[tuple[str, ...]] = ()
 
+    inert: ClassVar[bool] = True
     kind: Literal["lexical"] = "lexical"
     dimension: int = Field(default=4096, ge=1, le=2**20)
     """Length of a vector. The smaller it is, the more features collide."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from importlib.util import find_spec
@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from fathoms.config import Component
+from fathoms.component import Loads
 from fathoms.errors import ConfigError, MissingExtraError
 from fathoms.models.cpus import available_cpus
 from fathoms.models.embed.vectors import normalised
-from fathoms.models.weights.weights import Weights, digests, locate
+from fathoms.models.protocols import TextEmbedder
+from fathoms.models.weights.weights import WEIGHTS, Weights, digests, locate
 from fathoms.safety.option_limits import MOST_AT_ONCE, MOST_TOKENS
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-class OnnxEmbedder(Component):
+class OnnxEmbedder(TextEmbedder):
     """`kind: onnx`: the mean of the last hidden states over the tokens, L2-normalised (Reimers and Gurevych,
     Sentence-BERT, 2019).
 
@@ -35,6 +36,8 @@ class OnnxEmbedder(Component):
     packages: ClassVar[tuple[str, ...]] = ("onnxruntime", "tokenizers")
     neutral: ClassVar[frozenset[str]] = frozenset({"model", "threads"})
 
+    inert: ClassVar[bool] = True
+    loads: ClassVar[Mapping[str, Loads]] = {"model": WEIGHTS}
     kind: Literal["onnx"] = "onnx"
     model: Weights = "minilm-l6-v2"
     """Name of a model from `fathoms models list`, or path of an .onnx file with its `tokenizer.json` in the

@@ -15,10 +15,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from pydantic import Field
 
+from fathoms.component import Component
 from fathoms.config import fingerprint, flat_fingerprint
 from fathoms.errors import ConfigError, MissingExtraError, ModelError
 from fathoms.models.cpus import available_cpus
@@ -38,33 +39,40 @@ R = TypeVar("R")
 Dtype = Literal["auto", "float32", "bfloat16", "float16"]
 
 
-class EmbedsPages(Protocol):
+class EmbedsPages(Component):
     """A model that embeds pictures of pages and texts of questions into one space.
 
     Every page and every question gets a float32 matrix of shape (vectors, width); `width` is the same for
     all, and the number of vectors may differ.
     """
 
-    def identity(self) -> dict[str, Any]:
-        """Return everything that influences the vectors; used in fingerprints and in the keys of the
-        cache."""
+    if TYPE_CHECKING:  # known of a class, or a property of its options
 
+        @property
+        def many(self) -> bool:
+            """Whether a page has more than one vector, so that pages are compared by MaxSim."""
+
+    @abstractmethod
     def check(self) -> None:
         """Raise an error if a requirement (package, weights, server) is missing; called before a run."""
 
+    @abstractmethod
+    def check_presence(self) -> None:
+        """Raise the errors of a package, a folder or a key that is missing, without loading a model."""
+
+    @abstractmethod
     def embed_pages(self, pictures: Sequence[Path]) -> list[Vectors]:
         """Return the vectors of each picture of a page, in the given order."""
 
+    @abstractmethod
     def embed_questions(self, texts: Sequence[str]) -> list[Vectors]:
         """Return the vectors of each question, in the given order."""
 
 
-class HubPageModel(HubModel):
+class HubPageModel(HubModel, EmbedsPages):
     """Base class of the models of Sentence Transformers that embed pictures of pages."""
 
     packages: ClassVar[tuple[str, ...]] = ("sentence-transformers", "transformers", "pillow")
-    many: ClassVar[bool]
-    """Whether a page has more than one vector, so that pages are compared by MaxSim."""
 
     batch_size: int = Field(default=4, ge=1, le=MOST_TEXTS)
     """Number of pages, or of questions, that the model processes at a time. A batch that does not fit into

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from fathoms.models.embed.vectors import normalised
+from fathoms.models.protocols import TextEmbedder
 from fathoms.models.weights.hub import HubModel, load, within_memory
 from fathoms.safety.option_limits import MOST_TOKENS
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-class SentenceTransformersEmbedder(HubModel):
+class SentenceTransformersEmbedder(HubModel, TextEmbedder):
     """`kind: sentence-transformers`: a bi-encoder whose vectors are always L2-normalised.
 
     Questions and documents get the prompts that are saved with the model, unless the options set others. Code

@@ -20,7 +20,7 @@ from fathoms.errors import FathomsError
 from fathoms.models import Embedder, PageEmbedder
 from fathoms.models.embed.multi_vector import MultiVectorEmbedder
 from fathoms.models.embed.pages import HubPageModel
-from fathoms.models.embed.served.base import ServedPageModel
+from fathoms.models.protocols import TextEmbedder
 
 if TYPE_CHECKING:
     from fathoms.safety.child_main import ThisProcess
@@ -47,7 +47,9 @@ def answer(adapter: Adapter, request: dict[str, Any]) -> tuple[dict[str, Any], b
             return {"patches": embedder.patches(sizes), "words": embedder.words(request["words_of"])}, b""
         if isinstance(embedder, HubPageModel):
             return _of_pages(embedder, request)
-        assert not isinstance(embedder, ServedPageModel)  # these run in the process that needs them
+        assert isinstance(
+            embedder, TextEmbedder
+        )  # page embedders of servers run in the process that needs them
         embed = embedder.embed_queries if request["query"] else embedder.embed
         vectors = embed(request["texts"])
     except FathomsError as error:

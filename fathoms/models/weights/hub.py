@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
 from importlib import import_module
@@ -15,11 +15,11 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from fathoms.config import Component
+from fathoms.component import Component, Loads
 from fathoms.errors import ConfigError, MissingExtraError, ModelError, ServerError
 from fathoms.models.cpus import available_cpus
 from fathoms.models.weights.assets import ASSETS
-from fathoms.models.weights.weights import digests, files
+from fathoms.models.weights.weights import WEIGHTS, digests, files
 from fathoms.safety.inputs import expanded
 from fathoms.safety.option_limits import MOST_TEXTS
 
@@ -29,6 +29,8 @@ _HUB_TIMEOUT = 5.0  # seconds for one request to the hub, whose own client would
 class HubModel(Component):
     """The common options of embedder and reranker: the model, and how it is run."""
 
+    inert: ClassVar[bool] = True
+    loads: ClassVar[Mapping[str, Loads]] = {"model": WEIGHTS}
     packages: ClassVar[tuple[str, ...]] = ("sentence-transformers", "transformers")
     neutral: ClassVar[frozenset[str]] = frozenset({"model", "hub_revision", "batch_size", "device"})
 

@@ -22,6 +22,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator
 
+from fathoms.component import Loads
 from fathoms.config import suggest
 from fathoms.errors import (
     ChecksumError,
@@ -42,6 +43,10 @@ SOURCE_VARIABLE = "FATHOMS_WEIGHTS_DIR"
 _PIECE = 1 << 20
 _SLOWEST, _SLOW_SECONDS = 1024.0, 60.0
 """A download fails if it is slower than this many bytes per second on average over this many seconds."""
+
+
+WEIGHTS = Loads("weights", known=frozenset(ASSETS))
+"""States that an option names weights: an asset, whose files are verified, a path, or a model on the hub."""
 
 
 def find(name: str) -> Asset:

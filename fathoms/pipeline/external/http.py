@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, JsonValue, model_validator
 
+from fathoms.component import Loads
 from fathoms.config import Key, fingerprint
 from fathoms.errors import ModelError, NoAnswerError, RateLimitError, ServerError
 from fathoms.models.calling.retry_after import retry_after_seconds
@@ -66,6 +67,8 @@ class Http(ExternalPipeline):
     """A service that receives one HTTP request per question."""
 
     neutral: ClassVar[frozenset[str]] = frozenset({"headers", "timeout", "max_concurrency", "health"})
+
+    loads: ClassVar[Mapping[str, Loads]] = {"url": Loads("server")}
 
     kind: Literal["http"] = "http"
     url: ServiceUrl

@@ -12,7 +12,7 @@ cached.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -20,6 +20,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, PrivateAttr, ValidationError
 
+from fathoms.component import Loads
 from fathoms.config import fingerprint
 from fathoms.errors import ConfigError, FathomsError, ModelError
 from fathoms.models.options import Options, resolved, secret_values, without_secrets
@@ -47,6 +48,7 @@ class Python(ExternalPipeline):
     """A Python function or object that runs in this process."""
 
     neutral: ClassVar[frozenset[str]] = frozenset({"max_concurrency"})
+    loads: ClassVar[Mapping[str, Loads]] = {"target": Loads("code")}
 
     kind: Literal["python"] = "python"
     target: str = Field(pattern=r"^[A-Za-z_][\w.]*(:[A-Za-z_][\w.]*)?$")

@@ -17,6 +17,7 @@ from fathoms.errors import ModelError, PromptTooLongError
 from fathoms.models.calling.background import run_in_background
 from fathoms.models.calling.provider_calls import ProviderCalls
 from fathoms.models.chat.openai_compatible import FromServer
+from fathoms.models.embed.pages import EmbedsPages
 from fathoms.models.embed.served.pictures import Picture, picture_to_send
 from fathoms.models.embed.served.replies import matrices
 from fathoms.models.embed.served.spent import EmbeddingCalls, EmbeddingPrice
@@ -62,7 +63,7 @@ class Batch(NamedTuple):
         )
 
 
-class ServedPageModel(FromServer):
+class ServedPageModel(FromServer, EmbedsPages):
     """Base class of embedders of page pictures that ask a server.
 
     They run in this process. A subclass says how a request of its API looks (`body`), and reads the reply

@@ -1,0 +1,73 @@
+"""The registry: every line leads to a component, and moving one keeps what is in caches."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any, get_args
+
+import pytest
+from pydantic import TypeAdapter
+
+from fathoms.component import Component, kind_of
+from fathoms.config import fingerprint
+from fathoms.registry import ROOMS, Room, built_in
+
+# fingerprints of the options as of 26 November 2026, without the versions of packages
+PINNED: list[tuple[Room, dict[str, Any], str]] = [
+    ("retrievers", {"kind": "dense"}, "c8a10be325daf5c7b3ec2521b7722420"),
+    ("retrievers", {"kind": "bm25"}, "26e098c5c2befb9894136aebbf8f366e"),
+    (
+        "retrievers",
+        {"kind": "hybrid", "of": [{"kind": "dense"}, {"kind": "bm25"}]},
+        "90d80f5508941112e0bb12ebcd2e23fb",
+    ),
+    ("retrievers", {"kind": "oracle"}, "614987fdd1dbd3039a7b2446f7380114"),
+    ("parsers", {"kind": "pdfium"}, "a06c19f913d0d3716c8e2b11cda0cb0d"),
+    ("parsers", {"kind": "pymupdf"}, "20994af065ce0fb51f775522dc105e08"),
+    (
+        "parsers",
+        {
+            "kind": "docling",
+            "ocr": {"kind": "none"},
+            "layout": {"kind": "cdla"},
+            "tables": {"kind": "geometric"},
+        },
+        "de2a17c52b23f6a0de3ead069b76b8b2",
+    ),
+    ("chunkers", {"kind": "sentence"}, "3ffd16aedf4403fbb5927a3a63e60073"),
+    ("chunkers", {"kind": "page"}, "47a56f47ae889aa54bde78fb76b215df"),
+    ("embedders", {"kind": "onnx"}, "eafaa11fc9c387d1194f12c90c8dc021"),
+    ("embedders", {"kind": "lexical"}, "b875af5fd5bb1324a3b6615227fd8cea"),
+    ("models", {"kind": "scripted"}, "f21918e4a14ef0d49a8ce555b6fcd008"),
+    ("models", {"kind": "embedded"}, "a55ab19ea61b6b7168f91225e0b8235f"),
+    (
+        "models",
+        {"kind": "openai-compatible", "model": "m", "base_url": "http://127.0.0.1:1/v1"},
+        "22bfa4ca82870e8fbfbfb7a037c32abd",
+    ),
+    ("judges", {"kind": "scripted"}, "32f8baac230a26d555e80df42eeae9ac"),
+    ("judges", {"kind": "llm", "model": {"kind": "scripted"}}, "9ebf65427ecfcacd1f6285c72ded926a"),
+    ("metrics", {"kind": "token-f1"}, "951d3cc4a05b1e4d6c7e4a1e5ff4c032"),
+    ("metrics", {"kind": "faithfulness"}, "7b49a19d77a7f8c4100a806725d406b9"),
+]
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_every_line_leads_to_components_with_kinds_of_their_own(room: Room) -> None:
+    found: list[type[Component]] = []
+    for line in ROOMS[room]:
+        module, _, name = line.partition(":")
+        named = getattr(import_module(module), name)
+        found += named if isinstance(named, tuple) else (named,)
+    assert all(map(kind_of, found))
+    assert [kind_of(one) for one in found] == list(built_in(room))
+    assert tuple(ROOMS) == get_args(Room)
+
+
+@pytest.mark.parametrize(("room", "options", "expected"), PINNED, ids=lambda value: str(value)[:40])
+def test_a_component_keeps_its_fingerprint_wherever_its_module_is(
+    room: Room, options: dict[str, Any], expected: str
+) -> None:
+    made = TypeAdapter(built_in(room)[options["kind"]]).validate_python(options)
+    identity = made.identity()
+    assert fingerprint({name: part for name, part in identity.items() if name != "versions"}) == expected
