@@ -91,9 +91,15 @@ def _parameter(found: re.Match[str]) -> str:
 
 # ----- known secrets
 
-_PASSED_OVER = r"[^\s\x20-\x5b\x5d-\x7e]*+"
+_DASHES = "\u2010-\u2015\u2212\u2e3a\u2e3b\ufe58\ufe63"
+"""What a program that sets type writes for a hyphen."""
+_PASSED_OVER = rf"[^\s\x20-\x5b\x5d-\x7e\uff01-\uff5e{_DASHES}]*+"
 """Matches what may stand between two letters of a secret: characters that are removed before a text is shown
-(zero-width, control, non-ASCII), and backslashes of quoting."""
+(zero-width, control, non-ASCII), and backslashes of quoting. Full-width letters and dashes may be letters."""
+_HYPHENS = rf"[-{_DASHES}]*+"
+"""Matches hyphens between two letters of a secret that are none."""
+_FULL_WIDTH = 0xFEE0
+"""The distance of the full-width letters of Unicode from those of ASCII."""
 _ESCAPED_TOO = (
     r"(?:[^\s\x20-\x5b\x5d-\x7e]"
     r"|(?<=\\)u(?i:005c|(?!00[2-7])[0-9a-f]{4})|(?<=\\)x(?i:5c|[89a-f][0-9a-f])"
@@ -108,8 +114,9 @@ _AROUND = 3
 
 
 class Mask:
-    """Replaces secrets by `***`, also where they are escaped (JSON, URLs, HTML), encoded in base64 or
-    hexadecimal, or have invisible characters between their letters.
+    """Replaces secrets by `***`, also where they are escaped (JSON, URLs, HTML, octal and Unicode escapes),
+    encoded in base64 (also twice), base32 or hexadecimal, written in full-width letters or with other dashes,
+    or have hyphens or invisible characters between their letters.
 
     Takes time linear in the text: patterns never backtrack within a letter or between two (atomic groups and
     possessive quantifiers).
@@ -118,6 +125,8 @@ class Mask:
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         long = sorted({secret for secret in secrets if len(secret) >= _LEAST}, key=len, reverse=True)
         self._plain = [needle for secret in long for needle in (secret, *_hexadecimal(secret))]
+        self._base32 = [needle for secret in long for needle in _base32(secret)]
+        self._spelt = [secret.replace("-", "") for secret in long]
         self._base64 = [needle for secret in long for needle in _base64(secret)]
         self._secrets = tuple(long)
 
@@ -132,12 +141,19 @@ class Mask:
             return text
         if "\\" in text or "%" in text or "&" in text or not (text.isascii() and text.isprintable()):
             text = _escaped(self._secrets).sub(HIDDEN, text)
+        elif "-" in text:
+            bare = text.replace("-", "")
+            if any(secret in bare for secret in self._spelt):
+                text = _escaped(self._secrets).sub(HIDDEN, text)
         for needle in self._plain:
             if needle in text:
                 text = text.replace(needle, HIDDEN)
         for needle in self._base64:
             if needle in text:
                 text = _encoded(needle).sub(HIDDEN, text)
+        for needle in self._base32:
+            if needle in text:
+                text = re.sub(rf"[A-Za-z2-7]{{0,2}}{needle}[A-Za-z2-7=]{{0,8}}+", HIDDEN, text)
         return text
 
     def inside(self, value: Any) -> Any:
@@ -168,12 +184,30 @@ def _hexadecimal(secret: str) -> tuple[str, str]:
 def _base64(secret: str) -> Iterator[str]:
     """A secret as it appears inside base64 after 0, 1 or 2 other bytes, in both alphabets; only the
     characters that hold nothing but its bits."""
-    data = secret.encode("utf-8", "replace")
+    once = set(_base64_once(secret))
+    yield from once
+    # an Authorization header that is quoted inside another encoded text
+    yield from {twice for inner in once for twice in _base64_once(inner)}
+
+
+def _base64_once(text: str) -> Iterator[str]:
+    """A text inside base64, whatever stands before it."""
+    data = text.encode("utf-8", "replace")
     for shift in range(3):
         coded = base64.b64encode(bytes(shift) + data).decode()
         first, last = -(-shift * 8 // 6), (shift + len(data)) * 8 // 6
         inner = coded[first:last]
         yield from {inner, inner.translate(str.maketrans("+/", "-_"))}
+
+
+def _base32(secret: str) -> Iterator[str]:
+    """A secret as it appears inside base32 after 0 to 4 other bytes, in upper and lower case; only the
+    characters that hold nothing but its bits."""
+    data = secret.encode("utf-8", "replace")
+    for shift in range(5):
+        coded = base64.b32encode(bytes(shift) + data).decode()
+        inner = coded[-(-shift * 8 // 5) : (shift + len(data)) * 8 // 5]
+        yield from (inner, inner.lower())
 
 
 @lru_cache(maxsize=256)
@@ -191,13 +225,16 @@ def _escaped(secrets: tuple[str, ...]) -> re.Pattern[str]:
         letters = [letter for letter in secret if " " <= letter <= "~" and letter != "\\"]
         between = _PASSED_OVER if len(letters) == len(secret) else _ESCAPED_TOO
         if len(letters) >= _LEAST:
-            patterns.append(between.join(map(_letter, letters)))
+            first, *others = letters
+            rest = [between + ("" if letter == "-" else _HYPHENS) + _letter(letter) for letter in others]
+            patterns.append(_letter(first) + "".join(rest))
         patterns.append(re.escape(secret))
     return re.compile("|".join(patterns))
 
 
 def _letter(letter: str) -> str:
-    """A pattern of one letter: itself, `\\u0041`, `\\x41`, `%41`, `%2541`, `&#65;`, `&#x41;`, `&lt;`."""
+    """A pattern of one letter: itself, `\\u0041`, `\\u{41}`, `\\U00000041`, `\\x41`, `\\101`, `%41`, `%2541`,
+    `&#65;`, `&#x41;`, `&lt;`, in full width, and any dash for a hyphen."""
     code = ord(letter)
     digits = f"(?i:{code:02x})"
     number = rf"\#(?:0{{0,5}}+{code}|[xX]0{{0,5}}+{digits})"
@@ -207,8 +244,13 @@ def _letter(letter: str) -> str:
         named = f"|{_ENTITIES[letter]}" if letter in _ENTITIES else ""
         entity = rf"&(?:amp;)*+(?:{number}{named});"
     percent = "%(?:25)*+" if letter == "%" else f"%(?:25)*+{digits}"
-    escape = rf"\\?(?:(?<=\\)u00{digits}|(?<=\\)x{digits})"
-    plain = "" if letter in "%&" else f"|{re.escape(letter)}"
+    octal = f"0?{code:03o}"
+    longer = rf"u\{{0{{0,4}}+{digits}\}}|U000000{digits}"
+    escape = rf"\\?(?<=\\)(?:u00{digits}|x{digits}|{longer}|{octal})"
+    wide = chr(code + _FULL_WIDTH) if letter != " " else "\u3000"
+    plain = rf"|{wide}" if letter in "%&" else rf"|{re.escape(letter)}|{wide}"
+    if letter == "-":
+        plain += f"|[{_DASHES}]"
     return f"(?>{escape}|{percent}|{entity}{plain})"  # atomic: `\\x78` is not an x followed by 78
 
 

@@ -99,6 +99,29 @@ def test_two_people_settle_what_they_disagree_about(path: Path) -> None:
     assert read_questions(path).questions[0].text == "How high is the tower?"
 
 
+def test_two_windows_of_one_person_change_one_question(path: Path) -> None:
+    """Both windows show the question before either saves: other fields are merged, the same field is a
+    question to the person, and what was dropped in one window is not accepted unseen in the other."""
+    first, second = editing(path), editing(path)
+    seen = {name: first.detail(0)[name] for name in ("fields", "own")}
+    mend(first, 0, seen=seen, question="How high is the tower?")
+    mend(second, 0, seen=seen, category="B")
+    fields = first.detail(0)["fields"]
+    assert (fields["question"], fields["category"]) == ("How high is the tower?", "B")
+    with pytest.raises(RefusedError) as raised:
+        mend(first, 0, seen=seen, question="What is its height?")
+    (complaint,) = raised.value.complaints
+    assert (complaint.field, complaint.code) == ("question", "changed")
+    assert "It is now: How high is the tower?" in complaint.message
+    with pytest.raises(RefusedError):
+        decide(second, 0, "drop", seen=seen)
+    now = {name: first.detail(0)[name] for name in ("fields", "own")}
+    decide(second, 0, "drop", seen=now)
+    with pytest.raises(RefusedError):
+        mend(first, 0, seen=now, question="What is its height?")
+    assert first.detail(0)["own"] == "drop"
+
+
 def test_a_decision_about_a_question_that_was_changed_elsewhere_does_not_count(path: Path) -> None:
     decide(editing(path), 0, "drop")
     write_set(path, [row("a", question="Another question?"), row("b")])

@@ -41,7 +41,24 @@ def forms(key: str) -> dict[str, str]:
         "control": "\x1b".join(key),
         "joiners": "\u2060\u200d".join(key),
         "hex": key.encode().hex(),
+        "octal": "".join(f"\\{ord(letter):03o}" for letter in key),
+        "octal with a zero": "".join(f"\\0{ord(letter):03o}" for letter in key),
+        "braces": "".join(f"\\u{{{ord(letter):x}}}" for letter in key),
+        "long escapes": "".join(f"\\U{ord(letter):08x}" for letter in key),
+        "full width": "".join(chr(ord(letter) + 0xFEE0) for letter in key),
+        "other dashes": key.replace("-", "\u2011"),
+        "minus": key.replace("-", "\u2212"),
+        "hyphens between": "-".join(key.replace("-", "")).replace("s-k-p", "s-k--p"),
+        "hyphens in groups": f"{key[:9]}-{key[9:18]}-{key[18:]}",
     }
+    for shift in range(5):
+        found[f"base32 {shift}"] = base64.b32encode(b"user:"[:shift] + key.encode()).decode()
+        found[f"base32 in lower case {shift}"] = (
+            base64.b32encode(b"user:"[:shift] + key.encode()).decode().lower()
+        )
+    for before, between in ((b"", b""), (b"u", b"a "), (b"u:", b"ab")):
+        inner = base64.b64encode(before + key.encode())
+        found[f"base64 twice {len(before)}"] = base64.b64encode(between + inner).decode()
     for shift, before in enumerate((b"", b"u", b"u:", b"user:")):
         found[f"base64 {shift}"] = base64.b64encode(before + key.encode()).decode()
         found[f"url-safe base64 {shift}"] = base64.urlsafe_b64encode(before + key.encode() + b"tail").decode()

@@ -48,10 +48,13 @@ def editing(path: Path, person: str = "ann", drafts: Sequence[Draft] = (), **opt
     return Editing(material(path, drafts), person, **options)
 
 
-def mend(session: Editing, number: int, *, anyway: bool = False, **fields: Any) -> None:
-    """Mend some fields of an entry, as the page does."""
-    shown = {**session.detail(number)["fields"], **fields}
-    asked = {"number": number, "decision": "mend", "fields": shown, "anyway": anyway}
+def mend(
+    session: Editing, number: int, *, anyway: bool = False, seen: dict[str, Any] | None = None, **fields: Any
+) -> None:
+    """Mend some fields of an entry, as the page does, which shows it as `seen` or as it is now."""
+    seen = seen or {name: session.detail(number)[name] for name in ("fields", "own")}
+    shown = {**seen["fields"], **fields}
+    asked = {"number": number, "decision": "mend", "fields": shown, "anyway": anyway, "seen": seen}
     session.decide(Asked.model_validate(asked))
 
 

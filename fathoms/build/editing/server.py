@@ -75,7 +75,8 @@ class _Handler(LocalHandler):
             return {"state": editing.state(), "detail": editing.detail(asked.number)}
         except RefusedError as error:
             complaints = [vars(one) for one in error.complaints]
-            return self.send_json(HTTPStatus.UNPROCESSABLE_ENTITY, {"complaints": complaints})
+            now = {"state": editing.state(), "detail": editing.detail(asked.number)}
+            return self.send_json(HTTPStatus.UNPROCESSABLE_ENTITY, {"complaints": complaints, **now})
         except ValidationError as error:
             first = error.errors()[0]
             said = f"{dotted(first['loc'])}: {first['msg']}"

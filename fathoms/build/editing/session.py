@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -27,21 +28,35 @@ from fathoms.types import Document, Question
 LISTED = 160
 """The most characters of a question in the list of all."""
 
+_CHANGED = "This question was changed or dropped in another window since it was shown here."
+_LOOK_AGAIN = "Look at it as it is now, and decide once more."
+
 
 def edits_of(path: Path) -> Path:
     """Return the file that holds what people decided about the questions of a set."""
     return path.with_name(f"{short_name(path)}-edits.jsonl")
 
 
+class Seen(BaseModel):
+    """An entry as the page showed it when a person began to change it or decided about it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    fields: Edited
+    own: Literal["accept", "mend", "drop", "open"] | None = None
+
+
 class Asked(BaseModel):
-    """What the page asks for: a decision about the entry `number`. A question is mended with `fields`; with
-    `anyway` although warnings are left. `take` names the person whose decision settles a disagreement."""
+    """What the page asks for: a decision about the entry `number`, which it showed as `seen`. A question is
+    mended with `fields`; with `anyway` although warnings are left. `take` names the person whose decision
+    settles a disagreement."""
 
     model_config = ConfigDict(extra="forbid")
 
     number: int = Field(strict=True, ge=0)
     decision: Literal["accept", "mend", "drop", "open"]
     fields: Edited | None = None
+    seen: Seen | None = None
     anyway: bool = False
     take: str | None = Field(default=None, max_length=200)
 
@@ -160,7 +175,7 @@ class Editing:
         with self._lock:
             self._refresh()
             standing = self._at(asked.number)
-            word, after = self._decided(standing, asked)
+            word, after = self._decided(standing, self._merged(standing, asked))
             append_said(
                 self._edits,
                 Decision(
@@ -187,6 +202,32 @@ class Editing:
             self._seen = None
             self._refresh()
             return {"file": self._target.path.name, **wrote._asdict()}
+
+    def _merged(self, standing: Standing, asked: Asked) -> Asked:
+        """Return the decision with the fields that another window of the same person has saved meanwhile.
+
+        Raises RefusedError where both windows changed the same field, or where the decision was made about a
+        question that looks different now.
+        """
+        if asked.seen is None:
+            return asked
+        own = standing.said.get(self._person)
+        before = asked.seen.fields.model_dump(mode="json")
+        now = Edited.model_validate(fields_of(self._shown(standing))).model_dump(mode="json")
+        is_dropped = own is not None and own.decision == "drop" and asked.seen.own != "drop"
+        if now == before and not is_dropped:
+            return asked
+        if asked.fields is None or is_dropped:
+            raise RefusedError([Complaint(_CHANGED, advice=_LOOK_AGAIN, code="changed")])
+        changed = {
+            name: value
+            for name, value in asked.fields.model_dump(mode="json").items()
+            if value != before[name]
+        }
+        clashes = [name for name, value in changed.items() if now[name] not in (before[name], value)]
+        if clashes:
+            raise RefusedError([_clash(name, now[name]) for name in clashes])
+        return asked.model_copy(update={"fields": Edited.model_validate({**now, **changed})})
 
     def _settles(self, standing: Standing, word: str) -> bool:
         """Whether a decision is about a disagreement that the person has seen. What is taken back before
@@ -280,6 +321,13 @@ class Editing:
         kept = [name for name in self._order if name in self._standings]
         self._order = list(dict.fromkeys([*kept, *self._standings]))
         self._seen = seen
+
+
+def _clash(field: str, now: Any) -> Complaint:
+    """Return the complaint about a field that another window has changed to another value."""
+    value = now if isinstance(now, str) else json.dumps(now, ensure_ascii=False)
+    message = f"This field was changed in another window since it was shown here. It is now: {value[:LISTED]}"
+    return Complaint(message, field, advice="Save once more to keep what stands here.", code="changed")
 
 
 def _told(name: str, said: Decision) -> dict[str, Any]:

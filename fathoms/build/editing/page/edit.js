@@ -179,10 +179,12 @@ async function decide(decision, more = {}) {
   const rows = visible();
   const at = rows.findIndex((entry) => entry.number === shown.number);
   const next = rows[at + 1];
-  const reply = await ask('decide', { number: shown.number, decision, ...more });
+  const seen = { fields: shown.fields, own: shown.own };
+  const reply = await ask('decide', { number: shown.number, decision, seen, ...more });
   if (!reply) return;
   if (reply.complaints) {
     complaints = reply.complaints;
+    if (complaints.some((one) => one.code === 'changed')) changedElsewhere(reply);
     drawQuestion();
     $('question').querySelector('[aria-invalid], .complaint button')?.focus();
     tell(`Not saved: ${complaints.length === 1 ? 'one thing is' : `${complaints.length} things are`} to be mended.`);
@@ -200,6 +202,20 @@ async function decide(decision, more = {}) {
     $('question').focus({ preventScroll: true });
   }
   tell(`Saved: ${SAID[word]}. ${all.decided} of ${all.total} decided.`);
+}
+
+/** Another window has saved this question: what it changed is shown, except where it is being changed here. */
+function changedElsewhere(reply) {
+  const before = shown.fields;
+  all = reply.state;
+  shown = reply.detail;
+  const isMine = (name) => JSON.stringify(draft[name]) !== JSON.stringify(before[name]);
+  if (draft) {
+    draft = Object.fromEntries(
+      Object.entries(shown.fields).map(([name, value]) => [name, structuredClone(isMine(name) ? draft[name] : value)]),
+    );
+  }
+  drawAll();
 }
 
 const save = (anyway = false) => decide('mend', { fields: draft, anyway });
