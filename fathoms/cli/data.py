@@ -84,7 +84,7 @@ def data_verify(name: SetName, as_json: Json = False) -> int:
     else:
         for file in files:
             console.say(f"{file.state:<9} {file.file}{': ' + file.detail if file.detail else ''}")
-    return ExitCode.OK if all(file.state == "verified" for file in files) else ExitCode.FAILED
+    return ExitCode.OK if all(file.state in ("verified", "same") for file in files) else ExitCode.FAILED
 
 
 @app.command("inject")

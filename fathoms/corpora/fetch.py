@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from fathoms.corpora.manifests import Manifest, ManifestFile, find_manifest, known_sets
+from fathoms.corpora.pdfs import cut_short
 from fathoms.corpora.pulled import Pulled, PulledFile, describe, read_record, write_record
 from fathoms.errors import ChecksumError, DataError, NotThereError, UsageError
 from fathoms.paths import sha256_file, sweep, temporary_path
@@ -27,7 +28,9 @@ Progress = Callable[[str, int, int | None], None]
 """Called with a file name, the number of bytes received so far and the total, `None` if not known."""
 
 
-State = Literal["pulled", "copied", "present", "missing", "mismatch", "verified", "changed", "unpinned"]
+State = Literal[
+    "pulled", "copied", "present", "missing", "mismatch", "verified", "same", "changed", "unpinned"
+]
 
 
 @dataclass(frozen=True)
@@ -37,8 +40,10 @@ class FileReport:
     After a pull, `state` is `pulled` (downloaded), `copied` (from a folder), `present` (was here before),
     `missing` (not in the folder to copy from) or `mismatch` (copied, but not the expected file).
 
-    After a verification, it is `verified`, `missing`, `changed` (differs from the record or the pin),
-    `mismatch` (as after a pull) or `unpinned` (present, but with no checksum to compare it with).
+    After a verification, it is `verified` (has the sha256 that the manifest pins), `same` (the manifest pins
+    none, but the file is as it was when it came), `missing`, `changed` (differs from the record or the pin),
+    `mismatch` (as after a pull) or `unpinned` (present, but with no checksum to compare it with). `detail`
+    also says that the end of a PDF is missing.
     """
 
     file: str
@@ -268,6 +273,10 @@ def verify(name: str | Manifest, dest: Path | None = None) -> tuple[FileReport, 
             state, detail = "changed", f"sha256 is {found}, expected {expected}"
         elif record and record.warning:
             state, detail = "mismatch", record.warning
+        elif entry.sha256 is None:
+            state, detail = "same", "as it came; no sha256 of it is published to compare it with"
+        if cut := cut_short(path):
+            detail = f"{detail}; {cut}" if detail else cut
         reports.append(FileReport(entry.file, state, path.stat().st_size, detail))
     return tuple(reports)
 

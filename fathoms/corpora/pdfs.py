@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from fathoms.corpora.picture_documents import picture_documents
@@ -12,6 +14,11 @@ from fathoms.paths import sha256_file
 from fathoms.types import OFFICE, PDF, TRANSCRIPTS
 
 _DOCUMENTS = OFFICE | TRANSCRIPTS | {PDF}
+_OWN_FOLDERS = ({"manifest.json", "journal.jsonl"}, {"report.html", "report.json"})
+"""Files by which a folder is known as a run or a report of fathoms."""
+_TAIL = 4096
+_SHOWN = 3
+"""The most names of files that a warning gives."""
 
 
 def find_pdfs(folder: Path) -> tuple[dict[str, Path], tuple[str, ...]]:
@@ -20,20 +27,21 @@ def find_pdfs(folder: Path) -> tuple[dict[str, Path], tuple[str, ...]]:
     Questions and evidence refer to a document by its file name, so the name must be unique: two files with
     the same name are a warning if their contents are equal, and a DataError if they differ. Documents are
     PDFs, DOCX, PPTX and HTML files, which not every parser reads, and transcripts, of which PDFs are made
-    (`with_recordings`). Hidden files are skipped silently, links to files outside of the folder with a
-    warning. A folder without any document is searched for
+    (`with_recordings`). Hidden files and folders, links to files outside of the folder, runs and reports of
+    fathoms are left out with a warning. A folder without any document is searched for
     pictures of pages, of which PDFs are made (`picture_documents`). Raises UsageError if the folder does not
     exist.
     """
     if not folder.is_dir():
         raise UsageError(f"{folder}: the folder of documents does not exist")
-    paths = _documents_under(folder)
+    paths, left_out = _documents_under(folder)
     if not paths:
-        return picture_documents(folder)
+        pictures, notes = picture_documents(folder)
+        return pictures, left_out + notes
     inside, outside = only_inside(paths, folder)
     made, notes = with_recordings(inside)
     found, twice = _by_name(made)
-    return found, outside + notes + twice
+    return found, left_out + outside + notes + twice
 
 
 def gather_pdfs(paths: Iterable[Path]) -> tuple[dict[str, Path], tuple[str, ...]]:
@@ -50,11 +58,11 @@ def gather_pdfs(paths: Iterable[Path]) -> tuple[dict[str, Path], tuple[str, ...]
             known = "or a DOCX, PPTX or HTML file, or a transcript (.vtt, .srt)"
             raise UsageError(f"{path}: expected a PDF or a folder of PDFs, {known}")
         if path.is_dir():
-            documents = _documents_under(path)
+            documents, left_out = _documents_under(path)
             made, notes = ({}, ()) if documents else picture_documents(path)
             inside, warnings = only_inside(documents, path)
             found += [*inside, *made.values()]
-            outside += warnings + notes
+            outside += left_out + warnings + notes
         else:
             found.append(path)
     if not found:
@@ -63,6 +71,23 @@ def gather_pdfs(paths: Iterable[Path]) -> tuple[dict[str, Path], tuple[str, ...]
     recorded, notes = with_recordings(dict.fromkeys(found))
     named, twice = _by_name(recorded)
     return named, outside + notes + twice
+
+
+def cut_short(path: Path) -> str | None:
+    """Return what is wrong with a PDF whose end is missing, as after a download that broke off; `None` for
+    any other file.
+
+    Parsers repair such a file as well as they can; a service that it is sent to may read a part of it, or
+    refuse it. Readers of PDFs look for `%%EOF` in the last 1,024 bytes; four times as many are read here,
+    because some programs append something.
+    """
+    if path.suffix.lower() != PDF or not path.is_file():
+        return None
+    with suppress(OSError), path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - _TAIL))
+        if b"%%EOF" not in file.read():
+            return "its end is missing, so it may be cut: get it once more"
+    return None
 
 
 def only_inside(paths: Iterable[Path], folder: Path) -> tuple[list[Path], tuple[str, ...]]:
@@ -97,18 +122,54 @@ def leads_out(path: Path, resolved_folder: Path) -> bool:
         return False
 
 
-def _documents_under(folder: Path) -> list[Path]:
-    """Return everything in a folder and its subfolders whose name ends as that of a document, sorted, without
-    hidden files and the files `~$NAME` with which Office marks documents that are open.
+def _documents_under(folder: Path) -> tuple[list[Path], tuple[str, ...]]:
+    """Return everything in a folder and its subfolders whose name ends as that of a document, sorted, and
+    warnings about what is left out: hidden files and folders, and runs and reports of fathoms, whose pages
+    and plots would be documents too. The files `~$NAME`, with which Office marks documents that are open, are
+    no documents.
 
     Broken links, pipes and folders with such names are included, so that each is reported as a document
     that cannot be read instead of being left out silently.
     """
-    return [
-        path
-        for path in sorted(folder.rglob("*"))
-        if path.suffix.lower() in _DOCUMENTS and not path.name.startswith((".", "~$"))
+    found: list[Path] = []
+    hidden: list[str] = []
+    own: list[str] = []
+    for where, folders, files in os.walk(folder):
+        here = Path(where)
+        if here != folder and any(made.issubset(files) for made in _OWN_FOLDERS):
+            own.append(here.relative_to(folder).as_posix())
+            folders.clear()
+            continue
+        for name in filter(_is_document, (*folders, *files)):
+            if name.startswith("."):
+                hidden.append((here / name).relative_to(folder).as_posix())
+            else:
+                found.append(here / name)
+        # a hidden folder holds the files of some program, such as an environment of Python
+        programs = [name for name in folders if name.startswith(".") and not _is_document(name)]
+        hidden += [
+            (here / name).relative_to(folder).as_posix() for name in programs if _holds_any(here / name)
+        ]
+        folders[:] = [name for name in folders if not name.startswith(".")]
+    warnings = [
+        f"{folder}: left out, {why}: {', '.join(sorted(names)[:_SHOWN])}"
+        + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
+        for why, names in (("hidden", hidden), ("made by fathoms", own))
+        if names
     ]
+    return sorted(found), tuple(warnings)
+
+
+def _is_document(name: str) -> bool:
+    """Return whether a file of this name is a document."""
+    return Path(name).suffix.lower() in _DOCUMENTS and not name.startswith("~$")
+
+
+def _holds_any(folder: Path) -> bool:
+    """Return whether there is a document in a folder or its subfolders."""
+    return any(
+        map(_is_document, (name for _, folders, files in os.walk(folder) for name in (*folders, *files)))
+    )
 
 
 def _by_name(paths: Iterable[Path]) -> tuple[dict[str, Path], tuple[str, ...]]:

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 
 from fathoms.config import read_yaml, validate
 from fathoms.corpora import Corpus, DataSource, FileSource, NamedSource, load
-from fathoms.corpora.pdfs import find_pdfs
+from fathoms.corpora.pdfs import find_pdfs, gather_pdfs
 from fathoms.corpora.variants import variant
 from fathoms.errors import ConfigError, DataError, UsageError
 from fathoms.runs.marks import variants_among
@@ -102,7 +102,30 @@ def test_pdfs_are_found_in_all_folders_by_name(folder: Path) -> None:
         ("b.pdf", folder / "b.pdf"),
         ("folder.pdf", folder / "folder.pdf"),  # fails by name when it is read
     ]
-    assert warnings == ()
+    assert warnings == (f"{folder}: left out, hidden: below/.hidden.pdf",)
+
+
+def test_runs_reports_and_hidden_folders_are_no_documents(folder: Path) -> None:
+    """`documents: .` beside `runs/`: a run has a page, a report of several runs has plots as PDFs, and an
+    environment of Python brings PDFs of its own."""
+    made = {
+        "runs/1_a": ("manifest.json", "journal.jsonl", "report.html"),
+        "runs/reports/1_a_b": ("report.html", "report.json", "radar.pdf"),
+        "out": ("report.html", "report.json", "radar.pdf"),
+        ".venv/lib": ("home.pdf",),
+        ".git": ("HEAD",),
+    }
+    for place, names in made.items():
+        (folder / place).mkdir(parents=True)
+        for name in names:
+            (folder / place / name).write_bytes(b"x")
+    found, warnings = find_pdfs(folder)
+    assert list(found) == ["C.PDF", "a.pdf", "b.pdf", "folder.pdf"]
+    assert warnings == (
+        f"{folder}: left out, hidden: .venv, below/.hidden.pdf",
+        f"{folder}: left out, made by fathoms: out, runs/1_a, runs/reports/1_a_b",
+    )
+    assert gather_pdfs([folder]) == (found, warnings)
 
 
 def test_the_same_document_twice_is_a_warning_two_of_one_name_an_error(folder: Path) -> None:
@@ -110,7 +133,7 @@ def test_the_same_document_twice_is_a_warning_two_of_one_name_an_error(folder: P
     copy.write_bytes((folder / "b.pdf").read_bytes())
     found, warnings = find_pdfs(folder)
     assert found["b.pdf"] == folder / "b.pdf"
-    assert warnings == (f"{copy}: the same file as {folder / 'b.pdf'}, used once",)
+    assert warnings[1:] == (f"{copy}: the same file as {folder / 'b.pdf'}, used once",)
     copy.write_bytes(b"%PDF-1.7 another")
     with pytest.raises(DataError) as caught:
         find_pdfs(folder)
@@ -136,7 +159,7 @@ def test_missing_documents_fail_or_are_left_out(base: Path, folder: Path) -> Non
     assert (loaded.name, loaded.missing, loaded.categories) == ("q", ("z.pdf",), ("Text", "Cross"))
     assert ids(loaded.select()) == ["text-01", "text-02"]
     assert ids(loaded.left_out()) == ["cross-01"]
-    assert loaded.warnings == (f"{base / 'q.json'}:1: variant 2 of the answers is empty, skipped",)
+    assert loaded.warnings[0] == f"{base / 'q.json'}:1: variant 2 of the answers is empty, skipped"
     assert list(loaded.documents) == ["C.PDF", "a.pdf", "b.pdf", "folder.pdf"]
 
 
