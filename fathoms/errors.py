@@ -175,6 +175,17 @@ class PromptTooLongError(ModelError):
     """Prompt and attachments are more than the model's context window or the vendor's limits allow."""
 
 
+class ContentFilterError(ModelError):
+    """A content filter of the vendor or of a gateway refused the request: `refusal` is its name for that.
+
+    It is no failure of the service, so `Caller` makes a reply of it, which is counted as a refusal.
+    """
+
+    def __init__(self, message: str, refusal: str, *, status: int | None = None) -> None:
+        super().__init__(message, status=status)
+        self.refusal = refusal
+
+
 class StoreError(FathomsError):
     """A run directory or the cache cannot be read or written."""
 

@@ -16,7 +16,7 @@ from typing import TypeVar
 from weakref import WeakValueDictionary
 
 from fathoms.component import Component
-from fathoms.errors import ModelError, TimedOutError
+from fathoms.errors import ContentFilterError, ModelError, TimedOutError
 from fathoms.models.caching import ReplyCache
 from fathoms.models.calling.deadline import call_under, wait_under
 from fathoms.models.calling.provider_calls import ProviderCalls
@@ -154,7 +154,11 @@ class Caller:
         async def attempt() -> Reply:
             nonlocal attempts
             attempts += 1
-            return await seeded.reply(prompt)
+            sent = time.perf_counter()
+            try:
+                return await seeded.reply(prompt)
+            except ContentFilterError as error:
+                return Reply(text="", refusal=error.refusal, latency=time.perf_counter() - sent)
 
         try:
             async with asyncio.timeout(self.timeout if deadline is None else None) as own:

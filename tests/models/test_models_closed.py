@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ from pydantic import ValidationError
 
 from fathoms.errors import ConfigError, MissingExtraError, ModelError, PromptTooLongError, RateLimitError
 from fathoms.models import GoogleLLM, OpenAILLM
+from fathoms.models.caller import Caller
 from fathoms.models.chat.closed_errors import Fault, quoted, refusal_in
 from fathoms.models.protocols import FileLimits
 from fathoms.types import Usage
@@ -473,8 +475,10 @@ def test_refused_by_a_filter_before_the_model(server: Vendors, stream: bool) -> 
     words = {"anthropic": "content filter", "chat": "invalid_prompt", "responses": "content_filter"}
     for api, (message, code) in told.items():
         server.script = every(fails(api, (400, message, code)))
-        reply = answered(adapter(api, server, stream=stream), prompt())
+        model = adapter(api, server, stream=stream)
+        reply, call = asyncio.run(Caller().reply(model, prompt(), purpose="answer"))
         assert (reply.text, reply.refusal, reply.usage) == ("", words[api], Usage())
+        assert call.error is None
 
 
 def test_a_question_reaches_the_script(server: Vendors) -> None:

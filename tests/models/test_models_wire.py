@@ -13,6 +13,7 @@ import pytest
 
 from fathoms.errors import ModelError, NoAnswerError, PromptTooLongError, RateLimitError
 from fathoms.models import OllamaLLM, OpenAICompatibleLLM, wire
+from fathoms.models.caller import Caller
 from fathoms.models.chat.closed_errors import Sender
 from fathoms.models.chat.completion import Completion
 from fathoms.types import Message, Prompt, Reply
@@ -109,6 +110,31 @@ def test_events_are_found_wherever_the_pieces_break() -> None:
     text = b"data: " + json.dumps(answer, ensure_ascii=False).encode() + b"\r\n\r\ndata:[DONE]\n\n"
     reply = asked(sending(HEAD, *(chunk(text[n : n + 1]) for n in range(len(text))), chunk(b"")))
     assert reply.text == "größe\n42"
+
+
+AZURE = {
+    "message": "The response was filtered: the prompt triggered Azure OpenAI's content management policy.",
+    "type": None,
+    "param": "prompt",
+    "code": "content_filter",
+    "status": 400,
+    "innererror": {"code": "ResponsibleAIPolicyViolation"},
+}
+LITELLM = {
+    "message": "litellm.BadRequestError: litellm.ContentPolicyViolationError: AzureException - filtered",
+    "type": None,
+    "param": None,
+    "code": "400",
+}
+
+
+@pytest.mark.parametrize(("error", "name"), [(AZURE, "content_filter"), (LITELLM, "content filter")])
+def test_the_filter_of_a_gateway_is_a_refusal(error: dict[str, Any], name: str) -> None:
+    """Azure OpenAI's error as its documentation shows it, and that of LiteLLM's proxy."""
+    with service(refusing(400, json.dumps({"error": error}).encode())) as made:
+        model = OpenAICompatibleLLM(model="m", base_url=f"{made.address}/v1")
+        reply, call = asyncio.run(Caller().reply(model, PROMPT, purpose="answer"))
+    assert (reply.text, reply.refusal, call.error, call.attempts) == ("", name, None, 1)
 
 
 def test_a_refusal_and_a_filter() -> None:

@@ -23,7 +23,7 @@ from fathoms.component import Loads
 from fathoms.config import fingerprint
 from fathoms.errors import FathomsError, MissingExtraError
 from fathoms.models.chat.base import ChatComponent
-from fathoms.models.chat.closed_errors import Fault, Sender, as_error, is_file_gone, refusal_in
+from fathoms.models.chat.closed_errors import Fault, Sender, as_error, is_file_gone
 from fathoms.models.chat.completion import as_count
 from fathoms.models.options import (
     Address,
@@ -183,17 +183,12 @@ class Closed(ChatComponent):
             self.request_timeout,
             tuple(secret_values(self.options)),
         )
-        clock = Clock()
         try:
             return _clean(await self._ask_with_files(prompt, sender.key), sender)
         except FathomsError:
             raise
         except Exception as error:  # every SDK has its own exception classes, and lets others through
-            fault = self.fault(error)
-            refusal = refusal_in(fault)
-            if refusal is None:
-                raise as_error(error, fault, sender) from error
-            return Reply(text="", refusal=refusal, stop_reason=fault.code, latency=clock.last)
+            raise as_error(error, self.fault(error), sender) from error
 
     async def _ask_with_files(self, prompt: Prompt, key: str) -> Reply:
         """Send the prompt, uploading its files first if `attach` is `upload`. If the vendor no longer has one

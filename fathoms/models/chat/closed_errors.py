@@ -8,7 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from fathoms.errors import ModelError, NoAnswerError, PromptTooLongError, RateLimitError
+from fathoms.errors import (
+    ContentFilterError,
+    ModelError,
+    NoAnswerError,
+    PromptTooLongError,
+    RateLimitError,
+)
 from fathoms.models.calling.retry_after import retry_after_seconds
 from fathoms.safety.masking import HIDDEN, mask_of
 from fathoms.safety.transport import tls_failure
@@ -26,7 +32,8 @@ _KEY_REFUSED = re.compile(r"api key not valid|API_KEY_INVALID", re.I)  # Google 
 _FILTER_CODES = {"content_filter", "content_policy_violation", "invalid_prompt", "bio_policy"}
 _FILTER_SENTENCES = re.compile(
     r"(output|input|prompt|response|content) (was |has been )?(blocked|flagged|filtered) (by|as)\b"
-    r"|violat\w{1,20} .{0,40}(usage|content) polic",
+    r"|violat\w{1,20} .{0,40}(usage|content) polic"
+    r"|ContentPolicyViolation|content management policy",
     re.I,
 )
 _FILE_GONE = re.compile(
@@ -152,7 +159,7 @@ def is_file_gone(fault: Fault) -> bool:
 
 
 def as_error(error: Exception, fault: Fault, sender: Sender) -> ModelError:
-    """Convert an exception of an SDK to a ModelError, RateLimitError, PromptTooLongError or NoAnswerError."""
+    """Convert an exception of an SDK to a ModelError or one of its kinds, such as RateLimitError."""
     if fault.status is None and not fault.code:
         return _without_answer(error, sender)
     quote = quoted(fault.message, *sender.secrets)
@@ -161,6 +168,8 @@ def as_error(error: Exception, fault: Fault, sender: Sender) -> ModelError:
         return ModelError(f"{sender.address} refuses the key: {sender.advice}", status=fault.status)
     if fault.status == 403 and sender.variable is not None:
         return ModelError(f"{text} (the key is that of {sender.variable})", status=403)
+    if refusal := refusal_in(fault):
+        return ContentFilterError(text, refusal, status=fault.status)
     if _is_too_long(fault):
         return PromptTooLongError(text, status=fault.status)
     wait = retry_after_seconds(fault.headers)

@@ -7,10 +7,11 @@ keys. Replies are never cached.
 
 from __future__ import annotations
 
+import json
 import socket
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from urllib.parse import urlsplit
@@ -26,7 +27,7 @@ from fathoms.models.wire import DONE
 from fathoms.pipeline.external.answer import Answer
 from fathoms.pipeline.external.base import Ask, ExternalPipeline, Told
 from fathoms.pipeline.external.body import beginning, events, parsed, whole
-from fathoms.pipeline.external.mapping import Response, Rounds
+from fathoms.pipeline.external.mapping import Response, Rounds, reported_refusal
 from fathoms.pipeline.external.presets import openai_chat
 from fathoms.pipeline.external.reading import (
     Reading,
@@ -238,7 +239,7 @@ class Http(ExternalPipeline):
         started = time.perf_counter()
         async with client.stream(self.method, url, headers=headers, **body) as response:
             if not response.is_success:
-                raise await _refused(response, hidden)
+                return Told(await _refused(response, hidden))
             reading.read_headers(response.headers)
             if self.stream:
                 answer, first_token = await self._read_stream(response, started, hidden, reading)
@@ -319,15 +320,23 @@ def _require_health(url: str, headers: Mapping[str, str]) -> None:
         raise ServerError(f"{url} answers with status {status}: the service is not healthy")
 
 
-async def _refused(response: httpx.Response, hidden: Mask) -> ModelError:
-    """The error for a response with a status other than 2xx."""
+async def _refused(response: httpx.Response, hidden: Mask) -> Answer:
+    """The refusal by a content filter that a response with a status other than 2xx passes on.
+
+    Raises ModelError, or RateLimitError, for every other such response.
+    """
     try:
-        text = beginning(await whole(response), hidden)
+        text = await whole(response)
     except ModelError as error:
         text = str(error)
+    with suppress(ValueError, RecursionError):
+        value = json.loads(text)
+        error = value.get("error") or value if isinstance(value, dict) else value
+        if refusal := reported_refusal(error, response.status_code):
+            return Answer(answer="", refusal=refusal)
     kind = RateLimitError if response.status_code == 429 else ModelError
-    return kind(
-        f"it answers with status {response.status_code}: {text or 'no message'}",
+    raise kind(
+        f"it answers with status {response.status_code}: {beginning(text, hidden) or 'no message'}",
         status=response.status_code,
         retry_after=retry_after_seconds(response.headers),
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, TypeAdapter, ValidationError
 
 from fathoms.errors import ModelError
-from fathoms.models.chat.closed_errors import without_lone_surrogates
+from fathoms.models.chat.closed_errors import Fault, refusal_in, without_lone_surrogates
 from fathoms.pipeline.external.answer import Answer
 from fathoms.safety.masking import known_mask
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from jsonpath import JSONPath
 
 _SHOWN = 10
+_FAILED = ("failed", "failure", "error")
+"""Values of `status` in a reply that say that the service failed."""
 _WHOLE = TypeAdapter(int)
 
 
@@ -242,8 +244,13 @@ class Response(_Paths):
         if not isinstance(data, dict | list):
             raise ModelError(f"expected a JSON object, but this is {known_mask().text(str(data))[:100]!r}")
         if error := first_at(data, self.error):
+            if refusal := reported_refusal(error, None):
+                return {"answer": "", "refusal": refusal}
             message = error.get("message") if isinstance(error, dict) else None
             raise ModelError(f"it reports an error: {known_mask().text(str(message or error))[:500]}")
+        if isinstance(data, dict) and (data.get("success") is False or data.get("status") in _FAILED):
+            said = data.get("message") or data.get("detail") or "no message"
+            raise ModelError(f"it says that it failed: {known_mask().text(str(said))[:500]}")
         shift = 1 - first_page
         found = {
             "answer": _text(data, self.answer),
@@ -278,6 +285,15 @@ class Response(_Paths):
             raise ModelError(
                 f"its answer does not have the right format: {complaint(error)}{advice}"
             ) from error
+
+
+def reported_refusal(error: Any, status: int | None) -> str | None:
+    """Return the name of a content filter's refusal that a service passes on from the API behind it, as the
+    value of its `error`; `None` for other errors. `status` is that of the response, `None` if it was 200."""
+    told = error if isinstance(error, dict) else {"message": error}
+    words = {name: str(told.get(name) or "") for name in ("message", "code", "type")}
+    code = f"{words['code']} {words['type']}".strip() or "error"
+    return refusal_in(Fault(words["message"], status, code))
 
 
 def _without_lone_surrogates(value: Any) -> Any:

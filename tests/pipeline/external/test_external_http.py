@@ -49,6 +49,37 @@ def test_the_simplest_service(tmp_path: Path) -> None:
     assert list(record.fingerprints) == ["pipeline"]
 
 
+FILTERED = {"message": "The prompt triggered the content management policy.", "code": "content_filter"}
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        sends(answer({"error": FILTERED}, "400 Bad Request")),
+        sends(answer({"error": FILTERED})),
+        sends(answer({"detail": "litellm.ContentPolicyViolationError: no", **FILTERED}, "400 Bad Request")),
+    ],
+)
+def test_a_filter_behind_the_service_is_a_refusal(act: Act, tmp_path: Path) -> None:
+    record = asked(act, tmp_path)
+    assert record.error is None
+    assert record.answer is not None
+    assert (record.answer.text, record.answer.refusal) == ("", "content_filter")
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        ({"success": False, "answer": "", "message": "no index"}, "no index"),
+        ({"status": "failed", "detail": "no index", "answer": "Sorry."}, "no index"),
+    ],
+)
+def test_a_reply_that_says_it_failed_is_a_failure(reply: dict[str, Any], said: str, tmp_path: Path) -> None:
+    record = asked(sends(answer(reply)), tmp_path)
+    assert record.error is not None
+    assert record.error.message.endswith(f"it says that it failed: {said}")
+
+
 def test_what_is_put_into_a_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TENANT", "{question}")
     request = {
