@@ -331,8 +331,8 @@ async def _refused(response: httpx.Response, hidden: Mask) -> Answer:
         text = str(error)
     with suppress(ValueError, RecursionError):
         value = json.loads(text)
-        error = value.get("error") or value if isinstance(value, dict) else value
-        if refusal := reported_refusal(error, response.status_code):
+        reported = value.get("error") or value if isinstance(value, dict) else value
+        if refusal := reported_refusal(reported, response.status_code):
             return Answer(answer="", refusal=refusal)
     kind = RateLimitError if response.status_code == 429 else ModelError
     raise kind(
