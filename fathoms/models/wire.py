@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 from pydantic_core import PydanticSerializationError, to_json
 
 from fathoms.errors import ModelError, NoAnswerError
-from fathoms.models.chat.closed_errors import Sender, quoted, reported_error
+from fathoms.models.chat.closed_errors import Sender, quoted, reported_error, response_error
 from fathoms.safety.transport import IDENTITY, Body, tls_failure
 
 if TYPE_CHECKING:
@@ -189,14 +189,7 @@ def _parsed(text: bytes, sender: Sender) -> dict[str, Any]:
 
 async def _refusal(response: aiohttp.ClientResponse, sender: Sender) -> ModelError:
     """Make the error for a response whose status is not 200."""
-    text = (await _beginning(response, sender)).decode("utf-8", "replace")
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        value = None
-    message = sender.masked(text)[:_LONGEST_MESSAGE]
-    found = value if isinstance(value, dict) else {"message": message or response.reason or "nothing"}
-    return reported_error(found, sender, response.status, dict(response.headers))
+    return response_error(await _beginning(response, sender), sender, response.status, response.headers)
 
 
 async def _beginning(response: aiohttp.ClientResponse, sender: Sender) -> bytes:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from fathoms.errors import ConfigError, ModelError, PromptTooLongError, ServerError
+from fathoms.errors import ConfigError, ModelError, PromptTooLongError, RateLimitError, ServerError
 from fathoms.models import OpenAICompatibleEmbedder, OpenAICompatibleLLM
 from fathoms.types import Message, Prompt, Reply, TextPart
 from tests.support.http_stub import Stub, serving
@@ -328,11 +328,42 @@ def test_malformed_token_counts_are_ignored(answer: Any, status: int) -> None:
     assert len(stub.requests) == 2
 
 
+@pytest.mark.parametrize(
+    ("status", "body", "kind", "said"),
+    [
+        (503, {"error": {"code": 503, "message": "Loading model"}}, ModelError, "503: Loading model"),
+        (
+            402,
+            {"error": {"code": 402, "message": "Insufficient credits"}},
+            ModelError,
+            "402: Insufficient",
+        ),
+        (429, {"detail": "Slow down"}, RateLimitError, "429: Slow down"),
+    ],
+)
+def test_what_the_server_says_when_it_cannot_count(
+    status: int, body: Any, kind: type[ModelError], said: str
+) -> None:
+    """The errors of llama-server while it loads, of OpenRouter and of FastAPI."""
+    path = "/v1/chat/completions/input_tokens"
+    with serving({path: body}, {path: status}) as stub:
+        model = OpenAICompatibleLLM(model="m", base_url=f"{stub.address}/v1")
+        with pytest.raises(kind, match=said):
+            model.count_tokens(prompt("hi").messages)
+
+
+def test_the_limit_of_a_reply_can_have_its_other_name() -> None:
+    _, stub = told(answer("42"), max_tokens=7, limit_name="max_completion_tokens")
+    (body,) = stub.bodies("/v1/chat/completions")
+    assert body["max_completion_tokens"] == 7
+    assert "max_tokens" not in body
+
+
 def test_a_server_that_is_busy_once_is_asked_again() -> None:
     statuses = {"/tokenize": 503}
     with serving({"/tokenize": {"count": 17}}, statuses) as stub:
         model = OpenAICompatibleLLM(model="m", base_url=f"{stub.address}/v1")
-        with pytest.raises(ModelError, match=r"/tokenize answers with status 503"):
+        with pytest.raises(ModelError, match=r"/tokenize answers 503: "):
             model.count_tokens(prompt("hi").messages)
         statuses.clear()
         assert model.count_tokens(prompt("hi").messages) == 17

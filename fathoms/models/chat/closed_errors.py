@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from http.client import responses
 from typing import Any
 
 from fathoms.errors import (
@@ -19,7 +20,7 @@ from fathoms.models.calling.retry_after import retry_after_seconds
 from fathoms.safety.masking import HIDDEN, mask_of
 from fathoms.safety.transport import tls_failure
 
-_LONGEST_QUOTE, _LONGEST_WORD = 300, 200
+_LONGEST_QUOTE, _LONGEST_WORD, _LONGEST_BODY = 300, 200, 1000
 _OVERLOADED = {429, 529}  # 529 is Anthropic's own status
 _NEVER_FITS = "request too large"  # OpenAI's 429 for one request that exceeds the tokens per minute
 _NO_CREDIT = "insufficient_quota"  # OpenAI's 429 for an account without credit, where waiting does not help
@@ -208,6 +209,19 @@ def reported_error(
     words = message if isinstance(message, str) else _as_json(message)
     fault = Fault(message=words, status=status, code=code or "error", headers=headers or {})
     return as_error(ModelError(words), fault, sender)
+
+
+def response_error(body: bytes, sender: Sender, status: int, headers: Mapping[str, str]) -> ModelError:
+    """Convert a response whose status is not 200, or the beginning of one, to an exception. Its body may be
+    JSON, a text or a web page."""
+    text = body.decode("utf-8", "replace")
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        value = {"message": sender.masked(text)[:_LONGEST_BODY] or responses.get(status, "nothing")}
+    return reported_error(value, sender, status, dict(headers))
 
 
 def _as_json(value: Any) -> str:

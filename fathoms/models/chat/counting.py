@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fathoms.errors import ModelError, NoAnswerError, RateLimitError
-from fathoms.models.calling.retry_after import retry_after_seconds
+from fathoms.errors import ModelError, NoAnswerError
+from fathoms.models.chat.closed_errors import Sender, response_error
 from fathoms.models.chat.completion import count
 from fathoms.safety.transport import LARGEST_CHECK, in_time, kept_client, tls_failure
 
@@ -43,28 +44,28 @@ def counts_nothing(base_url: str) -> bool:
     return _known.get(base_url) == ()
 
 
-def counted(base_url: str, headers: dict[str, str], body: dict[str, Any], timeout: float) -> int | None:
+def counted(sender: Sender, headers: dict[str, str], body: dict[str, Any], timeout: float) -> int | None:
     """Return the server's token count of a chat, `None` if the server does not count tokens.
 
     The time limit is `timeout` seconds, but at most 60. Raises ModelError (among others NoAnswerError and
     RateLimitError) if the request fails, because then it is unknown whether the server counts.
     """
-    if base_url in _known:
-        return _counted(base_url, headers, body, timeout)
-    with _asking[base_url]:  # the first question finds out how the server counts, the others wait for it
-        return _counted(base_url, headers, body, timeout)
+    if sender.address in _known:
+        return _counted(sender, headers, body, timeout)
+    with _asking[sender.address]:  # the first question finds out how the server counts, the others wait
+        return _counted(sender, headers, body, timeout)
 
 
-def _counted(base_url: str, headers: dict[str, str], body: dict[str, Any], timeout: float) -> int | None:
+def _counted(sender: Sender, headers: dict[str, str], body: dict[str, Any], timeout: float) -> int | None:
     """Ask for a count in the way that is known for the server, or otherwise try all ways."""
     import httpx
 
-    seconds = min(timeout, _LONGEST)
+    seconds, base_url = min(timeout, _LONGEST), sender.address
     for way in _known.get(base_url, _ALL):
         address = way.address.format(api=base_url, root=base_url.removesuffix("/v1"))
         ask = partial(kept_client(LARGEST_CHECK).post, address, json=body, headers=headers, timeout=seconds)
         try:
-            found = _count_in(in_time(ask, seconds), way.name)
+            found = _count_in(in_time(ask, seconds), way.name, sender)
         except (httpx.TimeoutException, TimeoutError) as error:
             raise NoAnswerError(f"{address} does not count the prompt within {seconds:g} s") from error
         except httpx.HTTPError as error:
@@ -78,16 +79,14 @@ def _counted(base_url: str, headers: dict[str, str], body: dict[str, Any], timeo
     return None
 
 
-def _count_in(answer: httpx.Response, name: str) -> int | None:
-    """Return the count in a response, `None` if the server does not count; ModelError for an error status."""
+def _count_in(answer: httpx.Response, name: str, sender: Sender) -> int | None:
+    """Return the count in a response, `None` if the server does not count. Raises ModelError for an error
+    status, with what the server says: that it still loads the model, or that there is no credit."""
     if answer.status_code in _NO_SUCH_WAY:
         return None
     if answer.status_code != 200:
-        kind = RateLimitError if answer.status_code == 429 else ModelError
-        raise kind(
-            f"{answer.url} answers with status {answer.status_code}: the prompt is not counted",
-            status=answer.status_code,
-            retry_after=retry_after_seconds(answer.headers),
+        raise response_error(
+            answer.content, replace(sender, address=str(answer.url)), answer.status_code, answer.headers
         )
     try:
         found = answer.json()

@@ -125,7 +125,7 @@ class FromServer(Component):
 class OpenAICompatibleLLM(ChatComponent, FromServer):
     """`kind: openai-compatible`: a chat model of a server with OpenAI's API."""
 
-    neutral: ClassVar[frozenset[str]] = FromServer.neutral | {"stream"}
+    neutral: ClassVar[frozenset[str]] = FromServer.neutral | {"stream", "limit_name"}
 
     kind: Literal["openai-compatible"] = "openai-compatible"
     n_ctx: int | None = Field(default=None, ge=64, le=MOST_TOKENS)
@@ -134,6 +134,9 @@ class OpenAICompatibleLLM(ChatComponent, FromServer):
     shortened."""
     max_tokens: int = Field(default=512, ge=1, le=MOST_TOKENS)
     """Maximum length of a reply in tokens."""
+    limit_name: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    """Name under which the server is sent `max_tokens`: Azure's and OpenAI's reasoning models only take
+    `max_completion_tokens`, most other servers only `max_tokens`."""
     temperature: float = Field(default=0.0, ge=0, le=100)
     """Sampling temperature; 0 always takes the most likely token."""
     top_p: float | None = Field(default=None, gt=0, le=1)
@@ -176,7 +179,7 @@ class OpenAICompatibleLLM(ChatComponent, FromServer):
         return {
             "model": self.model,
             "messages": chat_messages(prompt.messages),
-            "max_tokens": self.max_tokens,
+            self.limit_name: self.max_tokens,
             "temperature": self.temperature,
             **{name: value for name, value in own.items() if value is not None},
             **({"stream": True, "stream_options": {"include_usage": True}} if self.stream else {}),
@@ -190,7 +193,7 @@ class OpenAICompatibleLLM(ChatComponent, FromServer):
         if any(message.images or message.files for message in messages):
             return None
         body = {**resolved(self.extra_body), "model": self.model, "messages": chat_messages(messages)}
-        return counted(self.base_url, self.headers(), body, self.request_timeout)
+        return counted(self.sender(), self.headers(), body, self.request_timeout)
 
     @property
     def counting_waits(self) -> bool:
