@@ -124,7 +124,7 @@ def test_a_config_is_the_component() -> None:
 def test_what_is_missing_is_named(kind: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ConfigError, match="nowhere: no such folder"):
         kind(model=str(tmp_path / "nowhere")).check()
-    with pytest.raises(ConfigError, match="no model 'all-MiniLM-L6-v2': give a folder"):
+    with pytest.raises(ConfigError, match="no model 'all-MiniLM-L6-v2': give a name"):
         kind(model="all-MiniLM-L6-v2").check()
     with pytest.raises(ConfigError, match="could not be loaded: "):
         kind(model=str(tmp_path)).check()

@@ -16,7 +16,7 @@ from typing import Any
 
 from fathoms.errors import ConfigError
 from fathoms.judges.nli.base import Encoded, OneText, Reading
-from fathoms.models.weights.hub import best_device, quiet, read, transformers
+from fathoms.models.weights.hub import best_device, is_path, quiet, read, transformers
 
 _FOUNDATION = "google/flan-t5-base"
 _PREFIX = "t5."
@@ -85,8 +85,10 @@ def _file(name: str, model: str, revision: str | None) -> Path:
 
 
 def _foundation(settings: Path) -> str:
-    """Return the model whose configuration and tokenizer are used: a folder beside the weights, another
-    folder, or a name on the hub."""
+    """Return the model whose configuration and tokenizer are used: a folder beside the weights, or a name on
+    the hub. Raises ConfigError for a path, because the files of a model have no say over other folders."""
     named = str(json.loads(settings.read_text(encoding="utf-8")).get("foundation") or _FOUNDATION)
+    if is_path(named):
+        raise ConfigError(f"{settings}: the foundation '{named[:100]}' is a path, not a name on the hub")
     beside = settings.parent / named
-    return str(beside) if beside.is_dir() else named
+    return str(beside.absolute()) if beside.is_dir() else named

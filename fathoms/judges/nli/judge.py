@@ -42,8 +42,8 @@ class NLIJudge(HubModel, Judge):
 
     kind: Literal["nli"] = "nli"
     model: str = "cross-encoder/nli-deberta-v3-base"
-    """A fact checker that is known by name, a folder, or ORGANISATION/NAME on the Hugging Face hub. The
-    configuration of a cross-encoder names the three labels."""
+    """A fact checker that is known by name, ORGANISATION/NAME on the Hugging Face hub, or a folder as a path
+    (`./NAME`). The configuration of a cross-encoder names the three labels."""
     checker: CheckerKind | None = None
     """How a model in a folder is read: as the fact checker that it is. On the hub, the fact checkers are
     recognised."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -13,10 +14,19 @@ from fathoms.component import Loads
 from fathoms.errors import ConfigError, FathomsError, MissingExtraError
 from fathoms.metrics.reference.base import ReferenceMetric
 from fathoms.models.weights.assets import ASSETS
-from fathoms.models.weights.hub import ask_hub, folder_of, quiet, transformers, weights_of
+from fathoms.models.weights.hub import (
+    ask_hub,
+    folder_of,
+    is_path,
+    quiet,
+    require_no_folder,
+    transformers,
+    weights_of,
+)
 from fathoms.models.weights.weights import WEIGHTS
 
 _DEFAULT = "roberta-large"
+_BARE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 class BertScore(ReferenceMetric):
@@ -37,7 +47,8 @@ class BertScore(ReferenceMetric):
 
     kind: Literal["bertscore"] = "bertscore"
     model: str = _DEFAULT
-    """A folder, a name from `fathoms models list`, or a model that the library bert-score knows by name."""
+    """A name from `fathoms models list`, a model that the library bert-score knows by name, ORGANISATION/NAME
+    on the hub, or a folder, written as a path such as `./NAME`."""
     layer: int | None = Field(default=None, ge=1, le=200)
     """The layer whose vectors are compared; by default the one that the library recommends for the model. A
     model that the library does not know needs it."""
@@ -73,8 +84,12 @@ class BertScore(ReferenceMetric):
 
 
 def _folder(model: str) -> Path | None:
-    """The folder of a model; `None` for a name of the library's own."""
-    return folder_of(model) if model in ASSETS or Path(model).is_dir() else None
+    """The folder of a model; `None` for a name on the hub, where the models that the library knows by name
+    have no organisation before it."""
+    if model in ASSETS or is_path(model) or not _BARE.fullmatch(model):
+        return folder_of(model)
+    require_no_folder(model)
+    return None
 
 
 @lru_cache(maxsize=1)

@@ -30,8 +30,8 @@ class ImageTextEmbedder(HubPageModel):
 
     kind: Literal["image-text"] = "image-text"
     model: str
-    """A folder, or ORGANISATION/NAME on the Hugging Face hub: a model of images and texts, such as
-    `google/siglip2-base-patch16-512`."""
+    """ORGANISATION/NAME on the Hugging Face hub, or a folder as a path (`./NAME`): a model of images and
+    texts, such as `google/siglip2-base-patch16-512`."""
 
     def _encoded(
         self, encode: Callable[..., Any], inputs: list[Any], **options: Any

@@ -33,8 +33,9 @@ class MultiVectorEmbedder(HubPageModel):
 
     kind: Literal["multi-vector"] = "multi-vector"
     model: str
-    """A folder, or ORGANISATION/NAME on the Hugging Face hub: a checkpoint in the form of the transformers
-    library, such as `vidore/colqwen2-v1.0-hf`, or one that was saved by Sentence Transformers."""
+    """ORGANISATION/NAME on the Hugging Face hub, or a folder as a path (`./NAME`): a checkpoint in the
+    form of the transformers library, such as `vidore/colqwen2-v1.0-hf`, or one that was saved by Sentence
+    Transformers."""
 
     def _encoded(
         self, encode: Callable[..., Any], inputs: list[Any], **options: Any

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import sys
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
@@ -20,9 +21,11 @@ from fathoms.errors import ConfigError, MissingExtraError, ModelError, ServerErr
 from fathoms.models.cpus import available_cpus
 from fathoms.models.weights.assets import ASSETS
 from fathoms.models.weights.weights import WEIGHTS, digests, files
-from fathoms.safety.inputs import expanded
+from fathoms.safety.inputs import expanded, parse_json, read_text
 from fathoms.safety.option_limits import MOST_TEXTS
 
+_HUB_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._-]*")
+"""ORGANISATION/NAME, as the hub allows them."""
 _HUB_TIMEOUT = 5.0  # seconds for one request to the hub, whose own client would retry for over a minute
 
 
@@ -35,7 +38,8 @@ class HubModel(Component):
     neutral: ClassVar[frozenset[str]] = frozenset({"model", "hub_revision", "batch_size", "device"})
 
     model: str
-    """A folder, a name from `fathoms models list`, or ORGANISATION/NAME on the Hugging Face hub."""
+    """A name from `fathoms models list`, ORGANISATION/NAME on the Hugging Face hub, or a folder, written as a
+    path such as `./NAME`."""
     hub_revision: str | None = None
     """Branch, tag or commit of a model on the hub. Only a commit always means the same files."""
     batch_size: int = Field(default=32, ge=1, le=MOST_TEXTS)
@@ -112,6 +116,9 @@ def _imported(name: str) -> Any:
     except ModuleNotFoundError as error:
         missing = error.name or "sentence-transformers"
         raise MissingExtraError(missing, "sentence-transformers", "this model") from error
+    if loading := sys.modules.get("transformers.dynamic_module_utils"):
+        # otherwise the library asks at the terminal whether to run the code of a model
+        setattr(loading, "TIME_OUT_REMOTE_CODE", 0)  # noqa: B010 - unknown to type checkers
     torch.set_num_threads(min(torch.get_num_threads(), available_cpus()))
     torch.backends.cudnn.allow_tf32 = False
     return library
@@ -120,23 +127,41 @@ def _imported(name: str) -> Any:
 def folder_of(model: str) -> Path | None:
     """Return the folder of a model; `None` for a name on the hub.
 
-    Raises MissingWeightsError for an asset that was not pulled, ChecksumError for an asset with a changed
-    file, ConfigError if `model` is neither a folder, nor an asset, nor a name on the hub.
+    Only what is written as a path is a folder, such as `./NAME`. Raises MissingWeightsError for an asset that
+    was not pulled, ChecksumError for an asset with a changed file, ConfigError if `model` is neither a
+    folder, nor an asset, nor a name on the hub.
     """
     if model in ASSETS:
         files(model, rehash=True)  # the settings of a model name Python classes that are then loaded
         return ASSETS[model].folder
-    path = expanded(Path(model))
-    if path.is_dir():
+    if is_path(model):
+        path = expanded(Path(model)).absolute()
+        if not path.is_dir():
+            raise ConfigError(f"{model}: no such folder")
         return path
-    if model.startswith(("/", ".", "~")):
-        raise ConfigError(f"{model}: no such folder")
-    if model.count("/") != 1:
+    if not _HUB_NAME.fullmatch(model):
         raise ConfigError(
-            f"no model '{model}': give a folder, a name from 'fathoms models list', or ORGANISATION/NAME"
-            " as on the hub"
+            f"no model '{model}': give a name from 'fathoms models list', ORGANISATION/NAME as on the hub, or"
+            f" a folder as a path (./{model})"
         )
+    require_no_folder(model)
     return None
+
+
+def is_path(model: str) -> bool:
+    """Whether a model is written as a path: absolute, or with `.`, `..` or `~` at its beginning."""
+    first = model.replace("\\", "/").partition("/")[0]
+    return Path(model).is_absolute() or first in (".", "..") or first.startswith("~")
+
+
+def require_no_folder(model: str) -> None:
+    """Raise ConfigError where the current folder has something of the name of a model on the hub: libraries
+    would load that, and code of it, in the place of the model."""
+    if Path(model).exists():
+        raise ConfigError(
+            f"{model} is a name on the hub, and there is a folder of this name here: write ./{model} for the"
+            " folder, or start fathoms in another folder for the model of the hub"
+        )
 
 
 def weights_of(model: str, revision: str | None) -> dict[str, str | None]:
@@ -161,7 +186,34 @@ def load(kind: str, model: str, revision: str | None, **options: Any) -> Any:
 
     Raises the errors of `read`.
     """
-    return read(getattr(library(), kind), model, revision, **options)
+    folder_of(model)  # before the library is imported, which takes seconds
+    make = getattr(library(), kind)
+
+    def checked(place: str, **given: Any) -> Any:
+        _refuse_code(place, given.get("revision"), local=given.get("local_files_only", False))
+        return make(place, **given)
+
+    return read(checked, model, revision, **options)
+
+
+def _refuse_code(place: str, revision: str | None, *, local: bool) -> None:
+    """Raise ConfigError for a model whose parts are not of Sentence Transformers. Before version 6, the
+    library imports whatever the files of a folder name as the class of a part."""
+    from sentence_transformers.util import load_file_path
+
+    def content(name: str) -> Any:
+        found = load_file_path(place, name, revision=revision, local_files_only=local)
+        return None if found is None else parse_json(read_text(Path(found)), name)
+
+    for part in content("modules.json") or ():
+        named = [str(part["type"])]
+        if named[0].rpartition(".")[2] in ("Router", "Asym"):
+            for name in ("router_config.json", "config.json"):
+                inner = content(Path(part["path"], name).as_posix()) or {}
+                named += map(str, (inner.get("types") or {}).values())
+        for one in named:
+            if not one.startswith("sentence_transformers."):
+                raise ConfigError(f"{one} is code that comes with the model, and such code is not run")
 
 
 def read(make: Callable[..., Any], model: str, revision: str | None, **options: Any) -> Any:

@@ -74,7 +74,7 @@ def locate(name_or_path: str) -> Path:
     pulled, ChecksumError for an asset with a damaged file.
     """
     path = expanded(Path(name_or_path))
-    if path.is_file():
+    if name_or_path not in ASSETS and path.is_file():
         return path
     if name_or_path not in ASSETS and (path.suffix in {".gguf", ".onnx"} or len(path.parts) > 1):
         raise ConfigError(f"{name_or_path}: no such file")
