@@ -10,6 +10,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from copy import deepcopy
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -23,7 +24,7 @@ from pydantic_core import ErrorDetails
 
 from fathoms.component import kind_of, package_version
 from fathoms.errors import ConfigError, DataError, UsageError
-from fathoms.registry import models_in
+from fathoms.registry import models_in, without_plugins
 from fathoms.safety.inputs import read_text
 from fathoms.safety.masking import is_key_in_path, is_secret_name, without_shapes
 
@@ -234,11 +235,13 @@ def _put(data: dict[str, Any], keys: Sequence[str], value: Any, setting: str) ->
     data[keys[-1]] = value
 
 
-def validate(model: type[M], source: Source) -> M:
-    """Build the model, or raise one ConfigError that lists every problem with its place."""
+def validate(model: type[M], source: Source, *, trusted: bool = True) -> M:
+    """Build the model, or raise one ConfigError that lists every problem with its place. For a source that is
+    not `trusted`, no plug-in is imported: PluginRefusedError says which one would be."""
     data = _with_kinds(model, source)
     try:
-        made = model.model_validate(data)
+        with nullcontext() if trusted else without_plugins():
+            made = model.model_validate(data)
     except ValidationError as error:
         lines = dict.fromkeys(_sentence(model, source, detail) for detail in error.errors())
         raise ConfigError("\n".join(lines)) from error

@@ -3,6 +3,7 @@
     FathomsError                 exit code 1
       UsageError                 2   a flag, a run id or a combination of options that cannot work
         ConfigError              2   an invalid YAML file or --set, with file:line:col where known
+        PluginRefusedError       2   a run from elsewhere names a plug-in, which is not imported
       MissingExtraError          2   a package of an extra is not installed; names the install command
       MissingWeightsError        2   model weights are not on this machine; names the download command
       ServerError                2   a model server is not reachable or lacks the model; says what to do
@@ -71,6 +72,10 @@ class UsageError(FathomsError):
 
 class ConfigError(UsageError):
     """The configuration is not valid. The message gives `file:line:col` where it is known."""
+
+
+class PluginRefusedError(UsageError):
+    """A configuration from elsewhere names a component of another package, which was not imported."""
 
 
 class MissingExtraError(FathomsError):

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, cast, get_args
 from pydantic import BaseModel, Field
 
 from fathoms.component import Component, kind_of
-from fathoms.errors import ConfigError, UsageError
+from fathoms.errors import ConfigError, PluginRefusedError
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -30,7 +30,15 @@ if TYPE_CHECKING:
     from pydantic_core import CoreSchema
 
 Room = Literal[
-    "parsers", "chunkers", "embedders", "page_embedders", "retrievers", "models", "judges", "metrics"
+    "parsers",
+    "chunkers",
+    "embedders",
+    "page_embedders",
+    "retrievers",
+    "rerankers",
+    "models",
+    "judges",
+    "metrics",
 ]
 """A kind of place in a configuration that takes one of several components."""
 
@@ -78,6 +86,10 @@ ROOMS: dict[Room, tuple[str, ...]] = {
         "fathoms.retrieve.oracle:Oracle",
         "fathoms.retrieve.quotes:Quotes",
         "fathoms.retrieve.closed_book:ClosedBook",
+    ),
+    "rerankers": (
+        "fathoms.models.embed.cross_encoder:CrossEncoder",
+        "fathoms.retrieve.llm_reranker:LLMReranker",
     ),
     "models": (
         "fathoms.models.chat.embedded:Embedded",
@@ -170,9 +182,10 @@ def built_in(room: Room) -> Mapping[str, type[Component]]:
     return {kind_of(component): component for component in found}
 
 
-def room_of(component: type[BaseModel]) -> Room | None:
-    """Return the room of a component of fathoms; `None` for a class that stands in none."""
-    return next((room for room in ROOMS if component in built_in(room).values()), None)
+@cache
+def rooms() -> Mapping[type[Component], Room]:
+    """Return the room of each component of fathoms."""
+    return {component: room for room in ROOMS for component in built_in(room).values()}
 
 
 # ----- what configurations are read with
@@ -280,7 +293,7 @@ def distribution(entry: EntryPoint) -> str:
 def plugin(room: Room, kind: str, base: Any = Component) -> type[Component] | None:
     """Return the component of another package; `None` for a kind of fathoms, or if no package has it.
 
-    Raises UsageError where the configuration comes from elsewhere, before anything is imported, and
+    Raises PluginRefusedError where the configuration comes from elsewhere, before anything is imported, and
     ConfigError for a plug-in that cannot be used.
     """
     if kind in built_in(room):
@@ -289,15 +302,15 @@ def plugin(room: Room, kind: str, base: Any = Component) -> type[Component] | No
     if entry is None:
         return None
     if not _ALLOWED.get():
-        raise UsageError(
+        raise PluginRefusedError(
             f"kind '{kind}' is a plug-in of {distribution(entry)}, and this run is not known to be one of"
             " yours: nothing was imported; add --trust if you trust the origin of this run"
         )
     found = imported(entry)
     if not (isinstance(found, type) and issubclass(found, base) and kind_of(found) == kind):
         raise ConfigError(
-            f"the plug-in '{kind}' of {distribution(entry)} is not a subclass of {base.__name__} with this"
-            " kind"
+            f"the plug-in '{kind}' of {distribution(entry)} is not a subclass of"
+            f" {getattr(base, '__name__', base)} with this kind"
         )
     return cast(type[Component], found)
 

@@ -120,6 +120,20 @@ class LazyGroup(TyperGroup):
             formatter.write_dl([(name, command.summary) for name, command in COMMANDS.items()])
 
 
+def _defined(name: str) -> Any:
+    """Import the function or the Typer app of a command; raises KeyError where neither fathoms nor a package
+    that is installed beside it has one."""
+    if name in COMMANDS:
+        module, attribute = COMMANDS[name].place.split(":")
+        return getattr(import_module(f"fathoms.cli.{module}"), attribute)
+    from fathoms import registry
+
+    for entry in registry.entry_points(registry.COMMANDS):
+        if entry.name == name:
+            return registry.imported(entry)
+    raise KeyError(name)
+
+
 class _Loaded(MutableMapping[str, Any]):
     """The commands by name; each is imported when it is looked up."""
 
@@ -128,8 +142,7 @@ class _Loaded(MutableMapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         if name not in self.known:
-            module, attribute = COMMANDS[name].place.split(":")
-            defined = getattr(import_module(f"fathoms.cli.{module}"), attribute)
+            defined = _defined(name)
             if not isinstance(defined, typer.Typer):
                 function, defined = defined, typer.Typer(rich_markup_mode=None, add_completion=False)
                 defined.command(name)(function)

@@ -10,10 +10,14 @@ import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from fathoms.errors import FathomsError
+
+if TYPE_CHECKING:
+    from fathoms.registry import Room
 
 Names = Callable[[str], list[str]]
 
@@ -68,6 +72,28 @@ def _metrics() -> list[str]:
     from fathoms.metrics.registry import NAMES, SETS
 
     return list(dict.fromkeys([*SETS, *NAMES, *SETS["retrieval"]]))
+
+
+KINDS: dict[str, Room] = {
+    "ingest": "parsers",
+    "chunk": "chunkers",
+    "embed": "embedders",
+    "retrieve": "retrievers",
+    "generate": "models",
+    "judge": "judges",
+}
+"""The keys of a configuration that take one component of a room."""
+
+
+def settings(incomplete: str) -> list[str]:
+    """Complete `KEY.kind=KIND` for the option `--set`."""
+    from fathoms.registry import built_in
+
+    key, dot, _ = incomplete.partition(".")
+    if not dot:
+        return [f"{name}.kind=" for name in KINDS if name.startswith(incomplete)]
+    kinds = built_in(KINDS[key]) if key in KINDS else ()
+    return [word for kind in kinds if (word := f"{key}.kind={kind}").startswith(incomplete)]
 
 
 def _data_sets() -> Iterable[str]:

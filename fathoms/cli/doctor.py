@@ -58,7 +58,7 @@ def doctor(
 
     settings = settings_with(settings, executor)
     settings += [] if executor is None else [f"execution.address={address}"]
-    report: dict[str, Any] = {"machine": _machine(out), "extras": _extras()}
+    report: dict[str, Any] = {"machine": _machine(out), "extras": _extras(), "plugins": _plugins()}
     if not configs:
         report |= {"weights": _weights(), "servers": _servers(), "keys": _keys()}
         if os.environ.get(VARIABLE):
@@ -306,7 +306,24 @@ def _servers() -> list[dict[str, Any]]:
 
 def _keys() -> list[dict[str, Any]]:
     """The environment variables for API keys, and whether each is set. Their values are never returned."""
-    from fathoms.models import AnthropicLLM, GoogleLLM, OpenAILLM
+    from fathoms.registry import rooms
 
-    names = [str(llm.model_fields["api_key_env"].default) for llm in (OpenAILLM, AnthropicLLM, GoogleLLM)]
+    named = {
+        component.model_fields[option].default
+        for component in rooms()
+        for option, loads in component.loads.items()
+        if loads.what == "variable"
+    }
+    names = sorted(name for name in named if isinstance(name, str))
     return [{"name": name, "set": bool(os.environ.get(name, "").strip())} for name in names]
+
+
+def _plugins() -> list[dict[str, Any]]:
+    """The components and commands that other packages add, and whether fathoms uses each."""
+    from fathoms.cli.commands import COMMANDS
+    from fathoms.registry import distribution, plugins
+
+    return [
+        {"room": room, "name": entry.name, "package": distribution(entry), "used": not is_own}
+        for room, entry, is_own in plugins(COMMANDS)
+    ]

@@ -32,6 +32,7 @@ def findings(report: Mapping[str, Any]) -> Iterator[str]:
     if "cluster" in report:
         yield f"cluster: {report['cluster']['detail']}"
     yield from extra_lines(report["extras"])
+    yield from plugin_lines(report["plugins"])
     if "weights" in report:
         yield from weight_lines(report["weights"])
         for server in report["servers"]:
@@ -65,6 +66,13 @@ def extra_lines(extras: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     yield f"extras: {', '.join(row['extra'] for row in extras if not row['missing']) or 'none'}"
     if partly := [row["extra"] for row in extras if row["missing"]]:
         yield f"not installed: {', '.join(partly)} (pip install 'fathoms[NAME]')"
+
+
+def plugin_lines(plugins: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """The lines about what other packages add, and about what has a name that fathoms uses itself."""
+    for row in plugins:
+        use = "" if row["used"] else ", which is not used: fathoms has its own of this name"
+        yield f"plug-in: {row['name']} of fathoms.{row['room']}, from {row['package']}{use}"
 
 
 def weight_lines(weights: Sequence[Mapping[str, Any]]) -> Iterator[str]:

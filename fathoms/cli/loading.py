@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from fathoms.cli import console
+from fathoms.cli import completion, console
 from fathoms.safety.option_limits import MOST_AT_ONCE
 
 if TYPE_CHECKING:
@@ -27,7 +27,12 @@ Configs = Annotated[
 ]
 Set = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the config (repeatable)."),
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Override a key of the config (repeatable).",
+        autocompletion=completion.settings,
+    ),
 ]
 Workers = Annotated[
     int,

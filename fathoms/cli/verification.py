@@ -15,14 +15,18 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
+from fathoms.component import Component
+
 FILE = Path(__file__).with_name("verified.json")
-_ROOMS = {
-    "fathoms.models.chat": "chat",
-    "fathoms.models.embed": "embed",
-    "fathoms.judges": "judge",
-    "fathoms.metrics": "metric",
+_NAMES = {
+    "models": "chat",
+    "embedders": "embed",
+    "page_embedders": "embed",
+    "rerankers": "embed",
+    "judges": "judge",
+    "metrics": "metric",
 }
-"""The first part of the name of a kind, by the package of its class."""
+"""The first part of the name of a kind, by the room of its class."""
 
 
 class RealRun(BaseModel):
@@ -72,12 +76,11 @@ def marks(experiment: BaseModel, verified: Mapping[str, Kind]) -> Iterator[tuple
 def _kinds(value: Any) -> Iterator[tuple[str, str | None]]:
     """Yield the name of the kind and the model of every component in a configuration, and of its data set."""
     from fathoms.corpora.sources import NamedSource
+    from fathoms.registry import rooms
 
     if isinstance(value, BaseModel):
         kind = getattr(value, "kind", None)
-        room = next(
-            (room for at, room in _ROOMS.items() if type(value).__module__.startswith(f"{at}.")), None
-        )
+        room = _NAMES.get(rooms().get(type(value), "")) if isinstance(value, Component) else None
         if room and isinstance(kind, str):
             model = getattr(value, "model", None)
             yield f"{room}/{kind}", model if isinstance(model, str) else None

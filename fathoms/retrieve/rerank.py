@@ -19,7 +19,7 @@ from fathoms.safety.option_limits import MOST_CHUNKS
 from fathoms.types import Call, Hit, Prompt, Purpose, Question, Round
 
 First = Annotated[Retriever, OneOf("retrievers", within="rerank")]
-Reranker = Annotated[CrossEncoder | LLMReranker, Field(discriminator="kind")]
+Reranker = Annotated[CrossEncoder | LLMReranker, OneOf("rerankers")]
 
 
 class Rerank(Wrapping, TextQuery):

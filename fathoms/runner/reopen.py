@@ -67,14 +67,15 @@ def reopen(run: Run) -> Reopened:
         )
     folder = Path(manifest["folder"])
     source = Source(str(run.path / "manifest.json"), _as_written(config))
+    trusted = is_signed(manifest)
     read: AnyExperiment
     if manifest.get("retrieval_only"):
-        read = validate(SearchExperiment, source)
+        read = validate(SearchExperiment, source, trusted=trusted)
     elif "pipeline" in config:
-        read = validate(ExternalExperiment, source)
+        read = validate(ExternalExperiment, source, trusted=trusted)
     else:
-        read = validate(Experiment, source)
-    if not is_signed(manifest):
+        read = validate(Experiment, source, trusted=trusted)
+    if not trusted:
         refuse(run.id, manifest, demands(read, ("config",)))
     experiment = read.at(folder)  # this imports a Python pipeline
     corpus = corpora.load(experiment.data, folder)

@@ -9,13 +9,14 @@ from typing import Any
 from pydantic import BaseModel
 
 from fathoms.config import Source, validate
-from fathoms.errors import ConfigError, StoreError, UsageError
+from fathoms.errors import ConfigError, PluginRefusedError, StoreError, UsageError
 from fathoms.judges import AnyJudge
 from fathoms.metrics.metric import JudgedMetric, Metric
 from fathoms.metrics.registry import Metrics, companions, default_metrics, distinct
 from fathoms.models.calling.provider_calls import ExecutionSettings
 from fathoms.runs.documents import StoredDocuments
 from fathoms.runs.store import Run
+from fathoms.runs.trust import is_signed
 
 
 class Measures(BaseModel):
@@ -29,14 +30,16 @@ class Measures(BaseModel):
 
 def read_measures(manifest: Mapping[str, Any]) -> Measures:
     """Read the metrics and the judge that the configuration of a run asks for; raises StoreError if they are
-    wrong."""
+    wrong, and PluginRefusedError if the run is from elsewhere and one of them is a plug-in."""
     config = manifest.get("config") or {}
     folder = Path(manifest.get("folder") or "")
     try:
         known = {key: config[key] for key in Measures.model_fields if config.get(key) is not None}
-        measures = validate(Measures, Source("metrics", known))
+        measures = validate(Measures, Source("metrics", known), trusted=is_signed(manifest))
         metrics = distinct(metric.at(folder) for metric in measures.metrics)
         return measures.model_copy(update={"metrics": metrics})
+    except PluginRefusedError:
+        raise
     except (ConfigError, UsageError, TypeError, AttributeError) as error:
         raise StoreError(f"manifest.json of {manifest.get('run')}, config: {error}") from error
 

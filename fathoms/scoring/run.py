@@ -412,7 +412,8 @@ def read_scoring(manifest: Mapping[str, Any], settings: Iterable[str] = ()) -> S
     try:
         if not isinstance(config, Mapping):
             raise ConfigError("scoring: expected a mapping")
-        return validate(Scoring, override(Source("scoring", dict(config)), changed))
+        source = override(Source("scoring", dict(config)), changed)
+        return validate(Scoring, source, trusted=is_signed(manifest))
     except ConfigError as error:
         if changed:
             raise

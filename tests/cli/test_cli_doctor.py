@@ -90,10 +90,13 @@ def test_keys_are_told_by_presence_only(project: Project, monkeypatch: pytest.Mo
     assert {row["name"]: row["set"] for row in json.loads(done.stdout)["keys"]} == {
         "OPENAI_API_KEY": True,
         "ANTHROPIC_API_KEY": False,
+        "COHERE_API_KEY": False,
         "GEMINI_API_KEY": False,
+        "JINA_API_KEY": False,
+        "VOYAGE_API_KEY": False,
     }
     printed = project.fathoms("doctor").stdout
-    assert "keys: OPENAI_API_KEY; not set: ANTHROPIC_API_KEY, GEMINI_API_KEY" in printed
+    assert "keys: OPENAI_API_KEY; not set: ANTHROPIC_API_KEY, COHERE_API_KEY, GEMINI_API_KEY" in printed
     assert "4711" not in done.stdout + printed
 
 

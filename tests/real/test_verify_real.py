@@ -158,5 +158,10 @@ def test_doctor_marks_what_never_ran(project: Project) -> None:
     notes = [
         {"name": "verified", "ok": True, "detail": line, "unverified": int(not ran)} for line, ran in found
     ]
-    report = {"machine": MACHINE, "extras": [], "configs": [{"config": "judged.yaml", "checks": notes}]}
+    report = {
+        "machine": MACHINE,
+        "extras": [],
+        "plugins": [],
+        "configs": [{"config": "judged.yaml", "checks": notes}],
+    }
     assert [line[:9] for line in findings(report)][-2:] == ["  note   ", "  ok     "]

@@ -1,0 +1,238 @@
+"""What is added to fathoms, in a file and a line, or in a package of one's own, is found everywhere."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.additions import ADDED, CONFIG
+from tests.support.project import Project
+
+pytestmark = pytest.mark.slow  # new interpreters
+
+EVERYWHERE = """\
+import io, json, sys
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+
+from fathoms.cli import main
+
+said = {}
+for name, arguments in json.loads(sys.argv[1]).items():
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        code = main(arguments)
+    said[name] = [code, out.getvalue(), err.getvalue()]
+"""
+REST = """\
+from fathoms.cli import completion
+from fathoms.config import Source, validate
+from fathoms.pipeline.experiment import Experiment
+from fathoms.registry import rooms
+from fathoms.runs.trust import demands
+
+sys.path.insert(0, sys.argv[2])
+from settings import config_page
+
+said["reference"] = config_page()
+said["completion"] = [*completion.settings("retrieve."), *completion.settings("judge.")]
+said["completion"] += completion.metrics("")
+data = {
+    "name": "x",
+    "data": {"questions": "q.json"},
+    "generate": {"kind": "scripted"},
+    "ingest": {"kind": "named"},
+    "chunk": {"kind": "whole"},
+    "judge": {"kind": "content"},
+    "metrics": ["shortness"],
+}
+for weights in ("evil", "minilm"):
+    data["retrieve"] = {"kind": "opening", "weights": weights}
+    found = demands(validate(Experiment, Source("c", data)))
+    said[f"trust {weights}"] = [".".join(map(str, demand.key)) for demand in found]
+"""
+END = "Path('said.json').write_text(json.dumps(said))\n"
+
+
+def told(
+    project: Project, code: str, commands: Mapping[str, list[str]], path: list[Path], *more: str
+) -> dict[str, Any]:
+    """What the commands print in one new interpreter that finds packages in `path` first."""
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(map(str, path)),
+        "FATHOMS_CACHE_DIR": str(project.path / "cache"),
+        "COLUMNS": "200",
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", code, json.dumps(commands), *more],
+        cwd=project.path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads((project.path / "said.json").read_text())
+    return found
+
+
+def test_an_addition_takes_a_file_and_a_line_and_is_found_everywhere(
+    project: Project, root: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    copy = tmp_path_factory.mktemp("copy")
+    shutil.copytree(root / "fathoms", copy / "fathoms")
+    registry = copy / "fathoms" / "registry.py"
+    text = registry.read_text()
+    for room, (code, name, kind) in ADDED.items():
+        places = {"parsers": "ingest.parsers", "chunkers": "ingest.chunkers", "retrievers": "retrieve"}
+        module = f"{places.get(room, room)}.added_{kind}"
+        (copy / "fathoms" / f"{module.replace('.', '/')}.py").write_text(code)
+        line = f'        "fathoms.{module}:{name}",\n'
+        text = text.replace(f'    "{room}": (\n', f'    "{room}": (\n{line}', 1)
+    registry.write_text(text)
+    project.write("added.yaml", CONFIG)
+    project.write("wrong.yaml", CONFIG.replace("opening", "openin"))
+    inside = "{kind: hybrid, of: [{kind: opening}]}"
+    project.write("inside.yaml", CONFIG.replace("{kind: opening, top_k: 2}", inside))
+    commands = {
+        "validate": ["validate", "added.yaml"],
+        "wrong": ["validate", "wrong.yaml"],
+        "inside": ["validate", "inside.yaml"],
+        "doctor": ["doctor", "added.yaml"],
+        "metrics": ["metrics"],
+        "dry": ["run", "added.yaml", "--dry-run"],
+        "run": ["run", "added.yaml"],
+        "report": ["report", "latest"],
+        "show": ["show", "latest"],
+        "csv": ["export", "csv", "latest", "--to", "tables"],
+    }
+    said = told(project, EVERYWHERE + REST + END, commands, [copy], str(root / "docs" / "generate"))
+    for name in ("validate", "doctor", "metrics", "dry", "run", "report", "show"):
+        assert said[name][0] == 0, (name, said[name])
+    assert "did you mean 'opening'" in said["wrong"][2]
+    assert said["wrong"][0] == said["inside"][0] == 2  # it does not say that `hybrid` can use it
+    for kind in ("named", "whole", "opening"):
+        assert kind in said["doctor"][1]
+        assert kind in said["dry"][1]
+    for kind in ("named", "whole", "opening", "content", "shortness"):
+        assert f": {kind}\n" in said["reference"]
+        assert kind in said["validate"][1]
+    assert "A mark of the judge." in said["reference"]
+    assert {"retrieve.kind=opening", "judge.kind=content", "shortness"} <= set(said["completion"])
+    assert said["trust evil"] == said["trust minilm"] == ["data.questions", "retrieve.weights"]
+    for name in ("metrics", "run", "show"):
+        assert "shortness" in said[name][1], name
+    (run,) = project.runs()
+    assert "shortness" in (run / "summary.json").read_text()
+    assert "shortness" in (project.path / "tables" / "answers.csv").read_text().splitlines()[0]
+    assert "shortness" in (run / "report.md").read_text()
+    assert "shortness" in (run / "report.html").read_text()
+
+
+def distribution(
+    folder: Path, name: str, modules: Mapping[str, str], points: Mapping[str, Mapping[str, str]]
+) -> Path:
+    """Install a package by hand, as an installer would: its modules, and what it says of itself."""
+    for module, code in modules.items():
+        (folder / f"{module}.py").write_text(code)
+    about = folder / f"{name}-1.5.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.5\n")
+    groups = [
+        "\n".join([f"[{group}]", *(f"{kind} = {place}" for kind, place in listed.items())])
+        for group, listed in points.items()
+    ]
+    (about / "entry_points.txt").write_text("\n\n".join(groups) + "\n")
+    return folder
+
+
+COMMAND = """
+import typer
+
+
+def greet(name: str = typer.Argument("you")) -> None:
+    \"\"\"Greet somebody.\"\"\"
+    print(f"hello {name}")
+"""
+
+
+@pytest.fixture
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a package that adds one of each, a command, and things whose names fathoms has."""
+    seen = "open('imported', 'a').write(__name__ + ' ')\n"
+    head = "from __future__ import annotations\n"
+    modules = {f"more_{kind}": code.replace(head, f"{head}\n{seen}") for code, _, kind in ADDED.values()}
+    points = {f"fathoms.{room}": {kind: f"more_{kind}:{name}"} for room, (_, name, kind) in ADDED.items()}
+    points["fathoms.retrievers"]["bm25"] = "more_evil:Evil"
+    points["fathoms.chunkers"] |= {"broken": "more_broken:Broken", "other": "more_whole:Whole"}
+    points["fathoms.commands"] = {"greet": "more_greet:greet", "run": "more_evil:evil"}
+    modules |= {"more_greet": COMMAND, "more_evil": seen, "more_broken": "1 / 0\n"}
+    return distribution(tmp_path_factory.mktemp("site"), "fathoms-more", modules, points)
+
+
+def test_a_package_adds_components_and_commands(project: Project, root: Path, installed: Path) -> None:
+    project.write("added.yaml", CONFIG)
+    project.write("broken.yaml", CONFIG.replace("kind: whole", "kind: broken"))
+    project.write("other.yaml", CONFIG.replace("kind: whole", "kind: other"))
+    project.write("unknown.yaml", CONFIG.replace("kind: whole", "kind: wholly"))
+    project.write("own.yaml", CONFIG.replace("{kind: opening, top_k: 2}", "{kind: bm25}"))
+    path = [installed, root]
+    before = told(project, EVERYWHERE + END, {"help": ["--help"], "tiny": ["validate", "tiny.yaml"]}, path)
+    assert "greet" not in before["help"][1]
+    assert not (project.path / "imported").exists()
+    commands = {
+        "greet": ["greet", "Ada"],
+        "typo": ["greeet"],
+        "broken": ["validate", "broken.yaml"],
+        "other": ["validate", "other.yaml"],
+        "unknown": ["validate", "unknown.yaml"],
+        "own": ["validate", "own.yaml"],
+        "doctor": ["doctor", "added.yaml"],
+        "run": ["run", "added.yaml"],
+        "report": ["report", "latest"],
+        "again": ["score", "latest"],
+        "show": ["show", "latest"],
+    }
+    said = told(project, EVERYWHERE + END, commands, path)
+    assert said["greet"] == [0, "hello Ada\n", ""]
+    assert said["typo"][0] == 2
+    assert said["broken"][0] == 2
+    assert "plug-in 'broken' of fathoms-more 1.5 cannot be imported" in said["broken"][2]
+    assert said["other"][0] == 2
+    assert "is not a subclass of BaseChunker with this kind" in said["other"][2]
+    assert said["unknown"][0] == 2
+    assert "unknown kind 'wholly' for chunk" in said["unknown"][2]
+    for name in ("own", "doctor", "run", "report", "again", "show"):
+        assert said[name][0] == 0, (name, said[name])
+    assert "plug-in: opening of fathoms.retrievers, from fathoms-more 1.5\n" in said["doctor"][1]
+    for clash in ("bm25 of fathoms.retrievers", "run of fathoms.commands"):
+        assert f"plug-in: {clash}, from fathoms-more 1.5, which is not used" in said["doctor"][1]
+    assert "shortness" in said["run"][1]
+    (run,) = project.runs()
+    assert "evil" not in (project.path / "imported").read_text()
+    # the same run from elsewhere: nothing of the package is imported
+    manifest = json.loads((run / "manifest.json").read_text())
+    (run / "manifest.json").write_text(json.dumps({**manifest, "signature": "0" * 64}))
+    (project.path / "imported").unlink()
+    commands = {
+        "score": ["score", "latest"],
+        "resume": ["run", "--resume"],
+        **{name: [name, "latest"] for name in ("report", "show", "agree", "gate")},
+    }
+    said = told(project, EVERYWHERE + END, commands, path)
+    assert said["score"][0] == said["resume"][0] == 2
+    assert "plug-in of fathoms-more 1.5" in said["score"][2]
+    assert "--trust" in said["score"][2]
+    assert not (project.path / "imported").exists()
+    said = told(project, EVERYWHERE + END, {"score": ["score", "latest", "--trust"]}, path)
+    assert said["score"][0] == 0, said["score"]
+    assert (project.path / "imported").exists()
