@@ -37,6 +37,8 @@ _numbers = itertools.count()
 _swept: set[str] = set()
 _HASHED = re.compile(r"-([0-9a-f]{8}|[0-9a-f]{32})$", re.IGNORECASE)
 """Matches names that end in a hash, in upper case too because some file systems ignore case."""
+_DEVICE = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", re.IGNORECASE)
+"""Matches names that Windows keeps for devices, with any ending."""
 
 
 def _host() -> str:
@@ -198,11 +200,11 @@ def _is_abandoned(path: Path, match: re.Match[str]) -> bool:
     if match["host"] not in (None, _HOST):
         return False
     pid = int(match["pid"])
-    return match["process"] != _PROCESS if pid == os.getpid() else not _is_running(pid)
+    return match["process"] != _PROCESS if pid == os.getpid() else not is_running(pid)
 
 
-def _is_running(pid: int) -> bool:
-    """Whether a process with this id is running; true where that cannot be known."""
+def is_running(pid: int) -> bool:
+    """Return whether a process with this id is running on this machine; true where that cannot be known."""
     if os.name != "posix":  # on Windows `os.kill(pid, 0)` would end the process
         return True
     try:
@@ -230,7 +232,8 @@ def publish(unfinished: Path, place: Path) -> None:
     """
     # the seal is written last: a folder with a seal is complete
     write_atomic(unfinished / SEAL, json.dumps(_hashes(unfinished), indent=2).encode())
-    with suppress(FileNotFoundError), temporary_folder(place.parent) as old:
+    # on Windows, a folder in which a process has a file open stays where it is
+    with suppress(FileNotFoundError, PermissionError), temporary_folder(place.parent) as old:
         place.rename(old / place.name)
     try:
         unfinished.rename(place)
@@ -295,6 +298,8 @@ def safe_name(text: str, limit: int = 100, *, unique: bool = False) -> str:
     """
     name = re.sub(r"[^\w.+=@-]+", "-", text, flags=re.ASCII).strip("-.") or "unnamed"
     digits = 32 if unique else 8
+    if _DEVICE.match(name):
+        name = f"_{name}"
     if len(name) > limit or (unique and (name != text or _HASHED.search(name))):
         name = name[: limit - digits - 1] + "-" + _sha256(text)[:digits]
     return name

@@ -22,6 +22,7 @@ from typing import Any, BinaryIO
 from fathoms.errors import StoreError
 from fathoms.paths import file_state, unfinished, write_all, write_atomic
 from fathoms.runs.schemas import complaint
+from fathoms.safety.inputs import READ_ONLY
 
 LARGEST_TEXT = 128 * 2**20
 """The most bytes of a journal line or of a text in a blob. An answer of a model server has at most 16 MiB,
@@ -56,7 +57,7 @@ def open_file(root: Path, name: str) -> BinaryIO:
             if not real.is_relative_to(os.path.realpath(root)):
                 raise StoreError(f"{path} is a link that leads out of the run's folder: it is not read")
             path = real
-        descriptor = os.open(path, os.O_RDONLY | _NO_FOLLOW | _NO_BLOCK | getattr(os, "O_BINARY", 0))
+        descriptor = os.open(path, READ_ONLY | _NO_FOLLOW)
     except FileNotFoundError:
         raise
     except (OSError, ValueError) as error:

@@ -6,14 +6,13 @@ from __future__ import annotations
 import os
 import platform
 import re
-import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from fathoms.errors import StoreError
-from fathoms.paths import file_state
+from fathoms.paths import file_state, is_running
 from fathoms.runs.folder import FileState, open_file, read_file, read_object
 from fathoms.runs.journal import JOURNAL
 
@@ -102,15 +101,7 @@ def is_written(run: Path) -> bool:
         found = _WRITER.fullmatch(read_file(run, ".writer", 1000).decode("utf-8", "replace"))
     except (OSError, StoreError):
         return False
-    if found is None or found[2] != platform.node() or sys.platform == "win32":
-        return found is not None
-    try:
-        os.kill(int(found[1]), 0)  # asks whether there is such a process, and sends nothing
-    except PermissionError:
-        return True
-    except (OSError, OverflowError):
-        return False
-    return True
+    return found is not None and (found[2] != platform.node() or is_running(int(found[1])))
 
 
 def is_growing(run: Path) -> bool:

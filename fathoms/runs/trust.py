@@ -93,8 +93,8 @@ def _make_key(path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}-{secrets.token_hex(8)}")
     try:
-        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(secrets.token_bytes(_KEY_BYTES))
+        temporary.touch(0o600, exist_ok=False)
+        temporary.write_bytes(secrets.token_bytes(_KEY_BYTES))
         with suppress(FileExistsError):
             os.link(temporary, path)  # never replaces the key of another process
     finally:

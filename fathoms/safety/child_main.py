@@ -14,6 +14,7 @@ import importlib
 import json
 import math
 import os
+import queue
 import runpy
 import signal
 import struct
@@ -67,6 +68,13 @@ def _read(descriptor: int, size: int) -> bytes:
     return bytes(found)
 
 
+def _messages() -> Iterator[Any]:
+    """Yield the messages that come over stdin until it is closed."""
+    with suppress(EOFError):
+        while True:
+            yield read_message(0)[0]
+
+
 class ThisProcess:
     """The child process that this code runs in: requests of its parent, answers, and limits on itself.
 
@@ -75,15 +83,29 @@ class ThisProcess:
     """
 
     def __init__(self) -> None:
+        self._requests: Iterator[Any] = _messages()
         self._output = os.dup(1)
         os.dup2(2, 1)  # what libraries print must not mix with the answers
         self._limit("RLIMIT_CORE", 0)
 
     def requests(self) -> Iterator[Any]:
         """Yield the requests of the parent until it closes the pipe."""
-        with suppress(EOFError):
-            while True:
-                yield read_message(0)[0]
+        yield from self._requests
+
+    def end_with_stdin(self) -> None:
+        """End this process as soon as the parent closes the pipe of requests, even during one.
+
+        For systems on which no other descriptor is passed; see `watch`.
+        """
+        received: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+        def read() -> None:
+            for request in _messages():
+                received.put(request)
+            os._exit(0)
+
+        threading.Thread(target=read, daemon=True).start()
+        self._requests = iter(received.get, self)
 
     def answer(self, message: Any, data: bytes = b"") -> None:
         """Send a message to the parent, see `write_message`; ends this process if the parent is gone."""
@@ -117,7 +139,7 @@ class ThisProcess:
     def limit_memory(self, mb: int) -> None:
         """Limit the address space to `mb` MiB more than this process has now."""
         now = 0
-        with suppress(OSError):  # only Linux has this file
+        with suppress(OSError, AttributeError):  # only Linux has this file
             now = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
         self._limit("RLIMIT_AS", now + mb * MIB)
 
@@ -137,9 +159,11 @@ def main() -> None:
     # As the command line does: looking for cycles among all that is imported is a quarter of a long start.
     gc.set_threshold(100_000)
     parent, target = int(sys.argv[1]), sys.argv[2]
+    process = ThisProcess()
     if parent >= 0:
         watch(parent)
-    process = ThisProcess()
+    else:
+        process.end_with_stdin()
     found = runpy.run_path(target) if target.endswith(".py") else vars(importlib.import_module(target))
     found["serve"](process)
     os._exit(0)  # without waiting for the threads of libraries

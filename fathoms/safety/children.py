@@ -214,7 +214,7 @@ def _end(process: subprocess.Popen[bytes], listener: threading.Thread, log: IO[b
 
 def _read_end() -> int:
     """Return the read end of the pipe, which children inherit; the pipe is created on first use. It is -1 on
-    Windows, where descriptors cannot be passed: a child ends there when its stdin is closed."""
+    Windows, where descriptors cannot be passed: a child watches its stdin there."""
     if os.name != "posix":
         return -1
     if not _PIPE:

@@ -12,6 +12,11 @@ from typing import Any
 
 from fathoms.errors import DataError, UsageError
 
+READ_ONLY = os.O_RDONLY | sum(
+    getattr(os, name, 0) for name in ("O_BINARY", "O_NOCTTY", "O_NOINHERIT", "O_NONBLOCK")
+)
+"""Opens a file to read its bytes. Without O_NONBLOCK, opening a pipe would wait for somebody to write to it;
+Windows has no such files, but changes line ends without O_BINARY."""
 LARGEST = 256 * 2**20
 """The most bytes of a question file, a label file or a saved baseline."""
 DEEPEST = 64
@@ -34,8 +39,7 @@ def read_file(path: Path, largest: int = LARGEST) -> bytes:
     A pipe or a device is refused before reading, because reading it could wait for a writer or never end.
     """
     try:
-        # without O_NONBLOCK, opening a pipe that nobody writes to would wait
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+        handle = os.open(path, READ_ONLY)
         try:
             return _content(handle, largest)
         finally:

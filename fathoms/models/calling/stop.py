@@ -9,6 +9,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -101,18 +102,21 @@ class StopSignals:
     def on(self, loop: asyncio.AbstractEventLoop) -> Iterator[None]:
         """Handle the signals within a block. Outside the main thread, signals are left as they are."""
         before = {}
-        for number in _SIGNALS:
-            with suppress(NotImplementedError, ValueError, RuntimeError):
-                handler = signal.getsignal(number)
+        self._tell: Callable[[], object] = lambda: None
+        for number in _SIGNALS if threading.current_thread() is threading.main_thread() else ():
+            before[number] = signal.getsignal(number)
+            try:
                 loop.add_signal_handler(number, self._in_loop)  # makes every signal wake the loop
-                before[number] = handler
+            except NotImplementedError:  # on Windows, where the handlers of Python wake it
+                self._tell = partial(loop.call_soon_threadsafe, self._in_loop)
         self._numbers = tuple(before)
         self._handle(self._first)
         try:
             yield
         finally:
             for number, handler in before.items():
-                loop.remove_signal_handler(number)
+                with suppress(NotImplementedError):
+                    loop.remove_signal_handler(number)
                 signal.signal(number, handler or signal.SIG_DFL)
 
     def _handle(self, handler: Any) -> None:
@@ -123,11 +127,13 @@ class StopSignals:
     def _first(self, number: int, frame: object) -> None:
         """Restore the default action for the next signal, until the event loop has processed this one."""
         self._handle(signal.SIG_DFL)
+        self._tell()
 
     def _second(self, number: int, frame: object) -> None:
         """Restore the default action, and end the process after `END_SECONDS`."""
         self._handle(signal.SIG_DFL)
         _arm()
+        self._tell()
 
     def _in_loop(self) -> None:
         """Process a signal on the event loop: the first requests a stop, each further one calls `end`."""
