@@ -1,7 +1,8 @@
 """Builds fathoms as a package and tries it in empty environments: `nox` or `make packages`.
 
 `nox` alone takes the wheel and the sdist without extras. `nox -s extra` takes each extra alone, which
-downloads several GB; `nox -s "extra(bm25)"` takes one. With `-db uv`, uv installs, which is much quicker.
+downloads several GB; `nox -s "extra(bm25)"` takes one. `nox -db uv -s lowest` runs the quick tests with the
+lowest versions that pyproject.toml allows. With `-db uv`, uv installs, which is much quicker.
 """
 
 from __future__ import annotations
@@ -15,6 +16,14 @@ import nox
 ROOT = Path(__file__).parent
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 FOR_DEVELOPERS = {"docs", "test"}
+LARGE = {"all", "az", "bertscore", "docling", "gs", "lancedb", "ray", "s3", "sentence-transformers"}
+"""Extras that are not tried with their lowest versions, because they bring torch, several hundred MB, or what
+only a server can try."""
+TOOLS = """
+    check-jsonschema flask flask-cors hypothesis ipython jsonschema moto pypdf pytest pytest-cov pytest-xdist
+    reportlab requests rouge-score threadpoolctl uvicorn
+"""
+"""What the quick tests need besides the extras, in the versions of requirements.lock."""
 
 nox.options.default_venv_backend = "venv"
 nox.options.sessions = ["wheel", "sdist"]
@@ -40,6 +49,20 @@ def extra(session: nox.Session, extra: str) -> None:
     """The wheel with one extra alone."""
     install(session, f"{built(session, 'wheel')}[{extra}]")
     tried(session, extra)
+
+
+@nox.session(venv_backend="uv")
+def lowest(session: nox.Session) -> None:
+    """The quick tests with the lowest version of each dependency that pyproject.toml allows."""
+    lock = dict(
+        line.split("==") for line in (ROOT / "requirements.lock").read_text().splitlines() if ";" not in line
+    )
+    tools = [f"{name}=={lock[name]}" for name in TOOLS.split()]
+    extras = ",".join(sorted(EXTRAS.keys() - FOR_DEVELOPERS - LARGE))
+    session.install("--resolution", "lowest-direct", "-e", f"{ROOT}[{extras}]", *tools)
+    session.run(
+        "python", "-m", "pytest", "-q", "-n", "2", "--dist", "loadfile", "-m", "not slow and not long"
+    )
 
 
 def built(session: nox.Session, kind: str) -> Path:

@@ -28,7 +28,7 @@ from fathoms.errors import DataError, UsageError, some_of
 from fathoms.runs.reading import range_of
 
 if TYPE_CHECKING:
-    from fathoms.stats.noninferiority import Answers, Check, GateVerdict
+    from fathoms.stats.noninferiority import Answers, Check, GateVerdict, Test
 
 
 LARGE_LOSS = 0.25
@@ -63,7 +63,8 @@ class GateCheck:
 
     `nights` has one entry per run, oldest first. `tests` are the p values of the newest run, of the last two
     pooled and of the last three pooled; `alone` is the smallest that counts, on the scale of the first one,
-    and `p` the same corrected by Holm's method over all checks. `lost` is used for few questions and a
+    and `p` the same corrected by Holm's method over all checks, which decides; `by` is the test that gave it,
+    `None` if no run lost the margin. `lost` is used for few questions and a
     baseline of one run: how many of its answers were right, and how many of these the newest run lost.
     `questions` is the number of questions on which the newest run was compared. For an UNDECIDED check,
     `resolvable` is the smallest margin with which an unchanged pipeline would pass with a probability of
@@ -84,6 +85,7 @@ class GateCheck:
     resolvable: float | None
     needed: int | None
     scores: tuple[tuple[str, float, float], ...] = ()
+    by: Test | None = None
 
 
 @dataclass(frozen=True)
@@ -338,6 +340,7 @@ def _gate_check(family: _Family, check: Check, margin: float, alpha: float) -> G
         resolvable(family.answers, alpha) * family.width if undecided else None,
         questions_needed(family.answers, margin / family.width, alpha) if undecided else None,
         _scores(family.matched[-1]),
+        check.by,
     )
 
 

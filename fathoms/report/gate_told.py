@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fathoms.compare.against_baseline import GateCheck, Gated
 from fathoms.compare.floors import LimitCheck
 from fathoms.compare.question_scores import QuestionScores
-from fathoms.report.gated import check_name, deciding, gate_line, limited, undecided
+from fathoms.report.gated import check_name, deciding, deciding_p, gate_line, limited, undecided
 from fathoms.report.markdown import escape, table
 from fathoms.report.of_sweeps import read_all_scores
 from fathoms.report.text import gold, plain, shorten
@@ -139,7 +139,10 @@ def failure_text(told: Told) -> str:
         lines.append(undecided(found))
     for limit in found.limits:
         lines.append(f"  {limited(limit)}, 95 % interval {interval_of(view, found.profile, limit)}")
-    lines += [f"  {check_name(each)}: {change(each)}: {each.verdict}" for each in found.checks]
+    lines += [
+        f"  {check_name(each)}: {change(each)}{deciding_p(found, each)}: {each.verdict}"
+        for each in found.checks
+    ]
     if told.worst:
         lines.append(f"worst questions by {told.metric}:")
     for each in told.worst:
@@ -201,7 +204,8 @@ def _check_table(found: Gated) -> Iterator[str]:
         night = check.nights[-1]
         name = escape(shorten(check_name(check), 80))
         bounds = f"{night.low:+.3f} to {night.high:+.3f}"
-        rows.append([name, str(check.questions), f"{night.delta:+.3f}", bounds, check.verdict])
+        verdict = f"{check.verdict}{deciding_p(found, check)}"
+        rows.append([name, str(check.questions), f"{night.delta:+.3f}", bounds, escape(verdict)])
     yield from table(heads, rows)
     yield from _more(len(found.checks))
     runs = f"{len(found.baseline)} baseline run{'s' * (len(found.baseline) != 1)}"

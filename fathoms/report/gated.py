@@ -22,13 +22,13 @@ HEADERS = ("check", "run", "n", "change", "low", "high", "p")
 
 def gated_panel(found: Gated) -> list[RenderableType]:
     """Build the report of a gate: the verdict first, then the figures behind each check."""
-    several = len(found.checks) > 1
+    decides = len(found.checks) > 1 or any(map(_by_another_test, found.checks))
     versions = dict(zip(found.runs, found.versions, strict=False))
     table = bare_table()
-    for header in (*HEADERS, *(["Holm"] if several else []), "verdict"):
+    for header in (*HEADERS, *(["decides"] if decides else []), "verdict"):
         table.add_column(header, justify="left" if header in ("check", "run") else "right", no_wrap=True)
     for check in found.checks:
-        for row in check_rows(check, several):
+        for row in check_rows(check, decides):
             table.add_row(*row)
     runs = [f"run {position}: {run}" for position, run in enumerate(found.runs, 1)]
     return [
@@ -80,13 +80,19 @@ def evidence_text(check: SequenceCheck) -> str:
     return f"{name}: {p}evidence {check.evidence:,.1f} of {check.needed:,.0f} after {nights}"
 
 
-def check_rows(check: GateCheck, several: bool) -> Iterator[list[str | Text]]:
-    """Yield a table line for each run; the last line of a check has its Holm-adjusted p and its verdict."""
+def _by_another_test(check: GateCheck) -> bool:
+    """Return whether another p value than that of the newest run made a check FAIL."""
+    return check.verdict == "FAIL" and p_text(check.p) != p_text(check.nights[-1].p)
+
+
+def check_rows(check: GateCheck, decides: bool) -> Iterator[list[str | Text]]:
+    """Yield a table line for each run; the last line of a check has its verdict, and with `decides` the p
+    value that decides it."""
     name = shorten(f"{check.metric}, {check.category}" if check.category else check.metric, SCOPE)
     for position, night in enumerate(check.nights, 1):
         figures = [f"{value:+.3f}" for value in (night.delta, night.low, night.high)]
         first = Text(name if position == 1 else "")
-        outcome = [*([p_text(check.p)] if several else []), check.verdict]
+        outcome = [*([p_text(check.p)] if decides else []), check.verdict]
         if position < len(check.nights):
             outcome = [""] * len(outcome)
         yield [first, str(position), str(night.questions), *figures, p_text(night.p), *outcome]
@@ -100,7 +106,7 @@ def meaning(found: Gated) -> str:
     of_classifier = {"hallucination", "abstention"} & set(found.reversed)
     judge = f", abstentions classified by {found.judge}" if of_classifier else ""
     holm = f", after Holm over the {len(found.checks)} checks" if len(found.checks) > 1 else ""
-    fails = f"FAIL takes p < {found.level:g}{holm}"
+    fails = f"FAIL takes p < {found.level:g}, by the most certain test of a check{holm}"
     if found.sequence:
         from fathoms.stats.sequential import BUDGET, YEAR
 
@@ -110,8 +116,8 @@ def meaning(found: Gated) -> str:
         )
     return (
         f"profile {found.profile}{judge}; change is run minus baseline{sign}; low and high are one-sided"
-        f" {1 - found.alpha:.1%} bounds; p is the probability that the same pipeline loses so much; the"
-        f" margin is {found.margin:g}; {fails}"
+        f" {1 - found.alpha:.1%} bounds; p is the probability that the same pipeline loses so much in a run;"
+        f" the margin is {found.margin:g}; {fails}"
     )
 
 
@@ -144,13 +150,11 @@ def changes(found: Gated) -> str:
 
 
 def _proof(check: GateCheck) -> str:
-    """Name the p values behind a FAIL."""
-    over = ("the newest run", "the last two runs", "the last three runs")
-    told = [f"p {p_text(p)} over {runs}" for p, runs in zip(check.tests, over, strict=False)]
-    if check.lost is not None:
-        right, lost = check.lost
-        told.append(f"the newest run lost {lost} of the baseline's {right} right answers")
-    return "; ".join(told)
+    """Name the p value that made a check FAIL, and what it is of."""
+    by = str(check.by)
+    if check.lost is not None and by == "the right answers lost":
+        by = f"the newest run, which lost {check.lost[1]} of the baseline's {check.lost[0]} right answers"
+    return f"p {p_text(check.p)} over {by}"
 
 
 def undecided(found: Gated) -> str:
@@ -204,8 +208,8 @@ def gate_line(found: Gated) -> str:
         several = f", {'alarm by one night alone' if alone else level}{since}"
     changed = f", {len(found.changed)} changed left out" if found.changed else ""
     return (
-        f"{plain(found.runs[-1])}: {check_name(check)} {_figures(check)} against {runs}{several}{changed}:"
-        f" {found.verdict}"
+        f"{plain(found.runs[-1])}: {check_name(check)} {_figures(check)}{deciding_p(found, check)} against"
+        f" {runs}{several}{changed}: {found.verdict}"
     )
 
 
@@ -223,6 +227,12 @@ def _figures(check: GateCheck) -> str:
     return f"{night.delta:+.3f} [{night.low:+.3f}, {night.high:+.3f}]"
 
 
+def deciding_p(found: Gated, check: GateCheck) -> str:
+    """Return the p value that made a check FAIL as `, p < .001`; empty for other checks and where the
+    evidence of all nights decides."""
+    return f", p {p_text(check.p)}" if check.verdict == "FAIL" and not found.sequence else ""
+
+
 def check_name(check: GateCheck | SequenceCheck) -> str:
     """Name the metric and the category of a check: `correctness in Tables`."""
     return check.metric + (f" in {plain(check.category)}" if check.category else "")
@@ -235,7 +245,7 @@ def gate_suite(found: Gated, *, strict: bool, by_question: bool = False) -> Suit
     bad = {"FAIL", "UNDECIDED"} if strict or found.large_losses else {"FAIL"}
     cases = []
     for check in found.checks:
-        said = f"{_figures(check)}, n {check.questions}: {check.verdict}"
+        said = f"{_figures(check)}, n {check.questions}{deciding_p(found, check)}: {check.verdict}"
         failure = (check.verdict, said) if check.verdict in bad else None
         cases.append(Case(f"{KIND} {check_name(check)}", failure=failure, said=said))
         better = -1 if check.metric in found.reversed else 1

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,9 @@ FEW = 10
 """With at least so many right answers of the baseline, `lost_p` is not used."""
 WAVERING = 0.25
 """The share of right answers that `lost_p` assumes the same pipeline to lose by chance, at most."""
+
+Test = Literal["the newest run", "the last two runs", "the last three runs", "the right answers lost"]
+"""What a test of one check looks at."""
 
 Scores = tuple[float, ...]
 """The scores of the answers to one question, one for each repeat; empty where a metric is not defined."""
@@ -86,8 +89,8 @@ class Check:
     `tests` are the p values of the newest run, of the last two pooled and of the last three pooled, as far as
     there are so many runs. `lost` counts the right answers of a small baseline of one run and how many of
     them the newest run lost, `None` where that is not looked at. `alone` is the smallest p value of the tests
-    whose runs all lost the margin, on the scale of `LEVEL`, and `p` the same after Holm's correction over all
-    checks.
+    whose runs all lost the margin, on the scale of `LEVEL`, `p` the same after Holm's correction over all
+    checks, and `by` the test that gave it, `None` if no run lost the margin.
     """
 
     verdict: GateVerdict
@@ -96,6 +99,7 @@ class Check:
     lost: tuple[int, int] | None
     alone: float
     p: float
+    by: Test | None
 
 
 def judge(checks: Sequence[Answers], margin: float | Sequence[float], alpha: float) -> list[Check]:
@@ -147,16 +151,16 @@ def _check(answers: Answers, margin: float, z: float) -> Check:
     for last in range(2, min(len(nights), len(LEVELS)) + 1):
         ours, theirs, strata = answers.compared(last)
         tests.append(pooled_p(ours, theirs, macro_weights(strata).tolist()))
-    scaled = [
-        p * LEVEL / level
-        for last, (p, level) in enumerate(zip(tests, LEVELS, strict=False), 1)
+    scaled: list[tuple[float, Test]] = [
+        (p * LEVEL / level, name)
+        for last, (p, level, name) in enumerate(zip(tests, LEVELS, get_args(Test), strict=False), 1)
         if all(night.delta <= -margin for night in nights[-last:])
     ]
     few = lost_p(answers)
     if few is not None and nights[-1].delta <= -margin:
-        scaled.append(few[2] * LEVEL / LOST_LEVEL)
-    p = min([*scaled, 1.0])
-    return Check("UNDECIDED", nights, tuple(tests), few and few[:2], p, p)
+        scaled.append((few[2] * LEVEL / LOST_LEVEL, "the right answers lost"))
+    p, by = min(scaled, default=(1.0, None))
+    return Check("UNDECIDED", nights, tuple(tests), few and few[:2], p, p, by)
 
 
 def _night(answers: Answers, end: int, z: float) -> Night:

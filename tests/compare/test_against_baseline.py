@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import io
+import re
+
 import pytest
+from rich.console import Console
 
 from fathoms.compare.against_baseline import gate, is_large, require_sound
 from fathoms.compare.question_scores import MetricKind, pool
@@ -12,6 +16,7 @@ from fathoms.report.gated import (
     check_rows,
     gate_line,
     gate_suite,
+    gated_panel,
     meaning,
     reasons,
     undecided,
@@ -51,6 +56,31 @@ def test_a_large_loss_on_few_questions_calls_for_another_run():
     )
     assert gate_suite(found, strict=False).cases[0].failure is not None
     assert judge(worse("n1", 3)).large_losses == ()
+
+
+def test_the_p_value_that_decided_is_the_one_that_is_told():
+    """All of four right answers are lost: 1 in 16 by permutation, and .25 ** 4 = .0039 by the test of few
+    right answers, whose level is five times as high: .00078."""
+    base = scores_of("base", [1, 1, 1, 1, 0, 0], [0] * 6)
+    found = judge(scores_of("n1", [0] * 6, [0] * 6), baseline=base)
+    (check,) = found.checks
+    assert (found.verdict, check.by) == ("FAIL", "the right answers lost")
+    assert (check.nights[0].p, check.p) == pytest.approx((2**-4, 0.25**4 / 5))
+    console = Console(width=200, file=io.StringIO())
+    console.print(*gated_panel(found))
+    table = console.file.getvalue()
+    assert re.search(r"\.062 +< \.001 +FAIL", table)
+    why = "p < .001 over the newest run, which lost 4 of the baseline's 4 right answers"
+    assert f"worse by 0.02 or more: {why}" in " ".join(table.split())
+    assert gate_line(found).endswith(", p < .001 against 1 baseline run: FAIL")
+    assert "n 6, p < .001: FAIL" in str(gate_suite(found, strict=False).cases[0].failure)
+
+
+def test_the_test_of_two_nights_that_decided_is_named():
+    found = judge(worse("n1", 9), worse("n2", 8))
+    (check,) = found.checks
+    assert (check.by, check.p) == ("the last two runs", pytest.approx(3.0**-8 * 2 / 3 / 1.5))
+    assert "p < .001 over the last two runs" in str(next(reasons(found)))
 
 
 def test_a_gate_by_question_fails_the_questions_that_were_lost():
@@ -112,7 +142,7 @@ def test_every_night_has_its_own_questions():
     (check,) = gate(nights, first, ["hallucination"], margin=0.02, alpha=0.025).checks
     assert [(night.questions, night.left_out) for night in check.nights] == [(19, ("q0",)), (20, ())]
     found = gate(nights, first, ["hallucination"], margin=0.02, alpha=0.025)
-    assert [str(row[2]) for row in check_rows(check, several=False)] == ["19", "20"]
+    assert [str(row[2]) for row in check_rows(check, decides=False)] == ["19", "20"]
     assert "left out of n1, hallucination does not apply: 1 (q0)" in [str(text) for text in reasons(found)]
 
 
@@ -125,7 +155,7 @@ def test_a_verdict_that_holm_changed_says_so():
         "undecided: correctness alone would FAIL, but not after Holm over the 2 checks asked for"
         " (p .002, it must be below 0.001)"
     )
-    (row,) = check_rows(both.checks[0], several=True)
+    (row,) = check_rows(both.checks[0], decides=True)
     assert row[-3:] == ["< .001", ".002", "UNDECIDED"]
 
 

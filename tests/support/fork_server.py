@@ -98,7 +98,8 @@ def _serve(listening: socket.socket) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.set_threshold(100_000)  # as each command does
     for module in preloaded():
-        importlib.import_module(module)
+        with suppress(ModuleNotFoundError):  # of an extra that is not installed
+            importlib.import_module(module)
     _compute_once()
     _build_models()
     gc.freeze()  # collecting in a child would copy every page of what is loaded here
