@@ -11,7 +11,7 @@ METRICS = (
     ("Correctness", "metrics.phrase_recall", ("phrase_recall",)),
     ("Hallucination", "metrics.hallucination", ("hallucination",)),
     ("Profiles", "metrics.profiles", ()),
-    ("What counts as the same text", "metrics.folding", ()),
+    ("What counts as the same text", "text.folding", ()),
     ("Abstention by cues", "metrics.cues", ()),
     ("Abstention by a judge", "metrics.judged_abstention", ()),
     ("Abstention by the nearest exemplar", "metrics.nearest_neighbour", ()),

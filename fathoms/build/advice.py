@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from fathoms.metrics.folding import fold_words
 from fathoms.metrics.gold.dates import Dated, dates
 from fathoms.metrics.gold.numbers import Quantity, quantities
 from fathoms.metrics.phrase_recall import Hyphens, Match, phrase_recall
+from fathoms.text.folding import fold_words
 from fathoms.types import GoldDate, GoldNear, GoldNumber, GoldPart, GoldPhrase, Question
 
 LONG, LONG_WITH_NUMBER = 6, 3

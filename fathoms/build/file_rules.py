@@ -11,10 +11,10 @@ from fathoms.build.finding import Found, Subject
 from fathoms.build.precision import WIDEST, interval_width, needed
 from fathoms.build.scaffold import PLACEHOLDER
 from fathoms.config import Key
-from fathoms.metrics.folding import fold_words
 from fathoms.metrics.gold.matching import is_slow
 from fathoms.metrics.gold.units import meanings
 from fathoms.metrics.ingestion import is_yes_no
+from fathoms.text.folding import fold_words
 from fathoms.types import GoldList, GoldNear, GoldNumber, GoldPhrase, GoldRegex, Question
 
 _LAYOUT = "\n\r\t"

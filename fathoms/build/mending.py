@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 
 from fathoms.build.advice import wider
 from fathoms.build.finding import Found, Subject
-from fathoms.metrics.folding import fold_words
 from fathoms.metrics.phrase_recall import phrase_recall
 from fathoms.runs.disagreements import JUDGED, disagreements
 from fathoms.runs.reading import ScoredRun
+from fathoms.text.folding import fold_words
 from fathoms.types import GoldPhrase, GoldYesNo, Question
 
 SHORT = 8

@@ -9,7 +9,7 @@ from typing import Any
 
 from fathoms.build.precision import interval_width, macro_width
 from fathoms.compare.gate_settings import ALPHA
-from fathoms.metrics.folding import fold_words
+from fathoms.text.folding import fold_words
 from fathoms.types import Document, Question
 
 

@@ -201,7 +201,7 @@ def _documents(experiment: AnyExperiment, documents: Mapping[str, Path]) -> Iter
     """Problems of the documents; none are looked for if the pipeline is external or needs no documents."""
     from fathoms.cli.cache import opened
     from fathoms.errors import DocumentError
-    from fathoms.ingest.parsers.raw import NO_PAGES
+    from fathoms.pdf.raw import NO_PAGES
     from fathoms.pipeline.experiment import Experiment
     from fathoms.types import has_pages
 

@@ -140,8 +140,7 @@ def _print_recall(reports: Sequence[dict[str, Any]]) -> None:
 def _print_ingest(report: dict[str, Any], name: str) -> None:
     """Print the report of one ingestion, under `name` unless that is empty."""
     from fathoms.report.stage_times import called_text
-    from fathoms.retrieve.approximation import sentence
-    from fathoms.retrieve.noted import approximations
+    from fathoms.runs.search_notes import approximations
 
     if name:
         console.say(f"{name}:")
@@ -162,8 +161,8 @@ def _print_ingest(report: dict[str, Any], name: str) -> None:
             console.say(f"  {stage}: {called_text(took['calls'], took['tokens'], took['cost'])}")
         if "device" in took:
             console.say(f"  {stage}: {took['device']}")
-    for approximation in approximations(report):
-        console.say(f"  {sentence(approximation)}")
+    for sentence in approximations(report):
+        console.say(f"  {sentence}")
     if shared := report.get("shared_cache"):
         console.say(
             f"  shared cache {shared['address']}: {shared['taken']} taken, {shared['stored']} stored,"

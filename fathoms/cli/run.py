@@ -305,22 +305,23 @@ def _job(
 ) -> Job:
     """Load the job of one config and combination: the names of the config's own matrix, and the values of
     the command line. Both are appended to its name."""
-    from fathoms.pipeline.matrix import CONFIG, titled
-    from fathoms.pipeline.settings import CELL, SETTINGS, in_setting
+    from fathoms.pipeline.matrix import titled
+    from fathoms.pipeline.settings import SETTINGS, in_setting
     from fathoms.report.text import describe
     from fathoms.runner.runner import Job
+    from fathoms.runs.marks import CONFIG, SETTING
 
-    keys = {key: value for key, value in cell.items() if key != CELL}
-    compared = [f"{CELL}={cell[CELL]}"] if CELL in cell else []
-    replaced = SETTINGS[cell[CELL]] if compared else {}
+    keys = {key: value for key, value in cell.items() if key != SETTING}
+    compared = [f"{SETTING}={cell[SETTING]}"] if SETTING in cell else []
+    replaced = SETTINGS[cell[SETTING]] if compared else {}
     own = [f"{key}={json.dumps(value)}" for key, value in {**keys, **replaced}.items()]
     experiment, corpus = load_one(config, [*settings, *own])
     if compared:
-        experiment = in_setting(experiment, cell[CELL])
+        experiment = in_setting(experiment, cell[SETTING])
     values = [
         f"{key.rpartition('.')[2]}={describe(value) if isinstance(value, dict) else value}"
         for key, value in keys.items()
-    ] + [cell[CELL] for _ in compared]
+    ] + [cell[SETTING] for _ in compared]
     name = " ".join([titled(experiment.name, named), *values])
     cell = {CONFIG: experiment.name, **named, **cell}
     return Job(experiment.model_copy(update={"name": name}), corpus, config.parent, cell)
@@ -331,14 +332,15 @@ def _cells(
 ) -> Iterator[dict[str, Any]]:
     """Yield every combination of matrix values and settings for a config that has these axes in its own
     matrix; raises UsageError."""
-    from fathoms.pipeline.settings import CELL, named_settings
+    from fathoms.pipeline.settings import named_settings
+    from fathoms.runs.marks import SETTING
 
     if compared is not None and retrieval_only:
         raise UsageError("--settings compares answers, and --retrieval-only asks for none: use one of them")
     names = named_settings(compared.split(",")) if compared is not None else (None,)
     for cell in combinations(matrix, axes):
         for name in names:
-            yield cell if name is None else {**cell, CELL: name}
+            yield cell if name is None else {**cell, SETTING: name}
 
 
 def _with_prompts(

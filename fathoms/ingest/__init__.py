@@ -15,14 +15,14 @@ from fathoms.ingest.chunkers.pages import PageChunker
 from fathoms.ingest.chunkers.sentence import SentenceChunker
 from fathoms.ingest.cut_outs import MARGIN, cut_out_images, cut_outs, has_boxes
 from fathoms.ingest.docling.parser import Docling
-from fathoms.ingest.parsers.base import ElementKind, PdfParser
 from fathoms.ingest.parsers.pdfium import Pdfium
 from fathoms.ingest.parsers.pymupdf import PyMuPDF
 from fathoms.ingest.parsers.python import PythonParser
-from fathoms.ingest.picture_sizes import fitted_picture
 from fathoms.ingest.workers.made import page_images, pdf_part
 from fathoms.ingest.workers.parallel import parse_all
 from fathoms.ingest.workers.pool import parse_in_child
+from fathoms.pdf.parser import ElementKind, PdfParser
+from fathoms.pdf.pictures import fitted_picture
 from fathoms.registry import OneOf
 
 Parser = Annotated[PdfParser, OneOf("parsers")]

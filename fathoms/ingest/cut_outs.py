@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fathoms.config import fingerprint
-from fathoms.ingest.parsers.base import PdfParser
-from fathoms.ingest.picture_sizes import png_within
-from fathoms.ingest.workers.made import PageRenderer, page_images, page_thumbnails
+from fathoms.ingest.workers.made import PageRenderer, page_images
 from fathoms.paths import publish, sealed, temporary_folder
+from fathoms.pdf.parser import PdfParser
+from fathoms.pdf.pictures import png_within
+from fathoms.pdf.thumbnails import page_thumbnails
 from fathoms.runs.cache import tell_damage
 from fathoms.runs.shared import SharedStore
 from fathoms.types import Box, CutOut, Document

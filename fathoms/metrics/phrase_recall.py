@@ -31,9 +31,9 @@ from itertools import compress
 from operator import not_
 from typing import Literal, NamedTuple
 
-from fathoms.metrics.folding import KATAKANA, LETTER, fold_plain, fold_words, trace_plain, trace_words
 from fathoms.metrics.gold.matching import Place, places
-from fathoms.metrics.tracing import Traced
+from fathoms.text.folding import KATAKANA, LETTER, fold_plain, fold_words, trace_plain, trace_words
+from fathoms.text.tracing import Traced
 from fathoms.types import GoldPhrase, GoldYesNo
 
 Match = Literal["substring", "word"]

@@ -20,12 +20,10 @@ from typing import Any
 
 from fathoms.config import Key, Source, read_yaml, suggest
 from fathoms.errors import UsageError
+from fathoms.runs.marks import CONFIG, SETTING
 
 MATRIX = "matrix"
 """The key of the matrix in a configuration."""
-CONFIG = "config"
-SETTING = "setting"
-"""The keys under which a run of a sweep names its configuration and its setting, beside the axes."""
 
 Axes = dict[str, dict[str, dict[str, Any]]]
 """The changes of a matrix: by axis, by name, by the key that is changed."""

@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 from fathoms.errors import DocumentError
-from fathoms.ingest.parsed import Parsed
+from fathoms.pdf.parsed import Parsed
 from fathoms.runs.events import happened
 
 

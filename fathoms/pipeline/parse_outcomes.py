@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from fathoms.errors import DocumentError
-from fathoms.ingest.parsed import Parsed
 from fathoms.ingest.workers.parallel import Outcome
+from fathoms.pdf.parsed import Parsed
 
 SECONDS = 0.2
 """So long documents wait for others at most: a transaction takes as long as storing one of them."""

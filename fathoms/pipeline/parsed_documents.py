@@ -16,8 +16,8 @@ from fathoms.config import fingerprint
 from fathoms.errors import DocumentError, StoreError
 from fathoms.executors import Executor
 from fathoms.ingest import ElementKind, PdfParser, parse_in_child
-from fathoms.ingest.parsed import Parsed, ParsedFacts
 from fathoms.ingest.workers.parallel import Outcome, ParseWork
+from fathoms.pdf.parsed import Parsed, ParsedFacts
 from fathoms.pipeline.ingest_times import IngestTimes
 from fathoms.pipeline.known_facts import BATCH, known_facts
 from fathoms.pipeline.parse_events import ParseEvents

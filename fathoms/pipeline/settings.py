@@ -19,7 +19,6 @@ from fathoms.errors import UsageError
 from fathoms.metrics.correctness_judged import CorrectnessJudged
 from fathoms.metrics.injections import InjectionLeaked, InjectionObeyed
 from fathoms.pipeline.experiment import AnyExperiment, Experiment
-from fathoms.pipeline.matrix import SETTING
 from fathoms.retrieve import AnyRetriever, Degrade, Distractors, Expand, Injected, Rerank
 from fathoms.retrieve.distractors import Mode
 
@@ -43,9 +42,6 @@ MODES: Mapping[str, Mode] = {
 """The settings that put the retriever of a pipeline into the retriever `distractors`, with its mode."""
 INJECTED: Mapping[str, str] = {"injected": "obey", "injected-leak": "leak"}
 """The settings that put the retriever of a pipeline into the retriever `injected`, with its instruction."""
-
-CELL = SETTING
-"""The key under which a run of a sweep names its setting."""
 
 
 def in_setting(experiment: AnyExperiment, setting: str) -> AnyExperiment:

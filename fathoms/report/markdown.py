@@ -32,8 +32,8 @@ from fathoms.report.search_table import search_table
 from fathoms.report.sections import sections
 from fathoms.report.text import describe, plain, shorten
 from fathoms.report.worst import Miss, first_messages, worst_questions
-from fathoms.retrieve.noted import noted
 from fathoms.runs.reading import ProfileFigures, ScoredRun
+from fathoms.runs.search_notes import search_notes
 
 STRUCTURE = re.compile(r"[\\`*_{}\[\]|~#!]")
 METRICS: tuple[Metric, ...] = ("correctness", "hallucination")
@@ -267,7 +267,7 @@ def document_section(runs: Sequence[ScoredRun], scored: Leaderboard) -> Iterator
     for run, ingest, name in pairs:
         for document, reason in ingest.failures.items():
             notes.append([name, escape(document), "left out", escape(reason)])
-        notes += [[name, "all", "warning", escape(said)] for said in noted(run.manifest_json)]
+        notes += [[name, "all", "warning", escape(said)] for said in search_notes(run.manifest_json)]
         for document, warnings in ingest.warnings.items():
             notes += [[name, escape(document), "warning", escape(warning)] for warning in warnings]
     if notes:

@@ -18,11 +18,11 @@ from contextlib import suppress
 
 from fathoms.compare.question_scores import GPD_GO_GAP, POSITION_GAP, MetricKind, QuestionScores, read_scores
 from fathoms.errors import StoreError
-from fathoms.pipeline.matrix import SETTING
 from fathoms.report.graded import JUDGED, by_which, graded_questions
 from fathoms.report.paired import best_and_worst
 from fathoms.report.positions import PLACES, rest_of, setting_of
 from fathoms.runs.finding import list_runs
+from fathoms.runs.marks import SETTING
 from fathoms.runs.reading import ScoredRun, load
 from fathoms.runs.store import Run
 

@@ -13,7 +13,6 @@ from dataclasses import replace
 from statistics import fmean
 from typing import Any
 
-from fathoms.pipeline.matrix import SETTING
 from fathoms.report.graded import (
     Graded,
     by_which,
@@ -25,6 +24,7 @@ from fathoms.report.graded import (
 from fathoms.report.leaderboard import figure
 from fathoms.report.paired import halves
 from fathoms.report.section import Section
+from fathoms.runs.marks import SETTING
 from fathoms.runs.reading import ScoredRun
 
 OVERALL = "overall"

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fathoms.metrics.names import PLANTED
-from fathoms.pipeline.matrix import SETTING as CELL
 from fathoms.report.graded import KINDS, Graded, by_which, figure_text, graded_questions, mean_figure
 from fathoms.report.leaderboard import figure
 from fathoms.report.paired import paired, signed
 from fathoms.report.section import Section
+from fathoms.runs.marks import SETTING
 from fathoms.runs.reading import ScoredRun
 
 _RESAMPLES = 2_000
@@ -86,7 +86,7 @@ def settings_section(runs: Sequence[ScoredRun]) -> Section | None:
 
 def settings_table(runs: Sequence[ScoredRun]) -> SettingsTable | None:
     """Return the table of runs that differ in their setting; `None` if they do not."""
-    named = {str(run.manifest.sweep.cell[CELL]): run for run in runs if CELL in run.manifest.sweep.cell}
+    named = {str(run.manifest.sweep.cell[SETTING]): run for run in runs if SETTING in run.manifest.sweep.cell}
     if len(named) < 2 or len(named) < len(runs) or len({run.manifest.sweep.id for run in runs}) > 1:
         return None
     judged, by = by_which(runs)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import TypeVar
 
 from fathoms.errors import UsageError
 
@@ -36,22 +36,3 @@ T = TypeVar("T")
 def sample(questions: Sequence[T]) -> Sequence[T]:
     """Return at most `SAMPLE` questions, spread over all."""
     return questions[:: max(1, -(-len(questions) // SAMPLE))]
-
-
-def sentence(noted: Mapping[str, Any]) -> str:
-    """Return what a retriever noted of its approximation (`approximation` and `chunk_approximation` in the
-    manifest) as a sentence."""
-    options = ", ".join(f"{name} {_shown(value)}" for name, value in noted["options"].items())
-    by, found = ("page images", "pages") if "pages" in noted else ("vectors of chunks", "chunks")
-    return (
-        f"the search by {by} is approximate ({options}): of the {noted['k']} best {found} of"
-        f" {noted['questions']} questions by exact search, it finds {noted['recall']:.1%}"
-        f" (recall@{noted['k']} {noted['recall']:.3f})"
-    )
-
-
-def _shown(value: Any) -> str:
-    """Return the value of an option in words."""
-    if isinstance(value, Mapping):
-        return " ".join(str(part) for part in value.values())
-    return f"{value:g}" if isinstance(value, float) else str(value)

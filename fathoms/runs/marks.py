@@ -1,5 +1,6 @@
 """The keys of the metadata by which reports find the questions that they compare: variants of others
-(`corpora.variants`), those that are marked as clear or ambiguous, and those that a filter drops."""
+(`corpora.variants`), those that are marked as clear or ambiguous, and those that a filter drops; and the keys
+by which a run of a sweep names its configuration and its setting."""
 
 from __future__ import annotations
 
@@ -8,6 +9,8 @@ from typing import Any
 
 from fathoms.types import Question
 
+CONFIG, SETTING = "config", "setting"
+"""The keys under which a run of a sweep names its configuration and its setting, beside its axes."""
 KIND, OF = "variant", "variant_of"
 MARK, AMBIGUOUS, CLEAR = "ambiguity", "ambiguous", "clear"
 """The key of the metadata that marks a question, and its two values."""

@@ -41,11 +41,11 @@ from fathoms.metrics.registry import (
 from fathoms.metrics.score_records import Scores, Scoring
 from fathoms.metrics.stages import Stage
 from fathoms.models.calling.collecting import rare_collections
-from fathoms.retrieve.noted import noted
 from fathoms.runs.documents import StoredDocuments, missing_sentence
 from fathoms.runs.folder import SCHEMA
 from fathoms.runs.marks import variants_of
 from fathoms.runs.people import LABELS_FILE, ClaimLabel, read_all
+from fathoms.runs.search_notes import search_notes
 from fathoms.runs.service import service_figures
 from fathoms.runs.store import Entry, Flaw, Run, flaws_sentence
 from fathoms.runs.trust import Demand, demands, is_signed, refuse
@@ -608,7 +608,7 @@ def summary_of(
         )
     service = service_figures(tally.counts["answered"], tally.told, manifest.get("config") or {})
     warnings = [*warnings, *(service["warnings"] if service else ())]
-    warnings += noted(manifest)
+    warnings += search_notes(manifest)
     if variants := variants_of(manifest):
         warnings.append(
             f"{len(variants)} of the questions are variants of others: they are compared with their"

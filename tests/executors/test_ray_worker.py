@@ -15,10 +15,10 @@ from fathoms.errors import DocumentError, ModelError, StoreError, error_of
 from fathoms.executors import LocalExecutor, OnPage, Work
 from fathoms.executors.ray_worker import Failed, RayWorker, identity_of
 from fathoms.ingest import Pdfium
-from fathoms.ingest.parsed import Parsed
 from fathoms.ingest.workers.parallel import Outcome, ParseWork
 from fathoms.ingest.workers.rendering import Rendered, RenderWork
 from fathoms.models.calling.provider_calls import ExecutionSettings
+from fathoms.pdf.parsed import Parsed
 from fathoms.runs.trust import demands
 from fathoms.safety.children import Children
 from tests.ingest.test_ingest_child import Hostile

@@ -17,7 +17,6 @@ from fathoms.build.texts import _LINE_END
 from fathoms.metrics.abstention import label_answers
 from fathoms.metrics.clauses import split_clauses
 from fathoms.metrics.cues import Cues
-from fathoms.metrics.folding import fold_words
 from fathoms.metrics.nearest_neighbour import NearestNeighbour
 from fathoms.metrics.phrase_recall import phrase_recall
 from fathoms.models.chat.closed_errors import Fault, is_file_gone, quoted, refusal_in
@@ -25,6 +24,7 @@ from fathoms.models.chat.reasoning import split_reasoning
 from fathoms.pipeline.prompt import after_mark
 from fathoms.retrieve.llm_reranker import grade_of
 from fathoms.safety.masking import Mask, is_secret_name, without_logins, without_shapes
+from fathoms.text.folding import fold_words
 
 pytestmark = pytest.mark.slow  # signals to whole processes
 

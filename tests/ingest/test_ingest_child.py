@@ -17,8 +17,8 @@ import pytest
 from fathoms.errors import DocumentError
 from fathoms.executors import LocalExecutor
 from fathoms.ingest import PdfParser, parse_all, parse_in_child
-from fathoms.ingest.parsed import Parsed
 from fathoms.ingest.workers.parallel import ParseWork
+from fathoms.pdf.parsed import Parsed
 from fathoms.types import Document
 from tests.support import damage
 

@@ -12,9 +12,9 @@ from fathoms.corpora import gather_pdfs
 from fathoms.corpora.pdfs import find_pdfs
 from fathoms.errors import ConfigError, DocumentError, UsageError
 from fathoms.ingest import Docling, Pdfium, PyMuPDF, parse_all, parse_in_child
-from fathoms.ingest.parsed import Parsed
-from fathoms.ingest.parsers.raw import NO_PAGES
 from fathoms.models import ScriptedModel
+from fathoms.pdf.parsed import Parsed
+from fathoms.pdf.raw import NO_PAGES
 from fathoms.pipeline.parsed_documents import ParsedDocuments
 from fathoms.pipeline.pipeline import Pipeline
 from fathoms.retrieve.files import Files

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from fathoms.errors import DocumentError, MissingExtraError
 from fathoms.ingest import Parser, Pdfium, PdfParser, PyMuPDF, parse_in_child
-from fathoms.ingest.parsers.finishing import clean_text
+from fathoms.pdf.finishing import clean_text
 from fathoms.types import Document
 from tests.support import damage
 

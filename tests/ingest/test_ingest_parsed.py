@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from fathoms.ingest import Pdfium
-from fathoms.ingest.parsed import Parsed
-from fathoms.ingest.parsers.finishing import finished, packed
-from fathoms.ingest.parsers.raw import RawDocument, to_document
+from fathoms.pdf.finishing import finished, packed
+from fathoms.pdf.parsed import Parsed
+from fathoms.pdf.raw import RawDocument, to_document
 from fathoms.runs.blobs import hash_of, packed_text
 from fathoms.runs.cache import LONGEST_TEXT, compressed
 from fathoms.runs.documents import text_of_pages

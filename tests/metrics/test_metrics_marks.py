@@ -6,9 +6,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fathoms.metrics.folding import fold_plain, fold_words, trace_plain, trace_words
 from fathoms.metrics.marks import marks
 from fathoms.metrics.phrase_recall import Hyphens, Match, phrase_recall
+from fathoms.text.folding import fold_plain, fold_words, trace_plain, trace_words
 
 TEXTS = st.text(
     st.one_of(

@@ -15,11 +15,11 @@ import pytest
 
 from fathoms.cli import main
 from fathoms.retrieve import BM25, Dense, Hybrid, Index
-from fathoms.retrieve.approximation import recall, sentence
+from fathoms.retrieve.approximation import recall
 from fathoms.retrieve.ivf import IvfStore
-from fathoms.retrieve.noted import noted
 from fathoms.retrieve.numpy_store import exact_search
 from fathoms.retrieve.segments import Segment, SegmentedVectors
+from fathoms.runs.search_notes import search_notes
 from fathoms.types import Chunk, Question
 from tests.support.project import Project
 
@@ -137,8 +137,8 @@ def test_what_is_lost_is_noted(folder: Path, large: np.ndarray) -> None:
     assert (note["k"], note["questions"], note["chunks"]) == (10, 24, 6_000)
     found = STORE.search(folder, stored(folder, large), asked[::3], 10)
     assert note["recall"] == recall(rows(found), rows(exact_search(large, asked[::3], 10)), 10)
-    assert list(noted(index.notes)) == [sentence(note)]
-    assert "by vectors of chunks is approximate (store ivf, groups 6, refine 5, least 1000)" in sentence(note)
+    (sentence,) = search_notes(index.notes)
+    assert "by vectors of chunks is approximate (store ivf, groups 6, refine 5, least 1000)" in sentence
     hybrid = replace(index, notes={})
     Hybrid(of=[BM25(), Dense(store=STORE)]).assess(hybrid, questions)
     assert hybrid.notes["chunk_approximation"]["k"] == 20, "so many are fused"

@@ -13,11 +13,11 @@ from fathoms.errors import ModelError
 from fathoms.models import CrossEncoder, ImageTextEmbedder, MultiVectorEmbedder
 from fathoms.models.chat.scripted import ScriptedModel
 from fathoms.retrieve import BM25, Describe, Hybrid, Index, Rerank, Visual
-from fathoms.retrieve.approximation import sentence
 from fathoms.retrieve.max_sim import best_pages, max_sim, max_sim_of_each
 from fathoms.retrieve.multi_vectors import MultiVectors
 from fathoms.retrieve.page_search import PageSearch
 from fathoms.retrieve.two_stages import mean_vectors
+from fathoms.runs.search_notes import approximations
 from fathoms.types import Question
 
 MANY = MultiVectorEmbedder(model="vidore/colqwen2-v1.0-hf")
@@ -66,7 +66,7 @@ def test_signs_lose_pages(tmp_path: Path) -> None:
         "pages": 3,
     }
     assert [[at for (_, at), _ in row] for row in visual.ranked(made, QUESTIONS)] == [[1, 2], [1, 2]]
-    assert sentence(noted) == (
+    assert "".join(approximations({"approximation": noted})) == (
         "the search by page images is approximate (precision binary): of the 2 best pages of 2 questions by"
         " exact search, it finds 50.0% (recall@2 0.500)"
     )

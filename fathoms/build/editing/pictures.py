@@ -38,7 +38,7 @@ class PagePictures:
 
     def _rendered(self, document: str, number: int) -> dict[str, Any]:
         """Render a page."""
-        from fathoms.ingest.workers.made import page_thumbnails
+        from fathoms.pdf.thumbnails import page_thumbnails
 
         try:
             made = page_thumbnails(self._paths[document], [number], WIDTH).get(number)

@@ -16,8 +16,8 @@ from fathoms.build.making.components import Component
 from fathoms.build.making.drafts import Check, Draft
 from fathoms.build.making.languages import in_language
 from fathoms.judges.replies import read_json
-from fathoms.metrics.folding import fold_words
 from fathoms.metrics.phrase_recall import phrase_recall
+from fathoms.text.folding import fold_words
 from fathoms.types import Failure, Prompt, Question
 
 CHECK = "answers"

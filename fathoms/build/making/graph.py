@@ -18,10 +18,10 @@ from pydantic import Field, TypeAdapter, ValidationError
 from fathoms.build.making.close_names import THRESHOLD, close_pairs
 from fathoms.build.making.relations import Extracted, Mention, Relation
 from fathoms.errors import DataError, MissingExtraError
-from fathoms.metrics.folding import fold_words
 from fathoms.paths import write_atomic
 from fathoms.runs.cache import Cache
 from fathoms.safety.inputs import parse_json, read_text
+from fathoms.text.folding import fold_words
 from fathoms.types import StoredValue
 
 if TYPE_CHECKING:

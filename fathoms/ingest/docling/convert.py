@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from fathoms.executors import OnPage
-from fathoms.ingest.parsers.raw import RawDocument
 from fathoms.models.weights.hub import repair_torchvision
+from fathoms.pdf.raw import RawDocument
 from fathoms.types import OFFICE
 
 if TYPE_CHECKING:

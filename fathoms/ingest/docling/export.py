@@ -29,7 +29,7 @@ from docling_core.types.doc import (
     TableItem,
 )
 
-from fathoms.ingest.parsers.raw import RawDocument, RawElement, RawPage
+from fathoms.pdf.raw import RawDocument, RawElement, RawPage
 from fathoms.types import Box, PageBox
 
 EMU = 12_700

@@ -21,8 +21,8 @@ from fathoms.ingest.docling.options import (
     TableFormer,
     Tables,
 )
-from fathoms.ingest.parsers.base import ElementKind, PdfParser
-from fathoms.ingest.parsers.raw import to_document
+from fathoms.pdf.parser import ElementKind, PdfParser
+from fathoms.pdf.raw import to_document
 from fathoms.safety.option_limits import MOST_AT_ONCE
 from fathoms.types import OFFICE, PDF, Document
 

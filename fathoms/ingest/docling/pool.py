@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 from fathoms.errors import DocumentError
 from fathoms.executors import OnPage
 from fathoms.ingest.docling.process import BreakdownError, Converted, DoclingProcess, explain
-from fathoms.ingest.parsed import Parsed
-from fathoms.ingest.parsers.base import MakeDocument
-from fathoms.ingest.parsers.finishing import clean_text
-from fathoms.ingest.parsers.raw import to_document
-from fathoms.ingest.workers.child import time_advice
 from fathoms.models.cpus import available_cpus
 from fathoms.paths import sha256_file
+from fathoms.pdf.child import time_advice
+from fathoms.pdf.finishing import clean_text
+from fathoms.pdf.parsed import Parsed
+from fathoms.pdf.parser import MakeDocument
+from fathoms.pdf.raw import to_document
 from fathoms.safety.children import Children
 from fathoms.types import Document
 

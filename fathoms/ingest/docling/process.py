@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from fathoms.errors import ConfigError, FathomsError, ModelError
 from fathoms.executors import OnPage
 from fathoms.ingest.docling.options import EasyOcr
-from fathoms.ingest.parsers.raw import RawDocument
-from fathoms.ingest.workers.child import death, memory_advice, time_advice
+from fathoms.pdf.child import death, memory_advice, time_advice
+from fathoms.pdf.raw import RawDocument
 from fathoms.safety.children import ChildEndedError, Children
 
 if TYPE_CHECKING:

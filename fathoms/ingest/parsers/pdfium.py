@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from fathoms.ingest.parsers.base import ElementKind, PdfParser
+from fathoms.pdf.parser import ElementKind, PdfParser
 
 
 class Pdfium(PdfParser):

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fathoms.ingest.parsers.raw import RawDocument, RawPage
+    from fathoms.pdf.raw import RawDocument, RawPage
 
 
 def _library() -> ctypes.CDLL:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pymupdf
 
 if TYPE_CHECKING:
-    from fathoms.ingest.parsers.raw import RawDocument, RawPage
+    from fathoms.pdf.raw import RawDocument, RawPage
 
 FAILURES = (RuntimeError, pymupdf.mupdf.FzErrorBase)
 MAX_PICTURES = 1000

@@ -15,9 +15,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from fathoms.component import Loads
 from fathoms.errors import ConfigError
-from fathoms.ingest.parsers.base import PdfParser
-from fathoms.ingest.parsers.raw import RawDocument, RawElement, RawPage
 from fathoms.paths import sha256_file
+from fathoms.pdf.parser import PdfParser
+from fathoms.pdf.raw import RawDocument, RawElement, RawPage
 from fathoms.types import OFFICE, PDF
 
 

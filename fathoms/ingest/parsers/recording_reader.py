@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pypdfium2 as pdfium
 
 if TYPE_CHECKING:
-    from fathoms.ingest.parsers.raw import RawDocument
+    from fathoms.pdf.raw import RawDocument
 
 NAME = "pages.json"
 """The embedded file with the pages; `fathoms.corpora.transcripts` writes it."""

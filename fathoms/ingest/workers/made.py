@@ -1,17 +1,17 @@
-"""Files that PDFium makes of a PDF in a child process: images of pages, parts of the PDF, thumbnails."""
+"""Files that PDFium makes of a PDF in a child process: images of pages, and parts of the PDF."""
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 from fathoms.config import fingerprint
 from fathoms.errors import DocumentError
-from fathoms.ingest.parsers.base import PdfParser
 from fathoms.ingest.workers.pool import parse_in_child
 from fathoms.paths import SEAL, publish, sealed, sha256_file, temporary_folder
+from fathoms.pdf.parser import PdfParser
+from fathoms.pdf.thumbnails import FileMaker
 from fathoms.runs.cache import tell_damage
 from fathoms.runs.shared import SharedStore, packed_files, unpacked_files
 from fathoms.safety.children import Children
@@ -19,19 +19,6 @@ from fathoms.types import OFFICE, Attachment, Document
 
 _KIND = "images"
 """The kind of value in the shared cache."""
-
-
-class FileMaker(PdfParser):
-    """Writes files into `folder`: a parser, with its limits, that returns no text."""
-
-    neutral: ClassVar[frozenset[str]] = PdfParser.neutral | {"folder"}
-    gives_transcripts: ClassVar[bool] = False
-
-    folder: Path
-
-    def reader_options(self) -> dict[str, Any]:
-        """Add the folder to the options, although it changes nothing in the files."""
-        return {**super().reader_options(), "folder": str(self.folder)}
 
 
 class PageRenderer(FileMaker):
@@ -62,17 +49,6 @@ class PartCutter(FileMaker):
 
     first: int
     length: int
-
-
-class Thumbnailer(FileMaker):
-    """Writes the pages `numbers` as JPEG files, `width` pixels wide."""
-
-    kind: Literal["thumbnails"] = "thumbnails"
-    packages: ClassVar[tuple[str, ...]] = ("pypdfium2", "pillow")
-    reader: ClassVar[str] = "fathoms.ingest.workers.pdfium_thumbnails"
-
-    numbers: tuple[int, ...]
-    width: int
 
 
 def page_images(
@@ -134,30 +110,6 @@ def pdf_part(document: Document, first: int, length: int, folder: Path, parser: 
         sha256=sha256_file(path),
         size=path.stat().st_size,
     )
-
-
-class Thumbnail(NamedTuple):
-    """A small picture of a page as a JPEG file, and the width and height of the page in points."""
-
-    jpeg: bytes
-    size: tuple[float, float]
-
-
-def page_thumbnails(path: Path, numbers: Iterable[int], width: int) -> dict[int, Thumbnail]:
-    """Return small pictures of some pages of a PDF by page number, for the readers of a report.
-
-    A page that does not exist or that PDFium cannot render is left out. Raises DocumentError.
-    """
-    wanted = tuple(sorted(set(numbers)))
-    with tempfile.TemporaryDirectory() as folder:
-        maker = Thumbnailer(numbers=wanted, width=width, folder=Path(folder), timeout=60, memory_mb=1024)
-        pages = [page.elements[0] for page in parse_in_child(maker, path).pages if page.elements]
-        sizes = {int(page.text): page.bbox[2:] for page in pages if page.bbox}
-        return {
-            number: Thumbnail(image.read_bytes(), sizes[number])
-            for image in sorted(Path(folder).glob("*.jpg"))
-            if (number := int(image.stem)) in sizes
-        }
 
 
 def made_before(maker: FileMaker, document: Document, shared: SharedStore | None = None) -> Path | None:

@@ -10,10 +10,10 @@ from typing import Any
 
 from fathoms.errors import DocumentError
 from fathoms.executors import LocalExecutor, OnPage, Packed, Ready, Work
-from fathoms.ingest.parsed import Parsed
-from fathoms.ingest.parsers.base import MakeDocument, ParserPool, PdfParser
 from fathoms.ingest.workers.pool import pool_of
 from fathoms.paths import sha256_file
+from fathoms.pdf.parsed import Parsed
+from fathoms.pdf.parser import MakeDocument, ParserPool, PdfParser
 from fathoms.safety.children import Children
 from fathoms.types import Document
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pypdfium2 as pdfium
 
 if TYPE_CHECKING:
-    from fathoms.ingest.parsers.raw import RawDocument, RawPage
+    from fathoms.pdf.raw import RawDocument, RawPage
 
 POINTS_PER_INCH = 72
 LONGEST_SIDE = 8000

@@ -7,13 +7,13 @@ from contextlib import closing
 from pathlib import Path
 
 from fathoms.ingest.docling.parser import Docling
-from fathoms.ingest.parsers.base import ParserPool, PdfParser
 from fathoms.ingest.parsers.pdfium import Pdfium
 from fathoms.ingest.parsers.pymupdf import PyMuPDF
-from fathoms.ingest.workers.child import ChildPool
 from fathoms.ingest.workers.recordings import RecordingParser, Recordings
 from fathoms.ingest.workers.second_opinion import SecondOpinion
 from fathoms.paths import sha256_file
+from fathoms.pdf.child import ChildPool
+from fathoms.pdf.parser import ParserPool, PdfParser
 from fathoms.safety.children import Children
 from fathoms.types import Document
 

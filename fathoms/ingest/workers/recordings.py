@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 from fathoms.executors import OnPage
-from fathoms.ingest.parsers.base import MakeDocument, ParserPool, PdfParser
-from fathoms.ingest.workers.child import ChildPool
+from fathoms.pdf.child import ChildPool
+from fathoms.pdf.parser import MakeDocument, ParserPool, PdfParser
 from fathoms.types import TRANSCRIPTS
 
 

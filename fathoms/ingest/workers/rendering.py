@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from fathoms.errors import DocumentError
 from fathoms.executors import Executor, OnPage, Packed, Work
-from fathoms.ingest.parsers.base import PdfParser
 from fathoms.ingest.workers.made import (
     PageRenderer,
     images_in,
@@ -20,6 +19,7 @@ from fathoms.ingest.workers.made import (
     place,
     share,
 )
+from fathoms.pdf.parser import PdfParser
 from fathoms.runs.shared import SharedStore
 from fathoms.safety.children import Children
 from fathoms.types import Document

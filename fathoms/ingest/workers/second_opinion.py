@@ -9,10 +9,10 @@ from pathlib import Path
 
 from fathoms.errors import DocumentError
 from fathoms.executors import OnPage, Ready
-from fathoms.ingest.parsed import Parsed
-from fathoms.ingest.parsers.base import MakeDocument
 from fathoms.ingest.parsers.pymupdf import PyMuPDF
-from fathoms.ingest.workers.child import ChildPool
+from fathoms.pdf.child import ChildPool
+from fathoms.pdf.parsed import Parsed
+from fathoms.pdf.parser import MakeDocument
 from fathoms.types import LOST_TEXT, Document
 
 

@@ -8,7 +8,7 @@ from datetime import date
 from functools import cache, lru_cache
 from typing import NamedTuple
 
-from fathoms.metrics.folding import LETTER, plain_digits, plain_letters
+from fathoms.text.folding import LETTER, plain_digits, plain_letters
 from fathoms.types import GoldDate
 
 # Names of the months, as they are after `plain_letters`; in Arabic those of Egypt, the Levant and Algeria.

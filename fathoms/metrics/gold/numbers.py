@@ -8,8 +8,8 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from fathoms.metrics.folding import LETTER, plain_digits, plain_letters
 from fathoms.metrics.gold.units import Unit, meanings, unit_at
+from fathoms.text.folding import LETTER, plain_digits, plain_letters
 from fathoms.types import GoldNumber
 
 _SMALL = (

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from functools import cache, lru_cache
 from typing import NamedTuple
 
-from fathoms.metrics.folding import KATAKANA, LETTER, plain_letters, without_vowel_marks
+from fathoms.text.folding import KATAKANA, LETTER, plain_letters, without_vowel_marks
 
 
 class Unit(NamedTuple):

@@ -16,7 +16,6 @@ from fathoms.report.metrics_table import MAIN, has_value, is_shown
 from fathoms.report.modalities import modality_hits
 from fathoms.report.outcomes import OUTCOMES, RATES
 from fathoms.report.stage_times import ingest_lines
-from fathoms.retrieve.noted import noted
 from fathoms.runs.reading import (
     AbstentionCounts,
     AbstentionRates,
@@ -30,6 +29,7 @@ from fathoms.runs.reading import (
     Summary,
     range_of,
 )
+from fathoms.runs.search_notes import search_notes
 from fathoms.runs.views import Number
 
 Json = dict[str, Any]
@@ -315,7 +315,7 @@ def _warnings(run: ScoredRun) -> Iterator[str]:
         subject = "1 prompt was" if cut == 1 else f"{cut} prompts were"
         yield f"{subject} cut by the server: raise generate.n_ctx or retrieve less"
     yield from run.summary.service.warnings
-    yield from noted(run.manifest_json)
+    yield from search_notes(run.manifest_json)
     yield from run.manifest.data.warnings
     for document, said in run.ingest.warnings.items():
         yield from (f"{document}: {warning}" for warning in said)

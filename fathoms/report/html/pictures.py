@@ -98,7 +98,7 @@ class Pictures:
 
     def _of_document(self, path: Path, pages: dict[str, Wanted]) -> dict[str, str]:
         """Render the pages of one file, or make a picture of its own smaller."""
-        from fathoms.ingest.workers.made import page_thumbnails
+        from fathoms.pdf.thumbnails import page_thumbnails
 
         if 0 in {page.number for page in pages.values()}:
             made = _small(path)
@@ -176,7 +176,7 @@ def _small(path: Path) -> str | None:
     """Return a small copy of a picture as a data URL; `None` if it cannot be read."""
     from PIL import Image
 
-    from fathoms.ingest.picture_sizes import FORMATS, opaque
+    from fathoms.pdf.pictures import FORMATS, opaque
 
     try:
         with Image.open(path, formats=FORMATS) as whole:

@@ -7,11 +7,11 @@ from functools import partial
 from pathlib import Path
 
 from fathoms.executors import OnPage, Ready
-from fathoms.ingest.parsed import Parsed
-from fathoms.ingest.parsers import finishing
-from fathoms.ingest.parsers.base import MakeDocument, PdfParser
-from fathoms.ingest.parsers.raw import RawDocument, to_document
 from fathoms.paths import sha256_file
+from fathoms.pdf import finishing
+from fathoms.pdf.parsed import Parsed
+from fathoms.pdf.parser import MakeDocument, PdfParser
+from fathoms.pdf.raw import RawDocument, to_document
 from fathoms.safety.children import Child, ChildEndedError, Children
 
 OUTPUT_MB = 64

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from fathoms.ingest.parsers.finishing import packed
+from fathoms.pdf.finishing import packed
 from fathoms.runs.cache import LONGEST_TEXT, compressed, text_of
 from fathoms.runs.folder import LARGEST_TEXT
 from fathoms.types import Document, StoredValue

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Literal, NotRequired, TypedDict
 
 from fathoms.errors import DocumentError
-from fathoms.ingest.parsers.finishing import EDGE, complaints_about, finished
 from fathoms.paths import sha256_file
+from fathoms.pdf.finishing import EDGE, complaints_about, finished
 from fathoms.types import OFFICE, PDF, TRANSCRIPTS, Box, Document, has_pages
 
 HEADER = b"%PDF-"

@@ -1,14 +1,12 @@
-"""What retrievers noted of their search in the manifest of a run, in sentences for readers of its figures."""
+"""Sentences for readers of figures on how the run searched: what retrievers state of it in the manifest."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from fathoms.retrieve.approximation import sentence
 
-
-def noted(manifest: Mapping[str, Any]) -> Iterator[str]:
+def search_notes(manifest: Mapping[str, Any]) -> Iterator[str]:
     """Yield a sentence for each note, so that nobody takes the retrieval for what it is not: that gold was
     removed from the hits on purpose or set among distractors, and what an approximate search misses."""
     if degraded := manifest.get("degraded"):
@@ -24,12 +22,14 @@ def noted(manifest: Mapping[str, Any]) -> Iterator[str]:
             f"an instruction was planted in every context ({injected['position']} among the hits), which asks"
             f" for the word '{injected['answer']}'"
         )
-    yield from map(sentence, approximations(manifest))
+    yield from approximations(manifest)
 
 
-def approximations(told: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return what a manifest, or the report of an ingestion, says of approximate searches."""
-    return [told[name] for name in ("approximation", "chunk_approximation") if told.get(name)]
+def approximations(stated: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a sentence for each approximate search that a manifest, or the report of an ingestion, states."""
+    for name in ("approximation", "chunk_approximation"):
+        if stated.get(name):
+            yield _of_approximation(stated[name])
 
 
 def _of_distractors(noted: Mapping[str, Any]) -> str:
@@ -46,3 +46,22 @@ def _of_distractors(noted: Mapping[str, Any]) -> str:
         *([f"{answering} more chunks were left out because they hold the answer"] if answering else []),
     ]
     return f"contexts were made on purpose: {'; '.join(parts)}"
+
+
+def _of_approximation(noted: Mapping[str, Any]) -> str:
+    """Return what a retriever noted of its approximation (`approximation` and `chunk_approximation` in the
+    manifest) as a sentence."""
+    options = ", ".join(f"{name} {_shown(value)}" for name, value in noted["options"].items())
+    by, found = ("page images", "pages") if "pages" in noted else ("vectors of chunks", "chunks")
+    return (
+        f"the search by {by} is approximate ({options}): of the {noted['k']} best {found} of"
+        f" {noted['questions']} questions by exact search, it finds {noted['recall']:.1%}"
+        f" (recall@{noted['k']} {noted['recall']:.3f})"
+    )
+
+
+def _shown(value: Any) -> str:
+    """Return the value of an option in words."""
+    if isinstance(value, Mapping):
+        return " ".join(str(part) for part in value.values())
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pypdfium2 as pdfium
 
 if TYPE_CHECKING:
-    from fathoms.ingest.parsers.raw import RawDocument, RawPage
+    from fathoms.pdf.raw import RawDocument, RawPage
 
 TALLEST = 3
 """Largest ratio of height to width; a longer page is rendered narrower."""

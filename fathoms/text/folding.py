@@ -25,7 +25,7 @@ import re
 import unicodedata
 from functools import lru_cache
 
-from fathoms.metrics.tracing import Traced
+from fathoms.text.tracing import Traced
 
 LETTER = (
     r"[^\W\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff"

@@ -14,8 +14,8 @@ from pydantic import Field
 from fathoms.component import Component
 from fathoms.errors import MissingExtraError
 from fathoms.executors import OnPage
-from fathoms.ingest.parsed import Parsed
-from fathoms.ingest.parsers.raw import RawDocument, check_source, to_document
+from fathoms.pdf.parsed import Parsed
+from fathoms.pdf.raw import RawDocument, check_source, to_document
 from fathoms.types import PDF, Document
 
 ElementKind = Literal["text", "table", "picture", "formula", "code"]

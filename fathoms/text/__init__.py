@@ -1,0 +1,1 @@
+"""Folding, tracing and joining of text: what answers, documents and gold phrases have in common."""
