@@ -44,17 +44,17 @@ class Component(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
-    revision: ClassVar[int] = 1
-    packages: ClassVar[tuple[str, ...]] = ()
-    neutral: ClassVar[frozenset[str]] = frozenset()
-    renamed: ClassVar[Mapping[str, str]] = {}
-    inert: ClassVar[bool] = False
-    loads: ClassVar[Mapping[str, Loads]] = {}
-    usable_in: ClassVar[frozenset[str]] = frozenset()
+    if TYPE_CHECKING:
+        # set below: pydantic evaluates each annotation again for every subclass, at every start
+        revision: ClassVar[int]
+        packages: ClassVar[tuple[str, ...]]
+        neutral: ClassVar[frozenset[str]]
+        renamed: ClassVar[Mapping[str, str]]
+        inert: ClassVar[bool]
+        loads: ClassVar[Mapping[str, Loads]]
+        usable_in: ClassVar[frozenset[str]]
 
-    if TYPE_CHECKING:  # a field of every component that stands in a room, each with its own default
-
-        @property
+        @property  # a field of every component that stands in a room, each with its own default
         def kind(self) -> str: ...
 
     @model_validator(mode="before")
@@ -81,6 +81,20 @@ class Component(BaseModel):
     def served(self) -> dict[str, Any]:
         """What a server reports about the model that it runs. It is recorded but not part of fingerprints."""
         return {}
+
+
+_DEFAULTS: Mapping[str, Any] = {
+    "revision": 1,
+    "packages": (),
+    "neutral": frozenset(),
+    "renamed": {},
+    "inert": False,
+    "loads": {},
+    "usable_in": frozenset(),
+}
+for _name, _default in _DEFAULTS.items():
+    setattr(Component, _name, _default)
+Component.__class_vars__ = {*Component.__class_vars__, *_DEFAULTS}
 
 
 def kind_of(component: type[BaseModel]) -> str:

@@ -202,6 +202,7 @@ class OneOf:
     room: Room
     within: str | None = None
 
+    @cache  # noqa: B019 - there are as many marks as places in the code
     def classes(self) -> tuple[type[Component], ...]:
         """Return the components of fathoms that are taken here."""
         every = built_in(self.room).values()
