@@ -16,7 +16,7 @@ from fathoms.ingest import PdfParser, page_images, pdf_part
 from fathoms.models import ChatModel, FileLimits
 from fathoms.models.caller import Caller, for_repeat, to_failure
 from fathoms.pipeline.attachments import Fitting, in_requests
-from fathoms.pipeline.ingest_report import ingest_report
+from fathoms.pipeline.ingest_report import ingest_report, unread_gold
 from fathoms.pipeline.ingest_times import IngestTimes
 from fathoms.pipeline.prompt import Draft, PromptBuilder
 from fathoms.pipeline.remembered import CorpusFacts
@@ -96,6 +96,8 @@ class Ingested:
         accepts.
         """
         self.assess(among or questions)
+        if self.retriever.needs != "nothing":
+            self.unusable.update(unread_gold(questions, self.failures, self.stated, self.ingest))
         searched = among if among and self.retriever.searches_all else questions
         rows = self.retriever.search(self.index, searched)
         of_all = {question.id: row for question, row in zip(searched, rows, strict=True)}
@@ -122,14 +124,8 @@ class Ingested:
     def _attach(
         self, files: FileHandling, questions: Sequence[Question], found: dict[str, tuple[Hit, ...]]
     ) -> dict[str, tuple[Hit, ...]]:
-        """Fit the attached files into requests. A file that cannot be read, cut or rendered makes its
-        questions unusable; where `ingest.on_error` is `fail`, a file that cannot be cut or rendered ends the
-        run instead."""
-        unread = {failure.document: failure for failure in self.failures}
-        for question in questions:
-            for name in question.files if files.by == "question-files" else ():
-                if name in unread:
-                    self.unusable[question.id] = unread[name]
+        """Fit the attached files into requests. A file that cannot be cut or rendered makes its questions
+        unusable; where `ingest.on_error` is `fail`, it ends the run instead."""
         folder, parser = self.folder, self.ingest
         fitting = Fitting(
             limits=file_limits(self.generate),

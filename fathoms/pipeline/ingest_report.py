@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from fathoms.corpora.corpus import needs
 from fathoms.errors import DocumentError
+from fathoms.ingest import PdfParser
 from fathoms.pipeline.ingest_times import IngestTimes
 from fathoms.pipeline.remembered import CorpusFacts
 from fathoms.retrieve import Index, Retriever
+from fathoms.types import DocumentFacts, Question
 
 _NO_CUT_OUTS = (
     "the parser found no place of a figure or table in it, so 'units' of the retriever 'visual' finds none"
@@ -44,3 +47,25 @@ def ingest_report(
         "failures": {failure.document: failure.detail for failure in failures},
         "times": times.report(),
     }
+
+
+def unread_gold(
+    questions: Iterable[Question],
+    failures: Iterable[DocumentError],
+    documents: Iterable[DocumentFacts],
+    parser: PdfParser,
+) -> dict[str, DocumentError]:
+    """Return, by question id, why questions cannot be asked: a document that they need was not read, or a
+    page of their gold evidence is beyond the `max_pages` of the parser. Without it, any answer would say
+    something of the documents that were read, and nothing of the pipeline."""
+    unread = {failure.document: failure for failure in failures}
+    cut = {each.id for each in documents if each.pages == parser.max_pages}
+    found: dict[str, DocumentError] = {}
+    for question in questions:
+        for name in sorted(needs(question) & unread.keys()):
+            found[question.id] = unread[name]
+        for one in question.gold_evidence:
+            if one.document in cut and one.page is not None and one.page > parser.max_pages:
+                detail = f"page {one.page} is not read (ingest.max_pages is {parser.max_pages}); raise it"
+                found.setdefault(question.id, DocumentError(one.document, "missing", detail))
+    return found

@@ -14,7 +14,7 @@ from fathoms.metrics.metric import Metric
 from fathoms.metrics.retrieval.coverage import pages_of
 from fathoms.models.caller import Caller, to_failure
 from fathoms.pipeline.answering import PackedQuestion
-from fathoms.pipeline.ingest_report import ingest_report
+from fathoms.pipeline.ingest_report import ingest_report, unread_gold
 from fathoms.pipeline.ingest_times import IngestTimes
 from fathoms.pipeline.remembered import CorpusFacts, clock
 from fathoms.retrieve import Index, Retriever
@@ -134,6 +134,7 @@ class Searching:
         """Note the questions, which are searched for block by block; returns no hits. `among` are all
         questions of the data set, for a retriever that must search for all of them, and then does so now."""
         self._questions = list(questions)
+        self._failed.update(unread_gold(questions, self.failures, self.stated, self.ingest))
         self.assess(among or questions)
         if self.retriever.searches_all:
             self._search_block(list(among or questions))

@@ -2,6 +2,7 @@
 
     demo: correctness .19 (50 questions, 1 failed), $0.42, 3 min: OK
     search: retrieval only (50 questions, 0 failed), $0.00, 3 s: OK
+    night: correctness .50 (50 questions, 2 failed, not read: lune.pdf), $0.42, 3 min: FAILED
 
 The last word is `OK`, `FAILED` (the command failed, or more questions failed than allowed), `STOPPED` (the
 budget was used up), `INTERRUPTED` (by a signal) or `PARTIAL` (questions were left out because documents or
@@ -13,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from fathoms.errors import some_of
 from fathoms.report.amounts import dollars, duration, short
 from fathoms.report.text import plain
 from fathoms.runs.reading import Manifest, Summary
@@ -26,7 +28,7 @@ class Ending:
 
     `correctness` is in [0, 1], and `None` if the run was not scored or correctness does not apply. `cost` is
     in US dollars, and `None` if it is not known. `asked` and `done` count a question once for each repeat.
-    `left_out` counts the questions that could not be asked.
+    `left_out` counts the questions that could not be asked, and `unread` names documents that were not read.
     """
 
     name: str
@@ -36,6 +38,7 @@ class Ending:
     failed: int
     repeats: int = 1
     left_out: int = 0
+    unread: tuple[str, ...] = ()
     correctness: float | None = None
     cost: float | None = None
     seconds: float | None = None
@@ -47,8 +50,9 @@ class Ending:
         score = f"correctness {'n/a' if self.correctness is None else short(self.correctness)}"
         if self.retrieval_only:
             score = "retrieval only"
+        unread = f", not read: {plain(some_of(self.unread, 3))}" if self.unread else ""
         parts = [
-            f"{score} ({self._questions}, {self.failed} failed)",
+            f"{score} ({self._questions}, {self.failed} failed{unread})",
             "cost not known" if self.cost is None else dollars(self.cost),
             "time not known" if self.seconds is None else duration(self.seconds),
         ]
@@ -75,6 +79,7 @@ def ending(manifest: Manifest, summary: Summary | None, verdict: Verdict, asked:
         failed=manifest.totals.errors,
         repeats=manifest.repeats,
         left_out=len(manifest.data.left_out) if manifest.data.is_partial else 0,
+        unread=tuple(manifest.data.ingest.failures) if manifest.data.ingest else (),
         correctness=summary.headline.correctness if summary else None,
         cost=manifest.totals.cost,
         seconds=manifest.totals.seconds,

@@ -198,9 +198,21 @@ def test_an_unreadable_document_is_fatal_or_named(project: Project) -> None:
     assert "lune.pdf" in done.stderr
     assert not project.runs()
     skipped = project.fathoms(
-        "run", "tiny.yaml", "--set", "ingest.kind=pdfium", "--set", "ingest.on_error=skip"
+        *("run", "tiny.yaml", "--set", "ingest.kind=pdfium", "--set", "ingest.on_error=skip"),
+        *("--junit", "junit.xml"),
     )
-    assert skipped.returncode == 0, skipped.stderr
+    # both questions on it fail, and are not asked: the others have their answers
+    assert skipped.returncode == 1
+    last = skipped.stdout.splitlines()[-1]
+    assert "(4 questions, 2 failed, not read: lune.pdf)" in last
+    assert last.endswith("FAILED")
+    assert 'errors="1"' in (project.path / "junit.xml").read_text()  # of the category with both
+    allowed = ("--retrieval-only", "--fail-on-error", "2")
+    for options, code in ((allowed[:1], 1), (allowed, 0)):
+        done = project.fathoms("run", "tiny.yaml", "--set", "ingest.on_error=skip", *options)
+        assert done.returncode == code
+    shallow = project.fathoms("run", "tiny.yaml", "--set", "retrieve={kind: none}")
+    assert shallow.returncode == 0  # a model that is shown nothing needs no document
     manifest = json.loads((project.runs()[0] / "manifest.json").read_text())
     assert list(manifest["data"]["ingest"]["failures"]) == ["lune.pdf"]
     assert (
@@ -209,6 +221,16 @@ def test_an_unreadable_document_is_fatal_or_named(project: Project) -> None:
         ).returncode
         == 1
     )
+
+
+def test_a_gold_page_beyond_the_pages_that_are_read_fails_its_question(project: Project) -> None:
+    questions = json.loads((project.path / "questions.json").read_text())
+    for page, row in enumerate(questions["Text-Only"], 1):
+        row["evidence"] = [{"document": "varn.pdf", "page": page}]
+    project.write("questions.json", json.dumps(questions))
+    done = project.fathoms("run", "tiny.yaml", "--set", "ingest.max_pages=1")
+    assert (done.returncode, "4 questions, 1 failed" in done.stdout) == (1, True)
+    assert "varn.pdf: page 2 is not read (ingest.max_pages is 1)" in " ".join(done.stdout.split())
 
 
 def test_an_output_folder_that_cannot_be_written(project: Project) -> None:
