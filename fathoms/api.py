@@ -25,9 +25,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from fathoms import corpora
 from fathoms.errors import FathomsError, MissingExtraError, UsageError
+from fathoms.experiment import AnyExperiment, load_experiment
 from fathoms.models.calling.stop import Stop
 from fathoms.paths import load_env
-from fathoms.pipeline.experiment import AnyExperiment, load_experiment
 from fathoms.pipeline.matrix import titled
 from fathoms.report.grouping import grouped
 from fathoms.report.notebook.compared import Compared, compared

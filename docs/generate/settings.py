@@ -20,7 +20,7 @@ from texts import MADE, code, join, plain, table
 
 from fathoms.build.making.recipe import Recipe
 from fathoms.corpora import FileSource, NamedSource
-from fathoms.pipeline.experiment import Experiment, ExternalExperiment
+from fathoms.experiment import Experiment, ExternalExperiment
 from fathoms.registry import models_in, spelled_out
 
 KEYS = ("name", "data", "pipeline", "ingest", "chunk", "embed", "retrieve", "prompt", "generate")

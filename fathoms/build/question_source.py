@@ -9,9 +9,9 @@ from pathlib import Path
 from fathoms.config import suggest
 from fathoms.corpora import NamedSource, gather_pdfs, known_sets, located
 from fathoms.errors import UsageError
+from fathoms.experiment import Experiment, load_experiment
 from fathoms.ingest import Parser, Pdfium, PyMuPDF
 from fathoms.metrics.profiles import PROFILES, Profile, headline
-from fathoms.pipeline.experiment import Experiment, load_experiment
 
 PARSERS: dict[str, type[Pdfium] | type[PyMuPDF]] = {"pdfium": Pdfium, "pymupdf": PyMuPDF}
 

@@ -48,8 +48,8 @@ def candidates(
     from fathoms.build.candidates import candidates as find
     from fathoms.corpora import refuse_existing, write_questions
     from fathoms.corpora.questions import format_of
+    from fathoms.experiment import SearchExperiment
     from fathoms.models import ScriptedModel
-    from fathoms.pipeline.experiment import SearchExperiment
     from fathoms.pipeline.pipeline import Pipeline, Stages
 
     sizes = Sizes.of(number, pictures)

@@ -24,8 +24,8 @@ from fathoms.errors import ExitCode, FathomsError, ServerError
 
 if TYPE_CHECKING:
     from fathoms.component import Component
+    from fathoms.experiment import AnyExperiment
     from fathoms.models.calling.provider_calls import ExecutionSettings
-    from fathoms.pipeline.experiment import AnyExperiment
 
 _EXTRA = re.compile(r"^(?P<package>[\w.-]+).*;.*extra\s*==\s*['\"](?P<extra>[\w-]+)['\"]")
 _ON_WORKERS = ("ingest", "chunk", "embed")
@@ -87,7 +87,7 @@ def doctor(
 
 def _cells(config: Path) -> list[dict[str, str]]:
     """The cells of a config's matrix; a single empty one without a matrix, or where it cannot be read."""
-    from fathoms.pipeline.experiment import KEYS
+    from fathoms.experiment import KEYS
     from fathoms.pipeline.matrix import cells_in, read_axes
 
     try:
@@ -105,7 +105,7 @@ def config_checks(
 ) -> Iterator[dict[str, Any]]:
     """Check everything that a config needs, one row per check. A failed check does not stop the next ones.
     `cell` is that of its matrix."""
-    from fathoms.pipeline.experiment import ExternalExperiment, load_experiment
+    from fathoms.experiment import ExternalExperiment, load_experiment
     from fathoms.runs.shared import VARIABLE
 
     try:
@@ -201,8 +201,8 @@ def _documents(experiment: AnyExperiment, documents: Mapping[str, Path]) -> Iter
     """Problems of the documents; none are looked for if the pipeline is external or needs no documents."""
     from fathoms.cli.cache import opened
     from fathoms.errors import DocumentError
+    from fathoms.experiment import Experiment
     from fathoms.pdf.raw import NO_PAGES
-    from fathoms.pipeline.experiment import Experiment
     from fathoms.types import has_pages
 
     if not isinstance(experiment, Experiment) or experiment.retrieve.needs == "nothing":

@@ -16,8 +16,9 @@ from fathoms.errors import ExitCode
 
 if TYPE_CHECKING:
     from fathoms.corpora import Corpus
+    from fathoms.experiment import AnyExperiment
     from fathoms.metrics.ingestion import GoldText
-    from fathoms.pipeline.experiment import AnyExperiment, Prepared
+    from fathoms.pipeline.prepared import Prepared
     from fathoms.runs.cache import Cache
 from fathoms.cli.loading import CORES, Configs, Executor, Set, Workers, load_cells, settings_with
 

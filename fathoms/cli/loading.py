@@ -16,8 +16,8 @@ from fathoms.safety.option_limits import MOST_AT_ONCE
 if TYPE_CHECKING:
     from fathoms.corpora import Corpus
     from fathoms.executors import Executor as AnyExecutor
+    from fathoms.experiment import AnyExperiment
     from fathoms.models.calling.provider_calls import ExecutionSettings
-    from fathoms.pipeline.experiment import AnyExperiment
     from fathoms.pipeline.matrix import Cell
 
 
@@ -99,7 +99,7 @@ def load(
 ) -> tuple[AnyExperiment, Corpus]:
     """Load an experiment and its data, and print the warnings about the data. `cell` is that of the file's
     matrix."""
-    from fathoms.pipeline.experiment import load_experiment
+    from fathoms.experiment import load_experiment
 
     experiment = load_experiment(
         config,
@@ -115,7 +115,7 @@ def load(
 def load_cells(config: Path, settings: Sequence[str] | None) -> list[tuple[AnyExperiment, Corpus]]:
     """Load the experiment of every cell of the matrix of a file, and the data of each; without a matrix, the
     one experiment."""
-    from fathoms.pipeline import experiment
+    from fathoms import experiment
 
     cells = experiment.load_cells(config, settings or ())
     return [(each, _data_of(each, config)) for _, each in cells]

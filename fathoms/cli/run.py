@@ -26,7 +26,7 @@ from fathoms.safety.option_limits import MOST_AT_ONCE, MOST_REPEATS
 
 if TYPE_CHECKING:
     from fathoms.corpora import Corpus
-    from fathoms.pipeline.experiment import AnyExperiment
+    from fathoms.experiment import AnyExperiment
     from fathoms.report.ending import Verdict
     from fathoms.runner.active_run import Outcome
     from fathoms.runner.budget import Budget
@@ -280,7 +280,7 @@ def _jobs(
 ) -> list[Job]:
     """One job per config, cell of its own matrix, and combination of matrix values and settings, which
     `cells` yields for the axes of a config. A matrix value whose key is an axis chooses among its cells."""
-    from fathoms.pipeline.experiment import KEYS
+    from fathoms.experiment import KEYS
     from fathoms.pipeline.matrix import cells_in, read_axes
 
     load_one = functools.partial(load, model=model, concurrency=concurrency, retrieval_only=retrieval_only)
@@ -305,8 +305,8 @@ def _job(
 ) -> Job:
     """Load the job of one config and combination: the names of the config's own matrix, and the values of
     the command line. Both are appended to its name."""
+    from fathoms.experiment.settings import SETTINGS, in_setting
     from fathoms.pipeline.matrix import titled
-    from fathoms.pipeline.settings import SETTINGS, in_setting
     from fathoms.report.text import describe
     from fathoms.runner.runner import Job
     from fathoms.runs.marks import CONFIG, SETTING
@@ -332,7 +332,7 @@ def _cells(
 ) -> Iterator[dict[str, Any]]:
     """Yield every combination of matrix values and settings for a config that has these axes in its own
     matrix; raises UsageError."""
-    from fathoms.pipeline.settings import named_settings
+    from fathoms.experiment.settings import named_settings
     from fathoms.runs.marks import SETTING
 
     if compared is not None and retrieval_only:
@@ -411,7 +411,7 @@ def _run(jobs: Sequence[Job], selection: Selection, cache: Cache, options: RunOp
 
 def _deeper(job: Job) -> str | None:
     """Say that a job searches for more chunks than its retriever is configured to return, if it does."""
-    from fathoms.pipeline.experiment import SearchExperiment
+    from fathoms.experiment import SearchExperiment
 
     experiment = job.experiment
     top_k = getattr(getattr(experiment, "retrieve", None), "top_k", None)
@@ -432,8 +432,8 @@ def _stopping() -> None:
 
 def _resume(references: Sequence[Path], cache: Cache, options: RunOptions, *, trust: bool) -> Outcome:
     """Resume one run, and show the progress."""
+    from fathoms.experiment.reopening import reopen
     from fathoms.runner import runner
-    from fathoms.runner.reopen import reopen
     from fathoms.runs.finding import find_run
     from fathoms.runs.store import flaws_sentence
 

@@ -14,7 +14,7 @@ from fathoms.errors import ConfigError, ModelError, ServerError
 
 if TYPE_CHECKING:
     from fathoms.corpora import Corpus
-    from fathoms.pipeline.experiment import AnyExperiment
+    from fathoms.experiment import AnyExperiment
     from fathoms.pipeline.external.answer import Context
     from fathoms.pipeline.external.base import Told
     from fathoms.pipeline.external.names import DocumentNames
@@ -44,7 +44,7 @@ def trial(
     a reply without a usable answer.
     """
     from fathoms.config import override, read_yaml
-    from fathoms.pipeline.experiment import KEYS, ExternalExperiment
+    from fathoms.experiment import KEYS, ExternalExperiment
     from fathoms.pipeline.external import Http
     from fathoms.pipeline.external.names import DocumentNames
     from fathoms.pipeline.matrix import at_cell, axes_of

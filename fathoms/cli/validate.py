@@ -22,7 +22,7 @@ def validate(config: Config, settings: Set = None, offline: Offline = False, as_
     in the reply; a path that matches nothing is an error.
     """
     from fathoms.build.precision import margin_lines
-    from fathoms.pipeline.experiment import KEYS
+    from fathoms.experiment import KEYS
     from fathoms.pipeline.matrix import cells_in, read_axes
 
     cells = list(cells_in(read_axes(config, KEYS)))

@@ -7,9 +7,9 @@ The runner calls three functions, in this order:
     Ingested.retrieve(questions) -> hits by question    once for all questions
     Ingested.answer(question, hits) -> Record           once per question: build the prompt, ask the model
 
-`Ingested` is in `answering.py`, the prompt in `prompt.py`. `experiment.py` adds data and scoring to a
-pipeline. A run that only searches has the `Stages` up to retrieval and no model; `searching.py` has the rest
-of it.
+`Ingested` is in `answering.py`, the prompt in `prompt.py`. An experiment (`fathoms/experiment`) adds data and
+scoring to a pipeline. A run that only searches has the `Stages` up to retrieval and no model; `searching.py`
+has the rest of it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from fathoms.component import Component
 from fathoms.config import fingerprint
@@ -47,6 +47,7 @@ from fathoms.pipeline.ingest_times import IngestTimes
 from fathoms.pipeline.page_index import PageIndexer
 from fathoms.pipeline.parsed_documents import ParsedDocuments
 from fathoms.pipeline.picture_chunks import PictureChunker, PictureChunks
+from fathoms.pipeline.prepared import Prepared
 from fathoms.pipeline.prompt import PromptBuilder
 from fathoms.pipeline.remembered import CorpusFacts, Parts
 from fathoms.pipeline.remembered import Progress as Progress
@@ -114,6 +115,11 @@ class Stages(Component):
         """How figures and tables become chunks; `None` where they do not, also because nothing is searched in
         chunks."""
         return self.pictures if self.retrieve.needs in ("chunks", "vectors") else None
+
+    @property
+    def describes_pictures(self) -> Generator | None:
+        """The model that describes figures and tables before anything is asked; `None` if there is none."""
+        return None if self.cut_out is None else self.cut_out.generate
 
     @property
     def _image_dpi(self) -> int | None:
@@ -230,6 +236,18 @@ class Stages(Component):
     def _limits_of_files(self) -> dict[str, Any] | None:
         """The limits of the model that decide how attached files are split; `None` if nothing is attached."""
         return None
+
+    def by_ocr(self) -> Self:
+        """Return a copy with the words of OCR in the place of descriptions, for which no model is asked."""
+        if self.cut_out is None:
+            return self
+        return self.model_copy(update={"pictures": self.cut_out.by_ocr()})
+
+    def prepare(
+        self, documents: Mapping[str, Path], cache: Cache, *, workers: int = 2, progress: Progress = silent
+    ) -> Prepared:
+        """Make the corpus ready for questions; of stages that know what they are prepared for."""
+        raise NotImplementedError
 
     def parse(self, documents: Mapping[str, Path], cache: Cache, workers: int, progress: Progress) -> None:
         """Parse what the cache does not hold yet, and nothing else; raises as `Pipeline.prepare` does."""

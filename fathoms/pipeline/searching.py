@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from fathoms.errors import DocumentError, ModelError
 from fathoms.ingest import PdfParser
-from fathoms.metrics.metric import Metric
-from fathoms.metrics.retrieval.coverage import pages_of
 from fathoms.models.caller import Caller, to_failure
+from fathoms.models.embed.process import embed
 from fathoms.pipeline.answering import PackedQuestion
 from fathoms.pipeline.ingest_report import ingest_report, unread_gold
 from fathoms.pipeline.ingest_times import IngestTimes
+from fathoms.pipeline.pipeline import Progress, Stages, silent
+from fathoms.pipeline.questions_anew import QuestionsAnew
 from fathoms.pipeline.remembered import CorpusFacts, clock
 from fathoms.retrieve import Index, Retriever
+from fathoms.runs.cache import Cache
 from fathoms.safety.option_limits import MOST_CHUNKS
 from fathoms.types import Call, Document, DocumentFacts, Failure, Hit, Question, Record, Round
 
@@ -51,21 +55,10 @@ class Depth:
         for number, hit in enumerate(hits, start=1):
             whole = ((hit.chunk.document, 0),)
             unknown = ((hit.chunk.document, -number),)  # a page that is not known is one of its own
-            seen.update(whole if self.documents else pages_of(hit.chunk) or unknown)
+            seen.update(whole if self.documents else hit.chunk.places or unknown)
             if number >= least and len(seen) >= self.k:
                 return number
         return None
-
-
-def depth_for(metrics: Iterable[Metric]) -> Depth:
-    """Return how deep a search must go for these metrics: as deep as the largest `k` of any of them, and at
-    least to `LEAST`, for the curves of recall."""
-    found = Depth(LEAST)
-    for metric in metrics:
-        k = int(getattr(metric, "k", None) or 0)
-        by_document = k > 0 and getattr(metric, "level", None) == "document"
-        found = Depth(max(found.k, k), found.documents or by_document)
-    return found
 
 
 @dataclass
@@ -275,3 +268,39 @@ class Searching:
 def _top_k(retriever: Retriever) -> int | None:
     """The number of chunks that a retriever returns; `None` if it is not limited."""
     return getattr(retriever, "top_k", None)
+
+
+class SearchPipeline(Stages):
+    """The stages of a pipeline that only searches, as deep as `depth` says."""
+
+    @property
+    def depth(self) -> Depth:
+        """How deep the search must go for the metrics of the run."""
+        raise NotImplementedError
+
+    def prepare(
+        self,
+        documents: Mapping[str, Path],
+        cache: Cache,
+        *,
+        workers: int = 2,
+        progress: Progress = silent,
+    ) -> Searching:
+        """Parse, chunk and embed what the cache does not hold yet, and return the corpus ready to be
+        searched; raises as `Pipeline.prepare` does."""
+        built = self.build(documents, cache, workers, progress)
+        pages, handling = built.index.pages, self.retrieve.pages
+        if pages is not None and handling is not None:
+            pages = replace(pages, embed=QuestionsAnew(handling.embed, self._calling, built.times))
+        return Searching(
+            ingest=self.ingest,
+            retriever=self.retrieve,
+            depth=self.depth,
+            documents=built.documents,
+            facts=built.facts,
+            failures=built.failures,
+            # questions are embedded anew, because the time that this takes is measured
+            index=replace(built.index, embed=partial(embed, self.embed, query=True), pages=pages),
+            fingerprints=self.fingerprints(built.hashes),
+            times=built.times,
+        )

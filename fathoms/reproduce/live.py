@@ -7,8 +7,8 @@ from pathlib import Path
 
 from fathoms import corpora
 from fathoms.errors import UsageError
+from fathoms.experiment import load_experiment
 from fathoms.metrics.score_records import score
-from fathoms.pipeline.experiment import load_experiment
 from fathoms.pipeline.pipeline import Progress, silent
 from fathoms.reproduce.figures import Figures, figures_of
 from fathoms.reproduce.tables import Table, TableRow

@@ -15,9 +15,10 @@ from typing import Any, Literal
 from fathoms.models.caller import Caller
 from fathoms.models.calling.stop import Stop, Stopped
 from fathoms.pipeline.answering import Ingested, PackedQuestion
-from fathoms.pipeline.experiment import AnyExperiment, Prepared
 from fathoms.pipeline.ingest_times import joined_times
 from fathoms.pipeline.page_index import QUESTIONS
+from fathoms.pipeline.prepared import Prepared
+from fathoms.pipeline.runnable import Runnable
 from fathoms.runner.budget import Budget
 from fathoms.runner.commit import Recorder
 from fathoms.runner.reopen import Turn
@@ -79,7 +80,7 @@ class ActiveRun:
 
     def __init__(
         self,
-        experiment: AnyExperiment,
+        experiment: Runnable,
         prepared: Prepared,
         store: Run,
         asked: int,

@@ -23,6 +23,7 @@ from fathoms.models import ChatModel, Embedded, ScriptedModel
 from fathoms.models.caching import ReplyCache
 from fathoms.models.caller import CHARACTERS
 from fathoms.pipeline.answering import PackedQuestion
+from fathoms.pipeline.runnable import Judging
 from fathoms.retrieve import Retriever
 from fathoms.types import Hit, Message, Prompt, Purpose, Question, Usage
 
@@ -110,27 +111,14 @@ def repeated(once: Estimates, repeats: int) -> Estimates:
     return added([once, *[again] * (repeats - 1)])
 
 
-def judging(
-    model: ChatModel,
-    answers: Estimate,
-    questions: int,
-    *,
-    by_claim: int,
-    whole: int,
-    splits: bool,
-    together: int = 1,
-) -> Estimate:
-    """Estimate how a language model judges the answers to some questions.
-
-    `by_claim` metrics need one call for each claim of an answer, or for `together` claims, with a prompt as
-    long as that of the answer, and `whole` metrics one call for each answer. With `splits`, one more call
-    splits each answer into claims.
-    """
-    divided = questions if splits else 0
-    calls = math.ceil(CLAIMS / together) * by_claim
-    requests = divided + (calls + whole) * questions
-    prompts = (REPLY + INSTRUCTIONS) * (divided + whole * questions) + calls * answers.prompt_tokens
-    replies = REPLY * divided + LABEL * (CLAIMS * by_claim + whole) * questions
+def judging(by: Judging, answers: Estimate, questions: int) -> Estimate:
+    """Estimate how a language model judges the answers to some questions."""
+    model = by.model
+    divided = questions if by.splits else 0
+    calls = math.ceil(CLAIMS / by.together) * by.by_claim
+    requests = divided + (calls + by.whole) * questions
+    prompts = (REPLY + INSTRUCTIONS) * (divided + by.whole * questions) + calls * answers.prompt_tokens
+    replies = REPLY * divided + LABEL * (CLAIMS * by.by_claim + by.whole) * questions
     most = None if model.max_tokens is None else model.max_tokens * requests
     return Estimate(
         requests=requests,

@@ -16,13 +16,8 @@ from fathoms.corpora import Corpus
 from fathoms.corpora.quote_pictures import pictures_sha256
 from fathoms.models.caller import for_repeat
 from fathoms.models.prices import price_data
-from fathoms.pipeline.experiment import (
-    AnyExperiment,
-    Experiment,
-    ExternalExperiment,
-    Prepared,
-    SearchExperiment,
-)
+from fathoms.pipeline.prepared import Prepared
+from fathoms.pipeline.runnable import Runnable
 from fathoms.runs.cache import Cache
 from fathoms.runs.marks import variants_among
 from fathoms.types import Question
@@ -52,7 +47,7 @@ _PACKAGES = (
 
 
 def describe(
-    experiment: AnyExperiment,
+    experiment: Runnable,
     corpus: Corpus,
     prepared: Prepared,
     asked: Sequence[Question],
@@ -61,8 +56,8 @@ def describe(
 ) -> dict[str, Any]:
     """Describe what is run, on which data, with which versions. `folder` is where relative paths start."""
     seeds: list[int] = []
-    if isinstance(experiment, Experiment):
-        found = (for_repeat(experiment.generate, repeat)[1] for repeat in range(repeats))
+    if (model := experiment.generator) is not None:
+        found = (for_repeat(model, repeat)[1] for repeat in range(repeats))
         seeds = [seed for seed in found if seed is not None]
     return {
         "model": experiment.answerer,
@@ -82,9 +77,9 @@ def describe(
     }
 
 
-def pictures_of(experiment: AnyExperiment, asked: Sequence[Question]) -> dict[str, Any]:
+def pictures_of(experiment: Runnable, asked: Sequence[Question]) -> dict[str, Any]:
     """A hash of the pictures of the candidate quotes that the model is shown, if it is shown any."""
-    if isinstance(experiment, ExternalExperiment) or not experiment.retrieve.shows_pictures:
+    if experiment.stages is None or not experiment.stages.retrieve.shows_pictures:
         return {}
     return {"pictures_sha256": pictures_sha256(asked)}
 
@@ -97,9 +92,9 @@ def shared_cache(cache: Cache) -> dict[str, Any]:
     return {"shared_cache": {"address": store.address, **store.counts}}
 
 
-def _searched(experiment: AnyExperiment) -> dict[str, Any]:
+def _searched(experiment: Runnable) -> dict[str, Any]:
     """Say of a run that only searches that it does, and how deep."""
-    if not isinstance(experiment, SearchExperiment):
+    if experiment.depth is None:
         return {}
     return {"retrieval_only": True, "depth": experiment.depth.k}
 

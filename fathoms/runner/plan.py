@@ -5,26 +5,24 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from fathoms.corpora import Corpus
 from fathoms.errors import FathomsError
 from fathoms.ingest import Docling
-from fathoms.metrics.metric import JudgedMetric
 from fathoms.models import (
-    ChatModel,
     Embedded,
-    Generator,
     LexicalEmbedder,
     OnnxEmbedder,
     SentenceTransformersEmbedder,
 )
 from fathoms.models.caller import provider_of
 from fathoms.models.embed.served.base import ServedPageModel
-from fathoms.pipeline.answering import PackedQuestion
+from fathoms.pipeline.answering import Ingested, PackedQuestion
 from fathoms.pipeline.attachments import attached
-from fathoms.pipeline.experiment import AnyExperiment, Experiment, ExternalExperiment, SearchExperiment
-from fathoms.pipeline.pipeline import Progress, silent
+from fathoms.pipeline.pipeline import Progress, Stages, silent
+from fathoms.pipeline.runnable import Runnable
+from fathoms.pipeline.searching import Searching
 from fathoms.runner.estimate import (
     DESCRIPTION,
     Estimate,
@@ -40,7 +38,6 @@ from fathoms.runner.estimate import (
 from fathoms.runs.cache import Cache
 from fathoms.types import Purpose, Question
 
-E = TypeVar("E", Experiment, SearchExperiment)
 _UNPARSED = "the documents are not parsed yet: run 'fathoms ingest' first, which may take long"
 _IN_PROCESS = (OnnxEmbedder, LexicalEmbedder, SentenceTransformersEmbedder)
 
@@ -76,7 +73,7 @@ class Plan:
 
 
 def plan(
-    experiment: AnyExperiment,
+    experiment: Runnable,
     corpus: Corpus,
     asked: Sequence[Question],
     cache: Cache,
@@ -94,24 +91,25 @@ def plan(
             check()
         except FathomsError as error:
             missing[stage] = str(error)
+    stages, judge = experiment.stages, experiment.judging
     requests: int | None = len(asked) * repeats if len(experiment.called) == 1 else None
-    if isinstance(experiment, SearchExperiment):
+    if experiment.depth is not None:
         requests = None if experiment.called else 0
-    if (describing := _describes_pictures(experiment)) is not None:
+    describing = None if stages is None else stages.describes_pictures
+    if describing is not None:
         requests = None
     attached: dict[str, int] | None = None
     found: Estimates | None = None
     unknown = _obstacle(experiment, corpus, cache, missing)
-    if unknown is None and not isinstance(experiment, ExternalExperiment):
+    if unknown is None and stages is not None:
         try:
-            if isinstance(experiment, Experiment):
-                found, attached = _estimated(_by_ocr(experiment), corpus, asked, cache, workers, progress)
-                found = repeated(found, repeats)
-                found |= _judging(experiment, found, len(asked) * repeats)
-            else:
-                searched = _searching(_by_ocr(experiment), corpus, asked, cache, workers, progress)
-                found = repeated(searched, repeats)
-            found = added([found, _describing(experiment, corpus, cache, workers, progress)])
+            once: Estimates = {}
+            if experiment.called:
+                once, attached = _estimated(stages, corpus, asked, cache, workers, progress)
+            found = repeated(once, repeats)
+            if judge is not None and "answer" in found:
+                found["judge"] = judging(judge, found["answer"], len(asked) * repeats)
+            found = added([found, _describing(stages, corpus, cache, workers, progress)])
             requests = sum(part.requests for part in found.values())
         except FathomsError as error:
             unknown = missing["retrieve"] = str(error)
@@ -120,8 +118,8 @@ def plan(
     if describing is not None:
         both = [providers.get("describe"), provider_of(describing)]  # pages when asked, figures beforehand
         providers["describe"] = ", ".join(dict.fromkeys(filter(None, both)))
-    if judges := _judges(experiment):
-        providers["judge"] = provider_of(judges[-1])
+    if judge is not None:
+        providers["judge"] = provider_of(judge.model)
     return Plan(
         name=experiment.name,
         data=corpus.name,
@@ -134,65 +132,17 @@ def plan(
         missing=missing,
         estimates=found,
         unknown=unknown,
-        retrieval_only=isinstance(experiment, SearchExperiment),
+        retrieval_only=experiment.depth is not None,
     )
 
 
-def _describes_pictures(experiment: AnyExperiment) -> Generator | None:
-    """The model that describes figures and tables before anything is asked, if there is one."""
-    if isinstance(experiment, ExternalExperiment) or experiment.cut_out is None:
-        return None
-    return experiment.cut_out.generate
-
-
-def _by_ocr(experiment: E) -> E:
-    """The experiment with the words of OCR in the place of descriptions, for which nobody is asked."""
-    if experiment.cut_out is None:
-        return experiment
-    return experiment.model_copy(update={"pictures": experiment.cut_out.by_ocr()})
-
-
-def _describing(
-    experiment: Experiment | SearchExperiment,
-    corpus: Corpus,
-    cache: Cache,
-    workers: int,
-    progress: Progress,
-) -> Estimates:
+def _describing(stages: Stages, corpus: Corpus, cache: Cache, workers: int, progress: Progress) -> Estimates:
     """Parse the documents, and estimate the descriptions of figures and tables that are not kept yet."""
-    if (model := _describes_pictures(experiment)) is None:
+    if (model := stages.describes_pictures) is None:
         return {}
-    experiment.parse(corpus.documents, cache, workers, progress)
-    prompts = experiment.undescribed(corpus.documents, cache)
+    stages.parse(corpus.documents, cache, workers, progress)
+    prompts = stages.undescribed(corpus.documents, cache)
     return {"describe": calling(model, prompts, DESCRIPTION)} if prompts else {}
-
-
-def _judges(experiment: AnyExperiment) -> list[ChatModel]:
-    """The language models that judge the answers; empty where scoring asks no judge, or none is a model."""
-    asked = (
-        None if isinstance(experiment, SearchExperiment) or not experiment.asks_judge else experiment.judge
-    )
-    return list(asked.parts().values()) if asked else []
-
-
-def _judging(experiment: Experiment, answers: Estimates, questions: int) -> Estimates:
-    """Estimate the judging; a cascade as if its last model judged everything."""
-    models = _judges(experiment)
-    if not models or "answer" not in answers:
-        return {}
-    judged = [metric for metric in experiment.metrics if isinstance(metric, JudgedMetric)]
-    by_claim = sum(metric.splits for metric in judged)
-    splits = by_claim > 0 and experiment.judge is not None and experiment.judge.claims == "model"
-    found = judging(
-        models[-1],
-        answers["answer"],
-        questions,
-        by_claim=by_claim,
-        whole=len(judged) - by_claim + (experiment.scoring.abstention.kind == "judge"),
-        splits=splits,
-        together=1 if experiment.judge is None else experiment.judge.together,
-    )
-    return {"judge": found}
 
 
 def described(component: Any) -> str:
@@ -201,50 +151,47 @@ def described(component: Any) -> str:
     return " ".join(str(part) for part in parts if part) or "built in"
 
 
-def _obstacle(
-    experiment: AnyExperiment, corpus: Corpus, cache: Cache, missing: Mapping[str, str]
-) -> str | None:
+def _obstacle(experiment: Runnable, corpus: Corpus, cache: Cache, missing: Mapping[str, str]) -> str | None:
     """Why prompts cannot be packed beforehand; `None` where they can."""
-    if isinstance(experiment, ExternalExperiment):
+    if (stages := experiment.stages) is None:
         return "the pipeline makes its own prompts"
-    if isinstance(experiment, SearchExperiment) and not experiment.called:
-        return _obstacle_to_search(experiment, corpus, cache, missing)
+    if not experiment.called:
+        return _obstacle_to_search(stages, corpus, cache, missing)
     absent = [stage for stage in ("ingest", "chunk", "embed", "retrieve") if stage in missing]
     if absent:
         return f"{', '.join(absent)}: something is missing"
-    generate = experiment.generate if isinstance(experiment, Experiment) else None
-    if isinstance(generate, Embedded) and "generate" in missing:
+    if isinstance(experiment.generator, Embedded) and "generate" in missing:
         return "generate: something is missing"
-    if experiment.retrieve.needs == "vectors" and not isinstance(experiment.embed, _IN_PROCESS):
-        return f"embed: {described(experiment.embed)} would have to be called"
-    if _takes_long_to_parse(experiment, corpus, cache):
+    if stages.retrieve.needs == "vectors" and not isinstance(stages.embed, _IN_PROCESS):
+        return f"embed: {described(stages.embed)} would have to be called"
+    if _takes_long_to_parse(stages, corpus, cache):
         return _UNPARSED
-    pages = experiment.retrieve.pages
+    pages = stages.retrieve.pages
     if pages is not None and isinstance(pages.embed, ServedPageModel):
         return _embedding(pages.embed)
-    if not experiment.has_embedded_pages(corpus.documents, cache):
+    if not stages.has_embedded_pages(corpus.documents, cache):
         return "the page images are not embedded yet: run 'fathoms ingest' first, which may take long"
     return None
 
 
 def _obstacle_to_search(
-    experiment: SearchExperiment, corpus: Corpus, cache: Cache, missing: Mapping[str, str]
+    stages: Stages, corpus: Corpus, cache: Cache, missing: Mapping[str, str]
 ) -> str | None:
     """Why the calls of a search without a language model cannot be estimated: only descriptions of figures
     and tables are, for which the documents must be parsed."""
-    pages = experiment.retrieve.pages
+    pages = stages.retrieve.pages
     if pages is not None and isinstance(pages.embed, ServedPageModel):
         return _embedding(pages.embed)
-    if _describes_pictures(experiment) is None:
+    if stages.describes_pictures is None:
         return None  # there is nothing to estimate
     if "ingest" in missing:
         return "ingest: something is missing"
-    return _UNPARSED if _takes_long_to_parse(experiment, corpus, cache) else None
+    return _UNPARSED if _takes_long_to_parse(stages, corpus, cache) else None
 
 
-def _takes_long_to_parse(experiment: Experiment | SearchExperiment, corpus: Corpus, cache: Cache) -> bool:
+def _takes_long_to_parse(stages: Stages, corpus: Corpus, cache: Cache) -> bool:
     """Whether documents are still to be parsed, by a parser that is too slow for an estimate."""
-    return isinstance(experiment.ingest, Docling) and not experiment.is_parsed(corpus.documents, cache)
+    return isinstance(stages.ingest, Docling) and not stages.is_parsed(corpus.documents, cache)
 
 
 def _embedding(embed: ServedPageModel) -> str:
@@ -252,25 +199,8 @@ def _embedding(embed: ServedPageModel) -> str:
     return f"pages and questions: {described(embed)} would have to be called to embed them"
 
 
-def _searching(
-    experiment: SearchExperiment,
-    corpus: Corpus,
-    asked: Sequence[Question],
-    cache: Cache,
-    workers: int,
-    progress: Progress,
-) -> Estimates:
-    """The estimate of a model that helps to retrieve, for all questions once; raises FathomsError."""
-    if not experiment.called:
-        return {}
-    prepared = experiment.prepare(corpus.documents, cache, workers=workers, progress=progress)
-    rows = prepared.search(asked) if asked else []
-    pairs, made = zip(asked, rows, strict=True), MadeOnce(prepared.index.kept)
-    return added(refining(experiment.retrieve, question, hits, made) for question, hits in pairs)
-
-
 def _estimated(
-    experiment: Experiment,
+    stages: Stages,
     corpus: Corpus,
     asked: Sequence[Question],
     cache: Cache,
@@ -278,11 +208,16 @@ def _estimated(
     progress: Progress,
 ) -> tuple[Estimates, dict[str, int] | None]:
     """The estimate of all questions once, and the attached pages and bytes; raises FathomsError."""
-    prepared = experiment.prepare(corpus.documents, cache, workers=workers, progress=progress)
-    hits = prepared.retrieve(asked, corpus.select()) if asked else {}
+    prepared = stages.by_ocr().prepare(corpus.documents, cache, workers=workers, progress=progress)
+    if isinstance(prepared, Searching):  # with a model that helps to retrieve
+        rows = prepared.search(asked) if asked else []
+        pairs, made = zip(asked, rows, strict=True), MadeOnce(prepared.index.kept)
+        return added(refining(stages.retrieve, question, hits, made) for question, hits in pairs), None
+    assert isinstance(prepared, Ingested)
+    found = prepared.retrieve(asked, corpus.select()) if asked else {}
     made = MadeOnce(prepared.index.kept)
-    found = added(estimate(PackedQuestion(prepared, item, hits[item.id]), made) for item in asked)
-    if experiment.retrieve.files is None:
-        return found, None
-    pages, size = attached([hit for row in hits.values() for hit in row])
-    return found, {"pages": pages, "bytes": size}
+    estimates = added(estimate(PackedQuestion(prepared, item, found[item.id]), made) for item in asked)
+    if stages.retrieve.files is None:
+        return estimates, None
+    pages, size = attached([hit for row in found.values() for hit in row])
+    return estimates, {"pages": pages, "bytes": size}

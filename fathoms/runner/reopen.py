@@ -7,21 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fathoms import corpora
-from fathoms.config import Source, validate
 from fathoms.corpora import Corpus
-from fathoms.errors import StoreError, UsageError
-from fathoms.pipeline.experiment import (
-    AnyExperiment,
-    Experiment,
-    ExternalExperiment,
-    Prepared,
-    SearchExperiment,
-)
-from fathoms.pipeline.external.mapping import Response
-from fathoms.runner.manifest import pictures_of, versions
+from fathoms.errors import UsageError
+from fathoms.pipeline.prepared import Prepared
+from fathoms.pipeline.runnable import Runnable
+from fathoms.runner.manifest import versions
 from fathoms.runs.store import Flaw, Run
-from fathoms.runs.trust import demands, is_signed, refuse
 from fathoms.types import Question
 
 
@@ -37,7 +28,7 @@ class Reopened:
     """A run's configuration and data, and the questions and repeats that have no answer yet (`missing`)."""
 
     run: Run
-    experiment: AnyExperiment
+    experiment: Runnable
     corpus: Corpus
     folder: Path
     asked: tuple[Question, ...]
@@ -49,65 +40,7 @@ class Reopened:
     @property
     def retrieval_only(self) -> bool:
         """Whether the run only searches."""
-        return isinstance(self.experiment, SearchExperiment)
-
-
-def reopen(run: Run) -> Reopened:
-    """Read a run back in order to resume it.
-
-    Raises UsageError where its questions have changed, and for a run from elsewhere whose configuration names
-    code, servers, variables or files, before any of these is used. Raises StoreError where the run cannot be
-    resumed at all.
-    """
-    manifest = run.manifest()
-    config, data = manifest.get("config") or {}, manifest.get("data") or {}
-    if "asked_ids" not in data or "folder" not in manifest:
-        raise StoreError(
-            f"{run.path} cannot be resumed: its manifest does not say which questions were asked"
-        )
-    folder = Path(manifest["folder"])
-    source = Source(str(run.path / "manifest.json"), _as_written(config))
-    trusted = is_signed(manifest)
-    read: AnyExperiment
-    if manifest.get("retrieval_only"):
-        read = validate(SearchExperiment, source, trusted=trusted)
-    elif "pipeline" in config:
-        read = validate(ExternalExperiment, source, trusted=trusted)
-    else:
-        read = validate(Experiment, source, trusted=trusted)
-    if not trusted:
-        refuse(run.id, manifest, demands(read, ("config",)))
-    experiment = read.at(folder)  # this imports a Python pipeline
-    corpus = corpora.load(experiment.data, folder)
-    if corpus.questions_sha256 != data.get("questions_sha256"):
-        raise _changed(run, [f"the questions of {corpus.name}"])
-    asked = tuple(corpus.select(ids=tuple(data["asked_ids"])))
-    if any(data.get(name) != found for name, found in pictures_of(experiment, asked).items()):
-        raise _changed(run, [f"the pictures of the quotes of {corpus.name}"])
-    repeats = manifest.get("repeats") or 1
-    flaws = tuple(run.contents().flaws)
-    return Reopened(run, experiment, corpus, folder, asked, unanswered(run, asked, repeats), repeats, flaws)
-
-
-def _as_written(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The configuration without the default paths into the replies of a service, which the manifest spells
-    out: only a path that the configuration named is missed where it matches nothing."""
-    pipeline = config.get("pipeline")
-    if not (isinstance(pipeline, dict) and isinstance(pipeline.get("response"), dict)):
-        return dict(config)
-    response = _without(pipeline["response"], Response().model_dump(mode="json"))
-    return {**config, "pipeline": {**pipeline, "response": response}}
-
-
-def _without(values: Mapping[str, Any], usual: Mapping[str, Any]) -> dict[str, Any]:
-    """A mapping without what is the same in the usual one."""
-    return {
-        key: _without(value, usual[key])
-        if isinstance(value, dict) and isinstance(usual.get(key), dict)
-        else value
-        for key, value in values.items()
-        if key not in usual or value != usual[key]
-    }
+        return self.experiment.depth is not None
 
 
 def unanswered(run: Run, asked: Sequence[Question], repeats: int) -> tuple[Turn, ...]:
@@ -125,7 +58,7 @@ def require_same(run: Run, prepared: Prepared) -> None:
     if stage is None and before.keys() == prepared.fingerprints.keys():
         return
     found = [*_documents(manifest, prepared), *_versions(manifest)]
-    raise _changed(run, found or [f"the stage '{stage}'"])
+    raise changed(run, found or [f"the stage '{stage}'"])
 
 
 def _documents(manifest: Mapping[str, Any], prepared: Prepared) -> Iterator[str]:
@@ -146,7 +79,7 @@ def _versions(manifest: Mapping[str, Any]) -> Iterator[str]:
             yield f"{name} was {before.get(name, 'not there')}, is {now.get(name, 'not there')}"
 
 
-def _changed(run: Run, what: list[str]) -> UsageError:
+def changed(run: Run, what: list[str]) -> UsageError:
     """The error for a run that has changed."""
     return UsageError(
         f"{run.id} cannot be resumed, because its answers would no longer be comparable; changed since:"

@@ -13,10 +13,11 @@ from fathoms.errors import ModelError, UsageError
 from fathoms.models.calling.stop import Stop
 from fathoms.models.embed.served.base import ServedPageModel
 from fathoms.pipeline.answering import Ingested, PackedQuestion
-from fathoms.pipeline.experiment import AnyExperiment, ExternalExperiment, Prepared
 from fathoms.pipeline.ingest_times import IngestTimes
 from fathoms.pipeline.page_index import QUESTIONS
 from fathoms.pipeline.pipeline import Progress
+from fathoms.pipeline.prepared import Prepared
+from fathoms.pipeline.runnable import Runnable
 from fathoms.pipeline.searching import Searching
 from fathoms.runner.budget import Amount, Budget
 from fathoms.runner.estimate import DESCRIPTION, Estimates, calling, estimate
@@ -198,11 +199,11 @@ def _sum_or(assumed: float, parts: Sequence[float | None]) -> float:
     return sum(known) if len(known) == len(parts) else assumed
 
 
-def require_price(experiment: AnyExperiment, budget: Budget) -> None:
+def require_price(experiment: Runnable, budget: Budget) -> None:
     """Raise UsageError where the cost is limited and the price of the model is unknown."""
-    if budget.max_cost is None or isinstance(experiment, ExternalExperiment):
+    if budget.max_cost is None or (stages := experiment.stages) is None:
         return
-    pages = experiment.retrieve.pages
+    pages = stages.retrieve.pages
     if pages is not None and isinstance(pages.embed, ServedPageModel) and pages.embed.price is None:
         raise UsageError(
             f"{experiment.name}: no price is known for {pages.embed.model}, and the cost limit cannot be"
@@ -216,8 +217,8 @@ def require_price(experiment: AnyExperiment, budget: Budget) -> None:
         "describe": "retrieve.generate",
     }
     called = [(keys[purpose], model) for purpose, model in experiment.called.items()]
-    if experiment.cut_out is not None and experiment.cut_out.generate is not None:
-        called.append(("pictures.generate", experiment.cut_out.generate))
+    if (describing := stages.describes_pictures) is not None:
+        called.append(("pictures.generate", describing))
     for key, model in called:
         if model.cost(Usage(prompt_tokens=1, completion_tokens=1)) is None:
             name = getattr(model, "model", None) or getattr(model, "target", None) or model.kind
@@ -228,7 +229,7 @@ def require_price(experiment: AnyExperiment, budget: Budget) -> None:
 
 
 def require_room_for_descriptions(
-    experiment: AnyExperiment,
+    experiment: Runnable,
     corpus: Corpus,
     cache: Cache,
     budget: Budget,
@@ -239,13 +240,11 @@ def require_room_for_descriptions(
     """Parse the documents, and raise UsageError where describing their figures and tables can take more than
     the limits of the command leave: each reply counts with `max_tokens`, as estimated where that is not
     set."""
-    if isinstance(experiment, ExternalExperiment) or not budget.is_limited:
+    stages = experiment.stages
+    if not budget.is_limited or stages is None or (model := stages.describes_pictures) is None:
         return
-    model = None if experiment.cut_out is None else experiment.cut_out.generate
-    if model is None:
-        return
-    experiment.parse(corpus.documents, cache, workers, progress)
-    prompts = experiment.undescribed(corpus.documents, cache)
+    stages.parse(corpus.documents, cache, workers, progress)
+    prompts = stages.undescribed(corpus.documents, cache)
     need = calling(model, prompts, model.max_tokens or DESCRIPTION)
     tokens = need.prompt_tokens + need.reply_tokens
     for limit, spent, wanted, option, form in (

@@ -19,9 +19,10 @@ from fathoms.models.caller import Caller
 from fathoms.models.calling.collecting import rare_collections
 from fathoms.models.calling.provider_calls import ProviderCalls
 from fathoms.models.calling.stop import Stop, StopSignals, ending_in_time
-from fathoms.pipeline.experiment import AnyExperiment, Prepared, SearchExperiment
 from fathoms.pipeline.pipeline import Progress, silent
+from fathoms.pipeline.prepared import Prepared
 from fathoms.pipeline.remembered import clock
+from fathoms.pipeline.runnable import Runnable
 from fathoms.runner.active_run import ActiveRun, Ended, Outcome
 from fathoms.runner.budget import Budget
 from fathoms.runner.manifest import describe, shared_cache
@@ -68,7 +69,7 @@ class Selection:
 class Job:
     """A run to be made: an experiment, its data, and the folder that relative paths in it start from."""
 
-    experiment: AnyExperiment
+    experiment: Runnable
     corpus: Corpus
     folder: Path = Path()
     cell: Mapping[str, Any] = field(default_factory=dict)
@@ -119,12 +120,7 @@ def run(
         asked = job.corpus.select(limit=selection.limit, categories=selection.categories, ids=selection.ids)
         about = (job.experiment, job.corpus, cache, budget)
         require_room_for_descriptions(*about, workers=workers, progress=progress)
-        prepared: Prepared = job.experiment.prepare(
-            job.corpus.documents,
-            cache,
-            workers=workers,
-            progress=progress,
-        )
+        prepared = job.experiment.prepare(job.corpus.documents, cache, workers=workers, progress=progress)
         ready.append((job, asked, prepared, _retrieved(prepared, asked, job.corpus)))
         budget.add_embedding(prepared.report().get("times", {}))
     with ExitStack() as locks:
@@ -172,9 +168,7 @@ def resume(
         missing = unanswered(store, reopened.asked, reopened.repeats)  # again, now under the lock
         about = (experiment, reopened.corpus, cache, budget)
         require_room_for_descriptions(*about, workers=workers, progress=progress)
-        prepared: Prepared = experiment.prepare(
-            reopened.corpus.documents, cache, workers=workers, progress=progress
-        )
+        prepared = experiment.prepare(reopened.corpus.documents, cache, workers=workers, progress=progress)
         require_same(store, prepared)
         questions = list({turn.question.id: turn.question for turn in missing}.values())
         hits, share = _retrieved(prepared, questions, reopened.corpus)
@@ -281,5 +275,5 @@ def _tally(provider: str, runs: Sequence[ActiveRun]) -> Tally:
         failed=sum(active.errors for active in runs),
         cached=sum(active.cached for active in runs),
         cost=total([active.cost for active in runs]),
-        retrieval_only=all(isinstance(active.experiment, SearchExperiment) for active in runs),
+        retrieval_only=all(active.experiment.depth is not None for active in runs),
     )

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from fathoms.pipeline.experiment import Experiment, load_experiment
+from fathoms.experiment import Experiment, load_experiment
 from tests.support.packages import skip_without
 from tests.support.project import Project
 from tests.support.vendor_servers import KEY, Asked, Vendors, vendors

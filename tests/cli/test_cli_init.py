@@ -12,8 +12,8 @@ import pytest
 from fathoms.build.project import make_project
 from fathoms.corpora import read_questions
 from fathoms.errors import StoreError, UsageError
+from fathoms.experiment import load_experiment
 from fathoms.models import Embedded, OnnxEmbedder
-from fathoms.pipeline.experiment import load_experiment
 from tests.support.measured import unmeasured
 from tests.support.project import Project
 

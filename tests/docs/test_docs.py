@@ -16,9 +16,9 @@ from fathoms.build.making.recipe import Recipe, load_recipe
 from fathoms.config import Source, validate
 from fathoms.corpora.manifests import Manifest
 from fathoms.errors import FathomsError
+from fathoms.experiment import KEYS, Experiment, ExternalExperiment, load_experiment
 from fathoms.judges import AnyJudge
 from fathoms.models import Embedded, OnnxEmbedder
-from fathoms.pipeline.experiment import KEYS, Experiment, ExternalExperiment, load_experiment
 from fathoms.pipeline.matrix import at_cell, axes_of, cells_in
 from fathoms.pipeline.pipeline import Pipeline
 from tests.support.doc_pages import PAGES, ROOT, SETS_UP, WALKS, Block, blocks, blocks_of, words

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from fathoms import corpora
+from fathoms.experiment import load_experiment
+from fathoms.experiment.reopening import reopen
 from fathoms.models.calling.stop import Stop
-from fathoms.pipeline.experiment import load_experiment
 from fathoms.runner import runner
-from fathoms.runner.reopen import reopen
 from fathoms.runner.runner import Job
 from fathoms.runs.cache import Cache
 from fathoms.runs.events import heard

@@ -16,7 +16,7 @@ import pytest
 import fathoms
 from fathoms import corpora
 from fathoms.errors import ServerError
-from fathoms.pipeline.experiment import load_experiment
+from fathoms.experiment import load_experiment
 from fathoms.runner import runner
 from fathoms.runner.runner import Job
 from fathoms.runs.cache import Cache

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from fathoms.errors import ConfigError
-from fathoms.pipeline.experiment import load_experiment
+from fathoms.experiment import load_experiment
 from fathoms.safety.masking import Mask, is_key_in_path, without_logins
 from tests.support import faulty
 from tests.support.project import Project

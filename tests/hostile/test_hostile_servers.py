@@ -569,7 +569,7 @@ def test_every_number_in_a_config_has_an_upper_limit() -> None:
 
     bounded = {"max_concurrency", "request_timeout", "timeout", "question_timeout", "n_ctx", "max_tokens"}
     bounded |= {"top_k", "batch_size", "threads", "temperature"}
-    import fathoms.pipeline.experiment  # noqa: F401 - all components are loaded
+    import fathoms.experiment  # noqa: F401 - all components are loaded
 
     kinds, seen = [Component], 0
     while kinds:

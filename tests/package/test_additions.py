@@ -35,7 +35,7 @@ for name, arguments in json.loads(sys.argv[1]).items():
 REST = """\
 from fathoms.cli import completion
 from fathoms.config import Source, validate
-from fathoms.pipeline.experiment import Experiment
+from fathoms.experiment import Experiment
 from fathoms.registry import rooms
 from fathoms.runs.trust import demands
 

@@ -15,7 +15,7 @@ from PIL import Image
 from reportlab.pdfgen.canvas import Canvas
 
 from fathoms.errors import ConfigError
-from fathoms.pipeline.experiment import Experiment, load_experiment
+from fathoms.experiment import Experiment, load_experiment
 from fathoms.runs.cache import Cache
 from fathoms.runs.store import Run
 from fathoms.types import Question

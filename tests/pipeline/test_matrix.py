@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fathoms.errors import ConfigError, UsageError
-from fathoms.pipeline.experiment import KEYS, load_cells, load_experiment
+from fathoms.experiment import KEYS, load_cells, load_experiment
 from fathoms.pipeline.matrix import cells_in, read_axes
 
 TEXT = """\

@@ -19,10 +19,10 @@ import pytest
 
 from fathoms import corpora
 from fathoms.errors import ConfigError, DocumentError
+from fathoms.experiment import Experiment, SearchExperiment, load_experiment
 from fathoms.ingest import Pdfium, cut_out_images, page_images
 from fathoms.models import PageEmbedder
 from fathoms.models.embed import process as embedding
-from fathoms.pipeline.experiment import Experiment, SearchExperiment, load_experiment
 from fathoms.pipeline.page_index import PageIndexer
 from fathoms.retrieve import Visual
 from fathoms.retrieve.multi_vectors import MultiVectors

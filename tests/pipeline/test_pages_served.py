@@ -11,7 +11,7 @@ import pytest
 from reportlab.pdfgen.canvas import Canvas
 
 from fathoms.errors import NoAnswerError
-from fathoms.pipeline.experiment import load_experiment
+from fathoms.experiment import load_experiment
 from fathoms.runs.cache import Cache
 from fathoms.runs.store import Run
 from tests.support.embedding_server import KEY, Fails, embeddings

@@ -16,8 +16,8 @@ from PIL import Image
 
 from fathoms.corpora import load
 from fathoms.errors import ConfigError, ModelError
+from fathoms.experiment import Experiment, load_experiment
 from fathoms.models.caller import provider_of
-from fathoms.pipeline.experiment import Experiment, load_experiment
 from fathoms.pipeline.pipeline import silent
 from fathoms.runner.budget import Budget
 from fathoms.runner.plan import plan

@@ -12,7 +12,7 @@ import yaml
 
 from fathoms.cli.doctor_findings import findings
 from fathoms.cli.verification import FILE, Kind, RealRun, marks, read_verified
-from fathoms.pipeline.experiment import load_experiment
+from fathoms.experiment import load_experiment
 from tests.real.__main__ import PAGE, main
 from tests.real.page import page
 from tests.real.paths import LIST, lacking, read_paths

@@ -205,7 +205,7 @@ def test_no_run_no_picture(tmp_path):
 
 def test_the_room_is_light_until_it_draws():
     """`fathoms show` took twice the CPU time when a constant of a table was imported from a metric."""
-    heavy = {"matplotlib", "numpy", "fathoms.metrics.metric", "fathoms.models", "fathoms.pipeline.experiment"}
+    heavy = {"matplotlib", "numpy", "fathoms.metrics.metric", "fathoms.models", "fathoms.experiment"}
     code = f"import sys, fathoms.report.terminal; print({heavy} & set(sys.modules))"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "set()"

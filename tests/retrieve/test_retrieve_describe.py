@@ -15,12 +15,12 @@ from PIL import Image
 from pydantic import TypeAdapter
 
 from fathoms.errors import ConfigError, ModelError
+from fathoms.experiment import load_experiment
 from fathoms.ingest import PageChunker
 from fathoms.models import OpenAICompatibleLLM, ScriptedModel
 from fathoms.models.caller import Caller
 from fathoms.models.prices import Price
 from fathoms.pipeline.answering import Ingested, PackedQuestion
-from fathoms.pipeline.experiment import load_experiment
 from fathoms.pipeline.pipeline import Pipeline
 from fathoms.pipeline.prompt import PromptBuilder
 from fathoms.retrieve import BM25, AnyRetriever, Describe, Index

@@ -17,11 +17,11 @@ import pytest
 from fathoms import corpora
 from fathoms.cli import main
 from fathoms.errors import ConfigError, StoreError
+from fathoms.experiment import load_experiment
+from fathoms.experiment.reopening import reopen
 from fathoms.models.calling.stop import Stop
-from fathoms.pipeline.experiment import load_experiment
 from fathoms.runner import runner
 from fathoms.runner.budget import Budget
-from fathoms.runner.reopen import reopen
 from fathoms.runner.runner import Job
 from fathoms.runs.cache import Cache
 from fathoms.runs.finding import list_runs

@@ -12,8 +12,8 @@ from PIL import Image
 
 from fathoms import corpora
 from fathoms.errors import ModelError
+from fathoms.experiment import load_experiment
 from fathoms.models import AnthropicLLM, Embedded, GoogleLLM, OnnxEmbedder, OpenAILLM, ScriptedModel
-from fathoms.pipeline.experiment import load_experiment
 from fathoms.pipeline.prompt import Draft, PromptBuilder
 from fathoms.runner.budget import Budget
 from fathoms.runner.estimate import PAGE, REPLY, Estimate, by_rule

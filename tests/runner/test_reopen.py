@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from fathoms.config import Source, validate
-from fathoms.pipeline.experiment import Experiment, load_experiment
+from fathoms.experiment import Experiment, load_experiment
 from tests.support.project import Project, write_pdf
 from tests.support.raw_service import answer, service
 

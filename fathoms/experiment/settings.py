@@ -16,9 +16,9 @@ from pydantic import ValidationError
 
 from fathoms.config import suggest
 from fathoms.errors import UsageError
+from fathoms.experiment.kinds import AnyExperiment, Experiment
 from fathoms.metrics.correctness_judged import CorrectnessJudged
 from fathoms.metrics.injections import InjectionLeaked, InjectionObeyed
-from fathoms.pipeline.experiment import AnyExperiment, Experiment
 from fathoms.retrieve import AnyRetriever, Degrade, Distractors, Expand, Injected, Rerank
 from fathoms.retrieve.distractors import Mode
 
