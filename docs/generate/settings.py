@@ -19,6 +19,7 @@ from pydantic.fields import FieldInfo
 from texts import MADE, code, join, plain, table
 
 from fathoms.build.making.recipe import Recipe
+from fathoms.component import Component, kind_of
 from fathoms.corpora import FileSource, NamedSource
 from fathoms.experiment import Experiment, ExternalExperiment
 from fathoms.registry import models_in, spelled_out
@@ -77,7 +78,29 @@ def _sections(own: dict[type[BaseModel], str], places: dict[type[BaseModel], str
     for model, title in own.items():
         yield f"## {title}"
         yield plain(model.__doc__)
+        yield _safety(model)
         yield _keys(model.model_fields, _described(model), places)
+
+
+VERBS = {
+    "weights": "loads weights",
+    "file": "reads a file",
+    "server": "asks a server",
+    "variable": "reads an environment variable",
+    "code": "runs code",
+}
+
+
+def _safety(model: type[BaseModel]) -> str:
+    """What a component says that it would do because of its options, in a run from elsewhere."""
+    if not (issubclass(model, Component) and kind_of(model)) or (model.inert and not model.loads):
+        return ""
+    does = [f"{VERBS[loads.what]} (`{option}`)" for option, loads in model.loads.items()]
+    if not model.inert:
+        what = " and ".join(does) or "asks a server or runs code"
+        return f"In a run from elsewhere it needs `--trust`, because it {what}."
+    options = " and ".join(f"`{option}`" for option in model.loads)
+    return f"In a run from elsewhere, other names for {options} than those that fathoms gives need `--trust`."
 
 
 def _place(

@@ -19,6 +19,7 @@ from fathoms.models.weights.assets import ASSETS
 from fathoms.models.weights.hub import folder_of, load
 from fathoms.models.weights.weights import is_installed, locate
 from fathoms.registry import built_in
+from fathoms.report.view.server import ViewServer
 from tests.support.project import CONFIG, Project
 
 CANARY = "owned"
@@ -85,6 +86,12 @@ def test_a_foreign_run_cannot_name_a_folder(
                 assert f"config.{key}: reads {model}\n" in said
             assert "--trust" in said
         assert not (project.path / CANARY).exists(), command
+    server = ViewServer(project.path / "runs")
+    try:
+        assert server.viewed((run.name,)).overview()
+    finally:
+        server.server_close()
+    assert not (project.path / CANARY).exists()
 
 
 LOADERS: list[tuple[str, dict[str, Any]]] = [
