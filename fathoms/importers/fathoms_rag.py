@@ -30,12 +30,12 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
+from fathoms.answers.citations import all_citations
 from fathoms.config import dotted, misread
 from fathoms.corpora.ids import question_ids
 from fathoms.corpora.rows import checked_name
 from fathoms.errors import DataError
 from fathoms.importers.imported import LARGEST_IMPORT, Imported, fold_space, missing_warning
-from fathoms.runs.citations import all_citations
 from fathoms.safety.inputs import parse_json, read_text
 from fathoms.types import Chunk, Failure, Hit, Prompt, Question, Record, Reply
 

@@ -25,16 +25,26 @@ date, a regular expression, a yes or no, words near one another, or a list. It c
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property, lru_cache
 from itertools import compress
 from operator import not_
 from typing import Literal, NamedTuple
 
+from fathoms.answers import Reading, read
 from fathoms.metrics.gold.matching import Place, places
-from fathoms.text.folding import KATAKANA, LETTER, fold_plain, fold_words, trace_plain, trace_words
+from fathoms.text.folding import (
+    BROKEN_WORD,
+    KATAKANA,
+    LETTER,
+    fold_plain,
+    fold_words,
+    trace_plain,
+    trace_words,
+    without_glue,
+)
 from fathoms.text.tracing import Traced
-from fathoms.types import GoldPhrase, GoldYesNo
+from fathoms.types import GoldPhrase, GoldRegex, GoldYesNo
 
 Match = Literal["substring", "word"]
 Hyphens = Literal["both", "answer"]
@@ -71,6 +81,11 @@ class Folded(str):
     searched for in. It is a `str`, because everything else needs the folded text only."""
 
     raw: str
+
+    @cached_property
+    def joined(self) -> str | None:
+        """The text with words joined that are broken at the end of a line; `None` if there are none."""
+        return fold_words(self.raw, hyphens=True, join=True) if BROKEN_WORD.search(self.raw) else None
 
     @classmethod
     def of(cls, folded: str, raw: str) -> Folded:
@@ -109,6 +124,67 @@ def phrase_recall(
     return recall_in((fold_text(answer, match),), variants, match, hyphens)
 
 
+def reading_recall(
+    reading: Reading, variants: Iterable[Sequence[GoldPhrase]], hyphens: Hyphens = "both"
+) -> PhraseRecall:
+    """Return the best phrase recall of an answer as it was read, by the rule `word`.
+
+    Phrases are searched for in the plain text. A bare number is none that stands for a page, a heading, an
+    item of a list or a citation. A phrase that the reading itself would set aside or change, such as `p. 12`
+    or `[3]`, is searched for in the raw answer too, and so is any phrase where citations were set aside whose
+    brackets may be text.
+    """
+    texts = _ReadTexts(reading)
+
+    def stands(phrase: GoldPhrase) -> bool:
+        return any(stands_in((text,), phrase, "word", hyphens) for text in texts.of(phrase))
+
+    return _best(variants, stands)
+
+
+class _ReadTexts:
+    """The forms of an answer in which phrases are searched for, each folded when it is first needed."""
+
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+        self._folded: dict[str, Folded] = {}
+
+    def of(self, phrase: GoldPhrase) -> Iterator[Folded]:
+        """Yield the texts in which a phrase may be found, the likeliest first."""
+        if isinstance(phrase, GoldYesNo):
+            yield self._text("plain")
+        elif not isinstance(phrase, str | GoldRegex):
+            yield self._text("numbers")
+        elif isinstance(phrase, str) and is_bare_number(phrase):
+            yield self._text("numbers")
+        else:
+            yield self._text("plain")
+            if self._reading.unreasoned != self._reading.plain and (
+                isinstance(phrase, GoldRegex) or self._reading.cited or is_changed(phrase)
+            ):
+                yield self._text("unreasoned")
+
+    def _text(self, name: str) -> Folded:
+        found = self._folded.get(name)
+        if found is None:
+            found = self._folded[name] = fold_text(getattr(self._reading, name), "word")
+        return found
+
+
+_BARE_NUMBER = re.compile(r"\W*[-+\u2212]?\d[\d.,' ]*\W*")
+
+
+def is_bare_number(phrase: str) -> bool:
+    """Return whether a gold phrase is nothing but a number."""
+    return phrase[:1] not in "[(" and _BARE_NUMBER.fullmatch(phrase) is not None
+
+
+@lru_cache(maxsize=16_384)
+def is_changed(phrase: str) -> bool:
+    """Return whether reading a gold phrase as an answer would change it."""
+    return read(f"It is {phrase}").plain != f"It is {phrase}" or read(phrase).plain != phrase
+
+
 def fold_text(text: str, match: Match) -> Folded:
     """Fold a text by the rule of `match`, as `recall_in` needs it."""
     folded = fold_words(text, hyphens=True) if match == "word" else fold_plain(text, hyphens=True)
@@ -131,11 +207,16 @@ def recall_in(
     A phrase counts as found if any of the texts contains it.
     """
     said = [text for text in texts if text and not text.isspace()]
+    return _best(variants, lambda phrase: stands_in(said, phrase, match, hyphens))
+
+
+def _best(variants: Iterable[Sequence[GoldPhrase]], stands: Callable[[GoldPhrase], bool]) -> PhraseRecall:
+    """Return the recall of the best variant; `stands` says whether a phrase is found."""
     best = PhraseRecall(0.0, None, (), ())
     for index, phrases in enumerate(variants):
         if not phrases:
             continue
-        held = [stands_in(said, phrase, match, hyphens) for phrase in phrases]
+        held = [stands(phrase) for phrase in phrases]
         value = sum(held) / len(phrases)
         if best.variant is None or value > best.value:
             found, missed = compress(phrases, held), compress(phrases, map(not_, held))
@@ -150,11 +231,13 @@ def stands_in(texts: Sequence[str], phrase: GoldPhrase, match: Match, hyphens: H
     if match == "substring":
         folded = fold_plain(phrase, hyphens=hyphens == "both")
         return any(folded in text for text in texts)
-    for whole in _wholes(phrase, hyphens):
+    wholes = _wholes(phrase, hyphens)
+    for whole in wholes:
         for text in texts:
             if _next_place(text, whole, 0) >= 0:
                 return True
-    return False
+    joined = [text.joined for text in texts if isinstance(text, Folded) and "-" in text.raw]
+    return any(text and _next_place(text, whole, 0) >= 0 for text in joined for whole in wholes)
 
 
 def spans(text: str, phrase: str, match: Match, hyphens: Hyphens) -> Iterator[tuple[int, int]]:
@@ -195,9 +278,12 @@ def written_places(text: str, phrase: GoldPhrase, match: Match, hyphens: Hyphens
     raw = text.raw if isinstance(text, Folded) else text
 
     def find(plain: str) -> list[Place]:
-        found = list(spans(text, plain, match, hyphens))
-        traced = _traced(raw, match) if found else None
-        return [traced.span(*span) for span in found] if traced else []
+        if found := list(spans(text, plain, match, hyphens)):
+            traced = _traced(raw, match)
+        elif match == "word" and isinstance(text, Folded) and (joined := text.joined) is not None:
+            found = list(spans(joined, plain, match, hyphens))
+            traced = trace_words(raw, hyphens=True, join=True)
+        return [traced.span(*span) for span in found] if found else []
 
     yield from places(phrase, raw, find)
 
@@ -234,10 +320,44 @@ def _wholes(phrase: str, hyphens: Hyphens) -> tuple[_Whole, ...]:
         folded = folded[article.end() :]
     left, right = _left_edge(folded), _right_edge(folded)
     whole = _Whole(folded, _edge(left), _edge(right))
+    found = [whole]
     spaced = _LONG.sub(lambda number: f"{int(number[0]):,}".replace(",", " "), folded)
-    if spaced == folded:
-        return (whole,)
-    return whole, _Whole(spaced, _edge(rf"(?<!\d ){left}"), _edge(rf"(?! \d{{3}}(?!\d)){right}"))
+    if spaced != folded:
+        found.append(_Whole(spaced, _edge(rf"(?<!\d ){left}"), _edge(rf"(?! \d{{3}}(?!\d)){right}")))
+    for other in dict.fromkeys(_notations(folded, fold_phrase(phrase.replace("-", "\u2010"), "answer"))):
+        found.append(_Whole(other, _edge(_left_edge(other)), _edge(_right_edge(other))))
+    return tuple(found)
+
+
+_PERCENT = re.compile(r"(?<=\d)(?:%| ?(?:percent|per cent|pct)\b\.?)")
+_TIMES = re.compile(r"(?<=\d) ?(?:×|x|times)(?!\w)")  # noqa: RUF001
+_HYPHENED = re.compile(r"(?<=[^\W\d_]{2})-(?=[^\W\d_]{2})")
+_HANGUL = re.compile("(?<=[\uac00-\ud7a3])(?=[\uac00-\ud7a3])")
+_LAM_ALEF = re.compile(f"(?<={_ARABIC}{{3}})\u0644\u0627")
+_MOST_BREAKS = 12
+
+
+def _notations(folded: str, hyphened: str) -> Iterator[str]:
+    """Yield other notations of a folded phrase that mean the same; `hyphened` is the phrase with its hyphens.
+
+    A number without the space before its unit, because `5M` and `5 m` are written alike once they are folded;
+    percent and times in words and signs; a word without its hyphen; a Korean word with a space, because lines
+    end inside words and spacing varies; and the pair lam-alef reversed inside a word, as fonts of PDFs give
+    it.
+    """
+    if (glued := without_glue(folded)) != folded:
+        yield glued
+    if _PERCENT.search(folded):
+        yield from (_PERCENT.sub(sign, folded) for sign in ("%", " percent", " per cent", " pct"))
+    if _TIMES.search(folded):
+        yield from (_TIMES.sub(sign, folded) for sign in ("x", "×", " x", " ×", " times"))  # noqa: RUF001
+    if _HYPHENED.search(hyphened):
+        yield _HYPHENED.sub("", hyphened)
+    breaks = [found.start() for found in _HANGUL.finditer(folded)]
+    for at in breaks if len(breaks) <= _MOST_BREAKS else ():
+        yield f"{folded[:at]} {folded[at:]}"
+    if _LAM_ALEF.search(folded):
+        yield _LAM_ALEF.sub("\u0627\u0644", folded)
 
 
 @lru_cache

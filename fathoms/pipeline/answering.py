@@ -11,6 +11,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
+from fathoms.answers.citations import parse_citations
 from fathoms.errors import ConfigError, DocumentError, StoreError
 from fathoms.ingest import PdfParser, page_images, pdf_part
 from fathoms.models import ChatModel, FileLimits
@@ -21,7 +22,6 @@ from fathoms.pipeline.ingest_times import IngestTimes
 from fathoms.pipeline.prompt import Draft, PromptBuilder
 from fathoms.pipeline.remembered import CorpusFacts
 from fathoms.retrieve import FileHandling, Index, Retriever
-from fathoms.runs.citations import parse_citations
 from fathoms.runs.usage import summed, total
 from fathoms.types import (
     Call,

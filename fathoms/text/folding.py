@@ -12,10 +12,17 @@ also removes differences of spelling that carry no meaning:
   normalisation of light10 (Larkey, Ballesteros and Connell 2002), and the Persian forms of kaf and ya.
 - Japanese: a long vowel mark at the end of a katakana word of four characters or more is removed, because it
   is optional (JIS Z 8301).
+- Line ends: a line break between characters of a script without spaces is none, and neither is a soft hyphen
+  there. With `join`, a hyphen at the end of a line between lower-case letters is none either
+  (`coordina-\ntion`; not `COVID-\n19`); both readings are needed, because a word may have a hyphen of its
+  own.
+- Units: a number that is written together with its unit is separated from it (`41.5m`, `20℃`), and
+  superscript digits after a letter become digits (`m²`).
 - White space: each run of white space, including line breaks, becomes one space. None stands before `%`.
 - Markdown emphasis around words: `**7.0**%` becomes `7.0%`.
-- Thousands separators: `5,592,245`, `5.592.245`, and `5 592 245` with narrow or non-breaking spaces, become
-  `5592245`. `5.592` is not changed, because its point can be a decimal point.
+- Thousands separators: `5,592,245`, `5.592.245`, `5'592'245`, the Indian `55,92,245`, and `5 592 245` with
+  narrow or non-breaking spaces, become `5592245`. `5.592` is not changed, because its point can be a decimal
+  point.
 - Dashes: a minus sign before a number is kept; every other dash becomes a space.
 """
 
@@ -54,8 +61,27 @@ _ARABIC_SIGNS = str.maketrans("\u066b\u066c\u066a", ".,%")
 _FULL_WIDTH_MARK = re.compile("(?<=[\uff10-\uff19])[\uff0c\uff0e](?=[\uff10-\uff19])")
 # A number in groups of three digits; the lookbehind excludes digits that continue a number or its decimals.
 _GROUPED = re.compile(
-    r"\d(?<![\d.,]\d)\d{0,2}(?:(?:[,\u00a0\u2007\u2009\u202f]\d{3})+(?!,?\d)|(?:\.\d{3}){2,}(?!\.?\d))"
+    r"\d(?<![\d.,'’]\d)\d{0,2}(?:(?:[,\u00a0\u2007\u2009\u202f]\d{3})+(?!,?\d)"  # noqa: RUF001
+    r"|(?:\.\d{3}){2,}(?!\.?\d)"
+    r"|(?:['’]\d{3})+(?!['’]?\d)|(?:(?<=\d\d)|(?<=\b\d))(?:,\d\d)+,\d{3}(?!,?\d))"  # noqa: RUF001
 )
+_NO_SPACES = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3001-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+)
+_LOWER = "a-z\u00df-\u00f6\u00f8-\u00ff\u03b1-\u03c9\u0430-\u045f"
+_BROKEN = re.compile(rf"\u00ad[ \t]*\n\s*|(?<=[{_NO_SPACES}])[ \t]*\n[ \t]*(?=[{_NO_SPACES}])")
+BROKEN_WORD = re.compile(rf"(?<=[{_LOWER}])[-\u2010][ \t]*\n[ \t]*(?=[{_LOWER}])")
+"""Matches a hyphen at the end of a line inside a word, which the author may have written or not."""
+_UNITS = (
+    "[pnµμumcdkh]?m|[µμmk]?g|[nµμm]s|min|hrs?|[kMGT]?Hz|[mkMGT]?Wh?|[mkM]?V|m?Ah|[kMG]?J|[hkM]?Pa|m?bar|[kKMGTP]i?B"
+    "|[kMG]bit(?:/s)?|[kMG]bps|fps|rpm|dB|px|ha|ft|mi|lbs?|oz|mph|km/h|m/s|kph|[mcdµ]?[lL]|mol|ppm|°[CF]?|℃|℉|Ω"
+)
+# A number is separated from its unit; not 5m of a price, nor what is a part of a name (v2m, 10ms1).
+_GLUED = re.compile(
+    rf"(?<![\w.,'’$€£¥])[-−]?\d[\d.,]*(?<=\d)(?=(?:{_UNITS})[²³23]?(?![\w]))"  # noqa: RUF001
+)
+_SEPARATED = re.compile(rf"(?<=\d) (?=(?:{_UNITS.lower()})[23]?(?!\w))", re.IGNORECASE)
+_UNIT_POWER = re.compile("(?<=[A-Za-zµΩ])[¹²³⁴-⁹]")
 # Superscript letters after a digit, with the point before them (1.º, 1ᵉʳ), except those of formulas (2ⁿ).
 _ORDINAL = re.compile("(?<=[0-9])\\.?[ªº]|(?<=[0-9])[\u02b0-\u02b8\u02e1-\u02e3\u1d2c-\u1d6a\u1d9b-\u1dbf]+")
 _FINAL_LONG_VOWEL = re.compile(f"\u30fc(?<={KATAKANA}{{3}}\u30fc)(?!{KATAKANA})")
@@ -76,13 +102,18 @@ def fold_plain(text: str, *, hyphens: bool) -> str:
     return text.replace("-", " ") if hyphens else text
 
 
-def fold_words(text: str, *, hyphens: bool) -> str:
-    """Normalise text by our own rule; with `hyphens`, all dashes but minus signs become spaces."""
+def fold_words(text: str, *, hyphens: bool, join: bool = False) -> str:
+    """Normalise text by our own rule; with `hyphens`, all dashes but minus signs become spaces, and with
+    `join`, words that are broken at the end of a line are joined."""
     others = not text.isascii() and _OTHER_SCRIPT.search(text)
+    if "\n" in text:
+        text = _BROKEN.sub("", BROKEN_WORD.sub("", text) if join else text)
     text = _GROUPED.sub(_ungrouped, plain_digits(text) if others else text)
+    text = _GLUED.sub(_with_space, text)
     if others:
         text = _ORDINAL.sub(_without_point, text)
     if not text.isascii():
+        text = _UNIT_POWER.sub(_plain_power, text)
         text = _NOT_ASCII.sub(_fold_character, unicodedata.normalize("NFC", text))
         text = unicodedata.normalize("NFC", text)
     if others:
@@ -114,16 +145,20 @@ def trace_plain(text: str, *, hyphens: bool) -> Traced:
     return Traced.of(text).each(lambda part: fold_plain(part, hyphens=hyphens))
 
 
-def trace_words(text: str, *, hyphens: bool) -> Traced:
+def trace_words(text: str, *, hyphens: bool, join: bool = False) -> Traced:
     """Return the result of `fold_words`, with the original position of each character."""
     others = not text.isascii() and _OTHER_SCRIPT.search(text)
     traced = Traced.of(text)
     if others:
         traced = traced._replace(text=plain_digits(text))
-    traced = traced.sub(_GROUPED, _ungrouped)
+    if "\n" in text:
+        traced = traced.sub(BROKEN_WORD, _nothing) if join else traced
+        traced = traced.sub(_BROKEN, _nothing)
+    traced = traced.sub(_GROUPED, _ungrouped).sub(_GLUED, _with_space)
     if others:
         traced = traced.sub(_ORDINAL, _without_point)
     if not traced.text.isascii():
+        traced = traced.sub(_UNIT_POWER, _plain_power)
         traced = traced.composed().sub(_NOT_ASCII, _fold_character).composed()
     if others:
         traced = traced.sub(_FINAL_LONG_VOWEL, lambda _: "")
@@ -136,6 +171,26 @@ def trace_words(text: str, *, hyphens: bool) -> Traced:
 def _ungrouped(number: re.Match[str]) -> str:
     """Remove the separators from a number with digits in groups of three."""
     return re.sub(r"\D", "", number[0])
+
+
+def without_glue(folded: str) -> str:
+    """Return a folded phrase with its numbers and their units written together."""
+    return _SEPARATED.sub("", folded)
+
+
+def _nothing(match: re.Match[str]) -> str:
+    """Remove a match."""
+    return ""
+
+
+def _with_space(number: re.Match[str]) -> str:
+    """Separate a number from the unit after it."""
+    return f"{number[0]} "
+
+
+def _plain_power(power: re.Match[str]) -> str:
+    """Write a superscript digit as a digit."""
+    return str(unicodedata.digit(power[0]))
 
 
 def without_vowel_marks(text: str) -> str:

@@ -29,7 +29,7 @@ class Traced(NamedTuple):
 
     def sub(self, pattern: re.Pattern[str], replace: Callable[[re.Match[str]], str]) -> Traced:
         """Apply `pattern.sub(replace, text)`; each replacement is traced to the whole match."""
-        return self._spliced(
+        return self.spliced(
             (match.start(), match.end(), replace(match)) for match in pattern.finditer(self.text)
         )
 
@@ -38,14 +38,14 @@ class Traced(NamedTuple):
         changed = change(self.text)
         if len(changed) == len(self.text):
             return self._replace(text=changed)
-        return self._spliced((at, at + 1, change(letter)) for at, letter in enumerate(self.text))
+        return self.spliced((at, at + 1, change(letter)) for at, letter in enumerate(self.text))
 
     def composed(self) -> Traced:
         """Convert the text to Unicode's form NFC; it can be done piece by piece, because an ASCII character
         never combines with the characters before it."""
         if unicodedata.is_normalized("NFC", self.text):
             return self
-        return self._spliced(
+        return self.spliced(
             (piece.start(), piece.end(), unicodedata.normalize("NFC", piece[0]))
             for piece in _PIECE.finditer(self.text)
             if piece[0]
@@ -57,7 +57,7 @@ class Traced(NamedTuple):
         end = max(start, len(self.text.rstrip()))
         return Traced(self.text[start:end], self.starts[start:end], self.ends[start:end])
 
-    def _spliced(self, changes: Iterable[tuple[int, int, str]]) -> Traced:
+    def spliced(self, changes: Iterable[tuple[int, int, str]]) -> Traced:
         """Replace the ranges `(start, end, text)`, which must be in order and not overlap."""
         texts, starts, ends, done = [], [], [], 0
         for start, end, text in changes:

@@ -13,6 +13,7 @@ from contextlib import suppress
 
 import pytest
 
+from fathoms.answers.reasoning import split_reasoning
 from fathoms.build.texts import _LINE_END
 from fathoms.metrics.abstention import label_answers
 from fathoms.metrics.clauses import split_clauses
@@ -20,7 +21,6 @@ from fathoms.metrics.cues import Cues
 from fathoms.metrics.nearest_neighbour import NearestNeighbour
 from fathoms.metrics.phrase_recall import phrase_recall
 from fathoms.models.chat.closed_errors import Fault, is_file_gone, quoted, refusal_in
-from fathoms.models.chat.reasoning import split_reasoning
 from fathoms.pipeline.prompt import after_mark
 from fathoms.retrieve.llm_reranker import grade_of
 from fathoms.safety.masking import Mask, is_secret_name, without_logins, without_shapes

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from fathoms.answers.citations import parse_citations
 from fathoms.build.checking import check
 from fathoms.build.parsing import ParsedPdfs
 from fathoms.corpora import gather_pdfs
@@ -19,7 +20,6 @@ from fathoms.pipeline.parsed_documents import ParsedDocuments
 from fathoms.pipeline.pipeline import Pipeline
 from fathoms.retrieve.files import Files
 from fathoms.runs.cache import Cache
-from fathoms.runs.citations import parse_citations
 from fathoms.types import Document, Element, Page
 from tests.support.docling_samples import OFFLINE, needs_docling
 from tests.support.project import write_pdf

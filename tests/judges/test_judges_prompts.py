@@ -11,6 +11,7 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
+from fathoms.answers.citations import parse_citations
 from fathoms.cli import main
 from fathoms.config import fingerprint
 from fathoms.judges import prompts
@@ -24,7 +25,6 @@ from fathoms.metrics.metric import JudgedMetric
 from fathoms.metrics.registry import JUDGED, named
 from fathoms.models import ScriptedModel
 from fathoms.models.caller import Caller
-from fathoms.runs.citations import parse_citations
 from fathoms.runs.reading import load
 from fathoms.types import Chunk, Hit, Judgement, Nugget, Question, Record, Reply, Rubric
 from tests.support.project import Project

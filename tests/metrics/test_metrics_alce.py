@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from pydantic import TypeAdapter
 
+from fathoms.answers.citations import parse_citations
 from fathoms.metrics.claims.alce import CitationMetric
 from fathoms.metrics.claims.cited_sentences import cited_sentences
 from fathoms.metrics.metric import Facts, Metric
 from fathoms.metrics.registry import Metrics, named
 from fathoms.metrics.score_records import RecordScore
-from fathoms.runs.citations import parse_citations
 from fathoms.types import Chunk, Citation, Hit, Judgement, Question, Record, Reply, Score, Verdict
 
 QUESTION = Question(id="q", text="Why?", category="A", reference="G.", reference_claims=("G", "H"))

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 import pytest
 
+from fathoms.answers.citations import parse_citations
 from fathoms.metrics.claims.argue import DRAFTED, F1Macro
 from fathoms.metrics.metric import Facts, Metric
 from fathoms.metrics.pooling import JudgedBy, Pool
 from fathoms.metrics.registry import named
 from fathoms.metrics.score_records import RecordScore
-from fathoms.runs.citations import parse_citations
 from fathoms.types import Chunk, Hit, Judgement, Nugget, Question, Record, Reply, Score, Verdict
 
 NUGGETS = (

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from fathoms.answers.citations import parse_citations
 from fathoms.metrics.claims import premises
 from fathoms.metrics.claims.matrix import Grid
 from fathoms.metrics.claims.premises import Premise
 from fathoms.metrics.claims.shares import ratio_of
 from fathoms.metrics.claims.texts import answer_text, claims_of_answer, claims_of_gold, gold_to_split
-from fathoms.runs.citations import parse_citations
 from fathoms.types import Chunk, Claim, Document, Evidence, Hit, Page, Question, Record, Reply, Verdict
 
 ANSWER = "The tower is tall. [1] It was built in 1900. [2][9]"

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from fathoms.answers.citations import parse_citations
 from fathoms.judges.of_run import Judging
 from fathoms.judges.scripted import ScriptedJudge
 from fathoms.metrics.claims import mirage
@@ -16,7 +17,6 @@ from fathoms.metrics.claims.mirage import Mirage
 from fathoms.metrics.claims.terms import Term, mean_of
 from fathoms.metrics.metric import Facts
 from fathoms.metrics.score_records import RecordScore
-from fathoms.runs.citations import parse_citations
 from fathoms.runs.store import Run
 from fathoms.scoring import score_run
 from fathoms.types import (

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fathoms.models.chat.reasoning import split_reasoning
+from fathoms.answers.reasoning import split_reasoning
 
 
 @pytest.mark.parametrize(

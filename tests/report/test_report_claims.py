@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from fathoms.answers.citations import parse_citations
 from fathoms.judges.llm import LLMJudge
 from fathoms.judges.of_run import Judging
 from fathoms.metrics.registry import named
@@ -20,7 +21,6 @@ from fathoms.models import ScriptedModel
 from fathoms.report.html import payload, report_html
 from fathoms.report.html.claims import shown_claims
 from fathoms.report.question import question_panel
-from fathoms.runs.citations import parse_citations
 from fathoms.runs.documents import keep_documents
 from fathoms.runs.reading import load
 from fathoms.runs.store import Run

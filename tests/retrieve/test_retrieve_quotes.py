@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from fathoms.answers.citations import parse_citations
 from fathoms.corpora import load
 from fathoms.corpora.sources import FileSource
 from fathoms.errors import ConfigError, DataError, StoreError
@@ -19,7 +20,6 @@ from fathoms.pipeline.pipeline import Pipeline
 from fathoms.pipeline.prompt import PromptBuilder
 from fathoms.retrieve import Index, Quotes
 from fathoms.runs.cache import Cache
-from fathoms.runs.citations import parse_citations
 from fathoms.types import Hit, ImagePart, Question, Quote, TextPart
 from tests.support.pictures import picture
 from tests.support.project import Project

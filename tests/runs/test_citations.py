@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fathoms.runs.citations import all_citations, parse_citations
+from fathoms.answers.citations import all_citations, parse_citations
 from fathoms.types import Chunk, Citation, Hit
 
 
@@ -37,11 +37,22 @@ CITES: dict[str, tuple[str, list[tuple[str, tuple[int, ...]]]]] = {
     "range-by-dash": ("It is tall [2–3].", [("2", (2,)), ("3", (3,))]),  # noqa: RUF001
     "unknown": ("It is tall [7].", [("7", ())]),
     "unknown-in-list": ("It is tall [1, 9].", [("1", (1,)), ("9", ())]),
-    "zero": ("It is tall [0].", [("0", ())]),
+    "zero": ("It is tall [0].", []),
     "range-beyond": ("It is tall [4-1000000].", [("4", (4,)), ("5", (5,)), ("6-1000000", ())]),
     "range-one-beyond": ("It is tall [5-6].", [("5", (5,)), ("6", ())]),
     "range-backwards": ("It is tall [4-2].", [("4-2", ())]),
     "year": ("Kim et al. [2019] built it.", []),
+    "array": ("It is [0, 1].", []),
+    "index": ("Use a[1] to get it.", []),
+    "pattern": ("It matches [1-9]+ and [3]\\d.", []),
+    "formula": ("It is $x[1]$ there.", []),
+    "ion": ("The complex is [Cu(NH3)4]2+.", []),
+    "glued-to-a-number": ("It is 41.5[1] m tall.", [("1", (1,))]),
+    "note": ("It is tall[^1].", [("^1", ())]),
+    "service": ("It is tall【4:0†source】.", [("4:0†source", ())]),
+    "page-alone": ("It is tall (p. 4).", [("p. 4", ())]),
+    "source-in-brackets": ("It is tall (Source: varn.pdf, p. 3).", [("varn.pdf, p. 3", (1,))]),
+    "thought-in-brackets": ("[THINK]So [1]?[/THINK]It is tall [2].", [("2", (2,))]),
     "years": ("It stood for long [2019-2021].", []),
     "year-with-a-rank": ("Built then [1, 2019].", [("1", (1,)), ("2019", ())]),
     "page": ("Tall [varn.pdf, p. 3].", [("varn.pdf, p. 3", (1,))]),

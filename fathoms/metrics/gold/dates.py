@@ -47,7 +47,8 @@ def _notations() -> tuple[re.Pattern[str], ...]:
     return tuple(
         re.compile(pattern, re.IGNORECASE)
         for pattern in (
-            rf"{_BEGIN}(?:(?P<era>{'|'.join(_ERAS)})\s?(?P<year>{_COUNT}|元)|(?<!\d)(?P<full_year>\d{{4}}|[{_HAN}]{{4}}))\s?年"
+            rf"{_BEGIN}(?:(?P<era>{'|'.join(_ERAS)})\s?(?P<year>{_COUNT}|元)"
+            rf"|(?<!\d)(?P<full_year>\d{{4}}|[{_HAN}]{{4}}))\s?年"
             rf"(?:\s?(?P<month>{_COUNT})\s?月(?:\s?(?P<day>{_COUNT})\s?[日号號])?)?",
             rf"{_DIGIT}{_YEAR}-(?P<month>\d\d)-(?P<day>\d\d)(?!\d)",
             rf"{_DIGIT}{_YEAR}/(?P<month>\d\d?)/(?P<day>\d\d?)(?![\d/])",
@@ -55,6 +56,7 @@ def _notations() -> tuple[re.Pattern[str], ...]:
             rf"{_BEGIN}{_NAME}\s+(?:the\s+)?{_DAY},?\s+{_YEAR}",
             _DIGIT
             + r"(?P<first>\d{1,2})(?P<mark>[./-])(?P<second>\d{1,2})(?P=mark)(?P<year>\d{4}|\d\d)(?!\d)",
+            rf"{_DIGIT}{_DAY}[\s-]{_NAME}[\s-]['’]?(?P<year>\d\d)(?![\w.,:/-]*\d)(?!\s[a-z])",  # noqa: RUF001
             rf"{_BEGIN}(?!(?-i:Mars)){_NAME},?\s+{_OF}{_YEAR}",  # Mars 2020 is not a month
             rf"{_DIGIT}{_YEAR}-(?P<month>\d\d)(?![\d-])",
             _DIGIT + _YEAR + r"(?![.,]\d)",

@@ -22,6 +22,7 @@ _TEN = {word: 20.0 + 10 * index for index, word in enumerate(_TENS)} | {"fourty"
 _SCALES = {
     **{"dozen": 12.0, "hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12},
     **{"millions": 1e6, "billions": 1e9, "bn": 1e9, "mn": 1e6, "mio": 1e6},
+    **{"lakh": 1e5, "lakhs": 1e5, "crore": 1e7, "crores": 1e7},
     **{"milliard": 1e9, "milliards": 1e9, "millón": 1e6, "millones": 1e6},
     **{"mil millones": 1e9, "billón": 1e12, "billones": 1e12},
     **{"الف": 1e3, "الاف": 1e3, "مليون": 1e6, "ملايين": 1e6, "مليار": 1e9, "تريليون": 1e12},
@@ -79,8 +80,8 @@ _WORDS = re.compile(
     re.IGNORECASE,
 )
 _SCALE = re.compile(rf"[\s-]?({'|'.join(sorted(_SCALES, key=len, reverse=True))})\b", re.IGNORECASE)
-# 41.5-metre, **41.5** m, 2 millions d'euros, 2 millones de euros
-_BEFORE_UNIT = re.compile(r"[*_]{0,3}(?:\s(?:de\s|d['’])|[\s-]?)(?=\S)")  # noqa: RUF001
+# 41.5-metre, **41.5** m, 41.5 (m), 2 millions d'euros, 2 millones de euros
+_BEFORE_UNIT = re.compile(r"[*_]{0,3}(?:\s(?:de\s|d['’])|\s?\((?=[^()\s]{1,12}\))|[\s-]?)(?=\S)")  # noqa: RUF001
 _CURRENCY = re.compile(r"(?:US\$|[$€£¥₹]|\b(?:USD|EUR|GBP|CHF|JPY|CNY|INR))\s?\Z")
 _BETWEEN = re.compile(r"(?:,?\s*(?:and\s+)?)")
 

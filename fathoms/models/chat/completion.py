@@ -6,10 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fathoms.answers.reasoning import split_reasoning
 from fathoms.errors import ModelError, NoAnswerError
 from fathoms.models.chat.closed_errors import Sender, failed_finish
 from fathoms.models.chat.media import PDF, data_url, file_name, image_type
-from fathoms.models.chat.reasoning import split_reasoning
 from fathoms.safety.masking import known_mask
 from fathoms.types import Attachment, FilePart, Form, ImagePart, Message, Reply, TextPart, Usage
 

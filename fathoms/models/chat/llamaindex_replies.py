@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from fathoms.answers.reasoning import split_reasoning
 from fathoms.errors import ModelError, NoAnswerError, RateLimitError
 from fathoms.models.calling.retry_after import retry_after_seconds
 from fathoms.models.chat.closed_errors import FAILED_FINISH, ours, without_lone_surrogates
 from fathoms.models.chat.completion import as_count
 from fathoms.models.chat.media import PDF, file_bytes
-from fathoms.models.chat.reasoning import split_reasoning
 from fathoms.models.embed.vectors import normalised
 from fathoms.safety.masking import Mask
 from fathoms.safety.transport import in_time, tls_failure

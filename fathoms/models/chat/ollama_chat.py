@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from fathoms.answers.reasoning import split_reasoning
 from fathoms.errors import ModelError, NoAnswerError
 from fathoms.models.chat.closed_errors import FAILED_FINISH, Sender
 from fathoms.models.chat.completion import count
 from fathoms.models.chat.media import as_base64
-from fathoms.models.chat.reasoning import split_reasoning
 from fathoms.types import Message, Reply, Usage
 
 

@@ -21,7 +21,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
-from fathoms.runs.citations import all_citations, ranks_of
+from fathoms.answers.citations import all_citations, ranks_of
 from fathoms.types import Chunk, Citation, Evidence, Hit, Reply, Round, Usage
 
 _Page = Annotated[int, Field(ge=1)]

@@ -4,11 +4,17 @@
 |---|---|
 | `[1]`, `[1, 3]`, `[1][2]`, `[2-4]` | the hits with these ranks |
 | `[doc.pdf]`, `[doc.pdf, p. 4]`, `(doc.pdf, pages 4-5)` | the hits from the document, or from pages of it |
+| `(p. 12)`, `(see pages 4-5)` | the hits from these pages, if all hits are from one document |
 | `(image2)`, `![caption](image2)` | the second hit that is an image, or the hit whose chunk has this id |
+| `【4:0†source】`, `[^1]`, `^1^` | what a service or a list of notes calls by this number; no hit |
 
-A number that no hit has is kept, without ranks. In code, only what names a hit is a citation, because models
-write `` `(image2)` `` but also `` `a[7]` ``; an index such as `a[1]` is never one. Brackets that hold nothing
-but years, such as `[2019]`, are citations only if there are hits with these ranks.
+A number that no hit has is still a citation, without ranks. In code, only what names a hit is one, because
+models write `` `(image2)` `` but also `` `a[7]` ``. Brackets are no citation in a formula, where they are
+glued to a single letter (`a[1]`), hold a zero (`[0, 1]`), continue as a pattern or a chemical formula
+(`[0-9]+`), or hold nothing but years, unless there are hits with these ranks.
+
+This is the one definition of a citation: `parse_citations` counts them, and `markers` is what is set aside
+when an answer is read (`fathoms.answers.reading`).
 """
 
 from __future__ import annotations
@@ -18,6 +24,8 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from fathoms.answers.protected import code_spans, math_spans
+from fathoms.answers.reasoning import reasoning_spans
 from fathoms.types import Citation, Hit
 
 Span = tuple[int, int]
@@ -25,11 +33,18 @@ Span = tuple[int, int]
 MOST_PAGES = 50
 """A longer range of pages gives one citation without a page, so that `p. 1-100000` costs no memory."""
 
-_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]+`", re.DOTALL)
 # An image's caption, ![...], is not a citation. A link's target, [...](...), is one only for an image.
-_MARKER = re.compile(r"(?<!!)\[([^\[\]\n]{1,300})\]|\(([^()\[\]\n]{1,300})\)")
+_MARKER = re.compile(
+    r"(?<!!)\[([^\[\]\n]{1,300})\]|\(([^()\[\]\n]{1,300})\)|【([^【】\n]{1,200})】|(?<=\w)\^(\d{1,2})\^"
+)
 _RANGE = r"\d{1,9}(?:\s*[-\u2013\u2014]\s*\d{1,9})?"
 _NUMBERS = re.compile(rf"{_RANGE}(?=\s*(?:[,;&]|and\b|\Z))")
+_NOTE = re.compile(r"\^[\w-]{1,20}")
+_LEAD = re.compile(r"(?:(?:see|cf\.?|from|in|at|sources?|refs?\.?|quelle)\b\s*:?\s*)+", re.IGNORECASE)
+_ON_PAGES = re.compile(
+    rf"(?:pages?|pp?|pg|S|Seiten?)\b\.?\s*({_RANGE}(?:\s*(?:,|&|and)\s*{_RANGE})*)(?=\s*(?:[,;]|and\b|\Z))",
+    re.IGNORECASE,
+)
 _IMAGE = re.compile(r"image ?(\d{1,9})(?=\s*(?:[,;&]|and\b|\Z))", re.IGNORECASE)
 _FILE = re.compile(r"[^,;:]+?\.(?:pdf|docx|pptx|html?|vtt|srt)(?=\s*(?:[,;:&#]|and\b|p|\Z))", re.IGNORECASE)
 _PAGES = re.compile(
@@ -38,12 +53,15 @@ _PAGES = re.compile(
 )
 _BETWEEN = re.compile(r"\s*(?:[,;&]|and\b)\s*")
 _YEARS = range(1000, 3000)
+_OPENS = re.compile(r"[\[(【]|\w\^\d")
+_IS_PATTERN = re.compile(r"\+(?!\s)|\d?[+\u2212-](?=\W|\Z)|\?(?=\S)|\\[a-zA-Z]")
+"""What follows brackets in a regular expression or in the formula of an ion: `[0-9]+x`, `[Fe]2+`."""
 
 
 class _Item(NamedTuple):
     """One reference inside a marker: numbers, an image, or a document with its pages (as first and last).
 
-    `numbers` are the first and the last rank.
+    `numbers` are the first and the last rank; a `note` is what the reader of a service can click on.
     """
 
     label: str
@@ -51,34 +69,47 @@ class _Item(NamedTuple):
     image: int | None = None
     document: str | None = None
     pages: tuple[Span, ...] = ()
+    note: bool = False
 
 
 def parse_citations(answer: str, hits: Sequence[Hit] | None) -> tuple[Citation, ...]:
     """Return the citations written in an answer, in its order, one for each number or page that it cites.
 
     `hits` are what was retrieved for it, `None` where that is unknown. Of a range such as `[2-1000]`, each
-    number that a hit has is one citation, and the rest is one citation without ranks. Whatever stands before
-    a closing `</think>` is ignored. A citation belongs to the sentence that it stands in, or, after the full
+    number that a hit has is one citation, and the rest is one citation without ranks. Reasoning is ignored. A
+    citation belongs to the sentence that it stands in, or, after the full
     stop, to the sentence before; at the beginning of a line it belongs to the sentence that follows.
     """
-    thought = answer.rfind("</think>")
-    readable = _blanked(answer, [(0, thought)] if thought >= 0 else [])
-    code = _Spans(match.span() for match in _CODE.finditer(readable))
-    known = {hit.chunk.document.casefold(): hit.chunk.document for hit in hits or () if hit.chunk.document}
-    markers: list[tuple[Span, list[_Item]]] = []
-    for match in _MARKER.finditer(readable):
-        items = _items(match[1] or match[2], known)
-        if items and _is_marker(match, items, hits or (), in_code=match.start() in code):
-            markers.append((match.span(), items))
-    if not markers:
+    thoughts = reasoning_spans(answer)[0]
+    found = markers(_blanked(answer, thoughts), hits)
+    if not found:
         return ()
-    sentence_of = _sentences(answer, [span for span, _ in markers])
-    return tuple(
-        found.model_copy(update={"span": span, "sentence": sentence_of(span)})
-        for span, items in markers
-        for item in items
-        for found in _cited(item, hits or ())
+    sentence_of = _sentences(
+        answer, [span for span, _ in found], max((end for _, end in thoughts), default=0)
     )
+    return tuple(
+        cited.model_copy(update={"span": span, "sentence": sentence_of(span)})
+        for span, items in found
+        for item in items
+        for cited in _cited(item, hits or ())
+    )
+
+
+def markers(readable: str, hits: Sequence[Hit] | None) -> list[tuple[Span, list[_Item]]]:
+    """Return the places of the citations in a text without reasoning, and what each refers to."""
+    if not _OPENS.search(readable):
+        return []
+    code, math = code_spans(readable), math_spans(readable)
+    known = {hit.chunk.document.casefold(): hit.chunk.document for hit in hits or () if hit.chunk.document}
+    found: list[tuple[Span, list[_Item]]] = []
+    for match in _MARKER.finditer(readable):
+        if match.start() in math:
+            continue
+        note = match[3] or match[4]
+        items = [_Item(note, note=True)] if note else _items(match[1] or match[2], known)
+        if items and _is_marker(match, items, hits or (), in_code=match.start() in code):
+            found.append((match.span(), items))
+    return found
 
 
 def all_citations(
@@ -99,18 +130,6 @@ def all_citations(
 def ranks_of(document: str | None, page: int | None, hits: Sequence[Hit]) -> tuple[int, ...]:
     """Return the ranks of the hits from a document, or from one page of it."""
     return _of_document(document, None if page is None else range(page, page + 1), hits)
-
-
-class _Spans:
-    """Parts of a text in their order, which do not overlap; `offset in spans` finds one quickly."""
-
-    def __init__(self, spans: Iterable[Span]) -> None:
-        self._spans = list(spans)
-        self._starts = [start for start, _ in self._spans]
-
-    def __contains__(self, offset: int) -> bool:
-        after = bisect_right(self._starts, offset)
-        return after > 0 and offset < self._spans[after - 1][1]
 
 
 def _blanked(text: str, spans: Iterable[Span]) -> str:
@@ -146,6 +165,12 @@ def _item(content: str, at: int, known: dict[str, str]) -> tuple[_Item, int] | N
     """Parse the reference that begins at an offset; returns it with the offset of its end."""
     if numbers := _NUMBERS.match(content, at):
         return _Item(numbers[0], numbers=_span(numbers[0])), numbers.end()
+    if lead := _LEAD.match(content, at):
+        at = lead.end()
+    if note := _NOTE.match(content, at):
+        return _Item(note[0], note=True), note.end()
+    if on := _ON_PAGES.match(content, at):
+        return _Item(on[0], pages=tuple(_span(part) for part in re.findall(_RANGE, on[1]))), on.end()
     if image := _IMAGE.match(content, at):
         return _Item(image[0], image=int(image[1])), image.end()
     name = _document(content, at, known)
@@ -179,14 +204,23 @@ def _span(text: str) -> Span:
 
 def _is_marker(match: re.Match[str], items: Sequence[_Item], hits: Sequence[Hit], *, in_code: bool) -> bool:
     """Return whether references in brackets are a citation, rather than years, code, a remark or a link."""
-    before = match.string[: match.start()][-1:]
+    text, at = match.string, match.start()
+    before, after = text[at - 1 : at], text[match.end() : match.end() + 1]
+    if match[3] or match[4]:
+        return not in_code
+    if match[1] is not None and any(item.numbers for item in items):
+        if any(item.numbers and item.numbers[0] < 1 for item in items):
+            return False
+        is_glued = before.isalpha() and not text[max(0, at - 2) : at - 1].isalnum()
+        if is_glued or after in ("*", "{") or _IS_PATTERN.match(text, match.end()):
+            return False
     if in_code:
         is_index = match[1] is not None and (before.isalnum() or before in ("_", ")", "]"))
         if is_index or not all(cited.ranks for item in items for cited in _cited(item, hits)):
             return False
     if match[2] is not None:  # round brackets
         linked = before == "]"
-        if any(item.numbers or (linked and item.document) for item in items):
+        if any(item.numbers or item.note or (linked and item.document) for item in items):
             return False
     ranks = {hit.rank for hit in hits}
     numbers = [number for item in items if item.numbers for number in item.numbers]
@@ -196,7 +230,9 @@ def _is_marker(match: re.Match[str], items: Sequence[_Item], hits: Sequence[Hit]
 
 def _cited(item: _Item, hits: Sequence[Hit]) -> Iterator[Citation]:
     """Yield what one reference cites."""
-    if item.numbers:
+    if item.note:
+        yield Citation(label=item.label)
+    elif item.numbers:
         yield from _by_rank(item.label, *item.numbers, hits)
     elif item.image is not None:
         label = f"image{item.image}"
@@ -204,14 +240,16 @@ def _cited(item: _Item, hits: Sequence[Hit]) -> Iterator[Citation]:
         named = [hit for hit in hits if hit.chunk.id == label] or images[item.image - 1 : item.image]
         yield _of_hit(item.label, named[0]) if named and item.image else Citation(label=item.label)
     else:
-        cited = Citation(document=item.document, label=item.label)
+        documents = {hit.chunk.document for hit in hits}
+        document = item.document or (documents.pop() if len(documents) == 1 else None)
+        cited = Citation(document=document, label=item.label)
         if not item.pages:
-            yield cited.model_copy(update={"ranks": _of_document(item.document, None, hits)})
+            yield cited.model_copy(update={"ranks": _of_document(document, None, hits)})
         for first, last in item.pages:
             pages = range(first, last + 1) or range(first, first + 1)
             for part in [range(page, page + 1) for page in pages] if len(pages) <= MOST_PAGES else [pages]:
                 page = part[0] if len(part) == 1 and part[0] else None
-                ranks = _of_document(item.document, part, hits)
+                ranks = _of_document(document, part, hits)
                 yield cited.model_copy(update={"page": page, "ranks": ranks})
 
 
@@ -258,11 +296,11 @@ _ABBREVIATIONS = frozenset(
 )
 
 
-def _sentences(answer: str, markers: Sequence[Span]) -> Callable[[Span], Span | None]:
-    """Return a function that finds the sentence to which a marker belongs; `None` if there is no sentence."""
+def _sentences(answer: str, markers: Sequence[Span], begin: int) -> Callable[[Span], Span | None]:
+    """Return a function that finds the sentence, from an offset on, to which a marker belongs; `None` if
+    there is no sentence."""
     text = _blanked(answer, markers)  # markers must not hide that a full stop is before white space
-    thought = answer.rfind("</think>")
-    spans = list(_split(text, thought + len("</think>") if thought >= 0 else 0))
+    spans = list(_split(text, begin))
     starts = [start for start, _ in spans]
 
     def sentence_of(marker: Span) -> Span | None:

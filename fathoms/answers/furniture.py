@@ -1,0 +1,294 @@
+"""Finds what stands around an answer and is no part of it: lists of sources, offers of further help,
+disclaimers, confidence, time stamps, and openings such as "Sure!".
+
+Everything is decided line by line from the end, and sentence by sentence in the last line, so that each
+character is looked at a few times at most. What would leave nothing of an answer is left in place by
+`fathoms.answers.reading`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+Kind = Literal["sources", "offer", "disclaimer", "confidence", "opening"]
+
+
+class Piece(NamedTuple):
+    """A stretch of a text, and what kind of furniture it is."""
+
+    kind: Kind
+    start: int
+    end: int
+
+
+_FILE = r"[\w)\]]\.(?:pdf|docx?|pptx?|xlsx?|html?|txt|md|csv|json|vtt|srt|png|jpe?g)\b"
+_PLACE = (
+    rf"{_FILE}|https?://|www\.|\bdoi\b"
+    r"|\b(?:pp?|pg|pages?|chunk|slide|sheet|seiten?|S|p[aá]g(?:ina)?s?)\.?\s?\d|\d|§"
+)
+_HAS_PLACE = re.compile(_PLACE, re.IGNORECASE)
+_DECORATION = r"(?:[#>*_\-–—=•·\s]|[^\w\s.,;:!?'\"()\[\]{}/\\$%&@+<|~^`])*"  # noqa: RUF001
+_WORDS_OF_SOURCES = (
+    r"(?:(?:data |key |main |primary |cited |used |the )?(?:sources?|references?|citations?"
+    r"|footnotes?|evidence"
+    r"|supporting (?:documents|evidence|passages)|works cited|bibliography|further reading"
+    r"|retrieved from|documents? used"
+    r"|source documents?|reference documents?|source files?)"
+    r"(?: (?:used|cited|consulted|list))?|quellen?|belege|literatur|références?|fuentes?"
+    r"|referencias|fonti|riferimenti"
+    r"|fontes|bronnen|källor|来源|參考|参考(?:文献|资料)?|引用元?|出典|источники)"
+)
+_HEADING = re.compile(
+    rf"{_DECORATION}\b{_WORDS_OF_SOURCES}\b{_DECORATION}(?P<colon>[:：]?){_DECORATION}(?P<items>.*)",  # noqa: RUF001
+    re.IGNORECASE,
+)
+_INLINE_HEADING = re.compile(
+    rf"(?:(?<=[.!?…。])|(?<=[.!?][\"')\]*_”])"
+    rf"|(?<=[—–]))\s+(?P<head>[(\[*_]{{0,4}}\b{_WORDS_OF_SOURCES}\b[*_]{{0,4}}\s?[:：])"  # noqa: RUF001
+    r"(?P<items>.*)",
+    re.IGNORECASE,
+)
+_ITEM = re.compile(
+    r"\s*(?:[-*+•·–—]|\(?\[?\^?\d{1,3}\]?[.):]?|[a-z][.)]|[¹²³⁴⁵⁶⁷⁸⁹⁰]+|【[^】]*】)\s*\S",  # noqa: RUF001
+    re.IGNORECASE,
+)
+_NOTE = re.compile(r"\s*(?:\[\^[\w-]{1,20}\]:|\[\d{1,3}\]:?\s+\S|[¹²³⁴⁵⁶⁷⁸⁹]{1,2}\s*\S)")
+_ONLY_SOURCE = re.compile(
+    rf"[\s*_(\[—–-]*(?:(?:see|from|in|according to|source"  # noqa: RUF001
+    rf"|via)\b:?\s*)?[\w .,()&'’-]{{0,120}}?{_FILE}"  # noqa: RUF001
+    r"(?:\s*[,:;#(]?\s*(?:page=|pp?\.?|pages?|pg\.?|seite|S\.|slide"
+    r"|sheet)?\s*\d+(?:\s*[-–,&]\s*\d+)*\)?)?[\s*_)\].]*",  # noqa: RUF001
+    re.IGNORECASE,
+)
+_CONFIDENCE = re.compile(
+    rf"{_DECORATION}[(\[]?\s*(?:(?:answer|overall|my|model|estimated)\s+)?"
+    r"(?:confidence|certainty|probability|relevance|reliability|groundedness|konfidenz|konfianz|confiance)"
+    r"(?:\s+(?:score|level|rating|in this answer))?[*_\s]*(?:[:=–-]|is)[*_\s]*"  # noqa: RUF001
+    r"(?:(?:very\s+)?(?:high|medium|moderate|low|certain|hoch|mittel|niedrig)|~?\d{1,3}(?:[.,]\d{1,4})?"
+    r"(?:\s*(?:%|/\s*\d{1,3}|percent|out of \d{1,3}))?)[^\n]{0,40}?[*_)\]\s.]*",
+    re.IGNORECASE,
+)
+_STAMP = re.compile(
+    rf"{_DECORATION}[(\[]?(?:(?:answer\s+)?generated|answered|created|updated|last (?:updated"
+    rf"|modified)|time ?stamp"
+    r"|as of|retrieved|accessed|response time|latency|elapsed|tokens(?: used)?|model|took|date)\b"
+    r"[^\n]{0,60}?(?:\d{4}-\d\d-\d\d|\d{1,2}:\d\d|\d+(?:\.\d+)?\s?(?:ms|s|sec|seconds|tokens)\b|gpt"
+    r"|claude|gemini|llama|qwen|mistral)"
+    r"[^\n]{0,60}",
+    re.IGNORECASE,
+)
+_DISCLAIMER = re.compile(
+    rf"{_DECORATION}[(\[]?(?:(?:please\s+)?note(?:\s+that)?|disclaimer|important|caution|warning"
+    rf"|hinweis|remember)?\b[*_\s:,]*"
+    r"(?:[^\n]{0,160}\b(?:AI[- ]generated|generated (?:by|with|using) (?:an? )?(?:AI|artificial"
+    r"|language model|LLM)"
+    r"|(?:I am|I'm|I’m|as) an? (?:AI|artificial|language model)|(?:AI|assistants?"  # noqa: RUF001
+    r"|language models?|LLMs?|chatbots?) (?:can|may|might|could) (?:make|be|contain|produce)"
+    r"|(?:may|might|can|could) (?:be|contain) (?:inaccura|incorrect|incomplete|errors?|mistakes?|outdated)"
+    r"|(?:not|n['’]t) (?:a substitute for|intended as|meant as|constitute)"  # noqa: RUF001
+    r"|(?:is|are) not (?:legal|medical|financial|professional|tax|investment)"
+    r"|(?:consult|seek|contact) (?:a|an|your|with a)\b[^\n]{0,40}(?:professional|expert|doctor"
+    r"|lawyer|advisor|specialist|physician|attorney)"
+    r"|(?:please )?(?:verify|double[- ]check|cross[- ]check|confirm|check) (?:important|critical"
+    r"|this|these|the|any|all|with|against)\b[^\n]{0,60}"
+    r"(?:information|facts?|figures?|values?|details?|answers?|documents?|sources?|originals?))\b)[^\n]*",
+    re.IGNORECASE,
+)
+_OFFER = re.compile(
+    rf"{_DECORATION}(?:(?:but|and|so|also|otherwise|alternatively|however|please|just|anyway)\b,?\s+)*(?:"
+    r"would you (?:like|want|prefer|care)\b|do you (?:want|need|have any)\b|(?:shall|should|may|can"
+    r"|could) I\b(?=[^\n]{0,200}\?)"
+    r"|want (?:me|to)\b(?=[^\n]{0,200}\?)|need (?:any|more|further|anything)\b(?=[^\n]{0,200}\?)"
+    r"|(?:please\s+)?let me know\b|(?:please )?feel free\b|(?:please )?do(?:n['’]t"  # noqa: RUF001
+    r"| not) hesitate\b"
+    r"|is there anything else\b|anything else\b(?=[^\n]{0,200}\?)|any (?:other|further|more) questions\b"
+    r"|(?:I['’]m|I am|I['’]d be|I would be|we are|we['’]re|we['’]d be"  # noqa: RUF001
+    r"|always) (?:\w+ )?(?:happy|glad|here|able|ready|pleased|available) (?:to|if)\b"
+    r"|happy to\b|glad to\b|I (?:can|could|will|would|['’]ll) (?:also |gladly "  # noqa: RUF001
+    r"|happily |then |certainly |be (?:happy|glad) to )"
+    r"|I['’](?:ll|d) (?:also |gladly |happily |be (?:happy|glad) to )"  # noqa: RUF001
+    r"|(?:I )?hope (?:this|that|it) (?:helps?|answers?|clarifies)"
+    r"|(?:just )?(?:tell|ask) me\b(?=[^\n]{0,160}\b(?:if|and|any|more|which|what)\b)"
+    r"|(?:if|once|when|whenever|should) you\b(?=[^\n]{0,240}(?:\bI\b|\bI['’]|\bhelp"  # noqa: RUF001
+    r"|\bhappy\b|\bglad\b|\blet me\b|\?))"
+    r"|if (?:there is|there are|there['’]s|a|the|any"  # noqa: RUF001
+    r"|another)\b(?=[^\n]{0,240}(?:\bI (?:can|could|will|would|['’]ll)\b"  # noqa: RUF001
+    r"|\bI['’](?:ll|d|m)\b|\blet me\b|\bhappy\b|\bglad\b))"  # noqa: RUF001
+    r"|with (?:more|additional|further|the|that)\b(?=[^\n]{0,200},? I (?:can|could|would|will)\b)"
+    r")[^\n]*",
+    re.IGNORECASE,
+)
+_OPENING = re.compile(
+    r"\s*(?:[*_#>\s]*)(?:"
+    r"(?:(?:yes[,!] )?(?:sure(?: thing)?|certainly|of course|absolutely|gladly|okay|ok|great"
+    r"|alright|all right|got it|no problem"
+    r"|good question|great question|excellent question|that['’]s an? \w+ question"  # noqa: RUF001
+    r"|what an? \w+ question|interesting question"
+    r"|hello|hi(?: there)?|hallo|bonjour|thank you for (?:your|the|asking)[^.!?\n]{0,60}"
+    r"|thanks for (?:your|the|asking)[^.!?\n]{0,60}"
+    r"|thank you|thanks|happy to help|glad you asked[^.!?\n]{0,40}|let me (?:help|check|look"
+    r"|see)[^.!?\n:]{0,60}"
+    r"|I(?:['’]d| would) be (?:happy|glad) to help[^.!?\n]{0,40}|I(?:['’]ve"  # noqa: RUF001
+    r"| have) (?:checked|looked|searched|reviewed|read)[^.!?\n]{0,80})"
+    r"\s?[!.,:—–-]+(?=\s))"  # noqa: RUF001
+    r"|(?:here(?:['’]s| is| are)[^.!?\n:]{0,60}:)(?=\s)"  # noqa: RUF001
+    r"|(?:(?:based|relying) (?:up)?on|according to|from|per|using|given|in light of|looking at"
+    r"|as (?:stated|mentioned|described|noted|shown) in)"
+    r" (?:the |your |these |this |all |my )?(?:(?:provided|given|supplied|retrieved|available"
+    r"|uploaded|attached|above|relevant|search|following) )+"
+    r"(?:context|contexts|documents?|text|texts|passages?|excerpts?|information|sources?|materials?"
+    r"|files?|pages?|results?|data|knowledge base)"
+    r"(?: (?:provided|above|given|retrieved|you (?:gave|provided|shared|uploaded)))?\s?[,:]"
+    r")\s*",
+    re.IGNORECASE,
+)
+_ENDS_SENTENCE = re.compile(r"[.!?…]+[\"'”’)\]*_]*\s+(?=\S)|[。！？]+")  # noqa: RUF001
+_NO_END = re.compile(
+    r"(?:\b(?:pp?|pg|figs?|vs|etc|cf|e\.g|i\.e|approx|ca|al|dr|mr|mrs|ms|st|prof|eqs?|secs?|vol|inc"
+    r"|ltd|tab)|\b[A-Z])\.\s*\Z",
+    re.IGNORECASE,
+)
+_NUMBER_SIGN = re.compile(r"\b(?:no|nr|art|ch)\.\s*\Z", re.IGNORECASE)
+_RULE = re.compile(r"\s*(?:[-*_=]\s?){3,}\s*")
+_HINT = re.compile(
+    r"[.)\]\d*_?!:]\W{0,6}\Z|\b(?:help|helps|know|ask|questions?|it|that|you|high|low|medium|ai|pdf"
+    r"|incorrect|advice)\W{0,6}\Z",
+    re.IGNORECASE,
+)
+_MOST_OPENINGS = 3
+_LONGEST_LINE = 1500
+"""A longer line is no furniture as a whole; its last sentences may be."""
+
+
+def closing(text: str, end: int) -> Iterator[Piece]:
+    """Yield the furniture at the end of `text[:end]`, from the last to the first."""
+    sources = _Sources(text)
+    while (end := len(text[:end].rstrip()) if text[end - 1 : end].isspace() else end) > 0:
+        start = text.rfind("\n", 0, end) + 1
+        piece = sources.at(start, end) or _line(text, start, end) or _sentence(text, start, end)
+        if piece is None:
+            return
+        yield piece
+        end = piece.start
+
+
+def opening(text: str, start: int) -> Iterator[Piece]:
+    """Yield the furniture at the beginning of `text[start:]`."""
+    for _ in range(_MOST_OPENINGS):
+        found = _OPENING.match(text, start)
+        if found is None or not text[found.end() : found.end() + 1]:
+            return
+        yield Piece("opening", start, found.end())
+        start = found.end()
+
+
+def may_have(text: str) -> bool:
+    """Return whether a text may have furniture: cheap, and wrong only by saying yes."""
+    end = text[-_LONGEST_LINE:].rstrip()
+    return _HINT.search(end) is not None or _OPENING.match(text) is not None
+
+
+def _line(text: str, start: int, end: int) -> Piece | None:
+    """Return the last line as furniture if it is a rule, a confidence, a time stamp or a disclaimer."""
+    if end - start > _LONGEST_LINE:
+        return None
+    for kind, pattern in _WHOLE_LINES:
+        if pattern.fullmatch(text, start, end):
+            return Piece(kind, start, end)
+    return None
+
+
+_WHOLE_LINES: tuple[tuple[Kind, re.Pattern[str]], ...] = (
+    ("disclaimer", _RULE),
+    ("confidence", _CONFIDENCE),
+    ("disclaimer", _STAMP),
+)
+
+
+class _Sources:
+    """Finds lists of sources at the end of a text. A list is looked for once above each line."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._searched = len(text) + 1
+
+    def at(self, start: int, end: int) -> Piece | None:
+        """Return the list of sources that ends with the line `start:end`."""
+        text = self._text
+        line = text[start:end]
+        if len(line) <= _LONGEST_LINE:
+            if (heading := _HEADING.fullmatch(line)) and heading["items"] and heading["colon"]:
+                return Piece("sources", start, end) if _are_places(heading["items"]) else None
+            inline = _INLINE_HEADING.search(line)
+            if inline and _are_places(inline["items"]) and not _has_more(inline["items"]):
+                return Piece("sources", start + inline.start(), end)
+            if _NOTE.match(line) and _HAS_PLACE.search(line[4:]) and start > 0:
+                return Piece("sources", start, end)
+            if start > 0 and _ONLY_SOURCE.fullmatch(line):
+                return Piece("sources", start, end)
+        return self._list(start, end)
+
+    def _list(self, start: int, end: int) -> Piece | None:
+        """Return the list under a heading, which lies above the line, if every line between is an item."""
+        text, at, items, last = self._text, start, 0, end
+        has_place = False
+        if end >= self._searched:
+            return None
+        while True:
+            line = text[at:end].strip()
+            heading = _HEADING.fullmatch(line) if 0 < len(line) <= 80 else None
+            if heading and not heading["items"] and items and has_place:
+                return Piece("sources", at, last)
+            if line and not (len(line) <= _LONGEST_LINE and (_ITEM.match(line) or _HAS_PLACE.search(line))):
+                break
+            if line:
+                items += 1
+                has_place = has_place or _HAS_PLACE.search(_ITEM_MARK.sub("", line)) is not None
+            if at == 0:
+                break
+            end = at - 1
+            at = text.rfind("\n", 0, end) + 1
+        self._searched = min(self._searched, at)
+        return None
+
+
+_ITEM_MARK = re.compile(r"^\s*(?:[-*+•·–—]|\d{1,3}[.)])\s*")  # noqa: RUF001
+
+
+def _are_places(items: str) -> bool:
+    """Return whether what follows a heading names a file, an address, a page or a number."""
+    return _HAS_PLACE.search(items) is not None
+
+
+def _has_more(items: str) -> bool:
+    """Return whether a sentence follows the items; full stops of abbreviations end none."""
+    plain = re.sub(r"\b(?:pp?|pg|S|no|vol|ed|al|fig|sec|ch)\.(?=\s)", "", items, flags=re.IGNORECASE)
+    return _ENDS_SENTENCE.search(plain.rstrip(" .")) is not None
+
+
+def _sentence(text: str, start: int, end: int) -> Piece | None:
+    """Return the last sentence of a line if it is an offer, a disclaimer, a confidence or a source."""
+    begin = max(start, end - _LONGEST_LINE)
+    line = text[begin:end]
+    cut = begin
+    for stop in _ENDS_SENTENCE.finditer(line):
+        before = line[max(0, stop.start() - 8) : stop.end()]
+        follows = line[stop.end() : stop.end() + 1]
+        if stop[0].strip() == "." and (
+            _NO_END.search(before) or (_NUMBER_SIGN.search(before) and follows.isdigit())
+        ):
+            continue
+        if stop.end() < len(line):
+            cut = begin + stop.end()
+    last = text[cut:end]
+    if _OFFER.fullmatch(last):
+        return Piece("offer", cut, end)
+    if _DISCLAIMER.fullmatch(last):
+        return Piece("disclaimer", cut, end)
+    if cut > start and _CONFIDENCE.fullmatch(last):
+        return Piece("confidence", cut, end)
+    if cut > start and _ONLY_SOURCE.fullmatch(last):
+        return Piece("sources", cut, end)
+    return None
