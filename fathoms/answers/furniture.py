@@ -29,7 +29,7 @@ _PLACE = (
     r"|\b(?:pp?|pg|pages?|chunk|slide|sheet|seiten?|S|p[aá]g(?:ina)?s?)\.?\s?\d|\d|§"
 )
 _HAS_PLACE = re.compile(_PLACE, re.IGNORECASE)
-_DECORATION = r"(?:[#>*_\-–—=•·\s]|[^\w\s.,;:!?'\"()\[\]{}/\\$%&@+<|~^`])*"  # noqa: RUF001
+_DECORATION = r"(?:[#>*_\-–—=•·\s]|[^\w\s.,;:!?'\"()\[\]{}/\\$%&@+<|~^`])*+"  # noqa: RUF001
 _WORDS_OF_SOURCES = (
     r"(?:(?:data |key |main |primary |cited |used |the )?(?:sources?|references?|citations?"
     r"|footnotes?|evidence"
@@ -65,7 +65,7 @@ _ONLY_SOURCE = re.compile(
 _CONFIDENCE = re.compile(
     rf"{_DECORATION}[(\[]?\s*(?:(?:answer|overall|my|model|estimated)\s+)?"
     r"(?:confidence|certainty|probability|relevance|reliability|groundedness|konfidenz|konfianz|confiance)"
-    r"(?:\s+(?:score|level|rating|in this answer))?[*_\s]*(?:[:=–-]|is)[*_\s]*"  # noqa: RUF001
+    r"(?:\s+(?:score|level|rating|in this answer))?[*_\s]*+(?:[:=–-]|is)[*_\s]*+"  # noqa: RUF001
     r"(?:(?:very\s+)?(?:high|medium|moderate|low|certain|hoch|mittel|niedrig)|~?\d{1,3}(?:[.,]\d{1,4})?"
     r"(?:\s*(?:%|/\s*\d{1,3}|percent|out of \d{1,3}))?)[^\n]{0,40}?[*_)\]\s.]*",
     re.IGNORECASE,
@@ -81,7 +81,7 @@ _STAMP = re.compile(
 )
 _DISCLAIMER = re.compile(
     rf"{_DECORATION}[(\[]?(?:(?:please\s+)?note(?:\s+that)?|disclaimer|important|caution|warning"
-    rf"|hinweis|remember)?\b[*_\s:,]*"
+    rf"|hinweis|remember)?\b[*_\s:,]*+"
     r"(?:[^\n]{0,160}\b(?:AI[- ]generated|generated (?:by|with|using) (?:an? )?(?:AI|artificial"
     r"|language model|LLM)"
     r"|(?:I am|I'm|I’m|as) an? (?:AI|artificial|language model)|(?:AI|assistants?"  # noqa: RUF001
@@ -121,7 +121,7 @@ _OFFER = re.compile(
     re.IGNORECASE,
 )
 _OPENING = re.compile(
-    r"\s*(?:[*_#>\s]*)(?:"
+    r"[*_#>\s]*+(?:"
     r"(?:(?:yes[,!] )?(?:sure(?: thing)?|certainly|of course|absolutely|gladly|okay|ok|great"
     r"|alright|all right|got it|no problem"
     r"|good question|great question|excellent question|that['’]s an? \w+ question"  # noqa: RUF001

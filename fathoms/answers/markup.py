@@ -48,33 +48,8 @@ _INLINE = (
 _ATTRIBUTES = (
     r"(?:\s+[\w:-]{1,40}(?:\s?=\s?(?:\"[^\"<>]{0,500}\"|'[^'<>]{0,500}'|[^\s<>\"']{1,200}))){0,20}\s?/?"
 )
-_GREEK = dict(
-    zip(
-        [
-            "alpha",
-            "beta",
-            "gamma",
-            "delta",
-            "epsilon",
-            "eta",
-            "theta",
-            "kappa",
-            "lambda",
-            "mu",
-            "nu",
-            "pi",
-            "rho",
-            "sigma",
-            "tau",
-            "phi",
-            "chi",
-            "psi",
-            "omega",
-        ],
-        "αβγδεηθκλµνπρστφχψω",
-        strict=True,
-    )
-)
+_LETTERS = "alpha beta gamma delta epsilon eta theta kappa lambda mu nu pi rho sigma tau phi chi psi omega"
+_GREEK = dict(zip(_LETTERS.split(), "αβγδεηθκλµνπρστφχψω", strict=True))
 _SYMBOLS = {
     **_GREEK,
     **{"Delta": "Δ", "Omega": "Ω", "Sigma": "Σ", "Phi": "Φ", "infty": "∞", "degree": "°", "circ": "°"},

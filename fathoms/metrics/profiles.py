@@ -9,6 +9,9 @@ other profile is computed on request (`fathoms score RUN --profile NAME`, `fatho
 | `released-code` | substring | answer | plain | its second script, which does not fold hyphens in phrases |
 | `fathoms` | word | both | configured | our own rules: whole words and whole numbers |
 
+Under `fathoms`, an answer is read first: reasoning, citations, lists of sources and mark-up are no part of
+what it says. The other profiles search the text as it came.
+
 Abstention is judged by the `configured` classifier, or by the paper's `plain` rule with the exemplars and
 the embedder of the configured one: the whole answer takes the label of its nearest exemplar, at any distance.
 
@@ -38,7 +41,8 @@ class Profile:
     """The rules of one profile for finding phrases and judging abstention.
 
     With `follows_scorer`, hyphens are treated as by the script that scored the imported record, if known.
-    With `judges_unanswerable`, statements in answer to unanswerable questions are hallucinations.
+    With `judges_unanswerable`, statements in answer to unanswerable questions are hallucinations. With
+    `reads`, phrases are searched for in what the answer says (`fathoms.answers`), otherwise in the raw text.
     """
 
     name: str
@@ -47,6 +51,7 @@ class Profile:
     abstention: Literal["plain", "configured"]
     follows_scorer: bool = False
     judges_unanswerable: bool = False
+    reads: bool = False
 
     def hyphens_for(self, record: Record) -> Hyphens:
         """Return the hyphen rule for this record."""
@@ -61,7 +66,7 @@ class Profile:
 PROFILES = (
     Profile("paper", "substring", "both", "plain"),
     Profile("released-code", "substring", "answer", "plain", follows_scorer=True),
-    Profile("fathoms", "word", "both", "configured", judges_unanswerable=True),
+    Profile("fathoms", "word", "both", "configured", judges_unanswerable=True, reads=True),
 )
 
 

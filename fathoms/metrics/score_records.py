@@ -10,12 +10,13 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, field_validator
 
+from fathoms.answers import read
 from fathoms.metrics.abstention import Classifier, label_answers, label_of
 from fathoms.metrics.hallucination import hallucination
 from fathoms.metrics.judged_abstention import JudgedAbstention
 from fathoms.metrics.labels import Label, Why
 from fathoms.metrics.linear import Linear
-from fathoms.metrics.phrase_recall import phrase_recall
+from fathoms.metrics.phrase_recall import phrase_recall, reading_recall
 from fathoms.metrics.profiles import PROFILES, Profile
 from fathoms.metrics.stages import Funnel
 from fathoms.models.calling.collecting import rare_collections
@@ -250,7 +251,11 @@ def _score_record(
         verdict = None
     label = _label(record, classifier, verdict)
     text = record.answer.text if record.answer else ""
-    recall = phrase_recall(text, record.question.answers, profile.match, profile.hyphens_for(record))
+    hyphens = profile.hyphens_for(record)
+    if profile.reads:
+        recall = reading_recall(read(text, record.hits), record.question.answers, hyphens)
+    else:
+        recall = phrase_recall(text, record.question.answers, profile.match, hyphens)
     scored = answer_wanted and record.question.answerable and recall.variant is not None
     correctness = recall.value if scored else None
     return RecordScore(
