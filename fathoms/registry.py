@@ -36,7 +36,9 @@ Room = Literal[
     "page_embedders",
     "retrievers",
     "rerankers",
+    "stores",
     "models",
+    "pipelines",
     "judges",
     "metrics",
 ]
@@ -91,6 +93,11 @@ ROOMS: dict[Room, tuple[str, ...]] = {
         "fathoms.models.embed.cross_encoder:CrossEncoder",
         "fathoms.retrieve.llm_reranker:LLMReranker",
     ),
+    "stores": (
+        "fathoms.retrieve.numpy_store:NumpyStore",
+        "fathoms.retrieve.ivf:IvfStore",
+        "fathoms.retrieve.llamaindex:LlamaIndexStore",
+    ),
     "models": (
         "fathoms.models.chat.embedded:Embedded",
         "fathoms.models.chat.ollama:OllamaLLM",
@@ -100,6 +107,10 @@ ROOMS: dict[Room, tuple[str, ...]] = {
         "fathoms.models.chat.google:GoogleLLM",
         "fathoms.models.chat.llamaindex:LlamaIndexLLM",
         "fathoms.models.chat.scripted:ScriptedModel",
+    ),
+    "pipelines": (
+        "fathoms.pipeline.external.http:Http",
+        "fathoms.pipeline.external.python:Python",
     ),
     "judges": (
         "fathoms.judges.llm:LLMJudge",

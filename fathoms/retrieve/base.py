@@ -134,6 +134,29 @@ class FileHandling:
     max_pixels: int | None = None
 
 
+class VectorStore(Component):
+    """Base class of the stores that find the vectors nearest to those of questions."""
+
+    @property
+    def approximate(self) -> bool:
+        """Whether the search may miss some of the best chunks."""
+        return False
+
+    def nbytes(self, vectors: Vectors) -> int:
+        """Return the bytes of what is kept besides the vectors."""
+        return 0
+
+    def check(self) -> None:
+        """Raise an error if a requirement is missing; called before a run."""
+
+    @abstractmethod
+    def search(
+        self, folder: Path, vectors: Vectors, queries: Floats, k: int
+    ) -> list[list[tuple[int, float]]]:
+        """Return the `k` rows of `vectors` (n, d) with the highest inner product for each row of `queries`
+        (q, d), each with its score, best first. `folder` is the cache folder of the index."""
+
+
 CANDIDATES = 20
 """Default `top_k` of a retriever whose results are fused or reranked afterwards."""
 

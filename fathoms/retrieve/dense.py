@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from fathoms.errors import ModelError
+from fathoms.registry import OneOf
 from fathoms.retrieve.approximation import recall, sample
-from fathoms.retrieve.base import RANKS_TEXTS, Index, TextQuery, hits
-from fathoms.retrieve.ivf import IvfStore
-from fathoms.retrieve.llamaindex import LlamaIndexStore
+from fathoms.retrieve.base import RANKS_TEXTS, Index, TextQuery, VectorStore, hits
 from fathoms.retrieve.numpy_store import NumpyStore, exact_search
 from fathoms.safety.option_limits import MOST_CHUNKS
 from fathoms.types import Hit, Question
@@ -19,7 +18,7 @@ from fathoms.types import Hit, Question
 if TYPE_CHECKING:
     from fathoms.retrieve.segments import Floats
 
-Store = Annotated[NumpyStore | IvfStore | LlamaIndexStore, Field(discriminator="kind")]
+Store = Annotated[VectorStore, OneOf("stores")]
 _LEAST = 10
 """The least number of chunks of which recall is computed."""
 

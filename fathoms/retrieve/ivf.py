@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from fathoms.component import Component, package_version
+from fathoms.component import package_version
 from fathoms.config import fingerprint
 from fathoms.errors import MissingExtraError, StoreError
 from fathoms.paths import SEAL, publish, sealed, sha256_file, temporary_folder
+from fathoms.retrieve.base import VectorStore
 from fathoms.retrieve.indexes import load_index
 from fathoms.retrieve.numpy_store import Best, exact_search
 from fathoms.retrieve.segments import Segment, SegmentedVectors
@@ -32,7 +33,7 @@ _ROWS = 16_384
 _TABLE = "vectors"
 
 
-class IvfStore(Component):
+class IvfStore(VectorStore):
     """`store: {kind: ivf}`: approximate search, which compares a question with the chunks of the groups that
     are nearest to it, by LanceDB."""
 

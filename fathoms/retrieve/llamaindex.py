@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from fathoms.component import Component, Loads, package_version
+from fathoms.component import Loads, package_version
 from fathoms.config import fingerprint, import_target
 from fathoms.errors import ConfigError, FathomsError, MissingExtraError, StoreError
 from fathoms.models.chat.llamaindex import distribution
 from fathoms.models.options import Options, resolved, without_secrets
 from fathoms.paths import temporary_folder
+from fathoms.retrieve.base import VectorStore
 
 if TYPE_CHECKING:
     from fathoms.retrieve.segments import Floats, Vectors
 
 
-class LlamaIndexStore(Component):
+class LlamaIndexStore(VectorStore):
     """`store: {kind: llamaindex, target: ..., options: {...}}`: search in a vector store of LlamaIndex.
 
     The store gets the vectors that fathoms computed, so all stores search the same points. The ids are UUIDs

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from fathoms.component import Component
+from fathoms.retrieve.base import VectorStore
 from fathoms.retrieve.segments import SegmentedVectors
 
 if TYPE_CHECKING:
@@ -31,23 +31,11 @@ _UNIT = 2.0**-24
 """The largest relative error of one rounding to float32."""
 
 
-class NumpyStore(Component):
+class NumpyStore(VectorStore):
     """`store: {kind: numpy}`: exact search that compares every chunk with every question."""
 
     inert: ClassVar[bool] = True
     kind: Literal["numpy"] = "numpy"
-
-    @property
-    def approximate(self) -> bool:
-        """Whether the search may miss some of the best chunks."""
-        return False
-
-    def nbytes(self, vectors: Vectors) -> int:
-        """Return the bytes of what is kept besides the vectors."""
-        return 0
-
-    def check(self) -> None:
-        """Do nothing: this store has no requirements."""
 
     def search(
         self, folder: Path, vectors: Vectors, queries: Floats, k: int

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field
-
 from fathoms.pipeline.external.base import Connected, ExternalPipeline
 from fathoms.pipeline.external.http import Http
 from fathoms.pipeline.external.python import Python, Source
+from fathoms.registry import OneOf
 
-External = Annotated[Http | Python, Field(discriminator="kind")]
+External = Annotated[ExternalPipeline, OneOf("pipelines")]
 
 __all__ = ["Connected", "External", "ExternalPipeline", "Http", "Python", "Source"]
