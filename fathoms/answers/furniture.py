@@ -41,9 +41,20 @@ _WORDS_OF_SOURCES = (
     r"|fontes|bronnen|källor|来源|參考|参考(?:文献|资料)?|引用元?|出典|источники)"
 )
 _HEADING = re.compile(
-    rf"{_DECORATION}\b{_WORDS_OF_SOURCES}\b{_DECORATION}(?P<colon>[:：]?){_DECORATION}(?P<items>.*)",  # noqa: RUF001
+    rf"{_DECORATION}\b{_WORDS_OF_SOURCES}\b{_DECORATION}[:：]?{_DECORATION}",  # noqa: RUF001
     re.IGNORECASE,
 )
+_HEADING_WITH_ITEMS = re.compile(
+    rf"{_DECORATION}\b{_WORDS_OF_SOURCES}\b{_DECORATION}[:：]{_DECORATION}(?P<items>[^\n]*)",  # noqa: RUF001
+    re.IGNORECASE,
+)
+_RELATED = (
+    r"(?:related|see also|follow[- ]?ups?|suggested"
+    r"|you (?:may|might|could) (?:also )?(?:ask|like|want|be interested)|people also ask"
+    r"|next questions?|other questions?|more questions?|further questions?)"
+)
+_RELATED_HEADING = re.compile(rf"{_DECORATION}\b{_RELATED}\b[^\n:]{{0,60}}[:?]?{_DECORATION}", re.IGNORECASE)
+_RELATED_WITH_ITEMS = re.compile(rf"{_DECORATION}\b{_RELATED}\b[^\n:]{{0,60}}:[^\n]*", re.IGNORECASE)
 _INLINE_HEADING = re.compile(
     rf"(?:(?<=[.!?…。])|(?<=[.!?][\"')\]*_”])"
     rf"|(?<=[—–]))\s+(?P<head>[(\[*_]{{0,4}}\b{_WORDS_OF_SOURCES}\b[*_]{{0,4}}\s?[:：])"  # noqa: RUF001
@@ -60,6 +71,10 @@ _ONLY_SOURCE = re.compile(
     rf"|via)\b:?\s*)?[\w .,()&'’-]{{0,120}}?{_FILE}"  # noqa: RUF001
     r"(?:\s*[,:;#(]?\s*(?:page=|pp?\.?|pages?|pg\.?|seite|S\.|slide"
     r"|sheet)?\s*\d+(?:\s*[-–,&]\s*\d+)*\)?)?[\s*_)\].]*",  # noqa: RUF001
+    re.IGNORECASE,
+)
+_ONLY_PAGE = re.compile(
+    r"[\s*_(\[]*(?:see\s)?(?:pages?|pp?\.?|seiten?|slides?|sheet)\s*[*_]*[:.]?[*_]*\s*\d+(?:\s*[-–,&]\s*\d+)*[\s*_)\].]*",  # noqa: RUF001
     re.IGNORECASE,
 )
 _CONFIDENCE = re.compile(
@@ -141,6 +156,8 @@ _OPENING = re.compile(
     r"(?:context|contexts|documents?|text|texts|passages?|excerpts?|information|sources?|materials?"
     r"|files?|pages?|results?|data|knowledge base)"
     r"(?: (?:provided|above|given|retrieved|you (?:gave|provided|shared|uploaded)))?\s?[,:]"
+    r"|(?:(?:final |short |direct )?answer|response|reply|antwort|réponse|respuesta)\s?[*_]{0,2}"
+    r"(?:\s?[:：][*_]{0,2}(?=\s|\S)|[ \t]*(?=\n))"  # noqa: RUF001
     r")\s*",
     re.IGNORECASE,
 )
@@ -154,9 +171,10 @@ _NUMBER_SIGN = re.compile(r"\b(?:no|nr|art|ch)\.\s*\Z", re.IGNORECASE)
 _RULE = re.compile(r"\s*(?:[-*_=]\s?){3,}\s*")
 _HINT = re.compile(
     r"[.)\]\d*_?!:]\W{0,6}\Z|\b(?:help|helps|know|ask|questions?|it|that|you|high|low|medium|ai|pdf"
-    r"|incorrect|advice)\W{0,6}\Z",
+    r"|incorrect|advice|ms|s|sec|seconds|tokens)\W{0,6}\Z",
     re.IGNORECASE,
 )
+_HINT_OF_SOURCES = re.compile(rf"\n\W{{0,8}}(?:{_WORDS_OF_SOURCES}|{_RELATED})\b", re.IGNORECASE)
 _MOST_OPENINGS = 3
 _LONGEST_LINE = 1500
 """A longer line is no furniture as a whole; its last sentences may be."""
@@ -165,7 +183,10 @@ _LONGEST_LINE = 1500
 def closing(text: str, end: int) -> Iterator[Piece]:
     """Yield the furniture at the end of `text[:end]`, from the last to the first."""
     sources = _Sources(text)
-    while (end := len(text[:end].rstrip()) if text[end - 1 : end].isspace() else end) > 0:
+    while end > 0:
+        if text[end - 1].isspace():
+            end -= 1
+            continue
         start = text.rfind("\n", 0, end) + 1
         piece = sources.at(start, end) or _line(text, start, end) or _sentence(text, start, end)
         if piece is None:
@@ -187,7 +208,11 @@ def opening(text: str, start: int) -> Iterator[Piece]:
 def may_have(text: str) -> bool:
     """Return whether a text may have furniture: cheap, and wrong only by saying yes."""
     end = text[-_LONGEST_LINE:].rstrip()
-    return _HINT.search(end) is not None or _OPENING.match(text) is not None
+    return (
+        _HINT.search(end) is not None
+        or ("\n" in end and _HINT_OF_SOURCES.search(end) is not None)
+        or _OPENING.match(text) is not None
+    )
 
 
 def _line(text: str, start: int, end: int) -> Piece | None:
@@ -204,6 +229,7 @@ _WHOLE_LINES: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ("disclaimer", _RULE),
     ("confidence", _CONFIDENCE),
     ("disclaimer", _STAMP),
+    ("offer", _RELATED_WITH_ITEMS),
 )
 
 
@@ -219,16 +245,18 @@ class _Sources:
         text = self._text
         line = text[start:end]
         if len(line) <= _LONGEST_LINE:
-            if (heading := _HEADING.fullmatch(line)) and heading["items"] and heading["colon"]:
+            if (heading := _HEADING_WITH_ITEMS.fullmatch(line)) and heading["items"]:
                 return Piece("sources", start, end) if _are_places(heading["items"]) else None
+            if listed := self._list(start, end):
+                return listed
             inline = _INLINE_HEADING.search(line)
             if inline and _are_places(inline["items"]) and not _has_more(inline["items"]):
                 return Piece("sources", start + inline.start(), end)
             if _NOTE.match(line) and _HAS_PLACE.search(line[4:]) and start > 0:
                 return Piece("sources", start, end)
-            if start > 0 and _ONLY_SOURCE.fullmatch(line):
+            if start > 0 and (_ONLY_SOURCE.fullmatch(line) or _ONLY_PAGE.fullmatch(line)):
                 return Piece("sources", start, end)
-        return self._list(start, end)
+        return None
 
     def _list(self, start: int, end: int) -> Piece | None:
         """Return the list under a heading, which lies above the line, if every line between is an item."""
@@ -239,8 +267,10 @@ class _Sources:
         while True:
             line = text[at:end].strip()
             heading = _HEADING.fullmatch(line) if 0 < len(line) <= 80 else None
-            if heading and not heading["items"] and items and has_place:
+            if heading and items and has_place:
                 return Piece("sources", at, last)
+            if items and len(line) <= 80 and _RELATED_HEADING.fullmatch(line):
+                return Piece("offer", at, last)
             if line and not (len(line) <= _LONGEST_LINE and (_ITEM.match(line) or _HAS_PLACE.search(line))):
                 break
             if line:

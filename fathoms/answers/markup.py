@@ -125,7 +125,8 @@ def _superscript(match: re.Match[str]) -> str:
 def _tag_script(match: re.Match[str]) -> str:
     """Write `<sup>2</sup>` and `<sub>2</sub>`."""
     before = match.string[match.start() - 1 : match.start()]
-    return f"^{match[2]}" if match[1].lower() == "sup" and before.isdigit() else match[2]
+    is_power = match[1].lower() == "sup" and before.isdigit() and not match[2].isalpha()
+    return f"^{match[2]}" if is_power else match[2]
 
 
 def _link(match: re.Match[str]) -> str:

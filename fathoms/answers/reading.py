@@ -177,11 +177,14 @@ def read(answer: str, hits: Sequence[Hit] | None = None, keep: Collection[PartKi
         if is_cut or not text.strip():
             return Reading(answer, "", layers, only_reasoning=True)
     is_null = False
-    for _ in range(2):  # what stands in an envelope may have furniture of its own
-        text = _without(text, _furniture(text, keep), layers)
-        text = _without(text, _citations(text, hits, keep), layers)
-        text = _without(text, _furniture(text, keep), layers)
-        opened = None if "envelope" in keep else _envelope(text)
+    for _ in range(_MOST_ENVELOPES):
+        # An envelope first, because what stands in it ends before it does, and once more without what
+        follows.opened = None if "envelope" in keep else _envelope(text)
+        if opened is None:
+            text = _without(text, _furniture(text, keep), layers)
+            text = _without(text, _citations(text, hits, keep), layers)
+            text = _without(text, _furniture(text, keep), layers)
+            opened = None if "envelope" in keep else _envelope(text)
         if opened is None:
             break
         edits, is_null = opened
@@ -192,6 +195,7 @@ def read(answer: str, hits: Sequence[Hit] | None = None, keep: Collection[PartKi
     return Reading(answer, text, [layer for layer in layers if layer], is_null=is_null)
 
 
+_MOST_ENVELOPES = 3
 _MAY_HAVE_PARTS = re.compile(
     r"[<\[{(【^\u00b2\u00b3\u00b9\u2070-\u2079]|analysis|final answer", re.IGNORECASE
 )
@@ -217,7 +221,7 @@ def _furniture(text: str, keep: Collection[PartKind]) -> list[_Edit]:
     end = len(text)
     found: list[_Edit] = []
     for piece in furniture.closing(text, end):
-        if not _WORD.search(text[: piece.start]):
+        if not _WORD.search(text, 0, piece.start):
             break  # the only statement of an answer stays
         if piece.kind in keep:
             break
@@ -226,7 +230,7 @@ def _furniture(text: str, keep: Collection[PartKind]) -> list[_Edit]:
     begin = len(text) - len(text.lstrip())
     if "opening" not in keep:
         for piece in furniture.opening(text, begin):
-            if not _WORD.search(text[piece.end : end]):
+            if not _WORD.search(text, piece.end, end):
                 break
             found.append(_Edit(piece.start, piece.end, "", "opening"))
     return sorted(found)

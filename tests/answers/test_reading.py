@@ -1,0 +1,243 @@
+"""What an answer says: what has to survive the reading first, then what is set aside."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from fathoms.answers import read
+from fathoms.corpora.rows import questions_of
+from fathoms.metrics.phrase_recall import reading_recall
+from fathoms.types import GoldNumber
+
+
+def says(answer: str, *gold: str | dict[str, object]) -> bool:
+    """Whether an answer, as it is read, has all gold phrases, which are written as in a question file."""
+    row = {"id": "q", "question": "What?", "category": "A", "answers": [list(gold)]}
+    (question,), _ = questions_of([("q", row)])
+    return reading_recall(read(answer), question.answers).value == 1
+
+
+SURVIVES = {
+    "sources that are the answer": ("References: Strabo and Pliny", ["Strabo", "Pliny"]),
+    "a page that was asked for": ("You find it on p. 41.", ["p. 41"]),
+    "an index": ("Take row[2] and m[1].", ["m[1]"]),
+    "a list of numbers": ("The interval is [0, 1].", ["[0, 1]"]),
+    "a pattern": ("Use [0-9]+ there.", ["[0-9]+"]),
+    "a case": ("See [2019] EWCA Civ 7.", ["[2019] EWCA"]),
+    "an ion": ("It holds [Fe(CN)6]4- ions.", ["[Fe(CN)6]4-"]),
+    "less and greater": ("It needs p<q and r>s.", ["p<q"]),
+    "a bar": ("It is P(X|Y).", ["P(X|Y)"]),
+    "a name with underscores": ("Call `__enter__` first.", ["__enter__"]),
+    "a power of Python": ("It is 2**10 then.", ["2**10"]),
+    "prices": ("It costs $5 and $7.", ["$5", "$7"]),
+    "an offer that is quoted": ('It ends with "Feel free to ask me".', ["feel free to ask me"]),
+    "a condition": ("If you share your password, the account closes.", ["the account closes"]),
+    "sources of error": ("Sources of error: drift and noise.", ["drift and noise"]),
+    "a title": ("Thinking: fast and slow", ["fast and slow"]),
+    "tags that are talked about": ("It writes <think> and </think> around it.", ["around it"]),
+    "a tag in code": ("Put `<think>` before the plan.", ["before the plan"]),
+    "the target of a link": ("[the file](https://example.org/b.html)", ["https://example.org/b.html"]),
+    "a file that was asked for": ("It is in costs.xlsx.", ["costs.xlsx"]),
+    "a table that was asked for": ("Table 7 shows it.", ["Table 7"]),
+    "a path": (r"It is in D:\data.", [r"D:\data"]),
+    "a directive": ("Write #include there.", ["#include"]),
+    "number sign": ("No. It was sold.", [{"yes_no": "no"}]),
+}
+
+
+@pytest.mark.parametrize(("answer", "gold"), SURVIVES.values(), ids=SURVIVES)
+def test_what_survives(answer: str, gold: list[str | dict[str, object]]) -> None:
+    assert says(answer, *gold)
+
+
+RIGHT = {
+    "citation in a number": ("It is 38[2]% of all.", "38%"),
+    "citation in a name": ("It was Ines[1] Falk.", "Ines Falk"),
+    "citation of a service": ("It is 38 m【12:3†report.pdf】 tall.", "38 m tall"),
+    "footnote": ("It was Lisbon².", "Lisbon"),
+    "thought": ("<THINKING>12? no</THINKING>\nIt is 30 kg.", "30 kg"),
+    "thought in a channel": (
+        "<|channel|>analysis<|message|>12?<|end|><|start|>assistant<|channel|>final<|message|>It is 30 kg.",
+        "30 kg",
+    ),
+    "envelope": ('{"response": "It is \\"30 kg\\".", "ok": true}', "30 kg"),
+    "tag": ("Let me see.\n<answer>30 kg</answer>", "30 kg"),
+    "emphasis in a word": ("It is chloro**phyll**.", "chlorophyll"),
+    "entity": ("Barnes &amp; Noble", "Barnes & Noble"),
+    "formula": (r"It weighs $1{,}204\,\mathrm{kg}$.", "1204 kg"),
+    "fraction": (r"The share is $\frac{3}{4}$.", "3/4"),
+    "power": ("About 10<sup>3</sup> cells.", "10^3"),
+    "power in Unicode": ("About 10³ cells.", "10^3"),
+    "subscript": ("It is H₂O.", "H2O"),
+    "square metres": ("It has 12 m².", "12 m2"),
+    "glued unit": ("It holds 512MB.", "512 MB"),
+    "apostrophes": ("It has 1'204'300 rows.", "1204300"),
+    "Indian groups": ("It sold 12,34,567 copies.", "1234567"),
+    "percent in words": ("It fell by 4.5 per cent.", "4.5%"),
+    "times": ("It is 3 times faster.", "3x faster"),
+    "broken word": ("It is photo-\nsynthesis.", "photosynthesis"),
+    "word of its own hyphen": ("It is well-\nknown.", "well-known"),
+    "broken line in Chinese": ("这是地\n震。", "地震"),
+    "date in bold": ("On **2 May** 2021.", {"date": "2021-05-02"}),
+    "number in bold": ("It is 12.5 **kg**.", {"number": 12.5, "unit": "kg"}),
+    "lakh": ("About 2.5 lakh people.", {"number": 250000}),
+    "yes after a thought": ("<think>no?</think>Yes, it is.", {"yes_no": "yes"}),
+}
+
+
+@pytest.mark.parametrize(("answer", "gold"), RIGHT.values(), ids=RIGHT)
+def test_what_is_read(answer: str, gold: str | dict[str, object]) -> None:
+    assert says(answer, gold)
+
+
+WRONG = {
+    "number of a citation": ("It has nine parts [4].", "4"),
+    "number of a page": ("It has nine parts (p. 4).", "4"),
+    "page in a sentence": ("Page 4 says that it has nine parts.", "4"),
+    "number of a source": ("It has nine parts.\n\nReferences:\n4. a.pdf, p. 12", "12"),
+    "number of a heading": ("### 4. Results\nIt has nine parts.", "4"),
+    "thought that was cut": ("<thinking>It may be 4", "4"),
+    "thought without a beginning": ("Is it 4? No.\n</think>\nNine.", "4"),
+    "a part of a number": ("It has 40 parts.", "4"),
+    "another sign": ("It is −4.5.", "4.5"),  # noqa: RUF001
+    "millions of a price": ("It cost $4m.", "4"),
+}
+
+
+@pytest.mark.parametrize(("answer", "gold"), WRONG.values(), ids=WRONG)
+def test_what_is_not_said(answer: str, gold: str) -> None:
+    assert not says(answer, gold)
+
+
+STATEMENT = "The tower is tall."
+ASIDE = {
+    "list of sources": ("sources", "\n\n**Sources:**\n- report.pdf, p. 3\n- notes.pdf"),
+    "sources in a line": ("sources", "\n\nSources: report.pdf (p. 3)"),
+    "sources in German": ("sources", "\n\nQuellen:\n[1] bericht.pdf, S. 3"),
+    "sources with a picture": ("sources", "\n\n📚 References\n1. https://example.org/a"),
+    "a file alone": ("sources", "\nreport.pdf, page 3"),
+    "a page alone": ("sources", "\nPage: 12"),
+    "definition of a note": ("sources", "\n\n[^1]: report.pdf, p. 3"),
+    "offer": ("offer", " Would you like me to look further?"),
+    "offer on a condition": ("offer", "\n\nIf you share the annex, I can check it again."),
+    "offer to be told": ("offer", " Let me know if you need more."),
+    "confidence": ("confidence", "\n\nConfidence: 0.85"),
+    "confidence in words": ("confidence", "\n**Confidence:** high"),
+    "disclaimer": ("disclaimer", "\n\nThis answer was generated by AI and may contain mistakes."),
+    "time stamp": ("disclaimer", "\n\nGenerated on 2026-03-01 10:22"),
+}
+
+
+@pytest.mark.parametrize(("kind", "ending"), ASIDE.values(), ids=ASIDE)
+def test_what_stands_around_an_answer(kind: str, ending: str) -> None:
+    found = read(STATEMENT + ending)
+    assert found.text.strip() == STATEMENT
+    assert {part.kind for part in found.parts} == {kind}
+    assert read(ending.strip()).text.strip()  # what is all of an answer stays
+
+
+def test_openings() -> None:
+    for opening in ("Sure! ", "Thanks for your question. ", "Based on the provided documents, "):
+        assert read(opening + STATEMENT).text == STATEMENT
+    assert read("Sure!").text == "Sure!"
+
+
+def test_a_reply_without_an_answer() -> None:
+    for reply in ("<think>So it is", "[THINK]No[/THINK]", "<|channel|>analysis<|message|>So it is"):
+        found = read(reply)
+        assert (found.text, found.only_reasoning) == ("", True)
+    assert read('{"answer": null, "why": "not found"}').is_null
+    assert not read("").only_reasoning
+
+
+def test_places_lead_back_to_the_raw_answer() -> None:
+    raw = (
+        '<think>no</think>```json\n{"answer": "It is **41.5**[1]\\u00a0m."}\n```'
+        "\n\nLet me know if you want more!"
+    )
+    found = read(raw)
+    assert found.plain == "It is 41.5\u00a0m."
+    traced = found.trace_plain()
+    assert traced.text == found.plain
+    start = found.plain.index("41.5")
+    assert raw[slice(*traced.span(start, start + 4))] == "**41.5**"
+    assert [part.kind for part in found.parts] == ["reasoning", "envelope", "citation", "envelope", "offer"]
+    assert raw[slice(*found.parts[2][1:])] == "[1]"
+
+
+def test_what_a_configuration_keeps() -> None:
+    answer = f"{STATEMENT} [1]\n\nSources: report.pdf, p. 3"
+    assert read(answer, keep=("sources",)).text == f"{STATEMENT}\n\nSources: report.pdf, p. 3"
+    assert "[1]" in read(answer, keep=("citation",)).text
+
+
+HOSTILE = (
+    *(
+        "[1]",
+        "<think>",
+        "</think>",
+        "**",
+        "$",
+        "$a",
+        "(p. ",
+        "【",
+        "one hundred ",
+        "|-",
+        "\\frac{",
+        "\\(",
+        "\\[",
+        "`",
+    ),
+    *(
+        "```",
+        "{",
+        "&amp;",
+        "Sources:\n",
+        "Sources: a.pdf\n",
+        "\n",
+        "- a.pdf\n",
+        "<b",
+        "<b a=",
+        "[a](b)",
+        "_a",
+        "~~a",
+    ),
+    *(
+        "1. a\n",
+        "¹",
+        "^1^",
+        "Would you like me to? ",
+        "Confidence: 0.9\n",
+        "Sure! ",
+        '{"answer":',
+        "a-\n",
+        "漢\n",
+    ),
+    *(
+        "1,234,",
+        "5m",
+        "1'",
+        "p. 1, ",
+        "<|channel|>final<|message|>",
+        "Final answer: a\n",
+        "[THINK]",
+        "if you ",
+    ),
+    *("note AI may ", "[1-", "\\text{", "\u00ad\n", "pages 1-2, "),
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("piece", HOSTILE)
+def test_hostile_text_takes_time_in_proportion(piece: str) -> None:
+    """Four times the text takes about four times the CPU time, for the reading and for scoring it."""
+    gold = (("41.5", "p. 12", "self-attention"), (GoldNumber(number=3),))
+    spent = []
+    for size in (16_000, 64_000):
+        text = (piece * (size // len(piece) + 1))[:size]
+        started = time.process_time()
+        reading_recall(read(text), gold)
+        spent.append(time.process_time() - started)
+    assert spent[1] < 10 * spent[0] + 0.2
