@@ -34,9 +34,12 @@ MOST_PAGES = 50
 """A longer range of pages gives one citation without a page, so that `p. 1-100000` costs no memory."""
 
 # An image's caption, ![...], is not a citation. A link's target, [...](...), is one only for an image.
+# It begins with a set of characters, by which Python skips other text quickly.
 _MARKER = re.compile(
-    r"(?<!!)\[([^\[\]\n]{1,300})\]|\(([^()\[\]\n]{1,300})\)|【([^【】\n]{1,200})】|(?<=\w)\^(\d{1,2})\^"
+    r"[\[(【^](?:(?<=\[)(?<!!\[)([^\[\]\n]{1,300})\]|(?<=\()([^()\[\]\n]{1,300})\)"
+    r"|(?<=【)([^【】\n]{1,200})】|(?<=\w\^)(\d{1,2})\^)"
 )
+_MAY_REFER = re.compile(r"\d|\.[A-Za-z]|\^")
 _RANGE = r"\d{1,9}(?:\s*[-\u2013\u2014]\s*\d{1,9})?"
 _NUMBERS = re.compile(rf"{_RANGE}(?=\s*(?:[,;&]|and\b|\Z))")
 _NOTE = re.compile(r"\^[\w-]{1,20}")
@@ -53,7 +56,6 @@ _PAGES = re.compile(
 )
 _BETWEEN = re.compile(r"\s*(?:[,;&]|and\b)\s*")
 _YEARS = range(1000, 3000)
-_OPENS = re.compile(r"[\[(【]|\w\^\d")
 _IS_PATTERN = re.compile(r"\+(?!\s)|\d?[+\u2212-](?=\W|\Z)|\?(?=\S)|\\[a-zA-Z]")
 """What follows brackets in a regular expression or in the formula of an ion: `[0-9]+x`, `[Fe]2+`."""
 
@@ -97,19 +99,24 @@ def parse_citations(answer: str, hits: Sequence[Hit] | None) -> tuple[Citation, 
 
 def markers(readable: str, hits: Sequence[Hit] | None) -> list[tuple[Span, list[_Item]]]:
     """Return the places of the citations in a text without reasoning, and what each refers to."""
-    if not _OPENS.search(readable):
+    known = {hit.chunk.document.casefold(): hit.chunk.document for hit in hits or () if hit.chunk.document}
+    candidates = []
+    for match in _MARKER.finditer(readable):
+        content = match[1] or match[2] or ""
+        if note := match[3] or match[4]:
+            candidates.append((match, [_Item(note, note=True)]))
+        elif (_MAY_REFER.search(content) or any(name in content.casefold() for name in known)) and (
+            items := _items(content, known)
+        ):
+            candidates.append((match, items))
+    if not candidates:
         return []
     code, math = code_spans(readable), math_spans(readable)
-    known = {hit.chunk.document.casefold(): hit.chunk.document for hit in hits or () if hit.chunk.document}
-    found: list[tuple[Span, list[_Item]]] = []
-    for match in _MARKER.finditer(readable):
-        if match.start() in math:
-            continue
-        note = match[3] or match[4]
-        items = [_Item(note, note=True)] if note else _items(match[1] or match[2], known)
-        if items and _is_marker(match, items, hits or (), in_code=match.start() in code):
-            found.append((match.span(), items))
-    return found
+    return [
+        (match.span(), items)
+        for match, items in candidates
+        if match.start() not in math and _is_marker(match, items, hits or (), in_code=match.start() in code)
+    ]
 
 
 def all_citations(

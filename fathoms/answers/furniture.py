@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Literal, NamedTuple
 
 Kind = Literal["sources", "offer", "disclaimer", "confidence", "opening"]
@@ -170,13 +171,15 @@ _NO_END = re.compile(
 _NUMBER_SIGN = re.compile(r"\b(?:no|nr|art|ch)\.\s*\Z", re.IGNORECASE)
 _RULE = re.compile(r"\s*(?:[-*_=]\s?){3,}\s*")
 _HINT = re.compile(
-    r"[.)\]\d*_?!:]\W{0,6}\Z|\b(?:help|helps|know|ask|questions?|it|that|you|high|low|medium|ai|pdf"
-    r"|incorrect|advice|ms|s|sec|seconds|tokens)\W{0,6}\Z",
+    r"(?:[.)\]\d*_?!:]|\b(?:help|helps|know|ask|questions?|it|that|you|high|low|medium|ai|pdf|incorrect|advice|ms|s"
+    r"|sec|seconds|tokens))\W{0,6}\Z",
     re.IGNORECASE,
 )
+_TAIL = 40
 _HINT_OF_SOURCES = re.compile(rf"\n\W{{0,8}}(?:{_WORDS_OF_SOURCES}|{_RELATED})\b", re.IGNORECASE)
 _MOST_OPENINGS = 3
 _LONGEST_LINE = 1500
+_LONGEST_SENTENCE = 500
 """A longer line is no furniture as a whole; its last sentences may be."""
 
 
@@ -207,10 +210,9 @@ def opening(text: str, start: int) -> Iterator[Piece]:
 
 def may_have(text: str) -> bool:
     """Return whether a text may have furniture: cheap, and wrong only by saying yes."""
-    end = text[-_LONGEST_LINE:].rstrip()
     return (
-        _HINT.search(end) is not None
-        or ("\n" in end and _HINT_OF_SOURCES.search(end) is not None)
+        _HINT.search(text.rstrip()[-_TAIL:]) is not None
+        or ("\n" in text and _HINT_OF_SOURCES.search(text[-_LONGEST_LINE:]) is not None)
         or _OPENING.match(text) is not None
     )
 
@@ -223,6 +225,29 @@ def _line(text: str, start: int, end: int) -> Piece | None:
         if pattern.fullmatch(text, start, end):
             return Piece(kind, start, end)
     return None
+
+
+def _is_disclaimer(sentence: str) -> bool:
+    """Return whether a sentence is a disclaimer; the pattern is slow, and most sentences lack its words."""
+    lower = sentence.lower()
+    return any(word in lower for word in _OF_DISCLAIMERS) and _DISCLAIMER.fullmatch(sentence) is not None
+
+
+_OF_DISCLAIMERS = (
+    *(
+        "ai",
+        "language model",
+        "llm",
+        "chatbot",
+        "assistant",
+        "inaccura",
+        "incorrect",
+        "incomplete",
+        "mistake",
+    ),
+    *("error", "outdated", "substitute", "intended", "meant as", "constitute", "legal", "medical", "financ"),
+    *("professional", "consult", "verify", "check", "confirm", "advi"),
+)
 
 
 _WHOLE_LINES: tuple[tuple[Kind, re.Pattern[str]], ...] = (
@@ -247,9 +272,10 @@ class _Sources:
         if len(line) <= _LONGEST_LINE:
             if (heading := _HEADING_WITH_ITEMS.fullmatch(line)) and heading["items"]:
                 return Piece("sources", start, end) if _are_places(heading["items"]) else None
-            if listed := self._list(start, end):
+            is_item = start > 0 and (_ITEM.match(line) or _HAS_PLACE.search(line)) and self._may_list
+            if is_item and (listed := self._list(start, end)):
                 return listed
-            inline = _INLINE_HEADING.search(line)
+            inline = _INLINE_HEADING.search(line) if ":" in line or "：" in line else None  # noqa: RUF001
             if inline and _are_places(inline["items"]) and not _has_more(inline["items"]):
                 return Piece("sources", start + inline.start(), end)
             if _NOTE.match(line) and _HAS_PLACE.search(line[4:]) and start > 0:
@@ -257,6 +283,11 @@ class _Sources:
             if start > 0 and (_ONLY_SOURCE.fullmatch(line) or _ONLY_PAGE.fullmatch(line)):
                 return Piece("sources", start, end)
         return None
+
+    @cached_property
+    def _may_list(self) -> bool:
+        """Whether there is a heading of sources anywhere."""
+        return _HINT_OF_SOURCES.search("\n" + self._text) is not None
 
     def _list(self, start: int, end: int) -> Piece | None:
         """Return the list under a heading, which lies above the line, if every line between is an item."""
@@ -300,7 +331,7 @@ def _has_more(items: str) -> bool:
 
 def _sentence(text: str, start: int, end: int) -> Piece | None:
     """Return the last sentence of a line if it is an offer, a disclaimer, a confidence or a source."""
-    begin = max(start, end - _LONGEST_LINE)
+    begin = max(start, end - _LONGEST_SENTENCE)
     line = text[begin:end]
     cut = begin
     for stop in _ENDS_SENTENCE.finditer(line):
@@ -315,7 +346,7 @@ def _sentence(text: str, start: int, end: int) -> Piece | None:
     last = text[cut:end]
     if _OFFER.fullmatch(last):
         return Piece("offer", cut, end)
-    if _DISCLAIMER.fullmatch(last):
+    if _is_disclaimer(last):
         return Piece("disclaimer", cut, end)
     if cut > start and _CONFIDENCE.fullmatch(last):
         return Piece("confidence", cut, end)

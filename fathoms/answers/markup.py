@@ -212,15 +212,13 @@ STEPS: tuple[Step, ...] = (
     ),
     Step("₀₁₂₃₄₅₆₇₈₉", re.compile(r"[₀₁₂₃₄₅₆₇₈₉₊₋]+"), lambda m: m[0].translate(_SUBSCRIPTS)),
 )
-SIGNS = re.compile("[" + re.escape("".join(sorted(set("".join(step.signs for step in STEPS))))) + "]")
-"""Matches where a text may have mark-up."""
+_ALL_SIGNS = frozenset("".join(step.signs for step in STEPS))
 
 
 def plain(text: str) -> str:
     """Return a text without its mark-up."""
-    if not SIGNS.search(text):
-        return text
-    for step in STEPS:
-        if any(sign in text for sign in step.signs):
+    present = _ALL_SIGNS.intersection(text)
+    for step in STEPS if present else ():
+        if not present.isdisjoint(step.signs):
             text = step.pattern.sub(step.replace, text)
     return text

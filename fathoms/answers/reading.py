@@ -57,7 +57,11 @@ _HEADING_NUMBERS = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _ITEM_NUMBERS = re.compile(r"(?m)^[ \t]*\d{1,3}[.)][ \t]+(?=\S)")
-_FILES = re.compile(r"[\w-]{1,80}\.(?:pdf|docx?|pptx?|xlsx?|html?|csv|txt|md)\b", re.IGNORECASE)
+_FILES = re.compile(r"(?<![\w-])[\w-]{1,80}\.(?:pdf|docx?|pptx?|xlsx?|html?|csv|txt|md)\b", re.IGNORECASE)
+_FILE_HINT = re.compile(r"\.(?:pdf|docx?|pptx?|xlsx?|html?|csv|txt|md)\b", re.IGNORECASE)
+_PAGE_HINT = re.compile(r"[Pp](?:[Aa][Gg][Ee]|[Pp]?\.|[Gg])|[Ss]eite|S\.")
+_DIGIT = re.compile(r"\d")
+_SUPERSCRIPT = re.compile("[¹²³⁴⁵⁶⁷⁸⁹⁰]")
 
 
 class Part(NamedTuple):
@@ -83,7 +87,8 @@ class Reading:
     - `raw` is the answer as it came, and `text` what it says, with its mark-up.
     - `only_reasoning` is true if the model was cut, or ended, before it gave an answer; `text` is empty then.
     - `is_null` is true if the answer is an envelope that gives `null` as the answer.
-    - `cited` says that citations were set aside, whose brackets might have been text.
+    - `cited` says that citations were set aside whose brackets might have been text, because it is not known
+      what could be cited.
     """
 
     def __init__(
@@ -94,17 +99,21 @@ class Reading:
         *,
         only_reasoning: bool = False,
         is_null: bool = False,
+        knows_hits: bool = True,
     ) -> None:
         self.raw = raw
         self.text = text
         self.only_reasoning = only_reasoning
         self.is_null = is_null
         self._layers = layers
+        self._knows_hits = knows_hits
 
     @property
     def cited(self) -> bool:
-        """Whether citations were set aside."""
-        return any(edit.kind == "citation" for layer in self._layers for edit in layer)
+        """Whether citations were set aside although it is unknown what was retrieved."""
+        return not self._knows_hits and any(
+            edit.kind == "citation" for layer in self._layers for edit in layer
+        )
 
     @cached_property
     def plain(self) -> str:
@@ -115,15 +124,19 @@ class Reading:
     def numbers(self) -> str:
         """The plain text in which numbers of pages, headings, list items and citations are blank."""
         text = self.text
-        if not any(map(str.isdigit, text)):
+        if not _DIGIT.search(text):
             return self.plain
-        for pattern in (_HEADING_NUMBERS, _PAGE_NUMBERS, _FILES):
-            text = pattern.sub(_digits_blank, text)
-        if len(_ITEM_NUMBERS.findall(text)) > 1:
+        if "#" in text or "*" in text or "_" in text:
+            text = _HEADING_NUMBERS.sub(_digits_blank, text)
+        if _PAGE_HINT.search(text):
+            text = _PAGE_NUMBERS.sub(_digits_blank, text)
+        if _FILE_HINT.search(text):
+            text = _FILES.sub(_digits_blank, text)
+        if "\n" in text and len(_ITEM_NUMBERS.findall(text)) > 1:
             text = _ITEM_NUMBERS.sub(_digits_blank, text)
-        if not _CODE_OR_MATH.search(text):
+        if ("[" in text or "【" in text) and not _CODE_OR_MATH.search(text):
             text = _CITED_NUMBERS.sub(_brackets_blank, text)
-        return markup.plain(text)
+        return self.plain if text == self.text else markup.plain(text)
 
     @cached_property
     def unreasoned(self) -> str:
@@ -178,12 +191,13 @@ def read(answer: str, hits: Sequence[Hit] | None = None, keep: Collection[PartKi
             return Reading(answer, "", layers, only_reasoning=True)
     is_null = False
     for _ in range(_MOST_ENVELOPES):
-        # An envelope first, because what stands in it ends before it does, and once more without what
-        follows.opened = None if "envelope" in keep else _envelope(text)
+        # An envelope is looked for first, as it ends after its answer, and then without what follows it.
+        opened = None if "envelope" in keep else _envelope(text)
         if opened is None:
             text = _without(text, _furniture(text, keep), layers)
-            text = _without(text, _citations(text, hits, keep), layers)
-            text = _without(text, _furniture(text, keep), layers)
+            if citations := _citations(text, hits, keep):
+                text = _without(text, citations, layers)
+                text = _without(text, _furniture(text, keep), layers)
             opened = None if "envelope" in keep else _envelope(text)
         if opened is None:
             break
@@ -192,7 +206,9 @@ def read(answer: str, hits: Sequence[Hit] | None = None, keep: Collection[PartKi
         text = _edited(text, edits)
         if is_null:
             break
-    return Reading(answer, text, [layer for layer in layers if layer], is_null=is_null)
+    return Reading(
+        answer, text, [layer for layer in layers if layer], is_null=is_null, knows_hits=hits is not None
+    )
 
 
 _MOST_ENVELOPES = 3
@@ -241,7 +257,7 @@ def _citations(text: str, hits: Sequence[Hit] | None, keep: Collection[PartKind]
     if "citation" in keep:
         return []
     spans = [span for span, _ in markers(text, hits)]
-    if _SUPERSCRIPT_NOTE.search(text):
+    if _SUPERSCRIPT.search(text):
         spans = sorted([*spans, *(note.span() for note in _SUPERSCRIPT_NOTE.finditer(text))])
     found: list[_Edit] = []
     for start, end in _joined(text, spans):
@@ -286,7 +302,7 @@ def _envelope(text: str) -> tuple[list[_Edit], bool] | None:
         inner = fence["inner"]
     if inner.lstrip().startswith("{") and inner.rstrip().endswith("}"):
         return _in_json(text, inner, at)
-    finals = list(_FINAL.finditer(text))
+    finals = list(_FINAL.finditer(text)) if "inal" in text or "INAL" in text else []
     if finals and _WORD.search(text[: finals[-1].start()]):
         return _only(text, finals[-1].end(), len(text)), False
     return None

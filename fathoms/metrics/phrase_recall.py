@@ -44,7 +44,7 @@ from fathoms.text.folding import (
     without_glue,
 )
 from fathoms.text.tracing import Traced
-from fathoms.types import GoldPhrase, GoldRegex, GoldYesNo
+from fathoms.types import GoldDate, GoldNumber, GoldPhrase, GoldRegex, GoldYesNo
 
 Match = Literal["substring", "word"]
 Hyphens = Literal["both", "answer"]
@@ -134,43 +134,47 @@ def reading_recall(
     or `[3]`, is searched for in the raw answer too, and so is any phrase where citations were set aside whose
     brackets may be text.
     """
-    texts = _ReadTexts(reading)
-
-    def stands(phrase: GoldPhrase) -> bool:
-        return any(stands_in((text,), phrase, "word", hyphens) for text in texts.of(phrase))
-
-    return _best(variants, stands)
+    texts = _ReadTexts(reading, hyphens)
+    return _best(variants, texts.have)
 
 
 class _ReadTexts:
     """The forms of an answer in which phrases are searched for, each folded when it is first needed."""
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, reading: Reading, hyphens: Hyphens) -> None:
         self._reading = reading
+        self._hyphens = hyphens
         self._folded: dict[str, Folded] = {}
 
-    def of(self, phrase: GoldPhrase) -> Iterator[Folded]:
-        """Yield the texts in which a phrase may be found, the likeliest first."""
-        if isinstance(phrase, GoldYesNo):
-            yield self._text("plain")
-        elif not isinstance(phrase, str | GoldRegex):
-            yield self._text("numbers")
-        elif isinstance(phrase, str) and is_bare_number(phrase):
-            yield self._text("numbers")
+    def have(self, phrase: GoldPhrase) -> bool:
+        """Return whether a phrase is found in the answer."""
+        reading = self._reading
+        if isinstance(phrase, GoldYesNo | GoldRegex):
+            is_found = self._stands(phrase, reading.plain)
+        elif not isinstance(phrase, str) or is_bare_number(phrase):
+            # what is found in the plain text may be the number of a page
+            return self._stands(phrase, reading.plain) and self._stands(phrase, reading.numbers)
         else:
-            yield self._text("plain")
-            if self._reading.unreasoned != self._reading.plain and (
-                isinstance(phrase, GoldRegex) or self._reading.cited or is_changed(phrase)
-            ):
-                yield self._text("unreasoned")
+            is_found = self._stands(phrase, reading.plain)
+        if is_found or isinstance(phrase, GoldYesNo):
+            return is_found
+        may_be_set_aside = isinstance(phrase, GoldRegex) or is_changed(phrase)
+        if may_be_set_aside or (reading.cited and _MAY_CITE.search(phrase) is not None):
+            return reading.unreasoned != reading.plain and self._stands(phrase, reading.unreasoned)
+        return False
 
-    def _text(self, name: str) -> Folded:
-        found = self._folded.get(name)
+    def _stands(self, phrase: GoldPhrase, text: str) -> bool:
+        """Return whether a phrase stands in one of the texts."""
+        found = self._folded.get(text)
         if found is None:
-            found = self._folded[name] = fold_text(getattr(self._reading, name), "word")
-        return found
+            if isinstance(phrase, GoldNumber | GoldDate | GoldYesNo):  # they are read in the text as written
+                return stands_in((Folded.of(" ", text),), phrase, "word", self._hyphens)
+            found = self._folded[text] = fold_text(text, "word")
+        return bool(found.strip()) and stands_in((found,), phrase, "word", self._hyphens)
 
 
+_MAY_CITE = re.compile(r"[\d.]")
+"""Matches what a phrase has that stands in a citation."""
 _BARE_NUMBER = re.compile(r"\W*[-+\u2212]?\d[\d.,' ]*\W*")
 
 

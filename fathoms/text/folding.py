@@ -77,9 +77,7 @@ _UNITS = (
     "|[kMG]bit(?:/s)?|[kMG]bps|fps|rpm|dB|px|ha|ft|mi|lbs?|oz|mph|km/h|m/s|kph|[mcdµ]?[lL]|mol|ppm|°[CF]?|℃|℉|Ω"
 )
 # A number is separated from its unit; not 5m of a price, nor what is a part of a name (v2m, 10ms1).
-_GLUED = re.compile(
-    rf"(?<![\w.,'’$€£¥])[-−]?\d[\d.,]*(?<=\d)(?=(?:{_UNITS})[²³23]?(?![\w]))"  # noqa: RUF001
-)
+_GLUED = re.compile(rf"\d(?<![\w.,'’$€£¥]\d)[\d.,]*(?<=\d)(?=(?:{_UNITS})[²³23]?(?!\w))")  # noqa: RUF001
 _SEPARATED = re.compile(rf"(?<=\d) (?=(?:{_UNITS.lower()})[23]?(?!\w))", re.IGNORECASE)
 _UNIT_POWER = re.compile("(?<=[A-Za-zµΩ])[¹²³⁴-⁹]")
 # Superscript letters after a digit, with the point before them (1.º, 1ᵉʳ), except those of formulas (2ⁿ).
@@ -107,7 +105,8 @@ def fold_words(text: str, *, hyphens: bool, join: bool = False) -> str:
     `join`, words that are broken at the end of a line are joined."""
     others = not text.isascii() and _OTHER_SCRIPT.search(text)
     if "\n" in text:
-        text = _BROKEN.sub("", BROKEN_WORD.sub("", text) if join else text)
+        text = BROKEN_WORD.sub("", text) if join else text
+        text = text if text.isascii() else _BROKEN.sub("", text)
     text = _GROUPED.sub(_ungrouped, plain_digits(text) if others else text)
     text = _GLUED.sub(_with_space, text)
     if others:
