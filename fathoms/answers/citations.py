@@ -56,6 +56,8 @@ _PAGES = re.compile(
 )
 _BETWEEN = re.compile(r"\s*(?:[,;&]|and\b)\s*")
 _YEARS = range(1000, 3000)
+_GLUED = re.compile(r"(?:\A|[\s(=+*/,])[^\W\d_]\Z")
+"""A single letter, which makes brackets after it an index; not the end of a name such as `PaLM-2-L`."""
 _IS_PATTERN = re.compile(r"\+(?!\s)|\d?[+\u2212-](?=\W|\Z)|\?(?=\S)|\\[a-zA-Z]")
 """What follows brackets in a regular expression or in the formula of an ion: `[0-9]+x`, `[Fe]2+`."""
 
@@ -218,8 +220,9 @@ def _is_marker(match: re.Match[str], items: Sequence[_Item], hits: Sequence[Hit]
     if match[1] is not None and any(item.numbers for item in items):
         if any(item.numbers and item.numbers[0] < 1 for item in items):
             return False
-        is_glued = before.isalpha() and not text[max(0, at - 2) : at - 1].isalnum()
-        if is_glued or after in ("*", "{") or _IS_PATTERN.match(text, match.end()):
+        if _GLUED.search(text, max(0, at - 2), at) and not (before.isupper() and after == "["):
+            return False
+        if after == "{" or _IS_PATTERN.match(text, match.end()):
             return False
     if in_code:
         is_index = match[1] is not None and (before.isalnum() or before in ("_", ")", "]"))

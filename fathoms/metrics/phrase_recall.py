@@ -158,8 +158,11 @@ class _ReadTexts:
             is_found = self._stands(phrase, reading.plain)
         if is_found or isinstance(phrase, GoldYesNo):
             return is_found
-        may_be_set_aside = isinstance(phrase, GoldRegex) or is_changed(phrase)
-        if may_be_set_aside or (reading.cited and _MAY_CITE.search(phrase) is not None):
+        if (
+            isinstance(phrase, GoldRegex)
+            or is_changed(phrase)
+            or (reading.cited and _MAY_CITE.search(phrase))
+        ):
             return reading.unreasoned != reading.plain and self._stands(phrase, reading.unreasoned)
         return False
 
