@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cached_property
 from typing import Literal, NamedTuple
 
 Kind = Literal["sources", "offer", "disclaimer", "confidence", "opening"]
@@ -25,11 +24,8 @@ class Piece(NamedTuple):
 
 
 _FILE = r"[\w)\]]\.(?:pdf|docx?|pptx?|xlsx?|html?|txt|md|csv|json|vtt|srt|png|jpe?g)\b"
-_PLACE = (
-    rf"{_FILE}|https?://|www\.|\bdoi\b"
-    r"|\b(?:pp?|pg|pages?|chunk|slide|sheet|seiten?|S|p[aá]g(?:ina)?s?)\.?\s?\d|\d|§"
-)
-_HAS_PLACE = re.compile(_PLACE, re.IGNORECASE)
+_NAMED_PLACE = re.compile(rf"{_FILE}|https?://|www\.|\bdoi\b|§", re.IGNORECASE)
+_DIGIT = re.compile(r"\d")
 _DECORATION = r"(?:[#>*_\-–—=•·\s]|[^\w\s.,;:!?'\"()\[\]{}/\\$%&@+<|~^`])*+"  # noqa: RUF001
 _WORDS_OF_SOURCES = (
     r"(?:(?:data |key |main |primary |cited |used |the )?(?:sources?|references?|citations?"
@@ -272,22 +268,17 @@ class _Sources:
         if len(line) <= _LONGEST_LINE:
             if (heading := _HEADING_WITH_ITEMS.fullmatch(line)) and heading["items"]:
                 return Piece("sources", start, end) if _are_places(heading["items"]) else None
-            is_item = start > 0 and (_ITEM.match(line) or _HAS_PLACE.search(line)) and self._may_list
+            is_item = start > 0 and (_ITEM.match(line) or _are_places(line))
             if is_item and (listed := self._list(start, end)):
                 return listed
-            inline = _INLINE_HEADING.search(line) if ":" in line or "：" in line else None  # noqa: RUF001
+            inline = _INLINE_HEADING.search(line) if _has_inline_heading(line) else None
             if inline and _are_places(inline["items"]) and not _has_more(inline["items"]):
                 return Piece("sources", start + inline.start(), end)
-            if _NOTE.match(line) and _HAS_PLACE.search(line[4:]) and start > 0:
+            if _NOTE.match(line) and _are_places(line[4:]) and start > 0:
                 return Piece("sources", start, end)
             if start > 0 and (_ONLY_SOURCE.fullmatch(line) or _ONLY_PAGE.fullmatch(line)):
                 return Piece("sources", start, end)
         return None
-
-    @cached_property
-    def _may_list(self) -> bool:
-        """Whether there is a heading of sources anywhere."""
-        return _HINT_OF_SOURCES.search("\n" + self._text) is not None
 
     def _list(self, start: int, end: int) -> Piece | None:
         """Return the list under a heading, which lies above the line, if every line between is an item."""
@@ -302,11 +293,11 @@ class _Sources:
                 return Piece("sources", at, last)
             if items and len(line) <= 80 and _RELATED_HEADING.fullmatch(line):
                 return Piece("offer", at, last)
-            if line and not (len(line) <= _LONGEST_LINE and (_ITEM.match(line) or _HAS_PLACE.search(line))):
+            if line and not (len(line) <= _LONGEST_LINE and (_ITEM.match(line) or _are_places(line))):
                 break
             if line:
                 items += 1
-                has_place = has_place or _HAS_PLACE.search(_ITEM_MARK.sub("", line)) is not None
+                has_place = has_place or _are_places(_ITEM_MARK.sub("", line))
             if at == 0:
                 break
             end = at - 1
@@ -315,12 +306,35 @@ class _Sources:
         return None
 
 
+def _has_inline_heading(line: str) -> bool:
+    """Return whether a line may have a heading of sources; the pattern is slow, few lines have a colon."""
+    if ":" not in line and "：" not in line:  # noqa: RUF001
+        return False
+    lower = line.lower()
+    return not lower.isascii() or any(word in lower for word in _STEMS_OF_SOURCES)
+
+
+_STEMS_OF_SOURCES = (
+    *(
+        "source",
+        "reference",
+        "citation",
+        "footnote",
+        "evidence",
+        "document",
+        "passage",
+        "cited",
+        "bibliograph",
+    ),
+    *("reading", "retrieved", "quelle", "beleg", "literatur", "fuente", "referencia", "fonti", "riferimenti"),
+    *("fontes", "bronnen"),
+)
 _ITEM_MARK = re.compile(r"^\s*(?:[-*+•·–—]|\d{1,3}[.)])\s*")  # noqa: RUF001
 
 
 def _are_places(items: str) -> bool:
     """Return whether what follows a heading names a file, an address, a page or a number."""
-    return _HAS_PLACE.search(items) is not None
+    return _DIGIT.search(items) is not None or _NAMED_PLACE.search(items) is not None
 
 
 def _has_more(items: str) -> bool:
@@ -329,20 +343,32 @@ def _has_more(items: str) -> bool:
     return _ENDS_SENTENCE.search(plain.rstrip(" .")) is not None
 
 
+def _last_sentence(text: str, start: int, end: int) -> int:
+    """Return where the last sentence of `text[start:end]` begins."""
+    stop = end
+    while (stop := max(text.rfind(sign, start, stop) for sign in _STOPS)) > start:
+        at = stop
+        while at > start and text[at] in _CLOSING:
+            at -= 1
+        if text[at] not in ".!?…。！？":  # noqa: RUF001
+            continue
+        after = stop + 1
+        while after < end and text[after].isspace():
+            after += 1
+        before = text[max(start, at - 8) : at + 1]
+        is_number = _NUMBER_SIGN.search(before) is not None and text[after : after + 1].isdigit()
+        if after < end and not (text[at] == "." and at == stop and (is_number or _NO_END.search(before))):
+            return after
+    return start
+
+
+_STOPS = (*(f"{sign} " for sign in '.!?…)"”’]*_'), "。", "！", "？")  # noqa: RUF001
+_CLOSING = ")\"'”’]*_"  # noqa: RUF001
+
+
 def _sentence(text: str, start: int, end: int) -> Piece | None:
     """Return the last sentence of a line if it is an offer, a disclaimer, a confidence or a source."""
-    begin = max(start, end - _LONGEST_SENTENCE)
-    line = text[begin:end]
-    cut = begin
-    for stop in _ENDS_SENTENCE.finditer(line):
-        before = line[max(0, stop.start() - 8) : stop.end()]
-        follows = line[stop.end() : stop.end() + 1]
-        if stop[0].strip() == "." and (
-            _NO_END.search(before) or (_NUMBER_SIGN.search(before) and follows.isdigit())
-        ):
-            continue
-        if stop.end() < len(line):
-            cut = begin + stop.end()
+    cut = _last_sentence(text, max(start, end - _LONGEST_SENTENCE), end)
     last = text[cut:end]
     if _OFFER.fullmatch(last):
         return Piece("offer", cut, end)

@@ -186,18 +186,20 @@ STEPS: tuple[Step, ...] = (
     Step(
         "[",
         re.compile(
-            r"!?\[(?P<text>[^\[\]\n]{0,500})\]\((?P<target>[^()\s]{1,1000})(?:\s\"[^\"\n]{0,200}\")?\)"
+            r"(?:!\[|\[)(?P<text>[^\[\]\n]{0,500})\]\((?P<target>[^()\s]{1,1000})(?:\s\"[^\"\n]{0,200}\")?\)"
         ),
         _link,
     ),
-    Step("*", re.compile(r"(?P<mark>\*{1,3})(?=[^\s*])(?P<inner>[^*\n]+?)(?<=\S)(?P=mark)(?!\*)"), _emphasis),
+    Step(
+        "*", re.compile(r"(?P<mark>\*{1,3}+)(?=[^\s*])(?P<inner>[^*\n]++)(?<=\S)(?P=mark)(?!\*)"), _emphasis
+    ),
     Step(
         "_",
-        re.compile(r"(?<![\w\\])(?P<mark>_{1,2})(?=[^\s_])(?P<inner>[^_\n]+?)(?<=\S)(?P=mark)(?!\w)"),
+        re.compile(r"(?P<mark>_(?<![\w\\]_)_?+)(?=[^\s_])(?P<inner>[^_\n]++)(?<=\S)(?P=mark)(?!\w)"),
         _emphasis,
     ),
-    Step("~", re.compile(r"~~(?=\S)([^~\n]+?)~~"), _first),
-    Step("#", re.compile(r"(?m)^[ \t]{0,3}#{1,6}[ \t]+"), _nothing),
+    Step("~", re.compile(r"~~(?=\S)([^~\n]++)~~"), _first),
+    Step("#", re.compile(r"(?m)#(?<=^#)#{0,5}[ \t]+"), _nothing),
     Step(
         "|",
         re.compile(r"(?m)^[ \t]*\|?[ \t]*:?-{2,}:?[ \t]*(?:\|[ \t]*:?-{2,}:?[ \t]*)*\|?[ \t]*$"),

@@ -196,8 +196,10 @@ def read(answer: str, hits: Sequence[Hit] | None = None, keep: Collection[PartKi
         if opened is None:
             text = _without(text, _furniture(text, keep), layers)
             if citations := _citations(text, hits, keep):
+                is_at_end = citations[-1].end >= len(text.rstrip()) - 2
                 text = _without(text, citations, layers)
-                text = _without(text, _furniture(text, keep), layers)
+                if is_at_end:
+                    text = _without(text, _furniture(text, keep), layers)
             opened = None if "envelope" in keep else _envelope(text)
         if opened is None:
             break
