@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
+from pathlib import Path
 from typing import Any, get_args
 
 import pytest
@@ -71,3 +73,15 @@ def test_a_component_keeps_its_fingerprint_wherever_its_module_is(
     made = TypeAdapter(built_in(room)[options["kind"]]).validate_python(options)
     identity = made.identity()
     assert fingerprint({name: part for name, part in identity.items() if name != "versions"}) == expected
+
+
+def test_the_classes_that_a_package_extends_are_where_the_page_says(root: Path) -> None:
+    page = (root / "docs" / "extending.md").read_text()
+    rows = dict(re.findall(r"^\| `fathoms\.(\w+)` \| (.*?) \|", page, flags=re.MULTILINE))
+    assert rows.keys() == {*ROOMS, "commands"}
+    for room in ROOMS:
+        bases = [
+            getattr(import_module(place), name) for place, name in re.findall(r"`([\w.]+):(\w+)`", rows[room])
+        ]
+        assert bases
+        assert all(issubclass(one, tuple(bases)) for one in built_in(room).values())

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
-from fathoms.ingest.parsers.base import PdfParser
+from fathoms.pdf.parser import PdfParser
 
 
 class Named(PdfParser):
