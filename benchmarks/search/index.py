@@ -40,9 +40,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fathoms.config import fingerprint
-from fathoms.executors import LocalExecutor
 from fathoms.models import LexicalEmbedder, OnnxEmbedder
-from fathoms.pipeline.ingest_times import IngestTimes
+from fathoms.pipeline.preparation import Preparation
 from fathoms.pipeline.vector_index import TextsOf, VectorIndexer
 from fathoms.retrieve.approximation import recall
 from fathoms.retrieve.ivf import IvfStore
@@ -133,7 +132,7 @@ class Case:
     def vectors(self, more: int = 0) -> Any:
         """The index of the corpus, made as far as it is missing."""
         found, about = self.corpus(more), (self.rows, str(self.texts), more)
-        indexer = VectorIndexer(self.embedder, self.cache, LocalExecutor(1), lambda *_: None, IngestTimes())
+        indexer = VectorIndexer(self.embedder, Preparation(self.cache))
 
         def documents() -> list[TextsOf]:
             return [

@@ -9,7 +9,8 @@ from pathlib import Path
 from fathoms.ingest import Parser
 from fathoms.models import ScriptedModel
 from fathoms.models.calling.provider_calls import ExecutionSettings
-from fathoms.pipeline.pipeline import Pipeline, Progress, silent
+from fathoms.pipeline.pipeline import Pipeline
+from fathoms.pipeline.preparation import Progress, silent
 from fathoms.retrieve import WholeDocument
 from fathoms.runs.cache import Cache
 from fathoms.types import Document

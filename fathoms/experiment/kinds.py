@@ -29,7 +29,8 @@ from fathoms.models import Generator
 from fathoms.models.caller import provider_of
 from fathoms.models.calling.provider_calls import ExecutionSettings
 from fathoms.pipeline.external import Connected, External
-from fathoms.pipeline.pipeline import Pipeline, Progress, Stages, silent
+from fathoms.pipeline.pipeline import Pipeline, Stages
+from fathoms.pipeline.preparation import Progress, silent
 from fathoms.pipeline.runnable import Judging
 from fathoms.pipeline.searching import LEAST, Depth, SearchPipeline
 from fathoms.runs.cache import Cache

@@ -10,7 +10,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 from weakref import WeakValueDictionary
@@ -23,7 +23,7 @@ from fathoms.models.calling.provider_calls import ProviderCalls
 from fathoms.models.protocols import ChatModel
 from fathoms.safety.masking import without_known
 from fathoms.safety.transport import await_in_thread
-from fathoms.types import Call, Failure, Prompt, Purpose, Reply
+from fathoms.types import Call, Failure, Prompt, Purpose, Reply, Round
 
 T = TypeVar("T")
 
@@ -208,6 +208,39 @@ class Caller:
             yield
         finally:
             places[purpose].release()
+
+
+@dataclass(frozen=True)
+class ModelCalls:
+    """The calls of models for one question: who makes them, in which repeat, until when, and what they were.
+
+    The fields are the options of `Caller.reply`. Each call is appended to `made`, even where it fails, and
+    each search with a text of its own to `rounds`.
+    """
+
+    caller: Caller
+    repeat: int = 0
+    deadline: asyncio.Timeout | None = None
+    made: list[Call] = field(default_factory=list)
+    rounds: list[Round] = field(default_factory=list)
+
+    async def reply(
+        self, model: ChatModel, prompt: Prompt, purpose: Purpose, kept: ReplyCache | None = None
+    ) -> tuple[Reply, Call]:
+        """Return the model's reply and a description of the call; see `Caller.reply`."""
+        return await self.caller.reply(
+            model,
+            prompt,
+            purpose=purpose,
+            repeat=self.repeat,
+            deadline=self.deadline,
+            calls=self.made,
+            kept=kept,
+        )
+
+    async def counted(self, model: ChatModel, count: Callable[[], T]) -> T:
+        """Return the result of `count`, which counts tokens; see `Caller.counted`."""
+        return await self.caller.counted(model, count, self.deadline)
 
 
 def provider_of(component: object) -> str:

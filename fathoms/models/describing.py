@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from fathoms.errors import ModelError
 from fathoms.models.caching import ReplyCache
-from fathoms.models.caller import Caller
+from fathoms.models.caller import ModelCalls
 from fathoms.models.protocols import ChatModel
 from fathoms.models.stop_reasons import was_cut
 from fathoms.runs.events import happened
-from fathoms.types import Call, ImagePart, Message, Prompt, Reply, TextPart
+from fathoms.types import ImagePart, Message, Prompt, Reply, TextPart
 
 DESCRIBE = """\
 Describe this picture, which is a page of a document or a part of one, for a reader who cannot see it. Copy
@@ -61,32 +60,18 @@ class Describer:
         parts = (ImagePart(image=picture), TextPart(text=self.prompt))
         return Prompt(messages=(Message(role="user", parts=parts),))
 
-    async def description(
-        self,
-        picture: Path,
-        name: str,
-        caller: Caller,
-        *,
-        deadline: asyncio.Timeout | None = None,
-        calls: list[Call] | None = None,
-    ) -> str:
+    async def description(self, picture: Path, name: str, calls: ModelCalls) -> str:
         """Return the description of a picture, which is never empty. `name` says in errors which it is.
 
-        The call, with its tokens and cost, is appended to `calls`; one whose description was kept is marked
+        `calls` lists the call with its tokens and cost; one whose description was kept is marked
         `cached`, and was not paid again. Where a picture is described for somebody else at the moment, its
         description is waited for. Raises ModelError where the picture cannot be read, the model fails for
         good, refuses, or replies nothing; such a reply is not kept. Raises Stopped as `Caller.reply` does.
         """
         kept = None if self.kept is None else _Descriptions(self.kept.cache)
         try:
-            reply, _ = await caller.reply(
-                self.model,
-                self.prompt_for(picture),
-                purpose="describe",
-                deadline=deadline,
-                calls=calls,
-                kept=kept,
-            )
+            once = replace(calls, repeat=0)  # all repeats of a question read the same description
+            reply, _ = await once.reply(self.model, self.prompt_for(picture), "describe", kept)
         except ModelError as error:
             raise _named(error, name) from error
         except OSError as error:

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from fathoms.answers.citations import parse_citations
 from fathoms.errors import ConfigError, DocumentError, StoreError
 from fathoms.ingest import PdfParser, page_images, pdf_part
 from fathoms.models import ChatModel, FileLimits
-from fathoms.models.caller import Caller, for_repeat, to_failure
+from fathoms.models.caller import Caller, ModelCalls, for_repeat, to_failure
 from fathoms.pipeline.attachments import Fitting, in_requests
 from fathoms.pipeline.ingest_report import ingest_report, unread_gold
 from fathoms.pipeline.ingest_times import IngestTimes
@@ -24,7 +24,6 @@ from fathoms.pipeline.remembered import CorpusFacts
 from fathoms.retrieve import FileHandling, Index, Retriever
 from fathoms.runs.usage import summed, total
 from fathoms.types import (
-    Call,
     Document,
     DocumentFacts,
     Failure,
@@ -34,7 +33,6 @@ from fathoms.types import (
     Question,
     Record,
     Reply,
-    Round,
 )
 
 
@@ -180,13 +178,13 @@ class Ingested:
             question=question, repeat=repeat, seed=seed, hits=retrieved, fingerprints=self.fingerprints
         )
         packed = packed or PackedQuestion(self, question, hits)
-        in_progress = _QuestionInProgress(packed, repeat, caller or Caller())
+        in_progress = _QuestionInProgress(packed)
         found = in_progress.found
         try:
             async with asyncio.timeout(timeout) as deadline:
                 if (unusable := self.unusable.get(question.id)) is not None:
                     raise unusable
-                await in_progress.ask(deadline)
+                await in_progress.ask(ModelCalls(caller or Caller(), repeat, deadline))
         except TimeoutError:
             found["error"] = Failure(kind="Timeout", message=f"no answer within {timeout:g} s")
         except Exception as failure:  # any client error fails this question only
@@ -247,58 +245,47 @@ class _QuestionInProgress:
     """One question in progress. `found` collects the fields of its record as they become known, so that a
     failed question keeps what was done before the failure."""
 
-    def __init__(self, packed: PackedQuestion, repeat: int, caller: Caller) -> None:
+    def __init__(self, packed: PackedQuestion) -> None:
         self.packed = packed
         self.ingested = packed.ingested
-        self.repeat = repeat
-        self.caller = caller
-        self.deadline: asyncio.Timeout | None = None
         self.found: dict[str, Any] = {"timings": {"prompt": packed.seconds, "generate": 0.0}, "attempts": 0}
 
-    async def ask(self, deadline: asyncio.Timeout) -> None:
+    async def ask(self, calls: ModelCalls) -> None:
         """Let a language model help to retrieve if there is one, build the prompt and get the reply.
 
         Where the files need several requests, a last one merges the answers.
         """
-        self.deadline = deadline
         if self.ingested.retriever.called:
-            await self._refine()
+            await self._refine(calls)
         question, requests = self.packed.question, self.packed.requests
         if len(requests) == 1:
-            reply = await self._reply(await self._prompt(0))
+            reply = await self._reply(await self._prompt(0, calls), calls)
             self.found["answer"] = self.ingested.prompt.answer_in(reply)
             return
         asked: list[tuple[Sequence[Hit], Part]] = []
         for number, request in enumerate(requests):
-            prompt = await self._prompt(number, tuple(part for _, part in asked))
-            reply = await self._reply(prompt)
+            prompt = await self._prompt(number, calls, tuple(part for _, part in asked))
+            reply = await self._reply(prompt, calls)
             asked.append((request, Part(prompt=prompt.model_copy(update={"parts": ()}), reply=reply)))
         self.found["prompt"] = merging = self.ingested.prompt.pack_merge(question, asked)
-        merged = merged_reply([part.reply for _, part in asked], await self._reply(merging))
+        merged = merged_reply([part.reply for _, part in asked], await self._reply(merging, calls))
         self.found["answer"] = self.ingested.prompt.answer_in(merged)
 
-    async def _refine(self) -> None:
+    async def _refine(self, calls: ModelCalls) -> None:
         """Let a language model help to find the hits; records its calls, the searches and the seconds."""
-        packed, calls, rounds, started = self.packed, list[Call](), list[Round](), time.perf_counter()
+        packed, started = self.packed, time.perf_counter()
         (stage,) = self.ingested.retriever.called
         try:
             hits = await self.ingested.retriever.refine(
-                self.ingested.index,
-                packed.question,
-                packed.retrieved,
-                self.caller,
-                repeat=self.repeat,
-                deadline=self.deadline,
-                calls=calls,
-                rounds=rounds,
+                self.ingested.index, packed.question, packed.retrieved, calls
             )
         finally:
-            self.found["calls"] = tuple(calls)
+            self.found["calls"] = tuple(calls.made)
             self.found["timings"] = {stage: time.perf_counter() - started, **self.found["timings"]}
-        self.found |= {"hits": hits, "rounds": tuple(rounds)}
+        self.found |= {"hits": hits, "rounds": tuple(calls.rounds)}
         self.packed = PackedQuestion(self.ingested, packed.question, hits)
 
-    async def _prompt(self, number: int, before: tuple[Part, ...] = ()) -> Prompt:
+    async def _prompt(self, number: int, calls: ModelCalls, before: tuple[Part, ...] = ()) -> Prompt:
         """The prompt of a request. `before` is kept in it, so that a failed record shows earlier parts."""
         packed, generate = self.packed, self.ingested.generate
         try:
@@ -307,28 +294,21 @@ class _QuestionInProgress:
                     prompt = packed.prompt(number)
                 else:
                     make = partial(packed.prompt, number)
-                    prompt = await self.caller.counted(generate, make, self.deadline)
+                    prompt = await calls.counted(generate, make)
         finally:
             self.found["timings"]["prompt"] = packed.seconds
         self.found["prompt"] = prompt = prompt.model_copy(update={"parts": before}) if before else prompt
         return prompt
 
-    async def _reply(self, prompt: Prompt) -> Reply:
+    async def _reply(self, prompt: Prompt, calls: ModelCalls) -> Reply:
         """The model's reply; records the attempts and the seconds taken, including the waits between
         attempts."""
-        calls: list[Call] = []
+        own = replace(calls, made=[])
         try:
-            reply, _ = await self.caller.reply(
-                self.ingested.generate,
-                prompt,
-                purpose="answer",
-                repeat=self.repeat,
-                deadline=self.deadline,
-                calls=calls,
-            )
+            reply, _ = await own.reply(self.ingested.generate, prompt, "answer")
         finally:
-            self.found["attempts"] += sum(call.attempts for call in calls)
-            self.found["timings"]["generate"] += sum(call.seconds for call in calls)
+            self.found["attempts"] += sum(call.attempts for call in own.made)
+            self.found["timings"]["generate"] += sum(call.seconds for call in own.made)
         return reply
 
 

@@ -12,13 +12,11 @@ from typing import Literal
 from pydantic import TypeAdapter
 
 from fathoms.config import fingerprint
-from fathoms.executors import Executor
 from fathoms.ingest import Chunker
 from fathoms.ingest.workers.chunking import ChunkWork, Item
-from fathoms.pipeline.ingest_times import IngestTimes
 from fathoms.pipeline.known_facts import known_facts
 from fathoms.pipeline.parsed_documents import ParsedDocuments, changed
-from fathoms.pipeline.remembered import Progress
+from fathoms.pipeline.preparation import Preparation
 from fathoms.runs.cache import Cache
 from fathoms.types import Chunk, Document, StoredValue
 
@@ -80,7 +78,7 @@ class DocumentChunks:
         self.find()
         return self._parsed.without_native(self._parsed.facts.keys() - self.facts.keys())
 
-    def make(self, executor: Executor, progress: Progress, times: IngestTimes) -> None:
+    def make(self, work: Preparation) -> None:
         """Chunk the documents whose chunks are not found, and store each as it comes."""
         self.find()
         names = self._parsed.names()
@@ -92,10 +90,10 @@ class DocumentChunks:
             nonlocal ended
             ended += 1
             self._keep(new[at].id, made)
-            times.made("chunk", new[at].pages)
-            progress("chunk", ended, len(names))
+            work.times.made("chunk", new[at].pages)
+            work.progress("chunk", ended, len(names))
 
-        executor.run(ChunkWork(self._chunker, self._document), new, done, keep=False)
+        work.executor.run(ChunkWork(self._chunker, self._document), new, done, keep=False)
         # another process may have stored others since, which are then used; what it has removed since, `load`
         # makes again
         own = {facts.id: self.facts.pop(facts.id) for facts in new if facts.id not in self._kept}

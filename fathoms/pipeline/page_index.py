@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from fathoms.component import package_version
 from fathoms.config import fingerprint, flat_fingerprint
 from fathoms.errors import ConfigError, DocumentError
-from fathoms.executors import Executor, LocalExecutor
 from fathoms.ingest import MARGIN, PdfParser, cut_out_images, cut_outs, has_boxes, page_images
 from fathoms.ingest.workers.rendering import RenderWork
 from fathoms.models.calling.provider_calls import ExecutionSettings
@@ -32,7 +31,7 @@ from fathoms.models.embed.served.spent import EmbeddingCalls
 from fathoms.models.embed.work import PageEmbedWork
 from fathoms.models.page_patches import Located, located_cached
 from fathoms.models.page_vectors import keep_vectors, kept_on_arrival, known_vectors, questions_cached
-from fathoms.pipeline.ingest_times import IngestTimes
+from fathoms.pipeline.preparation import Preparation
 from fathoms.retrieve.indexes import load_index, store_index
 from fathoms.retrieve.lance_multi_vectors import LanceMultiVectors
 from fathoms.retrieve.max_sim import best_pages, max_sim_of_each
@@ -40,7 +39,6 @@ from fathoms.retrieve.multi_vectors import MultiVectors
 from fathoms.retrieve.page_search import RENDERER, PageHandling, PageSearch
 from fathoms.retrieve.token_pooling import pool_tokens
 from fathoms.retrieve.two_stages import mean_vectors
-from fathoms.runs.cache import Cache
 from fathoms.types import CutOut, Document, DocumentFacts
 
 if TYPE_CHECKING:
@@ -86,8 +84,8 @@ class PageIndexer:
     `documents` and `facts` are of the same documents. A document is decoded only if one of its pages must be
     rendered, or to know its figures and tables. `bounds` are those of the pictures that are shown to a model,
     as `page_images` takes them, `None` if it is shown none; pages are embedded without bounds. `calling` are
-    the retries and rate limits of the requests to a server that embeds, and `executor` renders and embeds
-    where it is a cluster and the model a local one. `block` pages are embedded and stored at a time.
+    the retries and rate limits of the requests to a server that embeds; the executor of `work` renders and
+    embeds where it is a cluster and the model a local one. `block` pages are embedded and stored at a time.
     `failures` collects the documents that cannot be rendered, by their positions; with `on_error: fail` of
     the parser, the first of them is raised.
     """
@@ -96,12 +94,9 @@ class PageIndexer:
     documents: Sequence[Document]
     facts: Sequence[DocumentFacts]
     parser: PdfParser
-    cache: Cache
-    progress: Callable[[str, int, int], None]
-    times: IngestTimes
+    work: Preparation
     bounds: Mapping[str, int] | None
     calling: ExecutionSettings = field(default_factory=ExecutionSettings)
-    executor: Executor = field(default_factory=LocalExecutor)
     block: int = _BLOCK
     failures: dict[int, DocumentError] = field(default_factory=dict)
 
@@ -128,9 +123,9 @@ class PageIndexer:
         """Embed questions that the cache does not hold."""
         how, started = EmbeddingCalls(self.calling), time.perf_counter()
         try:
-            return questions_cached(self.handling.embed, texts, self.cache, how)
+            return questions_cached(self.handling.embed, texts, self.work.cache, how)
         finally:  # what was paid for counts, whatever failed then
-            self.times.asked(QUESTIONS, time.perf_counter() - started, how)
+            self.work.times.asked(QUESTIONS, time.perf_counter() - started, how)
 
     def _picture(self, document: Document, page: int) -> Path | None:
         """Return the picture of a page for the model that answers."""
@@ -152,17 +147,17 @@ class PageIndexer:
         for document, page in pages:
             with Image.open(pictures[document.id][page]) as picture:  # reads only the head of the file
                 sizes.append(picture.size)
-        return located_cached(embedder, sizes, texts, self.cache)
+        return located_cached(embedder, sizes, texts, self.work.cache)
 
     def _pictures(self, document: Document, **bounds: int) -> Mapping[int, Path]:
         """Render a document, or take the pictures from the cache; raises DocumentError."""
-        folder, shared = self.cache.folder / "images", self.cache.shared
+        folder, shared = self.work.cache.folder / "images", self.work.cache.shared
         return page_images(document, self.handling.dpi, folder, self.parser, shared=shared, **bounds)
 
     def _cut_outs(self, document: Document, **bounds: int) -> Mapping[str, Path]:
         """Cut out the figures and tables of a document, or take the pictures from the cache; raises
         DocumentError."""
-        folder, shared = self.cache.folder / "images", self.cache.shared
+        folder, shared = self.work.cache.folder / "images", self.work.cache.shared
         return cut_out_images(document, self.handling.dpi, folder, self.parser, shared=shared, **bounds)
 
     def _exact(self, rows: int, texts: Sequence[str], k: int) -> list[list[int]] | None:
@@ -175,7 +170,7 @@ class PageIndexer:
         places = self._units()
         keys = self._keys(places)
         name = fingerprint("exact pages", keys, self.handling.embed.identity(), list(texts), k)
-        known = self.cache.load("exact-pages", name, partial(_rows, most=rows, count=len(texts)))
+        known = self.work.cache.load("exact-pages", name, partial(_rows, most=rows, count=len(texts)))
         if known is not None:
             return known
         kept: list[int] = []
@@ -184,7 +179,7 @@ class PageIndexer:
         if len(kept) != rows:
             return None
         best = [[at for at, _ in row] for row in best_pages(scores, k)]
-        self.cache.put_text("exact-pages", name, json.dumps(best))
+        self.work.cache.put_text("exact-pages", name, json.dumps(best))
         return best
 
     def _stored(self) -> tuple[Sequence[Unit], Store, Vectors | None]:
@@ -192,15 +187,15 @@ class PageIndexer:
         places = self._units()
         keys = self._keys(places)
         name = fingerprint("page index", keys, *self.handling.keeping.key)
-        folder = self.cache.folder / "indexes" / name
-        with self.times.stage(STAGE):
-            listed = self.cache.load("page-index", name, partial(_listed, most=len(places)))
+        folder = self.work.cache.folder / "indexes" / name
+        with self.work.times.stage(STAGE):
+            listed = self.work.cache.load("page-index", name, partial(_listed, most=len(places)))
             if listed is not None and (known := self._known(folder, len(listed))) is not None:
                 return [places[at] for at in listed], known, self._means(name, known)
             kept, store = self._made(places, keys, folder)
             means = self._means(name, store)
         if not self.failures:  # their documents are tried again
-            self.cache.put_text("page-index", name, json.dumps(kept))
+            self.work.cache.put_text("page-index", name, json.dumps(kept))
         return [places[at] for at in kept], store, means
 
     def _means(self, name: str, store: Store) -> Vectors | None:
@@ -210,12 +205,12 @@ class PageIndexer:
 
         if not self.handling.keeping.means or not isinstance(store, MultiVectors):
             return None
-        folder = self.cache.folder / "indexes" / fingerprint("page means", name)
-        known = None if self.cache.refresh else load_index(folder, partial(_read_single, len(store)))
+        folder = self.work.cache.folder / "indexes" / fingerprint("page means", name)
+        known = None if self.work.cache.refresh else load_index(folder, partial(_read_single, len(store)))
         if known is not None:
             return known
         means = mean_vectors(store)
-        store_index(folder, lambda at: np.save(at / _SINGLE, means, allow_pickle=False), self.cache.full)
+        store_index(folder, lambda at: np.save(at / _SINGLE, means, allow_pickle=False), self.work.cache.full)
         return means
 
     def _known(self, folder: Path, rows: int) -> Store:
@@ -273,7 +268,9 @@ class PageIndexer:
                 pages = self._told(POOL, pooled, len(places))
             return kept, keeping.store.write(folder, pages, keeping.precision)
         single = np.concatenate([first, *rows])
-        store_index(folder, lambda at: np.save(at / _SINGLE, single, allow_pickle=False), self.cache.full)
+        store_index(
+            folder, lambda at: np.save(at / _SINGLE, single, allow_pickle=False), self.work.cache.full
+        )
         return kept, single
 
     def _told(self, stage: str, pages: Iterator[Vectors], total: int) -> Iterator[Vectors]:
@@ -281,22 +278,22 @@ class PageIndexer:
         for number, page in enumerate(pages, start=1):
             yield page
             if number % self.block == 0 and number < total:
-                self.progress(stage, number, total)
-        self.progress(stage, total, total)  # pages without a picture are not among them
+                self.work.progress(stage, number, total)
+        self.work.progress(stage, total, total)  # pages without a picture are not among them
 
     def _vectors(self, places: Sequence[Unit], keys: Sequence[str], kept: list[int]) -> Iterator[Vectors]:
         """Yield the vectors of each page that has a picture, and add its number to `kept`."""
         ahead = len(places) if isinstance(self.handling.embed, ServedPageModel) else 0
         for first in range(0, len(places), self.block):
-            if first >= ahead and not self.cache.holds("page-vectors", keys[first : first + self.block]):
-                ahead = min(first + self.executor.width() * self.block, len(places))
+            if first >= ahead and not self.work.cache.holds("page-vectors", keys[first : first + self.block]):
+                ahead = min(first + self.work.executor.width() * self.block, len(places))
                 if ahead > first + self.block:
                     self._embed_ahead(places, keys, range(first, ahead))
             block = dict(zip(keys[first : first + self.block], range(first, len(places)), strict=False))
-            found = known_vectors(self.cache, "page-vectors", list(block))
+            found = known_vectors(self.work.cache, "page-vectors", list(block))
             if missing := {key: places[at] for key, at in block.items() if key not in found}:
                 found |= self._embed(missing)
-                self.progress(STAGE, first + len(block), len(places))
+                self.work.progress(STAGE, first + len(block), len(places))
             for at, key in enumerate(keys[first : first + self.block], start=first):
                 if key in found and len(found[key]):
                     kept.append(at)
@@ -308,12 +305,12 @@ class PageIndexer:
         missing: list[dict[str, Unit]] = []
         for first in window[:: self.block]:
             block = {keys[at]: places[at] for at in range(first, min(first + self.block, window.stop))}
-            found = known_vectors(self.cache, "page-vectors", list(block))
+            found = known_vectors(self.work.cache, "page-vectors", list(block))
             missing.append({key: unit for key, unit in block.items() if key not in found})
         positions = {unit.position for units in missing for unit in units.values()} - self.failures.keys()
         documents = [self.documents[at] for at in sorted(positions)]
-        folder, shared = self.cache.folder / "images", self.cache.shared
-        RenderWork(self.handling.dpi, self.parser, {}).all(self.executor, documents, folder, shared)
+        folder, shared = self.work.cache.folder / "images", self.work.cache.shared
+        RenderWork(self.handling.dpi, self.parser, {}).all(self.work.executor, documents, folder, shared)
         pictures = [self._pictures_of(units) for units in missing]
         there = [{key: path for key, path in block.items() if path is not None} for block in pictures]
         batches = [batch for batch in there if batch]
@@ -321,13 +318,13 @@ class PageIndexer:
 
         def keep(at: int, vectors: Sequence[Vectors], seconds: float) -> None:
             nonlocal done
-            keep_vectors(self.cache, "page-vectors", dict(zip(batches[at], vectors, strict=True)))
-            self.times.made(STAGE, len(vectors))
+            keep_vectors(self.work.cache, "page-vectors", dict(zip(batches[at], vectors, strict=True)))
+            self.work.times.made(STAGE, len(vectors))
             done += len(vectors)
-            self.progress(STAGE, done, len(places))
+            self.work.progress(STAGE, done, len(places))
 
         work = PageEmbedWork(self.handling.embed)
-        self.executor.run(work, [list(batch.values()) for batch in batches], keep)
+        self.work.executor.run(work, [list(batch.values()) for batch in batches], keep)
 
     def _pictures_of(self, units: Mapping[str, Unit]) -> dict[str, Path | None]:
         """Render pages, and return their pictures by their keys; `None` for what PDFium cannot render.
@@ -358,22 +355,22 @@ class PageIndexer:
         how = EmbeddingCalls(self.calling)
         made: dict[str, Vectors] = {}
         try:
-            with kept_on_arrival(how, self.cache, "page-vectors", list(there)) as keep:
+            with kept_on_arrival(how, self.work.cache, "page-vectors", list(there)) as keep:
                 if there:
                     made = keep(embed_pages(embed, list(there.values()), how))
                     if isinstance(embed, MultiVectorEmbedder | ImageTextEmbedder):
-                        self.times.ran_on(STAGE, runs_on(embed))
+                        self.work.times.ran_on(STAGE, runs_on(embed))
         finally:  # what was paid for counts, whatever failed then
-            self.times.made(STAGE, len(made) or how.inputs)
-            self.times.called(STAGE, how)
+            self.work.times.made(STAGE, len(made) or how.inputs)
+            self.work.times.called(STAGE, how)
         none = np.empty((0, 1), dtype=np.float32)  # a page that PDFium cannot render
         without = {key: none for key, picture in pictures.items() if picture is None}
-        keep_vectors(self.cache, "page-vectors", without)
+        keep_vectors(self.work.cache, "page-vectors", without)
         return made | without
 
     def holds_all(self) -> bool:
         """Whether the cache holds the vectors of all pages, so that no page must be rendered or embedded."""
-        return self.cache.holds("page-vectors", self._keys(self._units()))
+        return self.work.cache.holds("page-vectors", self._keys(self._units()))
 
 
 def _places(facts: Sequence[DocumentFacts]) -> list[Place]:

@@ -14,15 +14,14 @@ from pathlib import Path
 
 from fathoms.config import fingerprint
 from fathoms.errors import DocumentError, StoreError
-from fathoms.executors import Executor
 from fathoms.ingest import ElementKind, PdfParser, parse_in_child
 from fathoms.ingest.workers.parallel import Outcome, ParseWork
 from fathoms.pdf.parsed import Parsed, ParsedFacts
-from fathoms.pipeline.ingest_times import IngestTimes
 from fathoms.pipeline.known_facts import BATCH, known_facts
 from fathoms.pipeline.parse_events import ParseEvents
 from fathoms.pipeline.parse_outcomes import ParseOutcomes
-from fathoms.pipeline.remembered import Parts, Progress
+from fathoms.pipeline.preparation import Preparation
+from fathoms.pipeline.remembered import Parts
 from fathoms.runs.cache import FACTS, Cache, compressed
 from fathoms.types import Document, DocumentFacts
 
@@ -62,13 +61,11 @@ class ParsedDocuments:
             for name, document in self._from_native(lacking[start : start + BATCH]).items():
                 self._keep({name: Parsed.of(document)})
 
-    def parse(
-        self, executor: Executor, progress: Progress, times: IngestTimes, anew: Collection[str] = ()
-    ) -> None:
-        """Parse the documents that are not found, and those of `anew`, and store them as they come, many
+    def parse(self, work: Preparation, again: Collection[str] = ()) -> None:
+        """Parse the documents that are not found, and those of `again`, and store them as they come, many
         short ones together. Only what is stored is told as parsed. Raises the first DocumentError where
         `ingest.on_error` is `fail`."""
-        new = [name for name in self._paths if name not in self.facts or name in anew]
+        new = [name for name in self._paths if name not in self.facts or name in again]
         if not new:
             return
         self._parser.require()
@@ -80,18 +77,18 @@ class ParsedDocuments:
             nonlocal ended
             ended += 1
             if isinstance(outcome, Parsed):
-                times.made("parse", outcome.facts.pages)
+                work.times.made("parse", outcome.facts.pages)
             events.tell(name, outcome, seconds)
-            progress("parse", ended, total)
+            work.progress("parse", ended, total)
 
         outcomes = ParseOutcomes(self._keep, tell)
-        work, paths = ParseWork(self._parser, self._cache.file_hash), [self._paths[name] for name in new]
+        paths = [self._paths[name] for name in new]
         try:
-            executor.run(
-                work,
+            work.executor.run(
+                ParseWork(self._parser, self._cache.file_hash),
                 paths,
                 lambda at, *outcome: outcomes.done(new[at], *outcome),
-                partial(progress, "page"),
+                partial(work.progress, "page"),
                 outcomes.keep,
                 keep=False,
             )

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -19,22 +19,20 @@ from pydantic import Field, model_validator
 
 from fathoms.component import Component, package_version
 from fathoms.errors import DocumentError, ModelError
-from fathoms.executors import Executor, LocalExecutor
 from fathoms.ingest import MARGIN, PdfParser, cut_out_images, cut_outs
 from fathoms.ingest.cut_outs import not_cut_out
 from fathoms.ingest.workers.rendering import RenderWork
 from fathoms.models import FileLimits, Generator
 from fathoms.models.caching import ReplyCache
-from fathoms.models.caller import Caller
+from fathoms.models.caller import Caller, ModelCalls
 from fathoms.models.calling.background import run_in_background
 from fathoms.models.calling.provider_calls import ExecutionSettings, ProviderCalls
 from fathoms.models.chat.room import room_for_prompt
 from fathoms.models.describing import DESCRIBE, Describer
 from fathoms.models.embed.served.spent import EmbeddingCalls
 from fathoms.pipeline.attachments import image_bounds
-from fathoms.pipeline.ingest_times import IngestTimes
+from fathoms.pipeline.preparation import Preparation
 from fathoms.retrieve.page_search import RENDERER
-from fathoms.runs.cache import Cache
 from fathoms.runs.events import happened
 from fathoms.types import Call, Chunk, CutOut, Document, PageBox, Prompt
 
@@ -111,17 +109,14 @@ class Picture(NamedTuple):
 @dataclass(frozen=True)
 class PictureChunker:
     """Makes the chunks of figures and tables of documents. `bounds` are those of the pictures for the model
-    that answers, as `cut_out_images` takes them, `calling` the retries and rate limits of the describing
-    model, and `executor` renders pages."""
+    that answers, as `cut_out_images` takes them, and `calling` the retries and rate limits of the describing
+    model."""
 
     settings: PictureChunks
     parser: PdfParser
-    cache: Cache
+    work: Preparation
     bounds: Mapping[str, int]
     calling: ExecutionSettings
-    times: IngestTimes
-    progress: Callable[[str, int, int], None]
-    executor: Executor = field(default_factory=LocalExecutor)
 
     def chunks(self, documents: Sequence[Document], failures: list[DocumentError]) -> dict[str, list[Chunk]]:
         """Return the chunks of the figures and tables of each document, by its id.
@@ -162,10 +157,10 @@ class PictureChunker:
         """Render the pages from which pictures must be cut, all by the executor; returns the errors of
         documents by their ids."""
         several = [bounds for bounds in (self._for_answers, self._for_descriptions) if bounds is not None]
-        folder = self.cache.folder / "images"
+        folder = self.work.cache.folder / "images"
         wanted = not_cut_out(documents, self.settings.dpi, folder, several or [{}])
         work = RenderWork(self.settings.dpi, self.parser, {})
-        made = work.all(self.executor, wanted, folder, self.cache.shared)
+        made = work.all(self.work.executor, wanted, folder, self.work.cache.shared)
         pairs = zip(wanted, made, strict=True)
         return {document.id: error for document, error in pairs if isinstance(error, DocumentError)}
 
@@ -192,40 +187,39 @@ class PictureChunker:
 
     def _cut(self, document: Document, bounds: Mapping[str, int]) -> dict[str, Path]:
         """Return the pictures of the figures and tables of a document by their names."""
-        folder, shared = self.cache.folder / "images", self.cache.shared
+        folder, shared = self.work.cache.folder / "images", self.work.cache.shared
         return cut_out_images(document, self.settings.dpi, folder, self.parser, shared=shared, **bounds)
 
     def _describer(self) -> Describer | None:
         """What describes pictures; `None` where OCR gives the words."""
         model = self.settings.generate
-        return None if model is None else Describer(model, self.settings.prompt, ReplyCache(self.cache))
+        return None if model is None else Describer(model, self.settings.prompt, ReplyCache(self.work.cache))
 
     def _words(self, pictures: Sequence[Picture]) -> list[str]:
         """Return the words by which each picture is indexed, in their order."""
         describer = self._describer()
         if describer is None:
             return [picture.cut_out.text for picture in pictures]
-        calls: list[Call] = []
-        with self.times.stage(STAGE):
+        calls = ModelCalls(Caller(ProviderCalls(self.calling)))
+        with self.work.times.stage(STAGE):
             try:
                 return run_in_background(self._described(describer, pictures, calls))
             finally:  # what was paid for counts, whatever failed then
-                self._count(calls)
+                self._count(calls.made)
 
     async def _described(
-        self, describer: Describer, pictures: Sequence[Picture], calls: list[Call]
+        self, describer: Describer, pictures: Sequence[Picture], calls: ModelCalls
     ) -> list[str]:
         """Describe pictures, as many at once as the model takes. Where one fails, the others are waited for
         and kept; then the first error is raised."""
-        caller = Caller(ProviderCalls(self.calling))
         done = 0
 
         async def describe(picture: Picture) -> str:
             nonlocal done
             assert picture.described is not None
-            text = await describer.description(picture.described, picture.name, caller, calls=calls)
+            text = await describer.description(picture.described, picture.name, calls)
             done += 1
-            self.progress(STAGE, done, len(pictures))
+            self.work.progress(STAGE, done, len(pictures))
             return text
 
         made = await asyncio.gather(*map(describe, pictures), return_exceptions=True)
@@ -246,8 +240,8 @@ class PictureChunker:
             if not call.cached and call.error is None:
                 used = (call.usage.prompt_tokens, call.usage.completion_tokens)
                 took.add(1, None if None in used else sum(used), call.cost)  # type: ignore[arg-type]
-        self.times.made(STAGE, took.inputs)
-        self.times.called(STAGE, took)
+        self.work.times.made(STAGE, took.inputs)
+        self.work.times.called(STAGE, took)
 
     def _chunk(self, picture: Picture, words: str) -> Chunk:
         """Return the chunk of a figure or table."""

@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from fathoms.component import Component
 from fathoms.config import fingerprint
 from fathoms.errors import ConfigError, DocumentError, StoreError
-from fathoms.executors import Executor
 from fathoms.ingest import (
     Chunker,
     PageChunker,
@@ -47,10 +46,10 @@ from fathoms.pipeline.ingest_times import IngestTimes
 from fathoms.pipeline.page_index import PageIndexer
 from fathoms.pipeline.parsed_documents import ParsedDocuments
 from fathoms.pipeline.picture_chunks import PictureChunker, PictureChunks
+from fathoms.pipeline.preparation import Preparation, Progress, silent
 from fathoms.pipeline.prepared import Prepared
 from fathoms.pipeline.prompt import PromptBuilder
 from fathoms.pipeline.remembered import CorpusFacts, Parts
-from fathoms.pipeline.remembered import Progress as Progress
 from fathoms.pipeline.vector_index import TextsOf, VectorIndexer
 from fathoms.retrieve import AnyRetriever, Dense, Distractors, Index, Injected, Quotes, WholeDocument
 from fathoms.retrieve.page_search import PageHandling, PageSearch
@@ -59,10 +58,6 @@ from fathoms.types import Chunk, Document, DocumentFacts, Prompt
 
 if TYPE_CHECKING:
     from fathoms.retrieve.segments import Vectors
-
-
-def silent(stage: str, done: int, total: int) -> None:
-    """Ignore progress; the default of `Pipeline.prepare`."""
 
 
 @dataclass(frozen=True)
@@ -249,22 +244,23 @@ class Stages(Component):
         """Make the corpus ready for questions; of stages that know what they are prepared for."""
         raise NotImplementedError
 
-    def parse(self, documents: Mapping[str, Path], cache: Cache, workers: int, progress: Progress) -> None:
+    def parse(self, documents: Mapping[str, Path], work: Preparation) -> None:
         """Parse what the cache does not hold yet, and nothing else; raises as `Pipeline.prepare` does."""
-        self.model_copy(update={"retrieve": WholeDocument()}).build(documents, cache, workers, progress)
+        self.model_copy(update={"retrieve": WholeDocument()}).build(documents, work)
 
-    def build(self, documents: Mapping[str, Path], cache: Cache, workers: int, progress: Progress) -> Built:
+    def build(self, documents: Mapping[str, Path], work: Preparation) -> Built:
         """Parse, chunk and embed what the cache does not hold yet; raises as `Pipeline.prepare` does."""
         if self.retrieve.needs == "nothing":
             documents = {}  # for example a closed-book pipeline
-        times = IngestTimes()
+        cache = work.cache
         parsed = ParsedDocuments(self.ingest, documents, self._hashes(documents, cache), cache)
         try:
-            with closing(self._calling.executor(workers)) as executor:
-                corpus = self._read(parsed, cache, executor, progress, times)
-                corpus, pages = self._pages(corpus, parsed, cache, executor, progress, times)
+            with closing(self._calling.executor(work.workers)) as executor:
+                work = replace(work, executor=executor)
+                corpus = self._read(parsed, work)
+                corpus, pages = self._pages(corpus, parsed, work)
                 folder = cache.folder / "indexes" / corpus.facts.index
-                vectors = self._embed(corpus, cache, executor, progress, times)
+                vectors = self._embed(corpus, work)
         except OSError as error:
             raise StoreError(f"the cache in {cache.folder} cannot be written: {error}") from error
         queries = partial(embed_cached, self.embed, cache=cache, query=True)
@@ -282,52 +278,44 @@ class Stages(Component):
             counts=corpus.facts.chunks,
             fitted=partial(self._fitted, folder=cache.folder / "images"),
         )
-        self._prepare(made, progress, times)
-        return Built(corpus.documents, tuple(parsed.failures), made, parsed.hashes, times, corpus.facts)
+        self._prepare(made, work)
+        return Built(corpus.documents, tuple(parsed.failures), made, parsed.hashes, work.times, corpus.facts)
 
-    def _prepare(self, index: Index, progress: Progress, times: IngestTimes) -> None:
+    def _prepare(self, index: Index, work: Preparation) -> None:
         """Have the retriever build what it searches, so that no question waits for it."""
         built, started = 0, time.perf_counter()
 
         def told(done: int, total: int) -> None:
             nonlocal built
             built = done
-            progress("index", done, total)
+            work.progress("index", done, total)
 
         self.retrieve.prepare(index, told)
         if built:
-            times.took("index", time.perf_counter() - started, built)
+            work.times.took("index", time.perf_counter() - started, built)
 
     def _hashes(self, documents: Mapping[str, Path], cache: Cache) -> dict[str, str]:
         """The sha256 of the files that exist, by the names of their documents."""
         found = cache.file_hashes(documents.values())
         return {name: found[path] for name, path in documents.items() if path in found}
 
-    def _read(
-        self,
-        parsed: ParsedDocuments,
-        cache: Cache,
-        executor: Executor,
-        progress: Progress,
-        times: IngestTimes,
-    ) -> _Corpus:
+    def _read(self, parsed: ParsedDocuments, work: Preparation) -> _Corpus:
         """Parse and chunk what the cache does not hold."""
         chunks = None
         if self.retrieve.needs in ("chunks", "vectors"):
-            chunks = DocumentChunks(self.chunk, self.ingest.identity(), parsed, cache)
-        with times.stage("parse"):
+            chunks = DocumentChunks(self.chunk, self.ingest.identity(), parsed, work.cache)
+        with work.times.stage("parse"):
             parsed.find()
-            parsed.parse(executor, progress, times, chunks.unreadable() if chunks else ())
-        images = self._render(parsed, cache, executor)
+            parsed.parse(work, chunks.unreadable() if chunks else ())
+        images = self._render(parsed, work)
         if chunks is None:
             return self._corpus(parsed, {})
-        with times.stage("chunk"):
-            chunks.make(executor, progress, times)
+        with work.times.stage("chunk"):
+            chunks.make(work)
         more: dict[str, list[Chunk]] = {}
         found: list[DocumentError] = []
         if self.cut_out is not None:
-            chunker = self._chunks_of_pictures(self.cut_out, cache, progress, times)
-            more = replace(chunker, executor=executor).chunks(parsed.sequence(), found)
+            more = self._chunks_of_pictures(self.cut_out, work).chunks(parsed.sequence(), found)
             for failure in found:
                 parsed.leave_out(failure)
         rows = {name: ChunksOf(name, chunks, images.get(name), more.get(name, ())) for name in parsed.names()}
@@ -348,13 +336,7 @@ class Stages(Component):
         return _Corpus(parsed.sequence(), Parts(lambda at: rows[at].load(), facts.chunks), facts, kept)
 
     def _pages(
-        self,
-        corpus: _Corpus,
-        parsed: ParsedDocuments,
-        cache: Cache,
-        executor: Executor,
-        progress: Progress,
-        times: IngestTimes,
+        self, corpus: _Corpus, parsed: ParsedDocuments, work: Preparation
     ) -> tuple[_Corpus, PageSearch | None]:
         """Embed the pictures of all pages for retrieval by page images; `None` where there is none.
 
@@ -364,8 +346,7 @@ class Stages(Component):
         handling = self.retrieve.pages
         if handling is None:
             return corpus, None
-        indexer = self._indexer(handling, corpus.documents, corpus.facts.documents, cache, progress, times)
-        indexer.executor = executor
+        indexer = self._indexer(handling, corpus.documents, corpus.facts.documents, work)
         pages = indexer.index()
         if not (bad := indexer.failures):
             return corpus, pages
@@ -377,12 +358,10 @@ class Stages(Component):
         smaller = self._corpus(parsed, corpus.rows)
         return smaller, replace(pages, names=parsed.names(), places=places)
 
-    def _chunks_of_pictures(
-        self, settings: PictureChunks, cache: Cache, progress: Progress, times: IngestTimes
-    ) -> PictureChunker:
+    def _chunks_of_pictures(self, settings: PictureChunks, work: Preparation) -> PictureChunker:
         """What makes chunks of figures and tables."""
         bounds = self._image_bounds if settings.show == "images" else {}
-        return PictureChunker(settings, self.ingest, cache, bounds, self._calling, times, progress)
+        return PictureChunker(settings, self.ingest, work, bounds, self._calling)
 
     def undescribed(self, documents: Mapping[str, Path], cache: Cache) -> list[Prompt]:
         """The prompts for descriptions of figures and tables that a model would be asked for, of the
@@ -390,21 +369,18 @@ class Stages(Component):
         if self.cut_out is None:
             return []
         parsed = self._found(documents, cache).sequence()
-        return self._chunks_of_pictures(self.cut_out, cache, silent, IngestTimes()).undescribed(parsed)
+        return self._chunks_of_pictures(self.cut_out, Preparation(cache)).undescribed(parsed)
 
     def _indexer(
         self,
         handling: PageHandling,
         documents: Sequence[Document],
         facts: Sequence[DocumentFacts],
-        cache: Cache,
-        progress: Progress,
-        times: IngestTimes,
+        work: Preparation,
     ) -> PageIndexer:
         """What embeds the pictures of the pages of these documents."""
         bounds = self._image_bounds if self._shows_pages and handling.shown else None
-        parts = (handling, documents, facts, self.ingest, cache, progress, times, bounds)
-        return PageIndexer(*parts, calling=self._calling)
+        return PageIndexer(handling, documents, facts, self.ingest, work, bounds, calling=self._calling)
 
     def has_embedded_pages(self, documents: Mapping[str, Path], cache: Cache) -> bool:
         """Whether the cache holds the vectors of all pages that retrieval by page images would embed."""
@@ -413,7 +389,7 @@ class Stages(Component):
         parsed = self._found(documents, cache)
         if len(parsed.facts) < len(documents):
             return False
-        parts = (parsed.sequence(), parsed.stated(), cache, silent, IngestTimes())
+        parts = (parsed.sequence(), parsed.stated(), Preparation(cache))
         return self._indexer(handling, *parts).holds_all()
 
     @property
@@ -441,9 +417,7 @@ class Stages(Component):
         """What is known of the documents that the cache holds as parsed. Nothing is parsed for it."""
         return self._found(documents, cache).stated()
 
-    def _render(
-        self, parsed: ParsedDocuments, cache: Cache, executor: Executor
-    ) -> Mapping[str, Mapping[int, Path]]:
+    def _render(self, parsed: ParsedDocuments, work: Preparation) -> Mapping[str, Mapping[int, Path]]:
         """Render the page images of each document; none where the model is shown none.
 
         A document that cannot be rendered is treated as unreadable: it is added to the failures, or its error
@@ -452,8 +426,9 @@ class Stages(Component):
         if (dpi := self._image_dpi) is None:
             return {}
         names = parsed.names()
-        work = RenderWork(dpi, self.ingest, self._image_bounds)
-        outcomes = work.all(executor, list(map(parsed.bare, names)), cache.folder / "images", cache.shared)
+        render, cache = RenderWork(dpi, self.ingest, self._image_bounds), work.cache
+        bare = list(map(parsed.bare, names))
+        outcomes = render.all(work.executor, bare, cache.folder / "images", cache.shared)
         rendered: dict[str, Mapping[int, Path]] = {}
         for name, outcome in zip(names, outcomes, strict=True):
             if not isinstance(outcome, DocumentError):
@@ -464,14 +439,11 @@ class Stages(Component):
                 parsed.leave_out(outcome)
         return rendered
 
-    def _embed(
-        self, corpus: _Corpus, cache: Cache, executor: Executor, progress: Progress, times: IngestTimes
-    ) -> Vectors | None:
+    def _embed(self, corpus: _Corpus, work: Preparation) -> Vectors | None:
         """The vectors of all chunks, embedded first if missing; `None` if not needed."""
         if self.retrieve.needs != "vectors":
             return None
-        indexer = VectorIndexer(self.embed, cache, executor, progress, times)
-        return indexer.index(corpus.facts.index, corpus.facts.chunks, corpus.texts)
+        return VectorIndexer(self.embed, work).index(corpus.facts.index, corpus.facts.chunks, corpus.texts)
 
 
 class Pipeline(Stages):
@@ -612,7 +584,7 @@ class Pipeline(Stages):
         be read, unless `ingest.on_error` is `skip`: such documents are then left out and listed in
         `Ingested.failures`. Raises StoreError where the cache cannot be written.
         """
-        built = self.build(documents, cache, workers, progress)
+        built = self.build(documents, Preparation(cache, workers, progress))
         return Ingested(
             ingest=self.ingest,
             retriever=self.retrieve,

@@ -16,8 +16,6 @@ from fathoms.errors import StoreError
 from fathoms.types import DocumentFacts
 
 T = TypeVar("T")
-Progress = Callable[[str, int, int], None]
-"""Reports progress; called with (stage, items done, items in total)."""
 IN_MEMORY = 5000
 """How many chunks of a corpus, or pages of its documents, stay in memory once they are loaded."""
 

@@ -13,7 +13,8 @@ from typing import Any, Protocol
 from fathoms.models import ChatModel, Generator
 from fathoms.models.calling.provider_calls import ExecutionSettings
 from fathoms.pipeline.external import External
-from fathoms.pipeline.pipeline import Progress, Stages, silent
+from fathoms.pipeline.pipeline import Stages
+from fathoms.pipeline.preparation import Progress, silent
 from fathoms.pipeline.prepared import Prepared
 from fathoms.pipeline.searching import Depth
 from fathoms.runs.cache import Cache

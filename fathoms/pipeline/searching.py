@@ -12,18 +12,19 @@ from typing import Any
 
 from fathoms.errors import DocumentError, ModelError
 from fathoms.ingest import PdfParser
-from fathoms.models.caller import Caller, to_failure
+from fathoms.models.caller import Caller, ModelCalls, to_failure
 from fathoms.models.embed.process import embed
 from fathoms.pipeline.answering import PackedQuestion
 from fathoms.pipeline.ingest_report import ingest_report, unread_gold
 from fathoms.pipeline.ingest_times import IngestTimes
-from fathoms.pipeline.pipeline import Progress, Stages, silent
+from fathoms.pipeline.pipeline import Stages
+from fathoms.pipeline.preparation import Preparation, Progress, silent
 from fathoms.pipeline.questions_anew import QuestionsAnew
 from fathoms.pipeline.remembered import CorpusFacts, clock
 from fathoms.retrieve import Index, Retriever
 from fathoms.runs.cache import Cache
 from fathoms.safety.option_limits import MOST_CHUNKS
-from fathoms.types import Call, Document, DocumentFacts, Failure, Hit, Question, Record, Round
+from fathoms.types import Document, DocumentFacts, Failure, Hit, Question, Record
 
 BLOCK = 16
 """The questions that are searched for at once. Their records are written before the next ones are searched
@@ -149,7 +150,7 @@ class Searching:
         record with `error` set. `timeout` limits the help of a language model, in seconds."""
         record = Record(question=question, repeat=repeat, attempts=0, fingerprints=self.fingerprints)
         found: dict[str, Any] = {}
-        calls, rounds = list[Call](), list[Round]()
+        calls = ModelCalls(caller or Caller(), repeat)
         try:
             found["hits"], seconds = await self._hits(question)
             found["timings"] = {"retrieve": seconds}
@@ -158,16 +159,15 @@ class Searching:
                 started = time.perf_counter()
                 try:
                     async with asyncio.timeout(timeout) as deadline:
-                        found["hits"] = await self._refined(
-                            question, candidates, caller or Caller(), repeat, deadline, calls, rounds
-                        )
+                        within = replace(calls, deadline=deadline)
+                        found["hits"] = await self._refined(question, candidates, within)
                 finally:
                     found["timings"][stage] = time.perf_counter() - started
         except TimeoutError:
             found["error"] = Failure(kind="Timeout", message=f"no hits within {timeout:g} s")
         except Exception as failure:  # any client error fails this question only
             found["error"] = to_failure(failure)
-        return record.model_copy(update={**found, "calls": tuple(calls), "rounds": tuple(rounds)})
+        return record.model_copy(update={**found, "calls": tuple(calls.made), "rounds": tuple(calls.rounds)})
 
     async def _hits(self, question: Question) -> tuple[tuple[Hit, ...], float]:
         """The hits of a question and the seconds that they took; searches for its block first if needed.
@@ -218,29 +218,13 @@ class Searching:
         self._found |= {each.id: (row, seconds) for each, row in zip(block, rows, strict=True)}
 
     async def _refined(
-        self,
-        question: Question,
-        candidates: tuple[Hit, ...],
-        caller: Caller,
-        repeat: int,
-        deadline: asyncio.Timeout,
-        calls: list[Call],
-        rounds: list[Round],
+        self, question: Question, candidates: tuple[Hit, ...], calls: ModelCalls
     ) -> tuple[Hit, ...]:
         """Let the language model help to rank as many chunks as it can, and cut them where the ranking is
         deep enough."""
         own = _top_k(self.retriever) or 0
         deep = self.retriever.model_copy(update={"top_k": MOST_CHUNKS})
-        hits = await deep.refine(
-            self.index,
-            question,
-            candidates,
-            caller,
-            repeat=repeat,
-            deadline=deadline,
-            calls=calls,
-            rounds=rounds,
-        )
+        hits = await deep.refine(self.index, question, candidates, calls)
         return hits[: self.depth.cut(hits, own)]
 
     def search(self, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
@@ -288,7 +272,7 @@ class SearchPipeline(Stages):
     ) -> Searching:
         """Parse, chunk and embed what the cache does not hold yet, and return the corpus ready to be
         searched; raises as `Pipeline.prepare` does."""
-        built = self.build(documents, cache, workers, progress)
+        built = self.build(documents, Preparation(cache, workers, progress))
         pages, handling = built.index.pages, self.retrieve.pages
         if pages is not None and handling is not None:
             pages = replace(pages, embed=QuestionsAnew(handling.embed, self._calling, built.times))

@@ -19,12 +19,10 @@ from pydantic import Field
 
 from fathoms.config import fingerprint, flat_fingerprint
 from fathoms.errors import ModelError
-from fathoms.executors import Executor
 from fathoms.models import Embedder
 from fathoms.models.caching import embed_cached
-from fathoms.pipeline.ingest_times import IngestTimes
+from fathoms.pipeline.preparation import Preparation
 from fathoms.retrieve.segments import Segment, SegmentedVectors
-from fathoms.runs.cache import Cache
 from fathoms.types import StoredValue
 
 if TYPE_CHECKING:
@@ -68,14 +66,12 @@ class _Listed(StoredValue):
 
 @dataclass
 class VectorIndexer:
-    """Makes the vectors of all chunks of a corpus, or takes them from the cache. `executor` embeds where the
-    model is a local one. A segment has about `rows` vectors, and about `texts` are embedded at a time."""
+    """Makes the vectors of all chunks of a corpus, or takes them from the cache. The executor of `work`
+    embeds where the model is a local one. A segment has about `rows` vectors, and about `texts` are embedded
+    at a time."""
 
     embedder: Embedder
-    cache: Cache
-    executor: Executor
-    progress: Callable[[str, int, int], None]
-    times: IngestTimes
+    work: Preparation
     rows: int = _ROWS
     texts: int = _TEXTS
     opened: dict[str, Segment | None] = field(default_factory=dict)
@@ -87,20 +83,20 @@ class VectorIndexer:
         """Return the vectors of the chunks of a corpus in order. `name` is a hash of all that changes a
         vector or its position, `counts` the numbers of chunks of the documents, and `documents` is called
         where the cache has no list of that name. Raises ModelError."""
-        known = self.cache.load(_INDEX, name, _Listed.model_validate_json)
+        known = self.work.cache.load(_INDEX, name, _Listed.model_validate_json)
         if known is not None and (found := self._opened(known, counts)) is not None:
             return found
         parts = documents()
-        with self.times.stage("embed"):
+        with self.work.times.stage("embed"):
             try:
                 listed = self._listed(parts)
                 found = self._opened(listed, counts)
             except OSError as error:
-                self.cache.full(error)
+                self.work.cache.full(error)
                 found = None
             if found is None:  # the disk is full
                 return self._in_memory(parts)
-        self.cache.put_text(_INDEX, name, listed.model_dump_json())
+        self.work.cache.put_text(_INDEX, name, listed.model_dump_json())
         return found
 
     def _opened(self, listed: _Listed, counts: Sequence[int]) -> SegmentedVectors | None:
@@ -112,17 +108,17 @@ class VectorIndexer:
         try:
             return SegmentedVectors(sound, listed.of, listed.first, counts)
         except (ValueError, IndexError):  # the list is of another corpus
-            self.cache.damaged(_INDEX)
+            self.work.cache.damaged(_INDEX)
             return None
 
     def _folder(self, segment: str) -> Path:
         """The folder of a segment."""
-        return self.cache.folder / "indexes" / segment
+        return self.work.cache.folder / "indexes" / segment
 
     def _segment(self, name: str) -> Segment | None:
         """Open a segment, once; damage is told then."""
         if name not in self.opened:
-            self.opened[name] = Segment.open(self._folder(name), self.cache)
+            self.opened[name] = Segment.open(self._folder(name), self.work.cache)
         return self.opened[name]
 
     def _listed(self, documents: Sequence[TextsOf]) -> _Listed:
@@ -132,7 +128,7 @@ class VectorIndexer:
         keys = [flat_fingerprint(identity, each.digest) for each in documents]
         places = self._places(keys)
         new = [(key, each) for key, each in zip(keys, documents, strict=True) if key not in places]
-        told = _Told(self.progress, self.times, sum(each.number for _, each in new))
+        told = _Told(self.work, sum(each.number for _, each in new))
         for part in _groups(new, self.rows):
             places |= self._write(part, told)
         names = list(dict.fromkeys(place.segment for place in places.values()))
@@ -148,11 +144,11 @@ class VectorIndexer:
     def _places(self, keys: Sequence[str]) -> dict[str, _Place]:
         """Return where the vectors of documents are, by their keys, as far as these segments are sound."""
         found: dict[str, _Place] = {}
-        for key, value in self.cache.get_many(_PLACE, keys).items():
+        for key, value in self.work.cache.get_many(_PLACE, keys).items():
             try:
                 found[key] = _Place.model_validate_json(value)
             except ValueError:
-                self.cache.damaged(_PLACE)
+                self.work.cache.damaged(_PLACE)
         return {key: place for key, place in found.items() if self._segment(place.segment) is not None}
 
     def _write(self, part: Sequence[tuple[str, TextsOf]], told: _Told) -> dict[str, _Place]:
@@ -163,7 +159,9 @@ class VectorIndexer:
         self.opened.pop(name, None)
         first = zip(part, starts, strict=False)
         places = {key: _Place.model_construct(segment=name, first=start) for (key, _), start in first}
-        self.cache.put_many(_PLACE, {key: place.model_dump_json().encode() for key, place in places.items()})
+        self.work.cache.put_many(
+            _PLACE, {key: place.model_dump_json().encode() for key, place in places.items()}
+        )
         return places
 
     def _embedded(self, documents: Iterable[TextsOf], told: _Told) -> Iterator[Floats]:
@@ -176,9 +174,9 @@ class VectorIndexer:
             vectors = embed_cached(
                 self.embedder,
                 texts,
-                self.cache,
+                self.work.cache,
                 told.block(len(texts)),
-                executor=self.executor,
+                executor=self.work.executor,
                 parts=numbers,
             )
             if width and vectors.shape[1] != width:
@@ -190,7 +188,7 @@ class VectorIndexer:
         """Return all vectors in memory, where they cannot be written; `None` if there are none."""
         import numpy as np
 
-        told = _Told(self.progress, self.times, sum(each.number for each in documents))
+        told = _Told(self.work, sum(each.number for each in documents))
         found = list(self._embedded(documents, told))
         return np.concatenate(found) if found else None
 
@@ -199,8 +197,7 @@ class VectorIndexer:
 class _Told:
     """Tells how many of so many texts have been embedded."""
 
-    progress: Callable[[str, int, int], None]
-    times: IngestTimes
+    work: Preparation
     total: int
     before: int = 0
 
@@ -211,9 +208,9 @@ class _Told:
 
         def done(count: int, new: int) -> None:
             nonlocal embedded
-            self.times.made("embed", count - embedded)
+            self.work.times.made("embed", count - embedded)
             embedded = count if count < new else 0  # texts may be embedded twice (`embed_cached`)
-            self.progress("embed", min(self.total, start + texts - new + count), self.total)
+            self.work.progress("embed", min(self.total, start + texts - new + count), self.total)
 
         return done
 

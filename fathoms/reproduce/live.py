@@ -9,7 +9,7 @@ from fathoms import corpora
 from fathoms.errors import UsageError
 from fathoms.experiment import load_experiment
 from fathoms.metrics.score_records import score
-from fathoms.pipeline.pipeline import Progress, silent
+from fathoms.pipeline.preparation import Progress, silent
 from fathoms.reproduce.figures import Figures, figures_of
 from fathoms.reproduce.tables import Table, TableRow
 from fathoms.runner import runner

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,9 +17,9 @@ from fathoms.component import Component
 from fathoms.config import suggest
 from fathoms.models import Generator
 from fathoms.models.caching import ReplyCache
-from fathoms.models.caller import Caller
+from fathoms.models.caller import ModelCalls
 from fathoms.retrieve.page_search import PageHandling, PageSearch
-from fathoms.types import Call, Chunk, Document, Hit, Prompt, Purpose, Question, Round
+from fathoms.types import Chunk, Document, Hit, Prompt, Purpose, Question
 
 if TYPE_CHECKING:
     from fathoms.retrieve.segments import Floats, Vectors
@@ -229,22 +228,13 @@ class Retriever(Component):
         return {}
 
     async def refine(
-        self,
-        index: Index,
-        question: Question,
-        candidates: Sequence[Hit],
-        caller: Caller,
-        *,
-        repeat: int = 0,
-        deadline: asyncio.Timeout | None = None,
-        calls: list[Call] | None = None,
-        rounds: list[Round] | None = None,
+        self, index: Index, question: Question, candidates: Sequence[Hit], calls: ModelCalls
     ) -> tuple[Hit, ...]:
         """Return the final hits of one question, made of its candidates and by further searches with the help
         of the language model.
 
-        The options are those of `Caller.reply`; each search with a text of its own is appended to `rounds`.
-        Raises ModelError and Stopped.
+        `calls` makes its calls and lists them, and each search with a text of its own. Raises ModelError and
+        Stopped.
         """
         return tuple(candidates)
 

@@ -13,14 +13,14 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from fathoms.models import Generator
-from fathoms.models.caller import Caller
+from fathoms.models.caller import ModelCalls
 from fathoms.models.chat.room import room_for_prompt
 from fathoms.models.describing import DESCRIBE, Describer
 from fathoms.registry import OneOf
 from fathoms.retrieve.base import Index, Retriever
 from fathoms.retrieve.dense import Dense
 from fathoms.retrieve.wrapping import Wrapping
-from fathoms.types import Call, Chunk, Hit, Prompt, Purpose, Question, Round
+from fathoms.types import Chunk, Hit, Prompt, Purpose, Question
 
 Described = Annotated[Retriever, OneOf("retrievers", within="describe")]
 
@@ -75,16 +75,7 @@ class Describe(Wrapping):
         return {"describe": self.generate}
 
     async def refine(
-        self,
-        index: Index,
-        question: Question,
-        candidates: Sequence[Hit],
-        caller: Caller,
-        *,
-        repeat: int = 0,
-        deadline: asyncio.Timeout | None = None,
-        calls: list[Call] | None = None,
-        rounds: list[Round] | None = None,
+        self, index: Index, question: Question, candidates: Sequence[Hit], calls: ModelCalls
     ) -> tuple[Hit, ...]:
         """Return the same hits with descriptions in place of pictures. Raises ModelError and Stopped.
 
@@ -96,7 +87,7 @@ class Describe(Wrapping):
         async def words(chunk: Chunk) -> str | None:
             if chunk.image is None:
                 return None
-            return await made.description(chunk.image, _named(chunk), caller, deadline=deadline, calls=calls)
+            return await made.description(chunk.image, _named(chunk), calls)
 
         found = await asyncio.gather(*(words(hit.chunk) for hit in candidates), return_exceptions=True)
         described = []

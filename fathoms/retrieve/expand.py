@@ -6,7 +6,6 @@ the budget, the retries and the record of that question, as those of a reranker.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 from collections.abc import Sequence
@@ -20,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from fathoms.config import read_yaml
 from fathoms.errors import ModelError
 from fathoms.models import Generator
-from fathoms.models.caller import Caller
+from fathoms.models.caller import ModelCalls
 from fathoms.models.chat.room import room_for_prompt
 from fathoms.registry import OneOf
 from fathoms.retrieve.base import Index, Retriever, as_candidates, fill
@@ -30,7 +29,7 @@ from fathoms.retrieve.wrapping import Wrapping
 from fathoms.runs.events import happened
 from fathoms.safety.option_limits import MOST_CHUNKS
 from fathoms.safety.transport import await_in_thread
-from fathoms.types import Call, Form, Hit, Message, Prompt, Purpose, Question, Round
+from fathoms.types import Form, Hit, Message, Prompt, Purpose, Question, Round
 
 Searched = Annotated[Retriever, OneOf("retrievers", within="expand")]
 _LONGEST = 1000
@@ -111,29 +110,18 @@ class Expand(Wrapping):
         return {"expand": self.generate}
 
     async def refine(
-        self,
-        index: Index,
-        question: Question,
-        candidates: Sequence[Hit],
-        caller: Caller,
-        *,
-        repeat: int = 0,
-        deadline: asyncio.Timeout | None = None,
-        calls: list[Call] | None = None,
-        rounds: list[Round] | None = None,
+        self, index: Index, question: Question, candidates: Sequence[Hit], calls: ModelCalls
     ) -> tuple[Hit, ...]:
         """Return the fused hits of the search texts of one question, and append a round for each text."""
-        calls = [] if calls is None else calls
-        made = await self._texts(question, caller, repeat, deadline, calls)
+        made = await self._texts(question, calls)
         searched = [question.model_copy(update={"text": text}) for text in made]
         found = await await_in_thread(lambda: self._search(index, searched))
         rankings = list(zip(made, found, strict=True))
         if self.original or not made:
             rankings.insert(0, (question.text, tuple(candidates)))
-        if rounds is not None:
-            asked = len(calls)  # all texts come from one call, which belongs to the first round
-            for at, (text, ranking) in enumerate(rankings):
-                rounds.append(Round(query=text, hits=ranking, calls=0 if at else asked))
+        number = len(calls.made)  # all texts come from one call, which belongs to the first round
+        for at, (text, ranking) in enumerate(rankings):
+            calls.rounds.append(Round(query=text, hits=ranking, calls=0 if at else number))
         rows = [row for _, row in rankings]
         return fused(index, rows, [1.0] * len(rows), k=self.k, top_k=self.top_k)
 
@@ -142,26 +130,17 @@ class Expand(Wrapping):
         with index.lock:
             return self.retriever.search(index, questions) if questions else []
 
-    async def _texts(
-        self,
-        question: Question,
-        caller: Caller,
-        repeat: int,
-        deadline: asyncio.Timeout | None,
-        calls: list[Call],
-    ) -> tuple[str, ...]:
+    async def _texts(self, question: Question, calls: ModelCalls) -> tuple[str, ...]:
         """Return the search texts that the model makes of a question; none where its reply cannot be read."""
         (prompt,) = self.refining_prompts(question, ())
         try:
-            reply, call = await caller.reply(
-                self.generate, prompt, purpose="expand", repeat=repeat, deadline=deadline, calls=calls
-            )
+            reply, call = await calls.reply(self.generate, prompt, "expand")
         except ModelError as error:
             message = f"the question could not be expanded: {error}"
             raise type(error)(message, status=error.status, retry_after=error.retry_after) from error
         texts = search_texts(reply.text, self.queries)
         if not texts:
-            calls[-1] = call.model_copy(update={"unread": True})
+            calls.made[-1] = call.model_copy(update={"unread": True})
             happened("expansion-unread", level=logging.WARNING, reply=reply.text[:200])
         return tuple(text for text in texts if not (self.original and text == question.text))
 

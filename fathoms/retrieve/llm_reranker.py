@@ -14,11 +14,11 @@ from pydantic import field_validator
 from fathoms.component import Component
 from fathoms.errors import ModelError
 from fathoms.models import Generator
-from fathoms.models.caller import Caller
+from fathoms.models.caller import ModelCalls
 from fathoms.models.calling.stop import Stopped
 from fathoms.models.chat.room import most_that_fits, room_for_prompt
 from fathoms.runs.events import happened
-from fathoms.types import Call, Message, Prompt
+from fathoms.types import Message, Prompt
 
 NO_GRADE = -1.0
 """Score of a chunk that the model gave no grade: it is ranked after all graded chunks."""
@@ -74,16 +74,7 @@ class LLMReranker(Component):
         room_for_prompt(self.generate, "the reranker's generate")
         self.generate.check()
 
-    async def grades(
-        self,
-        question: str,
-        passages: Sequence[str],
-        caller: Caller,
-        *,
-        repeat: int,
-        deadline: asyncio.Timeout | None,
-        calls: list[Call],
-    ) -> list[float]:
+    async def grades(self, question: str, passages: Sequence[str], calls: ModelCalls) -> list[float]:
         """Return the grade of each passage from 0 to 10. A passage that does not fit into the context of the
         model is shortened at its end, and a reply without a grade counts as `NO_GRADE`.
 
@@ -103,16 +94,10 @@ class LLMReranker(Component):
                     kept = passage
                     if room is not None:
                         fitted = partial(self._fitted, question, passage, room)
-                        kept = await caller.counted(self.generate, fitted, deadline)
+                        kept = await calls.counted(self.generate, fitted)
                     cut += kept != passage
-                    reply, _ = await caller.reply(
-                        self.generate,
-                        self.prompt_of(question, kept),
-                        purpose="rerank",
-                        repeat=repeat,
-                        deadline=deadline,
-                        calls=calls,
-                    )
+                    prompt = self.prompt_of(question, kept)
+                    reply, _ = await calls.reply(self.generate, prompt, "rerank")
                     found[number] = reply.text
                 except (Exception, Stopped) as error:
                     failed.append(error)

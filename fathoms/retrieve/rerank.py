@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
 from fathoms.models import CrossEncoder, Generator
-from fathoms.models.caller import Caller
+from fathoms.models.caller import ModelCalls
 from fathoms.registry import OneOf
 from fathoms.retrieve.base import Index, Retriever, TextQuery, as_candidates, hits
 from fathoms.retrieve.dense import Dense
 from fathoms.retrieve.llm_reranker import LLMReranker
 from fathoms.retrieve.wrapping import Wrapping
 from fathoms.safety.option_limits import MOST_CHUNKS
-from fathoms.types import Call, Hit, Prompt, Purpose, Question, Round
+from fathoms.types import Hit, Prompt, Purpose, Question
 
 First = Annotated[Retriever, OneOf("retrievers", within="rerank")]
 Reranker = Annotated[CrossEncoder | LLMReranker, OneOf("rerankers")]
@@ -79,16 +78,7 @@ class Rerank(Wrapping, TextQuery):
         return {"rerank": self.by.generate} if isinstance(self.by, LLMReranker) else {}
 
     async def refine(
-        self,
-        index: Index,
-        question: Question,
-        candidates: Sequence[Hit],
-        caller: Caller,
-        *,
-        repeat: int = 0,
-        deadline: asyncio.Timeout | None = None,
-        calls: list[Call] | None = None,
-        rounds: list[Round] | None = None,
+        self, index: Index, question: Question, candidates: Sequence[Hit], calls: ModelCalls
     ) -> tuple[Hit, ...]:
         """Return the `top_k` candidates with the highest grades of the language model. Raises ModelError and
         Stopped."""
@@ -96,10 +86,7 @@ class Rerank(Wrapping, TextQuery):
             return tuple(candidates)
         (query,) = self.queries([question])
         passages = [hit.chunk.indexed for hit in candidates]
-        grades = await self.by.grades(
-            query, passages, caller, repeat=repeat, deadline=deadline, calls=[] if calls is None else calls
-        )
-        return self._best(candidates, grades)
+        return self._best(candidates, await self.by.grades(query, passages, calls))
 
     def without_refining(self, candidates: Sequence[Hit]) -> tuple[Hit, ...]:
         """Return the first `top_k` candidates."""

@@ -20,7 +20,8 @@ from fathoms.models.caller import provider_of
 from fathoms.models.embed.served.base import ServedPageModel
 from fathoms.pipeline.answering import Ingested, PackedQuestion
 from fathoms.pipeline.attachments import attached
-from fathoms.pipeline.pipeline import Progress, Stages, silent
+from fathoms.pipeline.pipeline import Stages
+from fathoms.pipeline.preparation import Preparation, Progress, silent
 from fathoms.pipeline.runnable import Runnable
 from fathoms.pipeline.searching import Searching
 from fathoms.runner.estimate import (
@@ -102,14 +103,15 @@ def plan(
     found: Estimates | None = None
     unknown = _obstacle(experiment, corpus, cache, missing)
     if unknown is None and stages is not None:
+        work = Preparation(cache, workers, progress)
         try:
             once: Estimates = {}
             if experiment.called:
-                once, attached = _estimated(stages, corpus, asked, cache, workers, progress)
+                once, attached = _estimated(stages, corpus, asked, work)
             found = repeated(once, repeats)
             if judge is not None and "answer" in found:
                 found["judge"] = judging(judge, found["answer"], len(asked) * repeats)
-            found = added([found, _describing(stages, corpus, cache, workers, progress)])
+            found = added([found, _describing(stages, corpus, work)])
             requests = sum(part.requests for part in found.values())
         except FathomsError as error:
             unknown = missing["retrieve"] = str(error)
@@ -136,12 +138,12 @@ def plan(
     )
 
 
-def _describing(stages: Stages, corpus: Corpus, cache: Cache, workers: int, progress: Progress) -> Estimates:
+def _describing(stages: Stages, corpus: Corpus, work: Preparation) -> Estimates:
     """Parse the documents, and estimate the descriptions of figures and tables that are not kept yet."""
     if (model := stages.describes_pictures) is None:
         return {}
-    stages.parse(corpus.documents, cache, workers, progress)
-    prompts = stages.undescribed(corpus.documents, cache)
+    stages.parse(corpus.documents, work)
+    prompts = stages.undescribed(corpus.documents, work.cache)
     return {"describe": calling(model, prompts, DESCRIPTION)} if prompts else {}
 
 
@@ -200,15 +202,11 @@ def _embedding(embed: ServedPageModel) -> str:
 
 
 def _estimated(
-    stages: Stages,
-    corpus: Corpus,
-    asked: Sequence[Question],
-    cache: Cache,
-    workers: int,
-    progress: Progress,
+    stages: Stages, corpus: Corpus, asked: Sequence[Question], work: Preparation
 ) -> tuple[Estimates, dict[str, int] | None]:
     """The estimate of all questions once, and the attached pages and bytes; raises FathomsError."""
-    prepared = stages.by_ocr().prepare(corpus.documents, cache, workers=workers, progress=progress)
+    plain = stages.by_ocr()
+    prepared = plain.prepare(corpus.documents, work.cache, workers=work.workers, progress=work.progress)
     if isinstance(prepared, Searching):  # with a model that helps to retrieve
         rows = prepared.search(asked) if asked else []
         pairs, made = zip(asked, rows, strict=True), MadeOnce(prepared.index.kept)

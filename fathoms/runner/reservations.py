@@ -15,13 +15,12 @@ from fathoms.models.embed.served.base import ServedPageModel
 from fathoms.pipeline.answering import Ingested, PackedQuestion
 from fathoms.pipeline.ingest_times import IngestTimes
 from fathoms.pipeline.page_index import QUESTIONS
-from fathoms.pipeline.pipeline import Progress
+from fathoms.pipeline.preparation import Preparation
 from fathoms.pipeline.prepared import Prepared
 from fathoms.pipeline.runnable import Runnable
 from fathoms.pipeline.searching import Searching
 from fathoms.runner.budget import Amount, Budget
 from fathoms.runner.estimate import DESCRIPTION, Estimates, calling, estimate
-from fathoms.runs.cache import Cache
 from fathoms.runs.usage import billed, tokens_of, total
 from fathoms.types import Hit, Purpose, Question, Record, Reply, Usage
 
@@ -229,13 +228,7 @@ def require_price(experiment: Runnable, budget: Budget) -> None:
 
 
 def require_room_for_descriptions(
-    experiment: Runnable,
-    corpus: Corpus,
-    cache: Cache,
-    budget: Budget,
-    *,
-    workers: int,
-    progress: Progress,
+    experiment: Runnable, corpus: Corpus, work: Preparation, budget: Budget
 ) -> None:
     """Parse the documents, and raise UsageError where describing their figures and tables can take more than
     the limits of the command leave: each reply counts with `max_tokens`, as estimated where that is not
@@ -243,8 +236,8 @@ def require_room_for_descriptions(
     stages = experiment.stages
     if not budget.is_limited or stages is None or (model := stages.describes_pictures) is None:
         return
-    stages.parse(corpus.documents, cache, workers, progress)
-    prompts = stages.undescribed(corpus.documents, cache)
+    stages.parse(corpus.documents, work)
+    prompts = stages.undescribed(corpus.documents, work.cache)
     need = calling(model, prompts, model.max_tokens or DESCRIPTION)
     tokens = need.prompt_tokens + need.reply_tokens
     for limit, spent, wanted, option, form in (

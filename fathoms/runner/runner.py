@@ -19,7 +19,7 @@ from fathoms.models.caller import Caller
 from fathoms.models.calling.collecting import rare_collections
 from fathoms.models.calling.provider_calls import ProviderCalls
 from fathoms.models.calling.stop import Stop, StopSignals, ending_in_time
-from fathoms.pipeline.pipeline import Progress, silent
+from fathoms.pipeline.preparation import Preparation, Progress, silent
 from fathoms.pipeline.prepared import Prepared
 from fathoms.pipeline.remembered import clock
 from fathoms.pipeline.runnable import Runnable
@@ -118,8 +118,8 @@ def run(
     ready = []
     for job in jobs:  # prepare all jobs before the first run is created
         asked = job.corpus.select(limit=selection.limit, categories=selection.categories, ids=selection.ids)
-        about = (job.experiment, job.corpus, cache, budget)
-        require_room_for_descriptions(*about, workers=workers, progress=progress)
+        work = Preparation(cache, workers, progress)
+        require_room_for_descriptions(job.experiment, job.corpus, work, budget)
         prepared = job.experiment.prepare(job.corpus.documents, cache, workers=workers, progress=progress)
         ready.append((job, asked, prepared, _retrieved(prepared, asked, job.corpus)))
         budget.add_embedding(prepared.report().get("times", {}))
@@ -166,8 +166,8 @@ def resume(
     cache.share(experiment.cache)
     with store.locked():
         missing = unanswered(store, reopened.asked, reopened.repeats)  # again, now under the lock
-        about = (experiment, reopened.corpus, cache, budget)
-        require_room_for_descriptions(*about, workers=workers, progress=progress)
+        work = Preparation(cache, workers, progress)
+        require_room_for_descriptions(experiment, reopened.corpus, work, budget)
         prepared = experiment.prepare(reopened.corpus.documents, cache, workers=workers, progress=progress)
         require_same(store, prepared)
         questions = list({turn.question.id: turn.question for turn in missing}.values())

@@ -15,7 +15,7 @@ from PIL import Image
 from fathoms.errors import ModelError
 from fathoms.models import OpenAICompatibleLLM, ScriptedModel
 from fathoms.models.caching import ReplyCache
-from fathoms.models.caller import Caller
+from fathoms.models.caller import Caller, ModelCalls
 from fathoms.models.calling.provider_calls import ExecutionSettings, ProviderCalls
 from fathoms.models.describing import Describer
 from fathoms.models.prices import Price
@@ -50,7 +50,10 @@ def described(
 
     async def all_at_once() -> list[str]:
         caller = Caller(ProviderCalls(ExecutionSettings(max_attempts=2, first_wait=0.01)))
-        made = (describer.description(picture, picture.stem, caller, calls=calls) for picture in pictures)
+        made = (
+            describer.description(picture, picture.stem, ModelCalls(caller, made=calls))
+            for picture in pictures
+        )
         return await asyncio.gather(*made)
 
     with closing(Cache(folder / "cache")) as cache:
@@ -109,8 +112,8 @@ def test_a_cut_off_description_is_said(tmp_path: Path, caplog: pytest.LogCapture
         one = Describer(model, "What?", ReplyCache(cache))
         red = painted(tmp_path, "red")
         with caplog.at_level("WARNING", logger="fathoms.run"):
-            assert asyncio.run(one.description(red, "page 1 of a.pdf", Caller())) == "a page"
+            assert asyncio.run(one.description(red, "page 1 of a.pdf", ModelCalls(Caller()))) == "a page"
         (event,) = [record.__dict__["facts"] for record in caplog.records]
         assert event == {"event": "description-cut", "picture": "page 1 of a.pdf", "stop_reason": "length"}
         without = replace(one, kept=None)
-        assert asyncio.run(without.description(red, "page 1", Caller())) == "a page"
+        assert asyncio.run(without.description(red, "page 1", ModelCalls(Caller()))) == "a page"

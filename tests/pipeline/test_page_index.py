@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from html import unescape
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,6 +25,7 @@ from fathoms.ingest import Pdfium, cut_out_images, page_images
 from fathoms.models import PageEmbedder
 from fathoms.models.embed import process as embedding
 from fathoms.pipeline.page_index import PageIndexer
+from fathoms.pipeline.preparation import Preparation
 from fathoms.retrieve import Visual
 from fathoms.retrieve.multi_vectors import MultiVectors
 from fathoms.retrieve.token_pooling import pool_tokens
@@ -317,9 +319,7 @@ def test_a_page_without_a_picture_is_left_out(place: Project, cache: Cache) -> N
     facts = [fact.model_copy(update={"pages": fact.pages + 1}) for fact in ready.stated]
     handling = own.retrieve.pages
     assert handling is not None
-    indexer = PageIndexer(
-        handling, ready.documents, facts, own.ingest, cache, lambda *_: None, ready.times, None
-    )
+    indexer = PageIndexer(handling, ready.documents, facts, own.ingest, Preparation(cache), None)
     pages = indexer.index()
     assert list(pages.places) == [(0, 1), (1, 1), (1, 2)]
     assert isinstance(pages.store, np.ndarray)
@@ -338,11 +338,12 @@ def test_pages_embedded_by_the_workers_of_a_cluster_are_those_of_this_machine(
     told: list[tuple[str, int, int]] = []
     cluster = Away(2)
     parts = (handling, ready.documents, ready.stated, own.ingest)
-    rest = (lambda *step: told.append(step), ready.times, None)
-    expected = PageIndexer(*parts, Cache(tmp_path / "here"), *rest, block=1).index()
+    here = Preparation(Cache(tmp_path / "here"), progress=lambda *step: told.append(step))
+    away = replace(here, cache=Cache(tmp_path / "away"), executor=cluster)
+    expected = PageIndexer(*parts, here, None, block=1).index()
     told.clear()
     # three pages are three batches
-    found = PageIndexer(*parts, Cache(tmp_path / "away"), *rest, executor=cluster, block=1).index()
+    found = PageIndexer(*parts, away, None, block=1).index()
     assert cluster.done == {"RenderWork": 2, "PageEmbedWork": 2}  # the last page is a window of its own
     assert told[-1] == ("embed pages", 3, 3)
     assert list(found.places) == list(expected.places)

@@ -18,7 +18,7 @@ from fathoms.corpora import load
 from fathoms.errors import ConfigError, ModelError
 from fathoms.experiment import Experiment, load_experiment
 from fathoms.models.caller import provider_of
-from fathoms.pipeline.pipeline import silent
+from fathoms.pipeline.preparation import silent
 from fathoms.runner.budget import Budget
 from fathoms.runner.plan import plan
 from fathoms.runner.reservations import require_price, require_room_for_descriptions

@@ -18,9 +18,9 @@ import pytest
 
 from fathoms.config import fingerprint
 from fathoms.errors import ModelError
-from fathoms.executors import LocalExecutor
 from fathoms.models import LexicalEmbedder
 from fathoms.pipeline.ingest_times import IngestTimes
+from fathoms.pipeline.preparation import Preparation
 from fathoms.pipeline.vector_index import TextsOf, VectorIndexer
 from fathoms.retrieve.numpy_store import exact_search
 from fathoms.runs.cache import Cache
@@ -57,9 +57,8 @@ def index(folder: Path, found: Corpus, embedder: LexicalEmbedder | None = None, 
             for name, texts in found.items()
         ]
 
-    indexer = VectorIndexer(
-        embedder or LexicalEmbedder(), cache, LocalExecutor(1), lambda *_: None, times, **options
-    )
+    work = Preparation(cache, times=times)
+    indexer = VectorIndexer(embedder or LexicalEmbedder(), work, **options)
     vectors = indexer.index(fingerprint(list(found.items())), [len(t) for t in found.values()], documents)
     made = sum(int(took["made"]) for took in times.report().values())
     cache.close()

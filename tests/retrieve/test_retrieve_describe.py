@@ -18,7 +18,7 @@ from fathoms.errors import ConfigError, ModelError
 from fathoms.experiment import load_experiment
 from fathoms.ingest import PageChunker
 from fathoms.models import OpenAICompatibleLLM, ScriptedModel
-from fathoms.models.caller import Caller
+from fathoms.models.caller import Caller, ModelCalls
 from fathoms.models.prices import Price
 from fathoms.pipeline.answering import Ingested, PackedQuestion
 from fathoms.pipeline.pipeline import Pipeline
@@ -133,7 +133,7 @@ def test_a_figure_that_was_cut_out_is_described_and_named(tmp_path: Path) -> Non
 
     def described(**script: Any) -> str:
         made = Describe(first=BM25(), generate=ScriptedModel(**script), keep_text=True)
-        (hit,) = asyncio.run(made.refine(index, QUESTIONS[0], hits, Caller()))
+        (hit,) = asyncio.run(made.refine(index, QUESTIONS[0], hits, ModelCalls(Caller())))
         return hit.chunk.text
 
     assert described(default="A display.") == "LEFT 31.5 ml\n\nA display."

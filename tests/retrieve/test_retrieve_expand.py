@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from fathoms.errors import ModelError
 from fathoms.models import ScriptedModel
-from fathoms.models.caller import Caller
+from fathoms.models.caller import Caller, ModelCalls
 from fathoms.retrieve import BM25, AnyRetriever, Expand, Index
 from fathoms.retrieve.expand import prompts, search_texts
 from fathoms.runs.events import heard
@@ -28,10 +28,10 @@ def expanded(
         default=str(options.pop("reply", "")), fail_on={"?": fails} if fails != "no" else {}
     )
     retriever = Expand(retriever=BM25(), generate=model, **options)  # type: ignore[arg-type]
-    rounds, calls = list[Round](), list[Call]()
+    calls = ModelCalls(Caller())
     (candidates,) = retriever.search(index, [question])
-    found = asyncio.run(retriever.refine(index, question, candidates, Caller(), calls=calls, rounds=rounds))
-    return found, rounds, calls
+    found = asyncio.run(retriever.refine(index, question, candidates, calls))
+    return found, calls.rounds, calls.made
 
 
 def test_the_rankings_of_all_texts_are_fused(make, ask) -> None:
@@ -127,12 +127,12 @@ def test_a_real_model_rewrites_a_question(make, ask, smollm) -> None:
     model = smollm.model_copy(update={"max_tokens": 120})
     retriever = Expand(retriever=BM25(), generate=model, queries=2)
     retriever.check()
-    rounds, calls = list[Round](), list[Call]()
+    calls = ModelCalls(Caller())
     index, (question,) = make(TEXTS), ask("What is the height of the tower?")
     (candidates,) = retriever.search(index, [question])
-    found = asyncio.run(retriever.refine(index, question, candidates, Caller(), calls=calls, rounds=rounds))
+    found = asyncio.run(retriever.refine(index, question, candidates, calls))
     assert found[0].chunk.id == "c1"
-    assert [(call.purpose, call.unread) for call in calls] == [("expand", False)]
-    assert calls[0].usage.completion_tokens
-    assert 2 <= len(rounds) <= 3, json.dumps([one.query for one in rounds])
-    assert rounds[0].query == question.text
+    assert [(call.purpose, call.unread) for call in calls.made] == [("expand", False)]
+    assert calls.made[0].usage.completion_tokens
+    assert 2 <= len(calls.rounds) <= 3, json.dumps([one.query for one in calls.rounds])
+    assert calls.rounds[0].query == question.text

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from fathoms.errors import ConfigError, ModelError
 from fathoms.models import ScriptedModel
-from fathoms.models.caller import Caller
+from fathoms.models.caller import Caller, ModelCalls
 from fathoms.retrieve import BM25, AnyRetriever, Dense, Hybrid, Index, Rerank
 from fathoms.retrieve.llm_reranker import NO_GRADE, LLMReranker, grade_of
 from fathoms.runs.events import heard
@@ -29,7 +29,8 @@ def refined(
 ) -> tuple[Hit, ...]:
     """The hits of one question: its candidates, sorted by the model."""
     (candidates,) = retriever.search(index, [question])
-    return asyncio.run(retriever.refine(index, question, candidates, Caller(), calls=calls))
+    made = ModelCalls(Caller(), made=[] if calls is None else calls)
+    return asyncio.run(retriever.refine(index, question, candidates, made))
 
 
 def order(make, ask, reranker: LLMReranker, **options) -> list[tuple[str, float]]:
@@ -103,7 +104,8 @@ def test_many_questions_at_once(make, ask) -> None:
         index = make(TEXTS)
         caller, rows = Caller(), retriever.search(index, questions)
         parts = (
-            retriever.refine(index, item, row, caller) for item, row in zip(questions, rows, strict=True)
+            retriever.refine(index, item, row, ModelCalls(caller))
+            for item, row in zip(questions, rows, strict=True)
         )
         return await asyncio.gather(*parts)
 

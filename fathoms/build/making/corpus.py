@@ -14,6 +14,7 @@ from fathoms.errors import DataError
 from fathoms.ingest import PdfParser, cut_out_images, cut_outs
 from fathoms.pipeline.picture_chunks import PictureChunks
 from fathoms.pipeline.pipeline import Stages
+from fathoms.pipeline.preparation import Preparation
 from fathoms.runs.cache import Cache
 from fathoms.types import Box, Document
 
@@ -43,7 +44,7 @@ def read_corpus(
         retrieve=deepest,
         pictures=PictureChunks() if _shows(recipe) else None,
     )
-    built = stages.build(paths, cache, workers, progress)
+    built = stages.build(paths, Preparation(cache, workers, progress))
     unread = {error.document: error.detail for error in built.failures}
     left_out: dict[str, str] = {}
     settings = recipe.components
