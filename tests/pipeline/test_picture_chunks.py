@@ -18,7 +18,7 @@ from fathoms.corpora import load
 from fathoms.errors import ConfigError, ModelError
 from fathoms.experiment import Experiment, load_experiment
 from fathoms.models.caller import provider_of
-from fathoms.pipeline.preparation import silent
+from fathoms.pipeline.preparation import Preparation
 from fathoms.runner.budget import Budget
 from fathoms.runner.plan import plan
 from fathoms.runner.reservations import require_price, require_room_for_descriptions
@@ -217,7 +217,7 @@ def test_a_retriever_that_goes_without_pictures_has_none_described(
         assert "describe" not in {**found.providers, **(found.estimates or {})}
         budget = Budget(max_cost=1e-6)
         require_price(own, budget)
-        require_room_for_descriptions(own, corpus, cache, budget, workers=1, progress=silent)
+        require_room_for_descriptions(own, corpus, Preparation(cache), budget)
     assert not seer.seen
 
 
