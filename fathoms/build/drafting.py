@@ -6,16 +6,19 @@ import asyncio
 from collections.abc import Callable, Hashable, Sequence
 from typing import TypeVar
 
-from fathoms.errors import ModelError, UsageError
+from fathoms.errors import FathomsError, ModelError, UsageError
 from fathoms.judges.base import Judge
 from fathoms.models.caching import ReplyCache
 from fathoms.models.caller import Caller, to_failure
+from fathoms.models.chat.forms import read_choice
 from fathoms.models.protocols import ChatModel
 from fathoms.models.stop_reasons import was_cut
 from fathoms.types import Failure, Form, Message, Prompt, Question
 
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
+READ = frozenset({"Cut", "Unparsed"})
+"""The kinds of failures of calls that had a reply."""
 QUESTION_MARKS = ("?", "\uff1f", "\u061f", "\u037e")
 """A question mark in Latin, Chinese, Arabic and Greek script."""
 
@@ -60,9 +63,11 @@ def ask_all(
 ) -> dict[K, T | Failure]:
     """Return what the model says of each item, such as a question, as `read` makes it of the reply.
 
-    A reply that `read` returns `None` for is asked for once more. A failure says why there is none: that of
-    `prompt_for`, a failed call, a reply that was cut, or one that cannot be read. Replies are taken from the
-    cache where it has them, so asking again after an interruption pays nothing twice. Items are asked about
+    Where the form of a prompt has choices, `read` is given the one that was made. A reply of which `read`
+    makes `None` is asked for once more. A failure says why there is none: that of `prompt_for`, a failed
+    call, a reply that was cut, or one that cannot be read. Replies are taken from the cache where it has
+    them, so asking again after an interruption pays only for what could not be read. ModelError is raised as
+    soon as most replies cannot be read (`ReplyCache.note_reading`). Items are asked about
     in their order, so that providers can use what they keep of a prompt that begins like the one before.
     `sample` numbers, from 0, the items that ask the same several times; it is added to the model's seed.
     """
@@ -80,38 +85,57 @@ async def _ask_all(
 ) -> dict[K, T | Failure]:
     """Ask about all items; only so many prompts are in memory as the model takes calls at once."""
     done = 0
+    ended: list[FathomsError] = []
     places = asyncio.Semaphore(max(1, model.max_concurrency))
+
+    async def asked(prompt: Prompt | Failure, item: K) -> T | Failure:
+        if isinstance(prompt, Failure):
+            return prompt
+        found = await _asked(prompt, model, read, caller, 2 * sample(item))
+        failure = found if isinstance(found, Failure) else None
+        if caller.replies is not None and (failure is None or failure.kind in READ):
+            caller.replies.note_reading(model, failure)
+        return found
 
     async def one(item: K) -> tuple[K, T | Failure]:
         nonlocal done
         async with places:
-            prompt = prompt_for(item)
-            if isinstance(prompt, Failure):
-                found: T | Failure = prompt
-            else:
-                found = await _asked(prompt, model, read, caller, 2 * sample(item))
+            prompt = to_failure(ended[0]) if ended else prompt_for(item)
+            try:
+                found = await asked(prompt, item)
+            except FathomsError as error:  # what is in flight is paid for, and awaited
+                ended.append(error)
+                found = to_failure(error)
         done += 1
         on_done(done, len(items))
         return item, found
 
-    return dict(await asyncio.gather(*map(one, items)))
+    found = dict(await asyncio.gather(*map(one, items)))
+    if ended:
+        raise ended[0]
+    return found
 
 
 async def _asked(
     prompt: Prompt, model: ChatModel, read: Callable[[str], T | None], caller: Caller, first: int
 ) -> T | Failure:
-    """Ask once, and once more for a reply that cannot be read. `first` is the number of the first repeat."""
-    text = ""
-    for repeat in (first, first + 1):
-        try:
-            reply, _ = await caller.reply(model, prompt, purpose="build", repeat=repeat)
-        except ModelError as error:
-            if caller.replies is not None:
-                caller.replies.note_failure(error)
-            return to_failure(error)
-        if was_cut(reply):
-            return Failure(kind="Cut", message="the reply was cut at the token limit of the model")
-        if (found := read(reply.text)) is not None:
-            return found
-        text = reply.text
-    return Failure(kind="Unparsed", message=f"the reply cannot be used: {text[:200]!r}")
+    """Ask once, and once more for a reply that cannot be read, also where the cache has only such replies
+    from before. `first` is the number of the first repeat."""
+    choices = prompt.form.choices if prompt.form else ()
+    for again in (False, True):
+        for repeat in (first, first + 1):
+            try:
+                reply, _ = await caller.reply(model, prompt, purpose="build", repeat=repeat, again=again)
+            except ModelError as error:
+                if caller.replies is not None:
+                    caller.replies.note_failure(error)
+                return to_failure(error)
+            if cut := was_cut(reply):
+                break
+            text = read_choice(reply.text, choices) if choices else reply.text
+            if text is not None and (found := read(text)) is not None:
+                return found
+        if not reply.cached:
+            break
+    kind, why = ("Cut", "was cut at the token limit of the model") if cut else ("Unparsed", "cannot be used")
+    return Failure(kind=kind, message=f"the reply {why}: {reply.text[:200]!r}")

@@ -23,6 +23,7 @@ from fathoms.retrieve import BM25, Index
 from fathoms.types import Chunk, Document, Evidence, Failure, Form, Message, Place, Prompt, Question
 
 HOLDS, NOT = "yes", "no"
+YES_NO = Form(choices=(HOLDS, NOT))
 _PROMPT = """\
 You label the pages of a document. Page {page} of {document}:
 
@@ -197,13 +198,12 @@ def prompt_for(question: Question, item: Asked, text: str) -> Prompt:
         question=question.text,
         answer=gold_text(question) or "not known",
     )
-    return Prompt(messages=(Message(role="user", text=asked),), form=Form(choices=(HOLDS, NOT)))
+    return Prompt(messages=(Message(role="user", text=asked),), form=YES_NO)
 
 
-def read_label(reply: str) -> bool | None:
-    """Read yes or no at the beginning of a reply; `None` for anything else."""
-    word = reply.strip().lower().lstrip("\"'*").split(None, 1)[:1]
-    return {HOLDS: True, NOT: False}.get(word[0].rstrip(".,;:!*\"'")) if word else None
+def read_label(choice: str) -> bool:
+    """Return whether a choice of `YES_NO` is yes."""
+    return choice == HOLDS
 
 
 def _labelled(question: Question, pages: set[Place]) -> Question:

@@ -102,8 +102,20 @@ def build(
         bool, typer.Option("--dry-run", help="Ask nothing; print calls, tokens and dollars by stage.")
     ] = False,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with a build that was interrupted. Nothing is paid twice.")
+        bool,
+        typer.Option(
+            "--resume",
+            help="Go on with a build that was interrupted. No reply that can be read is paid twice.",
+        ),
     ] = False,
+    redo: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--redo",
+            metavar="STAGE",
+            help="Ask for all of a stage again, with --resume or --update (repeatable).",
+        ),
+    ] = None,
     update: Annotated[
         bool,
         typer.Option("--update", help="Bring an existing set up to date after documents have changed."),
@@ -131,6 +143,7 @@ def build(
     from fathoms.corpora.questions import format_of
 
     format_of(out)
+    _require_stages(redo or (), possible=resume or update)
     if not dry_run:
         settle(out)
         _require_possible(out, resume=resume, update=update)
@@ -158,7 +171,7 @@ def build(
             return ExitCode.FAILED if corpus.unread else ExitCode.OK
         if update:
             _require_documents(out, corpus)
-        with _journal(out, max_cost) as journal, _going_on(update):
+        with _journal(out, max_cost, redo or ()) as journal, _going_on(update):
 
             def stage(name: str, done: int, total: int) -> None:
                 bars.stage(name, done, total, journal.remark)
@@ -297,6 +310,17 @@ def _require_possible(out: Path, *, resume: bool, update: bool) -> None:
         )
 
 
+def _require_stages(redo: Sequence[str], *, possible: bool) -> None:
+    """Raise UsageError where stages cannot be asked for again."""
+    from fathoms.build.making.asking import STAGES
+
+    if redo and not possible:
+        raise UsageError("--redo asks for a stage of an earlier build again: add --resume or --update")
+    for stage in redo:
+        if stage not in STAGES:
+            raise UsageError(f"--redo {stage}: there is no such stage{suggest(stage, STAGES)}")
+
+
 @contextmanager
 def _going_on(update: bool) -> Iterator[None]:
     """Say how a build goes on that was interrupted, or whose files could not be written."""
@@ -314,14 +338,14 @@ def _going_on(update: bool) -> Iterator[None]:
 
 
 @contextmanager
-def _journal(out: Path, max_cost: float | None) -> Iterator[Journal]:
+def _journal(out: Path, max_cost: float | None, redo: Sequence[str]) -> Iterator[Journal]:
     """Open the journal of the replies of a build."""
     from fathoms.build.making.asking import Journal
     from fathoms.build.making.drafts import folder_of
     from fathoms.runs.cache import Cache
 
     with closing(Cache(folder_of(out))) as cache:
-        yield Journal(cache, max_cost)
+        yield Journal(cache, max_cost, redo)
 
 
 def _make(

@@ -14,7 +14,7 @@ from fathoms.judges.base import LABELS, UNPARSED, Judge, Labels
 from fathoms.judges.excerpts import Excerpts
 from fathoms.judges.prompts import Template, misplaced, own, places, shipped
 from fathoms.judges.quotes import quote_of, quoting_form
-from fathoms.judges.replies import read_choice, read_json, read_list
+from fathoms.judges.replies import read_json, read_list
 from fathoms.judges.rubrics import (
     ABSTENTION_FORM,
     GRADES_FORM,
@@ -26,6 +26,7 @@ from fathoms.judges.rubrics import (
 from fathoms.judges.several import labels_form, listed_claims, most_tokens
 from fathoms.models import Generator
 from fathoms.models.caller import Caller, to_failure
+from fathoms.models.chat.forms import read_choice
 from fathoms.models.chat.room import most_that_fits, room_for_prompt
 from fathoms.models.sentences import sentences
 from fathoms.models.stop_reasons import was_cut

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
 from typing import Any
 
 from fathoms.models.sentences import sentences
@@ -12,27 +11,6 @@ from fathoms.runs.grades import QUALITY, grade, written_grades
 from fathoms.types import Judgement
 
 _HALF = re.compile("[\ud800-\udfff]")
-
-
-def read_choice(reply: str, choices: Sequence[str]) -> str | None:
-    """Read the choice from a reply: the value of `label` in JSON, the first word, or the only choice in it.
-
-    Damaged JSON is repaired. Returns `None` if the reply names no choice, or several.
-    """
-    text = reply.strip()
-    if "{" in text:
-        from json_repair import repair_json
-
-        found = repair_json(text[text.index("{") :], return_objects=True)
-        label = str(found.get("label")).strip().lower() if isinstance(found, dict) else ""
-        if label in choices:
-            return label
-    pattern = r"\d+" if choices[0].isdecimal() else r"[a-z]+"
-    words: list[str] = re.findall(pattern, text.lower())
-    if words and words[0] in choices:
-        return words[0]
-    named = {word for word in words if word in choices}
-    return named.pop() if len(named) == 1 else None
 
 
 def read_json(reply: str) -> Any:

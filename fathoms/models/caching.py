@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import struct
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from fathoms.config import fingerprint
 from fathoms.errors import ModelError
@@ -13,7 +14,7 @@ from fathoms.models.embed.process import embed
 from fathoms.models.embed.work import EmbedWork
 from fathoms.models.shared_vectors import SharedVectors, push_vectors
 from fathoms.runs.cache import Cache
-from fathoms.types import FilePart, ImagePart, Message, Prompt, Reply, TextPart
+from fathoms.types import Failure, FilePart, ImagePart, Message, Prompt, Reply, TextPart
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from fathoms.models import ChatModel, Embedder
 
 _BATCH = 64
+_ENOUGH = 10
+"""So many replies tell whether most of them can be read."""
 _DTYPE = b"<f4"
 _HEAD = struct.Struct("<3sxI")
 """Header of a stored vector: the data type of its numbers and how many there are."""
@@ -35,8 +38,15 @@ class ReplyCache:
     Replies from the cache are marked `cached`.
     """
 
+    advice: ClassVar[str] = "name another model, or change its settings"
+    """What to do where most replies cannot be read."""
+
     def __init__(self, cache: Cache) -> None:
         self.cache = cache
+        self.stage_name = ""
+        """What is asked for now; replies that cannot be read are counted by it."""
+        self._new: set[str] = set()
+        self._readings: dict[str, Counter[str]] = {}
 
     def key(self, model: ChatModel, prompt: Prompt, repeat: int) -> str:
         """Return the cache key of a model's reply. Images and files enter by the hashes of their contents,
@@ -64,14 +74,32 @@ class ReplyCache:
             return self.cache.file_hash(part.image)
         return part.file.document, part.file.sha256
 
-    def get(self, key: str) -> Reply | None:
-        """Return the stored reply, `None` if there is none."""
+    def get(self, key: str, *, again: bool = False) -> Reply | None:
+        """Return the stored reply, `None` if there is none. With `again`, it must have been stored by this
+        object, so that what an earlier process stored is asked for again, once."""
+        if again and key not in self._new:
+            return None
         reply = self.cache.load("reply", key, Reply.model_validate_json)
         return None if reply is None else reply.model_copy(update={"cached": True})
 
     def put(self, key: str, reply: Reply) -> None:
         """Store a reply in the cache under the key of its request."""
+        self._new.add(key)
         self.cache.put_text("reply", key, reply.model_dump_json())
+
+    def note_reading(self, model: ChatModel, failure: Failure | None = None) -> None:
+        """Count a reply that could be read, or with `failure` one that could not. Raises ModelError where
+        most of at least ten replies could not be read, because others would be paid for in vain."""
+        counts = self._readings.setdefault(self.stage_name, Counter())
+        counts["unread" if failure else "read"] += 1
+        if failure is None or counts.total() < _ENOUGH or 2 * counts["unread"] <= counts.total():
+            return
+        of = f" in the stage '{self.stage_name}'" if self.stage_name else ""
+        raise ModelError(
+            f"stopped, because {counts['unread']} of {counts.total()} replies{of} could not be read:"
+            f" {failure.message} (max_tokens of the model: {model.max_tokens}). All replies are kept in"
+            f" {self.cache.folder}: {self.advice}"
+        )
 
     def note_failure(self, error: ModelError) -> None:
         """Take note of a call that failed; a cache of replies ignores it."""

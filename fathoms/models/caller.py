@@ -75,6 +75,7 @@ class Caller:
         deadline: asyncio.Timeout | None = None,
         calls: list[Call] | None = None,
         kept: ReplyCache | None = None,
+        again: bool = False,
     ) -> tuple[Reply, Call]:
         """Return the model's reply with its cost, from the cache where possible, and a description of the
         call.
@@ -84,7 +85,8 @@ class Caller:
         call; it is extended by waits that are not the provider's delay: for a free place, for rate limits,
         and for the end of an outage. The call is also appended to `calls`, even where it fails. `kept` is a
         cache of replies that is used in any case: for what is made once, such as a description, and is no
-        measurement. Equal calls of this kind wait for one another, and only the first is made.
+        measurement. Equal calls of this kind wait for one another, and only the first is made. `again` asks
+        although the cache has a reply, unless that was stored since it was opened.
 
         Raises the model's ModelError after the last attempt, TimedOutError after `timeout`, and Stopped if a
         stop is requested during a wait.
@@ -96,7 +98,7 @@ class Caller:
                 return await self._asked(model, prompt, purpose, repeat, deadline, calls)
         key = replies.key(model, prompt, repeat)
         async with nullcontext() if kept is None else self._alone(key, deadline):
-            if (known := replies.get(key)) is not None:
+            if (known := replies.get(key, again=again)) is not None:
                 calls.append(call := _described(purpose, model, known, attempts=0, seconds=0.0))
                 return known, call
             async with self._place(model, purpose, deadline):

@@ -25,9 +25,9 @@ values that can be read from it. Write nothing that is not in the picture."""
 class _Descriptions(ReplyCache):
     """The replies that describe a picture; one that fails to is neither kept nor used."""
 
-    def get(self, key: str) -> Reply | None:
+    def get(self, key: str, *, again: bool = False) -> Reply | None:
         """Return the stored reply, `None` if there is none that is a description."""
-        reply = super().get(key)
+        reply = super().get(key, again=again)
         return None if reply is None or _fault(reply) is not None else reply
 
     def put(self, key: str, reply: Reply) -> None:

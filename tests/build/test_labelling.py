@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from fathoms.build.labelling import Asked, label, pages_to_ask, prompts_about, read_label
+from fathoms.build.labelling import HOLDS, NOT, Asked, label, pages_to_ask, prompts_about
 from fathoms.judges.llm import LLMJudge
 from fathoms.models import ScriptedModel
+from fathoms.models.chat.forms import read_choice
 from fathoms.types import Document, Evidence, Page, Question
 from tests.support.project import Project
 
@@ -98,8 +99,10 @@ def test_a_first_pass_says_what_it_loses() -> None:
 
 
 def test_replies() -> None:
-    replies = ("yes", "No.", " **Yes**, it does", "yesterday", "", "The page holds it: yes")
-    assert list(map(read_label, replies)) == [True, False, True, None, None, None]
+    """Also as servers give them that hold a reply to a schema, in which a choice is an object."""
+    replies = ("yes", "No.", " **Yes**, it does", "yesterday", "", '{"label": "no"}', '{"label":"yes"}')
+    words = [read_choice(reply, (HOLDS, NOT)) for reply in replies]
+    assert words == ["yes", "no", "yes", None, None, "no", "yes"]
 
 
 @pytest.mark.slow

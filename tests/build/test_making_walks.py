@@ -101,8 +101,8 @@ def test_walks_are_the_same_again_and_nothing_is_asked_twice(graph: Any, tmp_pat
     [
         ("begin like this", " ", "walk", "no intent: the reply cannot be used: ' '"),
         ("It says of", " ", "walk", "no intent: the reply cannot be used: ' '"),
-        ("1. ", "both 1 and 2", "walk", "no choice: the reply cannot be used: 'both 1 and 2'"),
-        ("1. ", "9", "walk", "the model chose number 9 of 2"),
+        ("1. ", "neither", "walk", "no choice: the reply cannot be used: 'neither'"),
+        ("1. ", "9", "walk", "no choice: the reply cannot be used: '9'"),
         ("This states: Ada", "None.", "sub-questions", "step 2: the reply cannot be used: 'None.'"),
         (
             "This states: Ada",

@@ -22,10 +22,10 @@ from fathoms.judges.journal import NAME, VerdictJournal
 from fathoms.judges.llm import LLMJudge
 from fathoms.judges.of_run import read_judge
 from fathoms.judges.people import PeopleJudge
-from fathoms.judges.replies import read_choice
 from fathoms.judges.scripted import ScriptedJudge
 from fathoms.models import ScriptedModel
 from fathoms.models.caller import Caller
+from fathoms.models.chat.forms import read_choice
 from fathoms.models.sentences import sentences
 from fathoms.types import Claim, Failure, Judgement, Verdict
 

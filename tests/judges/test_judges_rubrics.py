@@ -12,10 +12,10 @@ from fathoms.judges.base import Judge
 from fathoms.judges.journal import open_journal
 from fathoms.judges.llm import LLMJudge
 from fathoms.judges.nli import NLIJudge
-from fathoms.judges.replies import read_choice
 from fathoms.judges.rubrics import GRADES
 from fathoms.models import Embedded, ScriptedModel
 from fathoms.models.caller import Caller
+from fathoms.models.chat.forms import read_choice
 from fathoms.types import Judgement, Rubric, Verdict
 
 ASKED = "How many stages does it have?"

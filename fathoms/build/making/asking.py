@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-from fathoms.build.drafting import ask_all
+from fathoms.build.drafting import READ, ask_all
 from fathoms.build.making.components import Component, opening
 from fathoms.errors import ModelError, OverBudgetError, StoreError
 from fathoms.judges.replies import read_json
@@ -21,8 +21,11 @@ K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
 Progress = Callable[[str, int, int], None]
 """Reports progress; called with (stage, items done, items in total)."""
-_READ = frozenset({"Cut", "Unparsed"})
-"""The kinds of failures of calls that had a reply."""
+STAGES = (
+    *("components", "drafts", "clarity", "graph", "walks", "hops", "answers", "closed-book", "checklist"),
+    *("labels", "unanswerable", "interleaved", "update"),
+)
+"""What models are asked for."""
 
 
 @dataclass
@@ -43,27 +46,31 @@ class Journal(ReplyCache):
 
     A build that was interrupted, or that is made again, asks only what has no reply yet. `spent` has what
     each stage took in this process. After a reply with which the costs exceed `max_cost`, in US dollars,
-    OverBudgetError is raised.
+    OverBudgetError is raised. What the stages `redo` were told before is asked for again.
     """
 
-    def __init__(self, cache: Cache, max_cost: float | None = None) -> None:
+    advice = (
+        "name another model, or change its settings (such as --set model.max_tokens=2048), and go on with"
+        " --resume, which asks again what could not be read; --redo STAGE asks for all of a stage again"
+    )
+
+    def __init__(self, cache: Cache, max_cost: float | None = None, redo: Collection[str] = ()) -> None:
         super().__init__(cache)
-        self.max_cost = max_cost
+        self.max_cost, self.redo = max_cost, redo
         self.spent: dict[str, Spent] = {}
         self.failed: dict[str, int] = {}
         """How many calls failed, by the reason."""
-        self._stage = ""
         self._before = cache.load("spent", "cost", float) or 0.0
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
         """Count the replies of the block for this stage."""
-        before, self._stage = self._stage, name
+        before, self.stage_name = self.stage_name, name
         self.spent.setdefault(name, Spent())
         try:
             yield
         finally:
-            self._stage = before
+            self.stage_name = before
 
     @property
     def cost(self) -> float:
@@ -75,9 +82,9 @@ class Journal(ReplyCache):
         """What was ever paid for the set, in US dollars, as far as it is known."""
         return self._before + self.cost
 
-    def get(self, key: str) -> Reply | None:
+    def get(self, key: str, *, again: bool = False) -> Reply | None:
         """Return the reply that was given before, `None` if there is none."""
-        if (found := super().get(key)) is not None:
+        if (found := super().get(key, again=again or self.stage_name in self.redo)) is not None:
             self._now.reused += 1
         return found
 
@@ -117,7 +124,7 @@ class Journal(ReplyCache):
 
     @property
     def _now(self) -> Spent:
-        return self.spent.setdefault(self._stage, Spent())
+        return self.spent.setdefault(self.stage_name, Spent())
 
 
 @dataclass(frozen=True)
@@ -148,7 +155,7 @@ class Asker:
             found = ask_all(
                 items, model, prompt_for, read, self.journal, partial(self.progress, stage), sample
             )
-        failed = [one for one in found.values() if isinstance(one, Failure) and one.kind not in _READ]
+        failed = [one for one in found.values() if isinstance(one, Failure) and one.kind not in READ]
         if failed and len(failed) == len(found):
             raise ModelError(
                 f"all {len(failed)} calls of the stage '{stage}' failed: {failed[0].message}; everything that"

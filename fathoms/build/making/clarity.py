@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from fathoms.build.labelling import Asked, read_label
+from fathoms.build.labelling import YES_NO, Asked, read_label
 from fathoms.build.making.asking import Asker
 from fathoms.build.making.components import Component
 from fathoms.build.making.drafts import Check, Draft
@@ -141,7 +141,7 @@ def answering(
         own = own if own is not None and own.place == item.place else None
         page = texts.get(item.place, "") if own is None else own.whole
         about = {"page": item.page, "document": item.document, "text": page}
-        return asker.showing(own, _HOLDS.format(**about, question=by_id[item.question].text))
+        return asker.showing(own, _HOLDS.format(**about, question=by_id[item.question].text), YES_NO)
 
     asked.sort(key=lambda item: item.place)  # pages are the common beginning of neighbouring prompts
     said = asker.ask(stage, asked, asking, read_label, judging=True)

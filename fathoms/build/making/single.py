@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fathoms.build.drafting import QUESTION_MARKS
-from fathoms.build.labelling import read_label
+from fathoms.build.labelling import YES_NO, read_label
 from fathoms.build.making.asking import TEXT, Asker, json_form, texts_in
 from fathoms.build.making.components import Component
 from fathoms.build.making.drafts import Check, Draft
@@ -73,7 +73,7 @@ def worth_asking(components: Sequence[Component], asker: Asker) -> dict[Componen
     be judged is not passed."""
 
     def asking(component: Component) -> Prompt:
-        return asker.about(component, _WORTH.format(named=_named(component)))
+        return asker.about(component, _WORTH.format(named=_named(component)), YES_NO)
 
     found = asker.ask("components", components, asking, read_label, judging=True)
     return {

@@ -8,7 +8,6 @@ the model puts the whole into one natural question.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -170,7 +169,7 @@ class _Asking:
             return plain_prompt(text, Form(choices=tuple(map(str, range(1, len(rows) + 1)))))
 
         asked = [walk for walk, several in open_.items() if len(several) > 1]
-        said = ask_all(asked, self.model, choosing, _number, self.replies)
+        said = ask_all(asked, self.model, choosing, int, self.replies)
         return [_led_on(walk, open_[walk], said.get(walk, 1)) if walk in open_ else walk for walk in walks]
 
     def _sub_questions(self, walks: Sequence[Walk]) -> dict[Hop, str | Failure]:
@@ -198,21 +197,12 @@ class _Asking:
         return ask_all(list(whole), self.model, about, one_question, self.replies)
 
 
-def _number(reply: str) -> int | None:
-    """Read the number of a choice; `None` for none or several."""
-    found = set(re.findall(r"\d{1,3}", reply))
-    number = int(found.pop()) if len(found) == 1 else 0
-    return number or None
-
-
 def _led_on(walk: Walk, several: Sequence[Hop], said: int | Failure) -> Walk:
     """Return a walk with the chosen hop, or with the reason why it ends here."""
     if isinstance(said, Failure):
         return replace(walk, stopped=f"no choice: {said.message}")
     if not several:
         return replace(walk, stopped=f"no way on after {len(walk.hops)} of {walk.wanted} hops")
-    if said > len(several):
-        return replace(walk, stopped=f"the model chose number {said} of {len(several)}")
     return replace(walk, hops=(*walk.hops, several[said - 1]))
 
 

@@ -1,8 +1,11 @@
-"""How each API is asked for a reply of a given form: one of some choices, or JSON that fits a schema."""
+"""How each API is asked for a reply of a given form, one of some choices or JSON that fits a schema, and how
+a choice is read from the reply."""
 
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Sequence
 from typing import Any
 
 from fathoms.types import Form
@@ -43,3 +46,24 @@ def response_format(form: Form | None) -> dict[str, Any]:
         return {}
     named = {"name": "reply", "strict": True, "schema": schema_of(form)}
     return {"response_format": {"type": "json_schema", "json_schema": named}}
+
+
+def read_choice(reply: str, choices: Sequence[str]) -> str | None:
+    """Read the choice from a reply: the value of `label` in JSON, the first word, or the only choice in it.
+
+    Damaged JSON is repaired. Returns `None` if the reply names no choice, or several.
+    """
+    text = reply.strip()
+    if "{" in text:
+        from json_repair import repair_json
+
+        found = repair_json(text[text.index("{") :], return_objects=True)
+        label = str(found.get(LABEL)).strip().lower() if isinstance(found, dict) else ""
+        if label in choices:
+            return label
+    pattern = r"\d+" if choices[0].isdecimal() else r"[a-z]+"
+    words: list[str] = re.findall(pattern, text.lower())
+    if words and words[0] in choices:
+        return words[0]
+    named = {word for word in words if word in choices}
+    return named.pop() if len(named) == 1 else None
