@@ -211,13 +211,14 @@ def run(
             return print_plans(jobs, selection, cache, repeats, workers)
     nightly.prepare_junit(junit)
     with nightly.log_to(log_file), _reporting_failure(configs or (), junit):
+        budget = options.budget()
         with opened(no_cache=no_cache, refresh=refresh) as cache:
             if resume:
-                outcomes = [_resume(configs or [], cache, options, trust=trust)]
+                outcomes = [_resume(configs or [], cache, options, budget, trust=trust)]
             else:
                 jobs = _jobs(configs or (), settings, cells, model, concurrency, retrieval_only)
-                outcomes = _run(jobs, selection, cache, options)
-        results, judged = ([], True) if no_score else _scored(outcomes, options.max_cost)
+                outcomes = _run(jobs, selection, cache, options, budget)
+        results, judged = ([], True) if no_score else _scored(outcomes, budget)
         one_table = (retrieval_only or compared or prompts) and len(results) > 1
         reports = write_reports(results, out, each=not one_table) if results else ([], ())
         verdicts = [_verdict(outcome, allowed, partial_is_ok=partial) for outcome in outcomes]
@@ -384,7 +385,9 @@ def _names(values: str) -> list[str]:
     return [name.strip() for name in values.split(",") if name.strip()]
 
 
-def _run(jobs: Sequence[Job], selection: Selection, cache: Cache, options: RunOptions) -> list[Outcome]:
+def _run(
+    jobs: Sequence[Job], selection: Selection, cache: Cache, options: RunOptions, budget: Budget
+) -> list[Outcome]:
     """Run all jobs, and show the progress. Several jobs form a sweep."""
     from fathoms.runner import runner
 
@@ -400,7 +403,7 @@ def _run(jobs: Sequence[Job], selection: Selection, cache: Cache, options: RunOp
             selection=selection,
             workers=options.workers,
             repeats=options.repeats,
-            budget=options.budget(),
+            budget=budget,
             sweep=runner.new_sweep() if len(jobs) > 1 else None,
             reuse_replies=options.reuse_replies,
             progress=bars.stage,
@@ -430,7 +433,9 @@ def _stopping() -> None:
     console.note("stopping: waiting for the questions in flight; interrupt again to stop at once")
 
 
-def _resume(references: Sequence[Path], cache: Cache, options: RunOptions, *, trust: bool) -> Outcome:
+def _resume(
+    references: Sequence[Path], cache: Cache, options: RunOptions, budget: Budget, *, trust: bool
+) -> Outcome:
     """Resume one run, and show the progress."""
     from fathoms.experiment.reopening import reopen
     from fathoms.runner import runner
@@ -453,27 +458,22 @@ def _resume(references: Sequence[Path], cache: Cache, options: RunOptions, *, tr
             found,
             cache=cache,
             workers=options.workers,
-            budget=options.budget(),
+            budget=budget,
             progress=bars.stage,
             on_tally=bars.tally,
             on_stop=_stopping,
         )
 
 
-def _scored(outcomes: Sequence[Outcome], max_cost: float | None) -> tuple[list[Run], bool]:
+def _scored(outcomes: Sequence[Outcome], budget: Budget) -> tuple[list[Run], bool]:
     """Score the runs that have answers; returns them, and whether judges could say everything that the budget
-    left for them allowed."""
+    of the command allowed, of which answering has spent a part."""
     from fathoms.judges.of_run import Judging
-    from fathoms.runs.reading import read_manifest
     from fathoms.scoring import score_run
     from fathoms.scoring.measures import read_measures
 
     found = [outcome.run for outcome in outcomes if outcome.done]
-    left = (
-        None
-        if max_cost is None
-        else max_cost - sum(read_manifest(run.path).totals.cost or 0.0 for run in found)
-    )
+    left = None if budget.max_cost is None else budget.max_cost - budget.spent.cost
     complete = True
     for run in found:
         with progress.bars() as bars, cluster(read_measures(run.manifest()).execution) as executor:

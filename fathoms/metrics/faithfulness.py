@@ -50,7 +50,7 @@ class OfContext(JudgedMetric):
         """Return the share of supported claims."""
         (text,) = self.texts(facts.record)
         if text not in facts.claims:
-            return not_split(self.name, facts, text)
+            return not_split(self, facts, text)
         matrix = _grid(facts.record, facts.claims[text]).judged(facts.verdicts)
         facts.compared.append(matrix)
         listed = claim_rows([matrix], facts.failures)

@@ -243,11 +243,17 @@ class Pool:
 
     def _judged(self) -> dict[str, Any]:
         """Return how many items were to be judged, how many were not (`unjudged`), and the mean of the
-        questions if all unjudged items were wrong (`lowest`) or right (`highest`)."""
-        lowest, highest = (mean(map(_known, column)) for column in (self._lowest, self._highest))
+        questions if all unjudged items were wrong (`lowest`) or right (`highest`), taken as the figure is."""
+        lowest, highest = map(self._bound, (self._lowest, self._highest))
         if self._f1:
             lowest, highest = f1_bounds(self._f1.by_question(len(self._asked)))
         return {"items": self._items, "unjudged": self._unjudged, "lowest": lowest, "highest": highest}
+
+    def _bound(self, ends: array[float]) -> float | None:
+        """Return the mean of the lowest or highest values, over the questions or their categories."""
+        known = averaged(self._asked, self._numbers, ends).known()
+        parts = known.by_category().values() if self.metric.pooling == "categories" else (known,)
+        return mean(part.mean() for part in parts)
 
     def _people(self) -> dict[str, Any]:
         """Return what the labels of people make of the figures; see `ByPeople.figures`."""
@@ -299,11 +305,6 @@ def pooled(column: Column, pooling: Pooling, unit: str) -> dict[str, Any]:
         "micro": micro,
         "categories": {name: _mean(part, ends) for name, part in parts.items()},
     }
-
-
-def _known(value: float) -> float | None:
-    """Return a value of an array, `None` for NaN."""
-    return None if value != value else value
 
 
 def _figure(value: float | None, n: int, interval: Mapping[str, Any] | None) -> Figure:

@@ -49,7 +49,6 @@ from fathoms.runs.search_notes import search_notes
 from fathoms.runs.service import service_figures
 from fathoms.runs.store import Entry, Flaw, Run, flaws_sentence
 from fathoms.runs.trust import Demand, demands, is_signed, refuse
-from fathoms.runs.usage import total
 from fathoms.safety.children import Child
 from fathoms.scoring.held import Found, may_be_held
 from fathoms.scoring.measures import measuring, read_measures, usable
@@ -341,6 +340,7 @@ class _Verdicts:
         US dollars and covers this scoring alone, `None` where unknown.
         """
         spent, verdicts, lists = self.spending, self.made, (self.held or self.judged).lists
+        kept = spending(list(verdicts), list(lists.values()))
         return {
             "judge": self.judge.name,
             "key": self.key,
@@ -351,9 +351,9 @@ class _Verdicts:
             "failed": spent.failed,
             "cost": spent.cost,
             "over_budget": spent.is_spent,
-            "total_cost": total([verdict.cost for verdict in verdicts]),
+            "total_cost": kept["cost"],
             "verdicts": dict(Counter(verdict.label for verdict in verdicts)),
-            "kept": spending(list(verdicts), list(lists.values())),
+            "kept": kept,
         }
 
     def _claims(self) -> dict[str, str]:

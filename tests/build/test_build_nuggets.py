@@ -46,7 +46,7 @@ def test_questions_without_nuggets_get_drafts_that_are_marked(tmp_path: Path) ->
     with closing(Cache(tmp_path / "cache")) as cache:
         found = draft_nuggets(QUESTIONS, LLMJudge(model=model), ReplyCache(cache))
         started = time.monotonic()
-        again = draft_nuggets(QUESTIONS, LLMJudge(model=slow), ReplyCache(cache))
+        again = draft_nuggets(QUESTIONS, LLMJudge(model=slow), replies)
         assert time.monotonic() - started < 60
     nuggets = {question.id: question.nuggets for question in found.questions}
     assert nuggets["tall"] == (

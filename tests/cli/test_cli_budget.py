@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -187,3 +188,39 @@ def test_a_pipeline_of_ones_own(
         done = twelve.fathoms("run", "own.yaml", *limit)
     assert (done.returncode, len(heard)) == (code, asked), done.stderr
     assert ("cannot be enforced" in done.stderr) == (code == 2)
+
+
+JUDGED = """\
+metrics: [faithfulness]
+judge:
+  kind: llm
+  claims: model
+  model:
+    {{kind: openai-compatible, base_url: {address}/v1, model: m, price: {{input: 1000, output: 5000}}}}
+"""
+
+
+def judging(body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+    """Answers, claims and verdicts, each for the same price."""
+    form = body.get("response_format", {}).get("json_schema", {}).get("schema", {})
+    number = re.findall(r"tower (\d+)\?|It is (\d+) m tall", str(body["messages"]))[-1]
+    said = f"It is {''.join(number)} m tall."
+    if form:
+        said = json.dumps({"label": "yes"} if "label" in form["properties"] else {"1": [said]})
+    message = {"role": "assistant", "content": said}
+    return 200, {**ANSWERS[CHAT], "choices": [{"index": 0, "finish_reason": "stop", "message": message}]}
+
+
+def test_a_resumed_run_may_spend_its_whole_budget_on_judging_too(twelve: Project) -> None:
+    """Six of twelve answers cost $1.20. Resumed, the others cost as much again, and the judge $4.80 for
+    twelve texts to split and twelve verdicts: together $6.00, to which the first $1.20 does not count."""
+    with serving({**ANSWERS, CHAT: judging}) as server:
+        config = CONFIG.replace("max_concurrency: 8", "max_concurrency: 1") + JUDGED
+        twelve.write("paid.yaml", config.format(address=server.address, top_k=1))
+        assert twelve.fathoms("run", "paid.yaml", "--max-cost", "1.3", "--no-score").returncode == 3
+        done = twelve.fathoms("run", "--resume", "--max-cost", "6.5")
+    assert done.returncode == 0, done.stderr
+    (run,) = twelve.runs()
+    found = json.loads((run / "summary.json").read_text())["judging"]
+    assert found["verdicts"] == {"supported": 12}
+    assert found["total_cost"] == pytest.approx(4.8)

@@ -11,8 +11,11 @@ from fathoms.errors import UsageError
 from fathoms.judges.llm import LLMJudge
 from fathoms.judges.of_run import Judging
 from fathoms.metrics.faithfulness import Faithfulness
-from fathoms.metrics.metric import Facts
+from fathoms.metrics.metric import Facts, JudgedMetric
+from fathoms.metrics.pooling import JudgedBy, Pool
+from fathoms.metrics.registry import JUDGED, named
 from fathoms.metrics.score_records import RecordScore
+from fathoms.runs.reading import range_of
 from fathoms.runs.store import Run
 from fathoms.scoring import score_run
 from fathoms.types import Chunk, Claim, Failure, Hit, Judgement, Question, Record, Reply, Verdict
@@ -111,3 +114,51 @@ def test_a_picture_is_sent_and_that_of_a_run_from_elsewhere_is_not(tmp_path: Pat
         found = score_run(run, metrics=[METRIC], judging=judging)
         assert server.requests == 1
     assert found["metrics"]["faithfulness"]["overall"]["value"] == 1.0
+
+
+def test_an_answer_that_could_not_be_split_is_unjudged_and_its_value_may_be_any() -> None:
+    """By hand: in category A, one answer of .8 and one of three sentences without claims; in B, one of .5.
+    The figure is the mean of the categories, (.8 + .5) / 2, and may be anything between (.4 + .5) / 2 and
+    (.9 + .5) / 2."""
+    pool = Pool(METRIC)
+    rows = [("1", "A", (8, 10)), ("2", "A", None), ("3", "B", (1, 2))]
+    for id, category, counts in rows:
+        said = "It is green. It is old. It is wide." if counts is None else id
+        one = record(text("Green."))
+        question = one.question.model_copy(update={"id": id, "category": category})
+        one = one.model_copy(update={"question": question, "answer": Reply(text=said)})
+        asked = (said, ASKED[1])
+        claims: dict[tuple[str, str], tuple[Claim, ...]] = {}
+        failures: dict[Judgement | tuple[str, str], Failure] = {}
+        verdicts = {}
+        if counts is None:
+            failures[asked] = Failure(kind="RateLimitError", message="429")
+        else:
+            claims[asked] = tuple(Claim(text=f"{id} {n}", context=said, sentence=0) for n in range(counts[1]))
+            for n, key in enumerate(METRIC.judgements(one, claims)):
+                label = "supported" if n < counts[0] else "unsupported"
+                verdicts[key] = Verdict(claim=key.claim, premise=key.premise, label=label)
+        score = METRIC.of(Facts(one, RecordScore(), claims=claims, verdicts=verdicts, failures=failures))
+        pool.add(question, score)
+    found = pool.figures(JudgedBy("judge", "key"))
+    assert found["overall"]["value"] == pytest.approx(0.65)
+    assert (found["judged"]["items"], found["judged"]["unjudged"]) == (15, 3)
+    assert found["judged"]["lowest"] == pytest.approx(0.45)
+    assert found["judged"]["highest"] == pytest.approx(0.7)
+
+
+def test_every_metric_that_splits_texts_counts_those_that_could_not_be_split() -> None:
+    """Of each metric: the same answer and gold answer, of two sentences each, without claims."""
+    said = "It is green. It is old."
+    one = record(text("Green."))
+    question = one.question.model_copy(update={"reference": said})
+    one = one.model_copy(update={"question": question, "answer": Reply(text=said), "citations": ()})
+    tried = []
+    for metric in named(JUDGED):
+        if isinstance(metric, JudgedMetric) and metric.lacks(one) is None and metric.texts(one):
+            score = metric.of(Facts(one, RecordScore()))
+            assert score.value is None
+            assert score.parts["unjudged"] == score.parts["claims"] == 2, metric.name
+            assert (score.parts["lowest"], score.parts["highest"]) == range_of(metric.measured_in)
+            tried.append(metric.name)
+    assert {"faithfulness", "ragchecker.recall", "ragas.context-precision", "mirage.info-r"} <= set(tried)

@@ -14,6 +14,8 @@ from pydantic import PrivateAttr
 from fathoms.metrics.claims.matrix import Grid, Matrix
 from fathoms.metrics.claims.texts import ClaimsOf, Text, answer_text, gold_to_split, running_gold
 from fathoms.metrics.metric import Facts, JudgedMetric, Pooling
+from fathoms.models.sentences import sentences
+from fathoms.runs.reading import range_of
 from fathoms.types import Document, Judgement, Record, Score
 
 P = ParamSpec("P")
@@ -83,7 +85,7 @@ class ClaimMetric(JudgedMetric):
             claims = ChainMap({answer: ()}, claims)  # type: ignore[arg-type]  # it only reads the second
         for text in self.texts(facts.record):
             if text not in claims:
-                return not_split(self.name, facts, text)
+                return not_split(self, facts, text)
         matrices = [grid.judged(facts.verdicts) for grid in self.grids(facts.record, claims)]
         facts.compared.extend(matrices)
         return self.measure(facts, matrices)
@@ -124,8 +126,12 @@ def of_one_record(
     return found
 
 
-def not_split(metric: str, facts: Facts, text: Text) -> Score:
-    """Return the score of a record of which a text could not be split into claims."""
+def not_split(metric: JudgedMetric, facts: Facts, text: Text) -> Score:
+    """Return the score of a record of which a text could not be split into claims: its value may be any. Each
+    sentence counts as an item without a verdict, because the number of claims is not known."""
     failed = facts.failures.get(text)
-    lacking = "claims, because the judge failed" + (f": {failed.message}" if failed else "")
-    return Score(metric=metric, value=None, n=0, why={"lacks": lacking})
+    lacking = "claims, because the judge " + (f"failed: {failed.message}" if failed else "was not asked")
+    items = len(sentences(text[0])) or 1
+    lowest, highest = range_of(metric.measured_in) or (None, None)
+    parts = {"claims": items, "unjudged": items, "lowest": lowest, "highest": highest}
+    return Score(metric=metric.name, value=None, n=0, parts=parts, why={"lacks": lacking})
