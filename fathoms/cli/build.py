@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -256,9 +256,9 @@ def _recipe(
 
 def _model(text: str) -> dict[str, Any]:
     """Return the settings of a model that is named as KIND:NAME, or by the name of an embedded one."""
-    from fathoms.models import Generator
+    from fathoms.registry import built_in
 
-    kinds = {one.model_fields["kind"].default: one for one in get_args(get_args(Generator)[0])}
+    kinds = built_in("models")
     kind, colon, name = text.partition(":")
     if colon and kind in kinds and name:
         return {"kind": kind, "model": name}

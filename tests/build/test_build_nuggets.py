@@ -44,7 +44,8 @@ def test_questions_without_nuggets_get_drafts_that_are_marked(tmp_path: Path) ->
         update={"latency": 60.0}
     )  # the same model, which would be noticed if it were asked
     with closing(Cache(tmp_path / "cache")) as cache:
-        found = draft_nuggets(QUESTIONS, LLMJudge(model=model), ReplyCache(cache))
+        replies = ReplyCache(cache)
+        found = draft_nuggets(QUESTIONS, LLMJudge(model=model), replies)
         started = time.monotonic()
         again = draft_nuggets(QUESTIONS, LLMJudge(model=slow), replies)
         assert time.monotonic() - started < 60
