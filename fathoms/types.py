@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Discriminator,
     Field,
@@ -30,6 +31,8 @@ from pydantic import (
 )
 
 Box = tuple[float, float, float, float]
+KnownName = Annotated[str | None, BeforeValidator(lambda name: name or None)]
+"""A name, `None` where it is not known; the empty name of earlier runs is read as unknown."""
 Place = tuple[str, int]
 """A page of a document: the document's id, and the number of the page from 1."""
 Scalar = str | bool | int | float | None
@@ -148,16 +151,17 @@ class CutOut(StoredValue):
 class Chunk(StoredValue):
     """A piece of one document that is retrieved as a whole.
 
-    `pages` is empty where the pages are not known. `boxes` are the places of the layout elements that the
-    chunk is made of, in reading order; empty where the parser does not know them. `header` describes the
-    chunk's place (file, page); it is indexed with the text, and shown to the model where the prompt template
-    asks for it. `image` is a rendered page for vision models, `file` an attached PDF; an attached file has no
-    text, because the vendor reads it. `dropped` counts the characters cut off the end of the text. `whole` is
+    `document` is `None` where it is not known, as of a text that a service returns without its place. `pages`
+    is empty where the pages are not known. `boxes` are the places of the layout elements that the chunk is
+    made of, in reading order; empty where the parser does not know them. `header` describes the chunk's place
+    (file, page); it is indexed with the text, and shown to the model where the prompt template asks for it.
+    `image` is a rendered page for vision models, `file` an attached PDF; an attached file has no text,
+    because the vendor reads it. `dropped` counts the characters cut off the end of the text. `whole` is
     false where only the beginning of the text is known and the number of missing characters is not.
     """
 
     id: str
-    document: str
+    document: KnownName
     pages: tuple[int, ...]
     boxes: tuple[PageBox, ...] = ()
     modality: Literal["text", "image", "file"] = "text"
@@ -167,6 +171,11 @@ class Chunk(StoredValue):
     file: Attachment | None = None
     dropped: int = 0
     whole: bool = True
+
+    @property
+    def source(self) -> str:
+        """The name of the document, empty where it is not known."""
+        return self.document or ""
 
     @property
     def indexed(self) -> str:
@@ -180,6 +189,8 @@ class Chunk(StoredValue):
         A piece of text covers every page with a part of it, a whole document the pages whose text it holds,
         and an attached file all of its pages.
         """
+        if self.document is None:
+            return ()
         numbers = set(self.pages)
         if self.file is not None:
             numbers.update(self.file.pages)

@@ -278,7 +278,7 @@ def _of_hit(label: str, hit: Hit) -> Citation:
     """Return the citation of one hit, with its document and its first page."""
     chunk = hit.chunk
     page = chunk.pages[0] if chunk.pages else None
-    return Citation(document=chunk.document or None, page=page, ranks=(hit.rank,), label=label)
+    return Citation(document=chunk.document, page=page, ranks=(hit.rank,), label=label)
 
 
 def _of_document(document: str | None, pages: range | None, hits: Sequence[Hit]) -> tuple[int, ...]:
@@ -288,7 +288,7 @@ def _of_document(document: str | None, pages: range | None, hits: Sequence[Hit])
     return tuple(
         hit.rank
         for hit in hits
-        if hit.chunk.document.casefold() == document.casefold()
+        if hit.chunk.source.casefold() == document.casefold()
         and (pages is None or any(page in pages for page in hit.chunk.pages))
     )
 

@@ -114,7 +114,7 @@ def pages_to_ask(
         ]
         ranked = [chunks] * len(several) if first is None else _best(several, chunks, first)
         for one, row in zip(several, ranked, strict=True):
-            found += [Asked(one.id, chunk.document, chunk.pages[0]) for chunk in row]
+            found += [Asked(one.id, chunk.source, chunk.pages[0]) for chunk in row]
     return sorted(found, key=lambda asked: (asked.document, asked.page))
 
 

@@ -113,7 +113,7 @@ def found_lines(question: Question, told: Told, names: DocumentNames, seconds: f
 def _places(contexts: Sequence[Context], names: DocumentNames) -> Iterator[str]:
     """The documents and pages of contexts."""
     for context in contexts:
-        yield _place(context.document, context.all_pages, names)
+        yield _place(context.document or "", context.all_pages, names)
 
 
 def _place(document: str, pages: Iterable[int], names: DocumentNames) -> str:

@@ -265,7 +265,7 @@ def _hash(text: str, digits: int) -> str:
 def _document(hit: ShownHit) -> dict[str, Any]:
     """Return a hit as the conventions have it, with its text and its place."""
     page = f"#page={hit.pages[0]}" if hit.pages else ""
-    return {"id": f"{hit.document}{page}", "score": float(hit.score), "content": hit.text}
+    return {"id": f"{hit.document or ''}{page}", "score": float(hit.score), "content": hit.text}
 
 
 def _messages(messages: Sequence[tuple[str, str]]) -> str:

@@ -79,7 +79,7 @@ def _ranking(record: Record, level: Level, by_rank: bool) -> Ranking:
 
 def _documents(hits: Sequence[Hit]) -> list[tuple[str, float]]:
     """Return the different documents with the score of their best hit, best first."""
-    best = {hit.chunk.document: hit.score for hit in sorted(hits, key=lambda hit: -hit.rank)}
+    best = {hit.chunk.source: hit.score for hit in sorted(hits, key=lambda hit: -hit.rank)}
     return [(word(document), best[document]) for document in ranked_documents(hits)]
 
 
@@ -88,7 +88,7 @@ def _pages(hits: Sequence[Hit]) -> list[tuple[str, float]]:
     are `DOCUMENT`, `DOCUMENT#hit=2` and so on, because an id may stand only once in a ranking."""
     scores: dict[tuple[str, int], list[float]] = {}
     for hit in sorted(hits, key=lambda hit: hit.rank):
-        for place in pages_of(hit.chunk) or ((hit.chunk.document, UNKNOWN_PAGE),):
+        for place in pages_of(hit.chunk) or ((hit.chunk.source, UNKNOWN_PAGE),):
             scores.setdefault(place, []).append(hit.score)
     entries = []
     nameless: dict[str, int] = {}

@@ -121,7 +121,7 @@ def _hits(run: str, view: ScoredQuestion) -> Iterator[Row]:
                 hit.pages[0] if hit.pages else None,
                 _json(hit.pages),
                 hit.modality or "text",
-                any((hit.document, page) in gold for page in hit.pages) if gold else None,
+                any((hit.document, page) in gold for page in hit.pages) if gold and hit.document else None,
                 hit.text,
             )
 

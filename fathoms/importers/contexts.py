@@ -6,6 +6,7 @@ There is no common format, so the usual names of each part are tried, in the obj
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,8 +18,9 @@ from fathoms.importers.hits import RetrievedHit
 
 _NAMES = {
     "text": ("text", "content", "page_content", "pageContent", "chunk", "passage"),
-    "document": ("document", "source", "file", "file_name", "filename", "doc", "document_id"),
+    "document": ("document", "source", "file", "file_name", "filename", "file_path", "doc", "document_id"),
     "page": ("page", "page_number", "page_no", "pageNumber"),
+    "label": ("page_label",),
     "score": ("score", "relevance_score", "similarity"),
 }
 _HITS = TypeAdapter(tuple[RetrievedHit, ...])
@@ -71,18 +73,22 @@ def named_contexts(texts: Any, ids: Any) -> tuple[RetrievedHit, ...] | None:
 def _parts(item: Any, first_page: int) -> Any:
     """Return the parts of one context under our own names."""
     if isinstance(item, str):
-        return {"text": item, "document": ""}
+        return {"text": item, "document": None}
     if not isinstance(item, dict):
         return item  # refused by the validation
     inner = item.get("metadata")
     places = (item, inner) if isinstance(inner, dict) else (item,)
     found = {part: _first(places, names) for part, names in _NAMES.items()}
-    page = found["page"]
+    page, label = found["page"], found.pop("label")
     if isinstance(page, str) and page.isdecimal() and len(page) < 10:
         page = int(page)
     if isinstance(page, int):
         page += 1 - first_page
-    return {**found, "document": found["document"] or "", "page": page}
+    if page is None and re.fullmatch(r"[1-9][0-9]{0,8}", str(label)):
+        page = int(
+            label
+        )  # as LlamaIndex writes it, from 1; other labels, such as iv, are no numbers of pages
+    return {**found, "page": page}
 
 
 def _first(places: tuple[Mapping[str, Any], ...], names: tuple[str, ...]) -> Any:

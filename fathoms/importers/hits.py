@@ -34,14 +34,14 @@ from fathoms.importers.imported import Imported
 from fathoms.importers.json_lines import read_rows, unknown_keys
 from fathoms.importers.rows import Row, imported_rows
 from fathoms.pipeline.external.answer import Context
-from fathoms.types import Box, Chunk, Hit, PageBox, Question, Round
+from fathoms.types import Box, Chunk, Hit, KnownName, PageBox, Question, Round
 
 
 class RetrievedHit(Context):
     """One hit; the module describes its keys."""
 
     text: str | None = None  # type: ignore[assignment]  # a search tells the place, and often not the text
-    document: str
+    document: KnownName
     rank: Annotated[int, Field(ge=1)] | None = None
     bbox: Box | None = None
     boxes: tuple[PageBox, ...] = ()

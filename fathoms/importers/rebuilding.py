@@ -30,7 +30,7 @@ def rebuild(imported: Imported, documents: Iterable[Document], splitter: Sentenc
     pieces: dict[tuple[str, int], list[str]] = {}
     for document in documents:
         for chunk in splitter.chunk(document) if document.id in wanted else ():
-            pieces.setdefault((chunk.document, chunk.pages[0]), []).append(chunk.text)
+            pieces.setdefault((chunk.source, chunk.pages[0]), []).append(chunk.text)
     records = tuple(
         record.model_copy(update={"hits": tuple(_rebuilt(hit, pieces) for hit in record.hits)})
         if record.hits
@@ -48,7 +48,7 @@ def _rebuilt(hit: Hit, pieces: _Pieces) -> Hit:
     if chunk.whole or not chunk.pages:
         return hit
     beginning = fold_letters(chunk.text.removesuffix("..."))
-    candidates = pieces.get((chunk.document, chunk.pages[0]), ())
+    candidates = pieces.get((chunk.source, chunk.pages[0]), ())
     found = [text for text in candidates if fold_letters(text).startswith(beginning)]
     if len(found) != 1:
         return hit

@@ -44,8 +44,9 @@ def parsed_pages(record: Record, texts: RunTexts | None) -> Reached:
 def retrieved_pages(record: Record, *, known_only: bool = False) -> Reached:
     """Return the gold pages that hits cover.
 
-    `None` if the hits are not known, or if some hit may cover a gold page that the others do not: one from a
-    gold document whose pages are not known. With `known_only`, such hits are passed over.
+    `None` if the hits are not known, or if some hit may cover a gold page that the others do not: one whose
+    document is not known, or one from a gold document whose pages are not known. With
+    `known_only`, such hits are passed over.
     """
     if record.hits is None:
         return None
@@ -59,7 +60,7 @@ def _covered(record: Record, chunks: Iterable[Chunk], *, known_only: bool = Fals
     places: set[Place] = set()
     unknown = False
     for chunk in chunks:
-        if chunk.document in documents:
+        if chunk.document is None or chunk.document in documents:
             pages = pages_of(chunk)
             places.update(pages)
             unknown = unknown or not pages
@@ -110,7 +111,7 @@ def _is_shown(chunk: Chunk, sent: Iterable[Prompt]) -> bool:
 
 def _uncut_pages(chunk: Chunk, sent: Iterable[Prompt], texts: RunTexts | None) -> tuple[int, ...] | None:
     """Return the pages of a chunk without its end that prompts still hold; `None` if not known."""
-    starts = texts.page_starts(chunk.document) if texts else None
+    starts = texts.page_starts(chunk.source) if texts else None
     if starts is None:
         return None
     held = " ".join(one_line(prompt.context) for prompt in sent)
@@ -120,17 +121,20 @@ def _uncut_pages(chunk: Chunk, sent: Iterable[Prompt], texts: RunTexts | None) -
 
 def cited_pages(record: Record) -> Reached:
     """Return the gold pages that the answer cites. A citation without a page and without a hit whose pages
-    are known cites none. `None` for a question without an answer, and where citations are not known."""
+    are known cites none. `None` for a question without an answer, where citations are not known, and where
+    the answer cites a hit that may be of a gold page because its document is not known."""
     if record.answer is None or record.citations is None:
         return None
     by_rank = {hit.rank: pages_of(hit.chunk) for hit in record.hits or ()}
-    places: set[Place] = set()
+    unplaced = {hit.rank for hit in record.hits or () if hit.chunk.document is None}
+    gold, places, unknown = gold_of(record.question).pages, set[Place](), False
     for cited in record.citations:
         if cited.document and cited.page is not None:
             places.add((cited.document, cited.page))
         else:
             places.update(place for rank in cited.ranks for place in by_rank.get(rank, ()))
-    return gold_of(record.question).pages & places
+            unknown = unknown or not unplaced.isdisjoint(cited.ranks)
+    return None if unknown and not gold <= places else gold & places
 
 
 class GoldPageStage(Metric):

@@ -63,7 +63,9 @@ def _retrieval(record: Record) -> str:
     if not gold.pages:
         documents = {hit.chunk.document for hit in record.hits}
         wanted = [hop.documents for hop in gold.hops if hop.documents] or [gold.documents]
-        return "hit" if all(documents & one for one in wanted) else "miss"
+        if all(documents & one for one in wanted):
+            return "hit"
+        return "not known" if None in documents else "miss"
     pages = retrieved_pages(record, known_only=True) or frozenset()
     wanted_pages = [hop.pages for hop in gold.hops if hop.pages] or [gold.pages]
     if all(pages & one for one in wanted_pages):

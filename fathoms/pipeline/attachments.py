@@ -87,7 +87,7 @@ class Fitting:
         return _ranked(
             Chunk(id=f"{name}#p{page}", document=name, pages=(page,), modality="image", image=image)
             for hit in hits
-            for name in [hit.chunk.document]
+            for name in [hit.chunk.source]
             for page, image in self.render(self.documents[name], **bounds).items()
         )
 
@@ -96,7 +96,7 @@ class Fitting:
         if self._holds(hit) or hit.chunk.file is None:
             yield hit.chunk
             return
-        document, last = self.documents[hit.chunk.document], len(hit.chunk.pages)
+        document, last = self.documents[hit.chunk.source], len(hit.chunk.pages)
         first, longest = 1, self.limits.pages or last
         while first <= last:
             length = min(longest, last - first + 1)
@@ -184,7 +184,7 @@ def _refusal(refused: Mapping[str, Sequence[Hit]], limits: FileLimits, too_long:
 
 def extent(hits: Sequence[Hit]) -> str:
     """Describe the attached files, for example `a.pdf, b.pdf: 132 pages, 3.1 MB`."""
-    names = dict.fromkeys(hit.chunk.document for hit in hits)
+    names = dict.fromkeys(hit.chunk.source for hit in hits)
     pages, size = attached(hits)
     return f"{', '.join(names)}: {pages} pages, {size / MEGABYTE:.1f} MB"
 

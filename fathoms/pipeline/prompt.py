@@ -208,7 +208,7 @@ class PromptBuilder(Component):
             values = {
                 "rank": str(hit.rank),
                 "number": str(pictures),
-                "document": chunk.document,
+                "document": chunk.source,
                 "page": str(chunk.pages[0]) if chunk.pages else "",
                 "pages": ", ".join(map(str, chunk.pages)),
                 "header": chunk.header,
@@ -341,11 +341,11 @@ class Draft:
             return places
         documents: dict[str, int] = {}
         for place in places:
-            documents.setdefault(self.hits[place].chunk.document, place)
+            documents.setdefault(self.hits[place].chunk.source, place)
 
         def turned(place: int) -> tuple[int, int, int]:
             chunk = self.hits[place].chunk
-            return documents[chunk.document], chunk.pages[0] if chunk.pages else 0, place
+            return documents[chunk.source], chunk.pages[0] if chunk.pages else 0, place
 
         return sorted(places, key=turned)
 
@@ -402,7 +402,7 @@ def _places(hits: Sequence[Hit]) -> str:
     """The documents and pages attached to a request, such as `a.pdf, pages 1-50; b.pdf, pages 1-3`."""
     pages: dict[str, list[int]] = {}
     for hit in hits:
-        pages.setdefault(hit.chunk.document, []).extend(hit.chunk.pages)
+        pages.setdefault(hit.chunk.source, []).extend(hit.chunk.pages)
     return "; ".join(f"{name}, pages {found[0]}-{found[-1]}" for name, found in pages.items())
 
 

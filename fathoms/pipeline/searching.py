@@ -54,8 +54,8 @@ class Depth:
         """Return after how many hits the ranking is deep enough; `None` if it is not."""
         least, seen = max(top_k, self.k), set[tuple[str, int]]()
         for number, hit in enumerate(hits, start=1):
-            whole = ((hit.chunk.document, 0),)
-            unknown = ((hit.chunk.document, -number),)  # a page that is not known is one of its own
+            whole = ((hit.chunk.source, 0),)
+            unknown = ((hit.chunk.source, -number),)  # a page that is not known is one of its own
             seen.update(whole if self.documents else hit.chunk.places or unknown)
             if number >= least and len(seen) >= self.k:
                 return number

@@ -134,7 +134,7 @@ def hit_table(hits: Sequence[ShownHit]) -> Table:
     table = Table("rank", "score", "document", "pages", "text", box=box.SIMPLE_HEAD, pad_edge=False)
     for hit in hits:
         pages = ", ".join(map(str, hit.pages))
-        texts = (shorten(hit.document, 40), pages, shorten(hit.text, HIT))
+        texts = (shorten(hit.source, 40), pages, shorten(hit.text, HIT))
         table.add_row(str(hit.rank), figure(hit.score), *map(Text, texts))
     return table
 

@@ -78,9 +78,9 @@ class Index:
         """Return the position of a chunk, by its id."""
 
         def by_id() -> dict[str, int]:
-            return {self.chunks[at].id: at for at in self.positions(chunk.document)}
+            return {self.chunks[at].id: at for at in self.positions(chunk.source)}
 
-        return self.made_once(f"positions in {chunk.document}", by_id)[chunk.id]
+        return self.made_once(f"positions in {chunk.source}", by_id)[chunk.id]
 
     def _positions(self) -> dict[str, Sequence[int]]:
         """The positions of the chunks of each document."""
@@ -89,7 +89,7 @@ class Index:
             return dict(zip(self.names, map(range, ends, ends[1:]), strict=False))
         found: dict[str, list[int]] = {}
         for at, chunk in enumerate(self.chunks):
-            found.setdefault(chunk.document, []).append(at)
+            found.setdefault(chunk.source, []).append(at)
         return {**found}
 
     def made_once(self, key: str, make: Callable[[], T]) -> T:

@@ -122,7 +122,7 @@ def _named(chunk: Chunk) -> str:
     """The name of a page in messages, or of a figure or table that was cut out of it (`table1 on page 3 of
     a.pdf`)."""
     if not chunk.pages:
-        return chunk.document
-    page = f"page {chunk.pages[0]} of {chunk.document}"
-    part = chunk.id.removeprefix(f"{chunk.document}#p{chunk.pages[0]}-")
+        return chunk.source
+    page = f"page {chunk.pages[0]} of {chunk.source}"
+    part = chunk.id.removeprefix(f"{chunk.source}#p{chunk.pages[0]}-")
     return page if part == chunk.id else f"{part} on {page}"

@@ -116,7 +116,7 @@ class Quotes(Retriever):
         shown = quote.image if self.shows_pictures and quote.modality == "image" else None
         return Chunk(
             id=f"{question.id}#{quote.id}",
-            document=quote.document or "",
+            document=quote.document,
             pages=() if quote.page is None else (quote.page,),
             modality=quote.modality,
             text=self._words(quote),

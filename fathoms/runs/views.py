@@ -23,6 +23,7 @@ from fathoms.types import (
     Failure,
     Heatmap,
     Hit,
+    KnownName,
     PageBox,
     Prompt,
     Question,
@@ -101,7 +102,7 @@ class ShownHit(StoredValue):
 
     rank: int
     score: Number
-    document: str
+    document: KnownName
     pages: tuple[int, ...]
     modality: str = ""
     boxes: tuple[PageBox, ...] = ()
@@ -110,6 +111,11 @@ class ShownHit(StoredValue):
     heatmap: Heatmap | None = None
     image: Path | None = None
     gold: bool | None = None
+
+    @property
+    def source(self) -> str:
+        """The name of the document, or words that say that it is not known."""
+        return self.document or "unknown document"
 
 
 class ShownRound(StoredValue):

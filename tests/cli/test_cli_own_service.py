@@ -280,3 +280,24 @@ def test_the_page_has_the_warnings_about_the_service(here: Project) -> None:
     overview, _ = unpacked((here.runs()[0] / "report.html").read_text())
     warned = "response.cost ($.price) matched nothing in 4 of 4 replies"
     assert overview["runs"][0]["warnings"] == [warned]
+
+
+def test_texts_without_a_place_give_no_figure_of_gold_pages_and_no_verdict(
+    here: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    questions = json.loads(Path("questions.json").read_text())
+    for row in (row for rows in questions.values() for row in rows if row["answers"]):
+        row["evidence"] = [{"document": row["files"][0], "page": 1}]
+    Path("questions.json").write_text(json.dumps(questions))
+    told = answer({"answer": "It is 41.5 m tall.", "contexts": ["The Varn tower is 41.5 m tall."]})
+    with service(replies(told)) as made:
+        assert main(["run", str(config(made, "metrics: [gold-page-retrieved]\n"))]) == 0
+    run = here.runs()[0]
+    figures = run_summary(here)["metrics"]["gold-page-retrieved"]["overall"]
+    assert (figures["value"], figures["n"]) == (None, 0)
+    jsonschema.validate(json.loads(next(run.glob("questions/*.json")).read_text()), schema("question"))
+    capsys.readouterr()
+    assert main(["gate", "latest", "--min", "gold-page-retrieved=0.5"]) == 2
+    assert "says what the run lacks" in capsys.readouterr().err
+    assert main(["show", "latest", "--question", "text-only-01"]) == 0
+    assert "unknown document" in capsys.readouterr().out

@@ -62,7 +62,7 @@ def test_contexts_and_citations(write: Any) -> None:
     assert [
         (hit.rank, hit.score, hit.chunk.document, hit.chunk.pages, hit.chunk.text) for hit in record.hits
     ] == [
-        (1, 1.0, "", (), "bare"),
+        (1, 1.0, None, (), "bare"),
         (2, 0.2, "a.pdf", (3,), "placed"),
     ]
     assert record.citations == (

@@ -13,6 +13,7 @@ import pytest
 
 from fathoms.errors import DataError
 from fathoms.importers import Imported, Options, read_inspect, read_promptfoo, read_ragas
+from fathoms.importers.contexts import contexts_of
 from fathoms.types import Evidence, Question, Record
 from tests.support.spoilt import spoilt
 
@@ -46,7 +47,7 @@ def test_ragas_data_set() -> None:
         ("varn.pdf", (1,), "The mast of the Varn is 41.5 m tall."),
         ("log.pdf", (), "A ship's \"log\", it's new."),
     ]
-    assert (second.hits, places(third)) == ((), [("", (), "Nobody.")])
+    assert (second.hits, places(third)) == ((), [(None, (), "Nobody.")])
     assert first.question.reference == "41.5 m"
     assert first.question.evidence == (Evidence(document="varn.pdf", page=1),)
     assert (imported.left_out, first.released) == (0, {})
@@ -106,7 +107,7 @@ def test_promptfoo_makes_a_run_for_each_provider(name: str) -> None:
         ("What fails?", None, "connection refused"),
     ]
     height, builder, failed = rag.records
-    assert places(height) == [("varn.pdf", (1,), ANSWER), ("", (), "A second text.")]
+    assert places(height) == [("varn.pdf", (1,), ANSWER), (None, (), "A second text.")]
     assert height.hits is not None
     assert [hit.score for hit in height.hits] == [0.91, 0.5]
     assert height.answer is not None
@@ -119,7 +120,7 @@ def test_promptfoo_makes_a_run_for_each_provider(name: str) -> None:
     assert builder.released == {"names_builder": 0.0, "score": 0.0, "success": 0.0}
     assert (failed.hits, failed.released) == (None, {})
     # without contexts of the reply, those of the variables are what the prompt was made of
-    assert places(echo.records[0]) == [("", (), "The mast of the Varn is 41.5 m tall.")]
+    assert places(echo.records[0]) == [(None, (), "The mast of the Varn is 41.5 m tall.")]
 
 
 @pytest.mark.parametrize(("name", "epochs"), [("inspect.eval", 2), ("inspect.json", 1)])
@@ -256,3 +257,18 @@ def test_other_files_are_refused(tmp_path: Path, reader: Any, name: str, text: s
     (tmp_path / name).write_text(text)
     with pytest.raises(DataError, match=f"^{tmp_path / name}:"):
         reader(tmp_path / name, Options())
+
+
+@pytest.mark.parametrize(
+    ("metadata", "place"),
+    [
+        # the metadata that SimpleDirectoryReader of LlamaIndex gives the nodes of a PDF
+        ({"page_label": "3", "file_name": "a.pdf", "file_path": "/data/a.pdf"}, ("a.pdf", (3,))),
+        ({"page_label": "iv", "file_path": "/data/a.pdf"}, ("/data/a.pdf", ())),
+        ({"page_label": "3", "page": 7, "source": "a.pdf"}, ("a.pdf", (7,))),
+        ({}, (None, ())),
+    ],
+)
+def test_a_page_label_is_a_page(metadata: dict[str, Any], place: tuple[str | None, tuple[int, ...]]) -> None:
+    (found,) = contexts_of([{"text": "t", "metadata": metadata}]) or ()
+    assert (found.document, found.all_pages) == place

@@ -397,7 +397,7 @@ def test_openinference_attributes_in_otlp(tmp_path: Path) -> None:
     )
     imported = read_traces(lines(tmp_path / "traces.jsonl", otlp(found, llm)), Options())
     assert told(imported) == [(HEIGHT, ANSWER, None)]
-    assert hits(imported) == [("varn.pdf", (), CONTEXT, 1.0), ("", (), "Elsewhere.", 0.5)]
+    assert hits(imported) == [("varn.pdf", (), CONTEXT, 1.0), (None, (), "Elsewhere.", 0.5)]
 
 
 LANGFUSE = [
@@ -469,7 +469,7 @@ def test_langfuse(tmp_path: Path) -> None:
     for path in files:
         imported = read_traces(path, Options())
         assert told(imported) == [(HEIGHT, ANSWER, None)]
-        assert hits(imported) == [("varn.pdf", (1,), CONTEXT, 1.0), ("", (), "Elsewhere.", 0.5)]
+        assert hits(imported) == [("varn.pdf", (1,), CONTEXT, 1.0), (None, (), "Elsewhere.", 0.5)]
         (record,) = imported.records
         assert record.answer is not None
         assert (record.answer.model, record.answer.cost) == ("small-3", 0.002)

@@ -148,3 +148,14 @@ def test_what_it_means_if_the_readings_disagree(
     pool.add(asked, score)
     cells = pool.figures().get("cells")
     assert cells == (None if meaning is None else [{"category": "A", "meaning": meaning, "n": 1}])
+
+
+def test_texts_without_a_place_are_unknown_and_never_nothing() -> None:
+    """A hit without a document may be of any gold page; the empty name is that of earlier runs."""
+    nowhere = hit(5, "")
+    assert nowhere.chunk.document is None
+    alone = record(hits=(nowhere,), citations=(Citation(ranks=(5,)),))
+    assert values(alone) == thirds(2, None, None, None)
+    # where the others cover all gold pages, it changes nothing
+    assert values(record(hits=(*HITS, hit(6, "a.pdf", 3), nowhere)))[1] == 1
+    assert values(record(hits=(nowhere,)))[3] == 0  # nothing is cited

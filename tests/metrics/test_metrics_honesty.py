@@ -126,3 +126,14 @@ def test_the_rates_by_hand() -> None:
         "n": 2,
     } in cells
     assert found["accuracy-on-hits"]["judge"] is None
+
+
+def test_texts_without_a_place_are_neither_hits_nor_misses() -> None:
+    nowhere = Hit(chunk=Chunk(id="n", document="", pages=(), text="x"), score=1, rank=9)
+    whole = ASKED.model_copy(update={"evidence": (Evidence(document="b.pdf"),)})
+    for asked in (ASKED, whole):
+        made = facts(record(asked=asked, hits=(nowhere,)))
+        assert cell_of(made).retrieval == "not known"
+        assert all(metric.score(made).value is None for metric in named(["honesty"]))
+    placed = record(1, 5)
+    assert cell_of(facts(placed.model_copy(update={"hits": (*placed.hits, nowhere)}))).retrieval == "hit"

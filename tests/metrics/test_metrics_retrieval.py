@@ -321,3 +321,11 @@ def test_a_random_run_of_2000_questions_has_the_figures_of_ir_measures():
     for number, found in enumerate(scores):
         for name, measure in theirs.items():
             assert abs((found[name].value or 0) - expected[measure, str(number)]) < 1e-9, (name, number)
+
+
+@pytest.mark.parametrize("name", ["hit@5", "recall@5", "document-recall@5", "chunk-precision@5", "mrr@5"])
+def test_a_hit_without_a_document_leaves_the_ranking_unknown(name: str) -> None:
+    made = record((evidence(1),), (hit(1, 1, document="b.pdf"), hit(2, document="")))
+    (metric,) = named([name])
+    score = metric.score(Facts(made, RecordScore()))
+    assert (score.value, score.why["lacks"]) == (None, "documents of the retrieved chunks")

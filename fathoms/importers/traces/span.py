@@ -21,7 +21,7 @@ LONGEST_NAME = 200
 """Most characters of an id; a question may have no longer one."""
 _DEEPEST = 20
 """Most dots in the name of an attribute that divide it."""
-_PLACES = ("document", "source", "file", "file_name", "filename", "doc", "document_id")
+_PLACES = ("document", "source", "file", "file_name", "filename", "file_path", "doc", "document_id")
 
 
 class Said(NamedTuple):

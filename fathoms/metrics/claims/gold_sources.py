@@ -113,4 +113,5 @@ def _places(record: Record, citation: Citation) -> Iterator[tuple[str, int | Non
         return
     for hit in record.hits or ():
         if hit.rank in citation.ranks:
-            yield from hit.chunk.places or [(hit.chunk.document, None)]
+            unplaced = [(hit.chunk.document, None)] if hit.chunk.document else []
+            yield from hit.chunk.places or unplaced

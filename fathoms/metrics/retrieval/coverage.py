@@ -6,7 +6,7 @@
 | a whole document | the pages whose text it holds, all of them unless the document was cut off |
 | an attached file | all pages of the file, or those that were cut out of it |
 | the image of a page | that page |
-| a context whose service names no page | unknown |
+| a context whose service names no document or no page | unknown |
 """
 
 from __future__ import annotations
@@ -25,4 +25,4 @@ def pages_of(chunk: Chunk) -> tuple[Place, ...]:
 
 def boxes_of(chunk: Chunk) -> tuple[GoldBox, ...]:
     """Return the layout boxes that a chunk is made of, each with its page; empty if they are not known."""
-    return tuple(((chunk.document, placed.page), placed.bbox) for placed in chunk.boxes)
+    return tuple(((chunk.source, placed.page), placed.bbox) for placed in chunk.boxes)

@@ -47,8 +47,8 @@ class Curves:
         self._found = {name: array("q") for name in ("row", "rank", "reached")}
 
     def add(self, record: Record) -> None:
-        """Add a record. One whose question has no gold evidence, or whose hits are not known, is left out; a
-        search that failed found nothing."""
+        """Add a record. One whose question has no gold evidence, or whose hits or their documents are not
+        known, is left out; a search that failed found nothing."""
         prompt, question = record.prompt, record.question
         if prompt is not None and prompt.tokens and not any(m.files or m.images for m in prompt.messages):
             self._tokens += prompt.tokens
@@ -57,7 +57,7 @@ class Curves:
             return
         gold = gold_of(question)
         wanted: frozenset[Any] = gold.pages or gold.documents
-        if not wanted:
+        if not wanted or not all(hit.chunk.document for hit in record.hits):
             return
         found, length, characters = _places(record.hits, wanted, by_page=bool(gold.pages))
         number = len(self._rows["question"])
@@ -175,13 +175,13 @@ def _places(
     seen: set[Any] = set()
     rank = characters = 0
     is_known = True
-    for hit in sorted(hits, key=lambda hit: (hit.rank, hit.chunk.document, hit.chunk.pages)):
+    for hit in sorted(hits, key=lambda hit: (hit.rank, hit.chunk.source, hit.chunk.pages)):
         chunk = hit.chunk
         is_known = is_known and chunk.whole and bool(chunk.text)
         characters += len(chunk.text)
-        items: Sequence[Any] = (chunk.document,)
+        items: Sequence[Any] = (chunk.source,)
         if by_page:
-            items = pages_of(chunk) or ((chunk.document, UNKNOWN_PAGE),)
+            items = pages_of(chunk) or ((chunk.source, UNKNOWN_PAGE),)
         for item in items:
             if item in seen:
                 continue

@@ -22,7 +22,7 @@ class DocumentIds:
     def add(self, record: Record) -> None:
         """Add the ids of one record."""
         self._gold |= gold_of(record.question).documents
-        self._retrieved.update(hit.chunk.document for hit in record.hits or ())
+        self._retrieved.update(hit.chunk.document for hit in record.hits or () if hit.chunk.document)
 
     def state(self) -> dict[str, Any]:
         """Return everything that was added as JSON values, for `extend`."""

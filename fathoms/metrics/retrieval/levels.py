@@ -29,6 +29,8 @@ Level = Literal["document", "page", "layout", "chunk"]
 
 EVIDENCE = "pieces of evidence without a page"
 HITS = "retrieved chunks without a page"
+DOCUMENTS = "documents of the retrieved chunks"
+"""What a record lacks if the document of any hit is not known: that hit may be a gold one."""
 GOLD: dict[Level, str] = {
     "document": "gold documents",
     "page": "gold pages",
@@ -64,6 +66,8 @@ def lacks(record: Record, level: Level, retrieves: bool = True, retrieval_only: 
     hits = record.hits
     if hits is None or not retrieves or (not hits and record.error and not retrieval_only):
         return "retrieved chunks"
+    if any(hit.chunk.document is None for hit in hits):
+        return DOCUMENTS
     if hits and level in ("page", "chunk") and not any(pages_of(hit.chunk) for hit in hits):
         return "pages of the retrieved chunks"
     if hits and level == "layout" and not any(hit.chunk.boxes for hit in hits):

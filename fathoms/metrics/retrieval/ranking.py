@@ -14,7 +14,7 @@ from fathoms.types import Chunk, Hit, Place
 
 def ranked_documents(hits: Iterable[Hit]) -> list[str]:
     """Return the different documents of hits, best first."""
-    return list(dict.fromkeys(document for _, document in sorted((h.rank, h.chunk.document) for h in hits)))
+    return list(dict.fromkeys(document for _, document in sorted((h.rank, h.chunk.source) for h in hits)))
 
 
 def ranked_pages(hits: Iterable[Hit]) -> list[Place]:
@@ -26,7 +26,7 @@ def ranked_pages(hits: Iterable[Hit]) -> list[Place]:
     places = sorted(
         (hit.rank, *place)
         for hit in hits
-        for place in pages_of(hit.chunk) or ((hit.chunk.document, UNKNOWN_PAGE),)
+        for place in pages_of(hit.chunk) or ((hit.chunk.source, UNKNOWN_PAGE),)
     )
     seen: set[Place] = set()
     found: list[Place] = []
@@ -42,6 +42,6 @@ def ranked_pages(hits: Iterable[Hit]) -> list[Place]:
 def ranked_chunks(hits: Iterable[Hit]) -> list[Chunk]:
     """Return the different chunks of hits by id, best first."""
     found: dict[str, Chunk] = {}
-    for hit in sorted(hits, key=lambda hit: (hit.rank, hit.chunk.document, hit.chunk.pages, hit.chunk.id)):
+    for hit in sorted(hits, key=lambda hit: (hit.rank, hit.chunk.source, hit.chunk.pages, hit.chunk.id)):
         found.setdefault(hit.chunk.id, hit.chunk)
     return list(found.values())

@@ -14,6 +14,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from fathoms.metrics.metric import Direction, Facts, Metric, Need
+from fathoms.metrics.retrieval.levels import DOCUMENTS
 from fathoms.types import Place, Record, Score
 
 
@@ -51,7 +52,10 @@ class RecallByRound(_ByRound):
 
     def lacks(self, record: Record) -> str | None:
         """Return what the record lacks."""
-        return super().lacks(record) or (None if record.question.gold_pages else "gold pages")
+        if (lacking := super().lacks(record)) or not record.question.gold_pages:
+            return lacking or "gold pages"
+        known = all(hit.chunk.document for one in record.rounds for hit in one.hits)
+        return None if known else DOCUMENTS
 
     def score(self, facts: Facts) -> Score:
         """Return the recall after all rounds, and after each."""

@@ -22,7 +22,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from fathoms.answers.citations import all_citations, ranks_of
-from fathoms.types import Chunk, Citation, Evidence, Hit, Reply, Round, Usage
+from fathoms.types import Chunk, Citation, Evidence, Hit, KnownName, Reply, Round, Usage
 
 _Page = Annotated[int, Field(ge=1)]
 
@@ -42,7 +42,7 @@ class Context(_External):
     """One retrieved text that the answer was made from; a higher `score` is better."""
 
     text: str
-    document: str = ""
+    document: KnownName = None
     page: _Page | None = None
     pages: tuple[_Page, ...] = ()
     score: float | None = None
@@ -195,6 +195,8 @@ def renamed(hits: Sequence[Hit], named: Callable[[str], str]) -> tuple[Hit, ...]
     """The hits with the names of their documents translated."""
     return tuple(
         hit.model_copy(update={"chunk": hit.chunk.model_copy(update={"document": named(hit.chunk.document)})})
+        if hit.chunk.document
+        else hit
         for hit in hits
     )
 

@@ -204,14 +204,14 @@ def _hit(hit: ShownHit, question: Question, pool: Pool, marker: Marker, pictures
     """Return the data of one retrieved text: its rank, source, score and whether its page is gold."""
     gold = is_gold(question, hit.document, hit.pages) if hit.gold is None else hit.gold
     page = hit.pages[0] if hit.pages else None
-    found = {
+    found: Json = {
         "rank": hit.rank,
         "document": hit.document,
         "pages": hit.pages,
         "score": hit.score,
         "text": pool.add(hit.text, marker) if hit.text else None,
         "gold": gold,
-        "thumbnail": pictures.page(hit.document, page, bool(gold)) if hit.gold is None else None,
+        "thumbnail": pictures.page(hit.source, page, bool(gold)) if hit.gold is None else None,
     }
     if hit.image is not None:
         found["picture"] = pictures.file(hit.image, bool(gold))
@@ -231,11 +231,13 @@ def _boxes(found: Iterable[Box]) -> list[list[int]]:
     return [list(map(round, box)) for box in found if all(map(isfinite, box))][:MOST_BOXES]
 
 
-def is_gold(question: Question, document: str, pages: Sequence[int]) -> bool | None:
+def is_gold(question: Question, document: str | None, pages: Sequence[int]) -> bool | None:
     """Return whether any of these pages is gold, or the document is if its gold pages are not given.
 
-    It is `None` if gold pages are given but it is not known which pages were retrieved.
+    It is `None` if the document is not known, or if gold pages are given but those retrieved are not known.
     """
+    if document is None:
+        return None
     gold = [item.page for item in question.evidence if item.document == document]
     if not question.evidence:
         return document in question.files

@@ -67,7 +67,7 @@ def context_texts(repeat: ScoredRepeat) -> Iterator[tuple[str, str]]:
     """Yield the texts that the answer is based on with their place: retrieved chunks, or else the prompt."""
     for hit in repeat.hits or ():
         pages = ", ".join(map(str, hit.pages))
-        yield f"{hit.document}{f', page {pages}' if pages else ''}", hit.text
+        yield f"{hit.source}{f', page {pages}' if pages else ''}", hit.text
     if repeat.hits or not repeat.prompt:
         return
     if repeat.prompt.context:

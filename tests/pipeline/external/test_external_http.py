@@ -141,7 +141,7 @@ def test_a_mapping(tmp_path: Path) -> None:
     assert [(hit.chunk.text, hit.chunk.document, hit.chunk.pages, hit.score) for hit in record.hits] == [
         ("one", "a.pdf", (1,), 0.5),
         ("two", "b.pdf", (5,), 0.5),
-        ("bare", "", (), 1 / 3),
+        ("bare", None, (), 1 / 3),
     ]
     assert record.citations == (
         Citation(document="a.pdf", ranks=(1,)),

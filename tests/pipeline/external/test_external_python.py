@@ -90,7 +90,7 @@ def answer(question, files=()):
     record = ask(tmp_path, f"{name}:answer")
     assert [(hit.chunk.document, hit.chunk.pages, hit.score) for hit in record.hits or ()] == [
         ("a.pdf", (2,), 0.5),
-        ("", (), 0.5),
+        (None, (), 0.5),
     ]
     assert record.citations == ()
     assert record.answer is not None

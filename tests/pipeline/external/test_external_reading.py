@@ -147,7 +147,7 @@ def test_contexts_and_citations_get_the_names_of_the_data_set(tmp_path: Path) ->
     reply = {"answer": text, "contexts": [*sources, "bare"], "citations": cites}
     record = asked(reply, tmp_path, ["a.pdf", "b.pdf"])
     assert record.error is None
-    assert [hit.chunk.document for hit in record.hits or ()] == ["a.pdf", "in/z.pdf", ""]
+    assert [hit.chunk.document for hit in record.hits or ()] == ["a.pdf", "in/z.pdf", None]
     assert [(one.document, one.page, one.ranks) for one in record.citations or ()] == [
         ("a.pdf", None, (1,)),
         ("a.pdf", 2, (1,)),

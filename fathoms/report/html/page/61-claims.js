@@ -174,7 +174,7 @@ function premiseName(repeat, row) {
 
 const hitName = (hit) => [
   `${hit.modality && hit.modality !== 'text' ? said(hit.modality, 20).textContent : 'text'} ${hit.rank} (`,
-  said(hit.document, 120),
+  said(hit.document ?? 'unknown document', 120),
   hit.pages?.length ? `, page ${hit.pages.join(', ')})` : ')',
 ];
 

@@ -271,7 +271,7 @@ function hitItem(detail, hit, key) {
   const pages = (hit.pages ?? []).length ? `, page ${hit.pages.join(', ')}` : '';
   const about = [
     `${hit.rank}. `,
-    said(hit.document, 120),
+    said(hit.document ?? 'unknown document', 120),
     pages,
     known(hit.score) ? h('span.faint', {}, ` score ${Number(hit.score.toPrecision(3))}`) : null,
     hit.modality && hit.modality !== 'text' ? h('span.faint', {}, ' ', said(hit.modality, 20)) : null,
