@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Literal, NamedTuple
 
 from fathoms.judges.nli.base import FactChecker
+from fathoms.models.weights.hub import folder_of
 
 CheckerKind = Literal["factcg", "minicheck", "hhem", "lettucedetect"]
 
@@ -48,6 +49,7 @@ def load_checker(
 ) -> FactChecker:
     """Load a fact checker; raises MissingExtraError, ServerError, or ConfigError for weights of another
     architecture."""
+    folder_of(model)  # before transformers is imported, which takes seconds
     module = import_module(f"fathoms.judges.nli.{kind}")
     checker: FactChecker = module.load(model, revision, device, max_tokens)
     return checker

@@ -96,6 +96,7 @@ def _folder(model: str) -> Path | None:
 def _scorer(model: str, layer: int | None) -> Any:
     """Load the model; raises MissingExtraError if the library is missing, ServerError if the hub is needed
     and does not answer, and ConfigError if the model cannot be loaded."""
+    place = _folder(model)
     transformers()  # mends torchvision, which transformers imports
     try:
         from bert_score import BERTScorer
@@ -103,7 +104,6 @@ def _scorer(model: str, layer: int | None) -> Any:
         from huggingface_hub import try_to_load_from_cache
     except ModuleNotFoundError as error:
         raise MissingExtraError(error.name or "bert-score", "bertscore", "the metric 'bertscore'") from error
-    place = _folder(model)
     is_known = layer is not None or model in model2layers
     if place is None and is_known and not isinstance(try_to_load_from_cache(model, "config.json"), str):
         ask_hub(model, None)

@@ -193,6 +193,7 @@ def in_batches(
 def load_page_model(kind: str, model: str, revision: str | None, device: str | None, dtype: Dtype) -> Any:
     """Load a model by a class of Sentence Transformers; raises ConfigError if it does not embed both pictures
     and texts, and the errors of `load`."""
+    folder_of(model)  # before the library is imported, which takes seconds
     made = library()
     if not hasattr(made, "MultiVectorEncoder"):  # earlier versions load some of these models, differently
         raise ConfigError(
@@ -230,10 +231,11 @@ def was_saved_by_library(model: str, revision: str | None) -> bool:
 
 def _file_of(model: str, name: str, revision: str | None) -> str | None:
     """Return the path of a file of a model that is on this machine; `None` if it has no such file."""
+    place = str(folder_of(model) or model)
     library()  # repairs torchvision before the import
     from sentence_transformers.util import load_file_path
 
-    found = load_file_path(str(folder_of(model) or model), name, revision=revision, local_files_only=True)
+    found = load_file_path(place, name, revision=revision, local_files_only=True)
     return None if found is None else str(found)
 
 
