@@ -815,11 +815,13 @@ class ServiceReply(StoredValue):
 
     `unmatched` are the keys of the configuration whose path (or header) matched nothing in the reply, such as
     `response.contexts`. `unknown` counts the contexts by document, for documents that the data set does not
-    have. `version` is the version of the service, `None` where the configuration does not say where it is.
+    have, and `placed` those without a document whose texts were found in one. `version` is the version of the
+    service, `None` where the configuration does not say where it is.
     """
 
     unmatched: tuple[str, ...] = ()
     unknown: dict[str, int] = {}
+    placed: int = 0
     version: str | None = None
 
 

@@ -35,13 +35,14 @@ def service_figures(
         return None
     unmatched = Counter(name for one in said for name in one.unmatched)
     unknown = sum((Counter(one.unknown) for one in said), Counter())
+    placed = sum(one.placed for one in said)
     versions = Counter(one.version for one in said if one.version is not None)
     return {
         "replies": replies,
         "unmatched": dict(unmatched),
         "unknown": dict(unknown.most_common()),
         "versions": dict(versions),
-        "warnings": list(_warnings(replies, unmatched, unknown, versions, config)),
+        "warnings": list(_warnings(replies, unmatched, unknown, placed, versions, config)),
     }
 
 
@@ -49,6 +50,7 @@ def _warnings(
     replies: int,
     unmatched: Counter[str],
     unknown: Counter[str],
+    placed: int,
     versions: Counter[str],
     config: Mapping[str, Any],
 ) -> Iterator[str]:
@@ -63,6 +65,11 @@ def _warnings(
         total = sum(unknown.values())
         subject = "1 context is from a document" if total == 1 else f"{total} contexts are from documents"
         yield f"{subject} that the data set does not have: {names}{more}"
+    if placed:
+        yield (
+            f"{placed} contexts without a document were placed by their texts, which stand in one document of"
+            " the data set (as the parser pdfium reads it)"
+        )
     if len(versions) > 1:
         listed = ", ".join(f"{_on_one_line(version)} ({count})" for version, count in versions.items())
         yield f"the version of the service changed during the run (replies): {listed}"

@@ -13,7 +13,7 @@ import pytest
 
 from fathoms.cli import main
 from fathoms.runs.schemas import schema
-from tests.support.project import Project
+from tests.support.project import Project, write_pdf
 from tests.support.raw_service import Act, Service, answer, service
 from tests.support.report_page import unpacked
 
@@ -301,3 +301,31 @@ def test_texts_without_a_place_give_no_figure_of_gold_pages_and_no_verdict(
     assert "says what the run lacks" in capsys.readouterr().err
     assert main(["show", "latest", "--question", "text-only-01"]) == 0
     assert "unknown document" in capsys.readouterr().out
+
+
+def test_a_text_that_stands_in_one_document_is_placed_there_and_that_is_said(
+    here: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second = "The mast of the tower was raised in the autumn of 1911.", "He kept the lamp for years."
+    twice = "The same words stand in two places of the documents."
+    write_pdf(here.path / "pdfs" / "mast.pdf", [f"Before. {first}", second])
+    write_pdf(here.path / "pdfs" / "twin.pdf", [twice] * 2)
+    texts = [f"{first}\n{second}", first.upper(), twice, "Too short.", "x" * 60]
+    told = answer({"answer": "It is 41.5 m tall.", "contexts": texts})
+    with service(replies(told)) as made:
+        assert main(["run", str(config(made, ""))]) == 0
+    asked = json.loads(next(here.runs()[0].glob("questions/*.json")).read_text())
+    jsonschema.validate(asked, schema("question"))
+    hits = asked["repeats"][0]["hits"]
+    assert [(hit["document"], hit["pages"]) for hit in hits] == [
+        ("mast.pdf", [1, 2]),
+        ("mast.pdf", [1]),
+        ("twin.pdf", []),  # it stands there twice
+        (None, []),
+        (None, []),
+    ]
+    (said,) = run_summary(here)["service"]["warnings"]
+    assert said.startswith(
+        "12 contexts without a document were placed by their texts"
+    )  # 3 of each of 4 replies
+    assert said[:40] in " ".join(capsys.readouterr().err.split())

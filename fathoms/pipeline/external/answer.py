@@ -22,6 +22,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from fathoms.answers.citations import all_citations, ranks_of
+from fathoms.pipeline.external.names import TextPlaces
 from fathoms.types import Chunk, Citation, Evidence, Hit, KnownName, Reply, Round, Usage
 
 _Page = Annotated[int, Field(ge=1)]
@@ -199,6 +200,33 @@ def renamed(hits: Sequence[Hit], named: Callable[[str], str]) -> tuple[Hit, ...]
         else hit
         for hit in hits
     )
+
+
+def placed_in(answer: Answer, texts: TextPlaces) -> tuple[Answer, int]:
+    """Return an answer whose contexts without a document have the places where their texts stand, as far as
+    these are found, and how many were found."""
+    found: dict[str, dict[str, Any]] = {}
+    given = [*(answer.contexts or ()), *(one for each in answer.rounds or () for one in each.contexts)]
+    for text in {one.text for one in given if one.document is None}:
+        if (place := texts.find(text)) is not None:
+            found[text] = {"document": place[0], "pages": place[1]}
+    if not found:
+        return answer, 0
+
+    def placed(contexts: Sequence[Context]) -> tuple[Context, ...]:
+        return tuple(
+            one.model_copy(update=found[one.text]) if one.document is None and one.text in found else one
+            for one in contexts
+        )
+
+    changed: dict[str, Any] = {}
+    if answer.contexts is not None:
+        changed["contexts"] = placed(answer.contexts)
+    if answer.rounds is not None:
+        changed["rounds"] = tuple(
+            one.model_copy(update={"contexts": placed(one.contexts)}) for one in answer.rounds
+        )
+    return answer.model_copy(update=changed), len(found)
 
 
 class Answer(Parts):

@@ -22,9 +22,9 @@ from fathoms.errors import DocumentError
 from fathoms.models.caller import Caller, to_failure
 from fathoms.models.prices import Priced
 from fathoms.pipeline.answering import PackedQuestion
-from fathoms.pipeline.external.answer import Answer, renamed
+from fathoms.pipeline.external.answer import Answer, placed_in, renamed
 from fathoms.pipeline.external.calls import RaisedError
-from fathoms.pipeline.external.names import DocumentNames
+from fathoms.pipeline.external.names import DocumentNames, TextPlaces
 from fathoms.pipeline.external.reading import Unmatched
 from fathoms.pipeline.external.tracing import around, new_ids
 from fathoms.runs.cache import Cache
@@ -108,6 +108,7 @@ class ExternalPipeline(Priced):
             tuple(there),
             {"pipeline": state},
             names=DocumentNames(documents),
+            texts=TextPlaces(there),
             cost=self.cost,
             sends_trace=self.sends_trace,
         )
@@ -122,6 +123,7 @@ class Connected:
     documents: tuple[Document, ...]
     fingerprints: dict[str, str]
     names: DocumentNames
+    texts: TextPlaces
     failures: tuple[DocumentError, ...] = ()
     cost: Callable[[Usage, str | None], float | None] = lambda usage, named: None
     """Cost in US dollars of some token usage and the model named; used where an answer reports no cost."""
@@ -183,7 +185,7 @@ class Connected:
         try:
             async with asyncio.timeout(timeout) as deadline:
                 told, seconds = await (caller or Caller()).calls.make(call, deadline=deadline)
-            answer = told.answer
+            answer, placed = await asyncio.to_thread(placed_in, told.answer, self.texts)
             reply = answer.reply(answer.answer, first_token=told.first_token, latency=seconds)
             if reply.cost is None:
                 reply = reply.model_copy(update={"cost": self.cost(reply.usage, reply.model)})
@@ -194,7 +196,7 @@ class Connected:
                 "rounds": answer.searched(question.id, self._named),
                 "citations": answer.cited(reply.text, reported, self._named),
                 "answer": reply,
-                "service": self._service(told),
+                "service": self._service(told, placed),
             }
             if told.version is not None:
                 found["fingerprints"] = {**self.fingerprints, "service": fingerprint(told.version)}
@@ -211,13 +213,14 @@ class Connected:
         """The name of a document in the data set, or the name as given where the data set has no such one."""
         return self.names.find(document) or document
 
-    def _service(self, told: Told) -> ServiceReply | None:
+    def _service(self, told: Told, placed: int) -> ServiceReply | None:
         """What a reply says of the service, and what it lacks; `None` where there is nothing to say."""
         given = (told.answer.all_contexts or ()) if self.names else ()
         contexts = [one.document for one in given if one.document]
         found = ServiceReply(
             unmatched=tuple(path.name for path in told.unmatched),
             unknown=Counter(name for name in contexts if self.names.find(name) is None),
+            placed=placed,
             version=told.version,
         )
         return None if found == ServiceReply() else found

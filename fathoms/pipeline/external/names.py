@@ -1,10 +1,21 @@
-"""Finding the document of a data set that a pipeline means by a path."""
+"""Finding the document of a data set that a pipeline means by a path, or that one of its texts is from."""
 
 from __future__ import annotations
 
 import re
+import threading
+import unicodedata
+from bisect import bisect_right
 from collections.abc import Iterable
+from functools import cached_property
+from itertools import accumulate
+from pathlib import Path
 
+from fathoms.types import PDF, Document
+
+_SHORTEST = 40
+"""Letters and digits that a text needs, so that it does not stand elsewhere by chance."""
+_BESIDE = re.compile(r"[\W_]+")
 _BETWEEN = re.compile(r"[/\\\\]+")
 
 
@@ -52,3 +63,50 @@ def _end_alike(one: list[str], other: list[str]) -> bool:
     """Whether the shorter of two paths is the end of the longer."""
     size = min(len(one), len(other))
     return size > 0 and one[-size:] == other[-size:]
+
+
+class TextPlaces:
+    """Where texts stand in the PDFs of a data set, which are read when the first text is looked for."""
+
+    def __init__(self, documents: Iterable[Document]) -> None:
+        self._paths = {each.path: each.id for each in documents if each.path.suffix.lower() == PDF}
+        self._lock = threading.Lock()
+
+    def find(self, text: str) -> tuple[str, tuple[int, ...]] | None:
+        """Return the document that holds a text, and its pages, none if it stands there more than once.
+
+        Only letters and digits count. `None` for a short text, and where no document or several hold it.
+        """
+        wanted = _folded(text)
+        if len(wanted) < _SHORTEST:
+            return None
+        with self._lock:
+            texts = self._texts
+        found = [name for name, (whole, _) in texts.items() if wanted in whole]
+        if len(found) != 1:
+            return None
+        whole, starts = texts[found[0]]
+        at = whole.find(wanted)
+        if whole.find(wanted, at + 1) >= 0:
+            return found[0], ()
+        first, last = (bisect_right(starts, place) for place in (at, at + len(wanted) - 1))
+        return found[0], tuple(range(first, last + 1))
+
+    @cached_property
+    def _texts(self) -> dict[str, tuple[str, list[int]]]:
+        """The folded text of each document that can be read, and where each of its pages begins."""
+        from fathoms.ingest import Pdfium
+        from fathoms.ingest.workers.parallel import parse_all
+
+        texts: dict[str, tuple[str, list[int]]] = {}
+        for document in parse_all(Pdfium(), list(self._paths), workers=1):
+            if isinstance(document, Document):
+                pages = [_folded(page.text) for page in document.pages]
+                starts = list(accumulate(map(len, pages), initial=0))[:-1]
+                texts[self._paths[Path(document.path)]] = "".join(pages), starts
+        return texts
+
+
+def _folded(text: str) -> str:
+    """The letters and digits of a text in their compatible form, without case."""
+    return _BESIDE.sub("", unicodedata.normalize("NFKC", text).casefold())
