@@ -211,7 +211,9 @@ def _hit(hit: ShownHit, question: Question, pool: Pool, marker: Marker, pictures
         "score": hit.score,
         "text": pool.add(hit.text, marker) if hit.text else None,
         "gold": gold,
-        "thumbnail": pictures.page(hit.source, page, bool(gold)) if hit.gold is None else None,
+        "thumbnail": pictures.page(hit.document, page, bool(gold))
+        if hit.gold is None and hit.document
+        else None,
     }
     if hit.image is not None:
         found["picture"] = pictures.file(hit.image, bool(gold))
