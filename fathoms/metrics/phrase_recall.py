@@ -243,7 +243,7 @@ def stands_in(texts: Sequence[str], phrase: GoldPhrase, match: Match, hyphens: H
         for text in texts:
             if _next_place(text, whole, 0) >= 0:
                 return True
-    joined = [text.joined for text in texts if isinstance(text, Folded) and "-" in text.raw]
+    joined = [text.joined for text in texts if isinstance(text, Folded) and "\n" in text.raw]
     return any(text and _next_place(text, whole, 0) >= 0 for text in joined for whole in wholes)
 
 

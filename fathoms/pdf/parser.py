@@ -125,6 +125,14 @@ class PdfParser(Component):
         return sum(element.kind == kind for page in document.pages for element in page.elements)
 
 
+class LineJoiningParser(PdfParser):
+    """A parser that gives the text as it stands on the page, and can join its words and lines."""
+
+    join_lines: bool = True
+    """Whether words and lines are joined that the end of a line breaks, so that retrieval and the model read
+    whole words; `false` gives the text as the parser's library returns it."""
+
+
 @cache
 def _file_of(module: str) -> str:
     """Return the path of a module, which is looked for once: that takes as long as reading a short page."""

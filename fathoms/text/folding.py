@@ -32,6 +32,7 @@ import re
 import unicodedata
 from functools import lru_cache
 
+from fathoms.text.joining import LOWER, NO_SPACES
 from fathoms.text.tracing import Traced
 
 LETTER = (
@@ -65,13 +66,15 @@ _GROUPED = re.compile(
     r"|(?:\.\d{3}){2,}(?!\.?\d)"
     r"|(?:['’]\d{3})+(?!['’]?\d)|(?:(?<=\d\d)|(?<=\b\d))(?:,\d\d)+,\d{3}(?!,?\d))"  # noqa: RUF001
 )
-_NO_SPACES = (
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3001-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_BREAK = r"[ \t]*\n[ \t]*"
+_BROKEN = re.compile(rf"\u00ad[ \t]*\n\s*|(?<=[{NO_SPACES}]){_BREAK}(?=[{NO_SPACES}])")
+BROKEN_WORD = re.compile(
+    rf"(?<=[{LOWER}])[-\u2010]{_BREAK}(?=[{LOWER}])|(?<=[{NO_SPACES}]){_BREAK}(?=\w)|(?<=\w){_BREAK}(?=[{NO_SPACES}])"
+    rf"|(?<=^[^\W\d_]){_BREAK}(?=[^\W\d_]$)",
+    re.MULTILINE,
 )
-_LOWER = "a-z\u00df-\u00f6\u00f8-\u00ff\u03b1-\u03c9\u0430-\u045f"
-_BROKEN = re.compile(rf"\u00ad[ \t]*\n\s*|(?<=[{_NO_SPACES}])[ \t]*\n[ \t]*(?=[{_NO_SPACES}])")
-BROKEN_WORD = re.compile(rf"(?<=[{_LOWER}])[-\u2010][ \t]*\n[ \t]*(?=[{_LOWER}])")
-"""Matches a hyphen at the end of a line inside a word, which the author may have written or not."""
+"""Matches a hyphen at the end of a line inside a word, which the author may have written or not, a line break
+beside a script without spaces, and one between letters that stand alone on their lines."""
 _UNITS = (
     "[pnµμumcdkh]?m|[µμmk]?g|[nµμm]s|min|hrs?|[kMGT]?Hz|[mkMGT]?Wh?|[mkM]?V|m?Ah|[kMG]?J|[hkM]?Pa|m?bar|[kKMGTP]i?B"
     "|[kMG]bit(?:/s)?|[kMG]bps|fps|rpm|dB|px|ha|ft|mi|lbs?|oz|mph|km/h|m/s|kph|[mcdµ]?[lL]|mol|ppm|°[CF]?|℃|℉|Ω"

@@ -115,11 +115,13 @@ def test_this_process_refuses_what_the_child_refuses(parser: PdfParser, tmp_path
 
 
 @pytest.mark.slow
-def test_a_hyphen_at_a_line_end_stays_as_it_stands(parser: PdfParser, tmp_path: Path) -> None:
+def test_without_joining_a_hyphen_at_a_line_end_stays_as_it_stands(parser: PdfParser, tmp_path: Path) -> None:
     path = tmp_path / "hyphen.pdf"
     lines = b"BT /F1 12 Tf 14 TL 72 700 Td (the her-) Tj T* (ring swims) Tj ET"
     path.write_bytes(damage.one_page(damage.stream(lines)))
-    assert parse_in_child(parser, path).pages[0].text.strip() == "the her-\nring swims"
+    asis = parser.model_copy(update={"join_lines": False})
+    assert parse_in_child(asis, path).pages[0].text.strip() == "the her-\nring swims"
+    assert parse_in_child(parser, path).pages[0].text.strip() == "the herring swims"
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from operator import itemgetter
 from pathlib import Path
 
@@ -28,6 +29,8 @@ MOST_PAGES = 100_000
 """Claims of more pages than this are ignored."""
 UNKNOWN_SHARE = 0.2
 """With a larger share of characters without a known meaning, the text counts as unreadable."""
+IN_FONTS = "in fonts that are not in the file"
+MOST_RANGES = 5
 LEAST = 0.01
 """Smallest share of the text that is reported as a percentage."""
 
@@ -43,6 +46,7 @@ _TELLS = re.compile(rb"/(?:Page|Contents|Kids|Font|Resources|ToUnicode|Descendan
 _FONTS = re.compile(rb"/Font\s{0,9}<<([^<>]*)>>")
 _RESOURCES = re.compile(rb"/Resources\s{0,9}(\d{1,10})\s+\d+\s+R\b")
 _REFERENCE = re.compile(rb"(\d+)\s+\d+\s+R\b")
+_NOTES = re.compile(rb"/(?:Widget|FreeText)")
 _PAGE = re.compile(rb"/Type\s{0,9}/Page(?![A-Za-z])")
 _TREE = re.compile(rb"/Type\s{0,9}/Pages\b")
 _CONTENTS = re.compile(rb"/Contents\s{0,9}(?:\[([^\]\[]*)\]|(\d+\s+\d+\s+R))")
@@ -94,27 +98,49 @@ class Found:
         """Objects that name fonts."""
         self.claimed = 0
         """Number of pages according to the page tree."""
+        self.lacks_fonts = False
+        """Whether the file may lack a font that it uses, which is the case if it cannot be examined."""
+        self.has_notes = False
+        """Whether the file may have fields of a form or free text."""
 
 
-def missing_text(path: str, pages: Sequence[tuple[str | None, int]], page_count: int) -> list[str]:
+def examined(path: str) -> Found:
+    """Examine a file, unless it is too large or memory does not suffice."""
+    with suppress(MemoryError):
+        if Path(path).stat().st_size <= LARGEST:
+            return scan(Path(path).read_bytes())
+    return _unknown()
+
+
+def _unknown() -> Found:
+    """Return what is known of a file that cannot be examined."""
+    found = Found()
+    found.lacks_fonts = found.has_notes = True
+    return found
+
+
+def missing_text(found: Found, pages: Sequence[tuple[str | None, int, int]], page_count: int) -> list[str]:
     """Return a list with one sentence about text that may be missing; it is empty if none is.
 
-    `pages` is what the parser found: the text of every page, `None` if it could not be read, and the number
-    of objects on it that show text. `page_count` is the number of pages according to the parser.
+    `pages` is what the parser found: the text of every page, `None` if it could not be read, the number of
+    objects on it that show text, and about how many characters the parser left out of it. `page_count` is
+    the number of pages according to the parser.
     """
-    if Path(path).stat().st_size > LARGEST:
-        return []
-    found = scan(Path(path).read_bytes())
     reasons, shares = [], []
     total = max(page_count, found.claimed, 1)
+    if dropped := [number for number, (_, _, lost) in enumerate(pages, 1) if lost]:
+        lost = sum(lost for _, _, lost in pages)
+        have = sum(len("".join((text or "").split())) for text, _, _ in pages)
+        reasons.append(f"about {lost} characters are left out, on {numbered(dropped)}, {IN_FONTS}")
+        shares.append(lost / (lost + have))
     if page_count < total:
         reasons.append(f"the file claims {total} pages, {page_count} were found")
         shares.append((total - page_count) / total)
-    silent = sum(shows > 0 and not (text or "").strip() for text, shows in pages)
+    silent = sum(shows > 0 and not lost and not (text or "").strip() for text, shows, lost in pages)
     if silent:
         reasons.append(f"{silent} of {total} pages give no text although they show some")
         shares.append(silent / total)
-    unread = sum(text is None for text, _ in pages)
+    unread = sum(text is None for text, _, _ in pages)
     if unread:
         reasons.append(f"{unread} of {total} pages cannot be read")
         shares.append(unread / total)
@@ -136,7 +162,7 @@ def missing_text(path: str, pages: Sequence[tuple[str | None, int]], page_count:
     absent = len(found.needed - found.defined - used)
     if absent:
         reasons.append(f"{absent} objects that the pages need are not in the file")
-    text = "".join(text or "" for text, _ in pages)
+    text = "".join(text or "" for text, _, _ in pages)
     unknown = sum(text.count(character) for character in "\0\ufffd\uffff\x01\x02\x03")
     garbled = unknown / len(text) if text else 0.0
     if garbled > UNKNOWN_SHARE:
@@ -153,6 +179,19 @@ def missing_text(path: str, pages: Sequence[tuple[str | None, int]], page_count:
     return [f"{head}: {'; '.join(reasons)}"]
 
 
+def numbered(pages: Sequence[int]) -> str:
+    """Return the numbers of pages as words: `pages 1-3, 7`, with the first few of many."""
+    ranges: list[list[int]] = []
+    for page in pages:
+        if ranges and page == ranges[-1][1] + 1:
+            ranges[-1][1] = page
+        else:
+            ranges.append([page, page])
+    shown = ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in ranges[:MOST_RANGES])
+    more = " and others" if len(ranges) > MOST_RANGES else ""
+    return f"page{'s' if len(pages) > 1 else ''} {shown}{more}"
+
+
 def _has_fonts(page: bytes, found: Found) -> bool:
     """Return whether a page names fonts, itself or in its resources."""
     resources = _RESOURCES.search(page)
@@ -161,20 +200,26 @@ def _has_fonts(page: bytes, found: Found) -> bool:
 
 def scan(data: bytes) -> Found:
     """Examine all objects of a file, but none of an encrypted file, whose streams cannot be read."""
-    found = Found()
     if b"/Encrypt" in data:
-        return found
+        return _unknown()
+    found = Found()
+    found.has_notes = _NOTES.search(data) is not None
     budget = UNPACKED
     for number, head, body in _objects(data):
         found.defined.add(number)
         _note(found, number, head)
         if body is None or _SHAPES.search(head) or budget <= 0:
+            if body is not None and b"/ObjStm" in head:
+                found.lacks_fonts = found.has_notes = True
             continue
         if b"/Filter" not in head:
             found.plain[number] = body
         kept, size, lost = _unpacked(head, body, budget)
         budget -= size
         if b"/ObjStm" in head:
+            if not kept:
+                found.lacks_fonts = found.has_notes = True
+            found.has_notes = found.has_notes or _NOTES.search(kept) is not None
             _members(found, head, kept)
         if lost and not _NO_TEXT.search(head):
             found.damaged[number] = lost
@@ -183,6 +228,7 @@ def scan(data: bytes) -> Found:
     for number in {number for refs in found.contents.values() for number in refs} & found.plain.keys():
         if lost := _not_content(found.plain[number]):
             found.damaged[number] = lost
+    found.plain.clear()  # which hold the bytes of the file
     return found
 
 
@@ -210,6 +256,9 @@ def _note(found: Found, number: int, text: bytes) -> None:
         return
     if b"/Font" in text:
         found.fonts.add(number)
+        is_bare = b"/FontName" in text and b"/FontFile" not in text
+        if is_bare or (b"/CIDSystemInfo" in text and b"/FontDescriptor" not in text):
+            found.lacks_fonts = True
     if _TREE.search(text):
         counts = [int(count[1]) for count in _COUNT.finditer(text)]
         found.claimed = max(found.claimed, *(count for count in counts if count <= MOST_PAGES), 0)

@@ -40,7 +40,8 @@ def _pool_of(
     pool = ChildPool(parser, children, hash_of)
     if not isinstance(parser, Pdfium):
         return pool
-    other = PyMuPDF(timeout=parser.timeout, memory_mb=parser.memory_mb, max_pages=parser.max_pages)
+    shared = parser.model_dump(include={"timeout", "memory_mb", "max_pages", "join_lines"})
+    other = PyMuPDF(**shared)
     return SecondOpinion(pool, ChildPool(other, children, hash_of))
 
 

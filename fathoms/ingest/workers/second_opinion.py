@@ -1,4 +1,4 @@
-"""Compares files of which PDFium may have lost text with what PyMuPDF reads of them, if that is installed."""
+"""Asks PyMuPDF, if that is installed, for what PDFium leaves out of a file."""
 
 from __future__ import annotations
 
@@ -9,18 +9,23 @@ from pathlib import Path
 
 from fathoms.errors import DocumentError
 from fathoms.executors import OnPage, Ready
+from fathoms.ingest.parsers.missing_text import IN_FONTS, numbered
 from fathoms.ingest.parsers.pymupdf import PyMuPDF
 from fathoms.pdf.child import ChildPool
 from fathoms.pdf.parsed import Parsed
 from fathoms.pdf.parser import MakeDocument
-from fathoms.types import LOST_TEXT, Document
+from fathoms.types import LOST_TEXT, Document, Page
+
+MORE = 1.1
+"""How many times the characters of a page the other parser has to read for its text to be taken."""
 
 
 class SecondOpinion:
-    """Reads files with one parser, and adds to its warning about lost text how much more PyMuPDF reads.
+    """Reads files with one parser, and those of which it loses text with PyMuPDF too.
 
-    The text stays that of the first parser. Sound files cost nothing, and a file on which PyMuPDF fails or
-    takes too long keeps the warning as it is.
+    Pages of which it leaves text out, because a font is not in the file, are taken from PyMuPDF; otherwise
+    the text stays that of the first parser, and its warning says how much more PyMuPDF reads. Sound files
+    cost nothing, and a file on which PyMuPDF fails or takes too long keeps the warning as it is.
     """
 
     def __init__(self, pool: ChildPool, other: ChildPool) -> None:
@@ -47,15 +52,31 @@ class SecondOpinion:
 
 
 def _compared(document: Document, other: Document) -> Parsed:
-    """Tell in the warning of a document how much more the other parser reads."""
-    more = _characters(other) - _characters(document)
-    told = "PyMuPDF reads no more"
+    """Take the pages from the other parser of which the first leaves text out, and say so; of a file that
+    lacks text for other reasons, say how much more the other parser reads."""
+    pages, taken = list(document.pages), []
+    if any(IN_FONTS in warning for warning in document.warnings):
+        for at, (page, second) in enumerate(zip(document.pages, other.pages, strict=False)):
+            if _characters(second) > MORE * _characters(page):
+                pages[at] = page.model_copy(update={"text": second.text})
+                taken.append(page.number)
+    more = sum(map(_characters, other.pages)) - sum(map(_characters, pages))
+    said = "PyMuPDF reads no more"
     if more > 0:
-        told = f"PyMuPDF reads {more} characters more: compare with ingest: {{kind: {PyMuPDF().kind}}}"
-    warnings = tuple(f"{line}; {told}" if LOST_TEXT in line else line for line in document.warnings)
-    return Parsed.of(document.model_copy(update={"warnings": warnings}))
+        said = f"PyMuPDF reads {more} characters more: compare with ingest: {{kind: {PyMuPDF().kind}}}"
+    warnings = []
+    for line in document.warnings:
+        reasons = line.partition(": ")[2]
+        if LOST_TEXT not in line:
+            warnings.append(line)
+        elif taken and more <= 0 and "; " not in reasons:
+            warnings.append(f"{numbered(taken)} read by PyMuPDF, because of PDFium's text {reasons}")
+        else:
+            also = [f"{numbered(taken)} read by PyMuPDF instead"] if taken else []
+            warnings.append("; ".join([line, *also, said]))
+    return Parsed.of(document.model_copy(update={"pages": tuple(pages), "warnings": tuple(warnings)}))
 
 
-def _characters(document: Document) -> int:
-    """Count the characters of all pages, without white space."""
-    return sum(len("".join((page.text or "").split())) for page in document.pages)
+def _characters(page: Page) -> int:
+    """Count the characters of a page, without white space."""
+    return len("".join(page.text.split()))
