@@ -3,14 +3,16 @@
     python benchmarks/abstention/train.py ../shared/data/abstention
 
 1. The sentence scores are learnt only from text that was written for fathoms: the templates in
-   `sentences.yaml`, the answers in tests/metrics/abstention_answers.yaml, and fathoms/metrics/exemplars.yaml.
-   The words that they know are those of the same text and of `words.yaml`. No answer of a model is read here.
+   `sentences.yaml`, the answers in `answers.yaml` and in tests/metrics/abstention_answers.yaml, and
+   fathoms/metrics/exemplars.yaml. The words that they know are those of the same text and of `words.yaml`. No
+   answer of a model is read here.
 2. The features and n-grams of whole answers are weighed by a logistic regression on the written answers and
    on two labelled sets: `dev.jsonl` (answers that FATHOMS-RAG released, without a licence) and
    `other-domains.jsonl` (answers of MMDocRAG's repository, CC-BY-NC-4.0). What is kept of these is one number
    per feature, one per bucket of n-grams that at least three answers have, and the threshold. A bucket is a
    hash, so no text can be recovered from it. The features alone are weighed once more, for answers whose
-   n-grams are hardly known, as in other languages.
+   n-grams are hardly known, as in other languages. Written answers are also learnt with what services put
+   before and after them (`endings.yaml`), which does not change whether they abstain.
 
 It needs scikit-learn, which is not a dependency of fathoms. The result depends on nothing random.
 """
@@ -41,15 +43,20 @@ from fathoms.paths import sha256_file
 HERE = Path(__file__).parent
 EXEMPLARS = HERE.parents[1] / "fathoms" / "metrics" / "exemplars.yaml"
 ANSWERS = HERE.parents[1] / "tests" / "metrics" / "abstention_answers.yaml"
-SEED, FILLINGS = 7, 40
-WRITTEN_WEIGHT = 0.3
-"""What a written answer counts for, where an answer of a model counts 1."""
-STRENGTH = 0.02
+SEED, FILLINGS, WHOLE = 7, 40, 3
+"""The seed of the places, and how often a template is learnt: with places to fill, and without."""
+WRITTEN_WEIGHT = 0.15
+"""What a written answer counts for, with all its endings, where an answer of a model counts 1."""
+VARIANTS = 2
+"""How often each written answer is learnt with an opening or an ending, or both."""
+STRENGTH = 0.01
 """The inverse strength of the regularisation of the second model (scikit-learn's C)."""
-NGRAM_SCALE = 20.0
+NGRAM_SCALE = 40.0
 """How freely the weights of n-grams may grow beside those of the standardised features."""
 LEAST_ANSWERS = 3
 """The number of answers that must have an n-gram, or it gets no weight."""
+FURNITURE = 3
+"""How often each sentence of an opening or ending is learnt as one that says nothing."""
 STEP = 1 / 512
 WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*|[\u3040-\u30ff\u3400-\u9fff]")
 UNABLE = re.compile(
@@ -71,6 +78,16 @@ class Row(NamedTuple):
     id: str
 
 
+class Written(NamedTuple):
+    """An answer that was written for fathoms: its source, and whether it abstains. `plain` says that it has
+    neither opening nor ending."""
+
+    source: str
+    text: str
+    abstains: bool
+    plain: bool = True
+
+
 class Seen(NamedTuple):
     """What the classifier sees of some answers, one row each: the features of their sentences, and whether
     they have an n-gram, as a whole (the first half of the columns) or at the end."""
@@ -81,6 +98,14 @@ class Seen(NamedTuple):
     def of(self, rows: Any) -> Seen:
         """Return the given rows."""
         return Seen(self.features[rows], self.ngrams[rows])
+
+
+class Lesson(NamedTuple):
+    """Written answers as the classifier sees them, and whether they abstain and are `plain`."""
+
+    seen: Seen
+    abstains: Any
+    plain: Any
 
 
 class Fitted(NamedTuple):
@@ -103,13 +128,12 @@ class SentenceModel(NamedTuple):
 def main(folder: Path) -> None:
     """Write the weights, and print their hash."""
     first = sentence_model()
-    labelled, written = read_labelled(folder), written_answers()
+    labelled = read_labelled(folder)
     found = fit(
         describe(first, [row.answer for row in labelled]),
         [row.abstains for row in labelled],
         [row.question for row in labelled],
-        describe(first, [text for text, _ in written]),
-        [abstains for _, abstains in written],
+        lesson(first, written_answers()),
     )
     words = json.dumps({"classes": first.classes, "words": first.words}, ensure_ascii=False).encode()
     np.savez_compressed(
@@ -140,45 +164,74 @@ def read_labelled(folder: Path) -> list[Row]:
     return rows
 
 
-def written_answers() -> list[tuple[str, bool]]:
-    """The answers that were written for the tests, and the exemplars of fathoms, and whether they abstain."""
-    groups = yaml.safe_load(ANSWERS.read_text(encoding="utf-8"))
-    exemplars = yaml.safe_load(EXEMPLARS.read_text(encoding="utf-8"))
+def written_answers(without: str | None = None) -> list[Written]:
+    """The answers that were written for the training and for the tests, and the exemplars of fathoms, except
+    for one source."""
+    groups = _read(ANSWERS)
+    texts = {
+        label: [*groups["still wrong"][label], *(text for group in groups[label].values() for text in group)]
+        for label in ("abstention", "statement")
+    }
+    sources = _read(HERE / "answers.yaml") | {
+        "tests": texts,
+        "exemplars": _read(EXEMPLARS),
+    }
+    return [
+        Written(source, text, label == "abstention")
+        for source, by_label in sources.items()
+        for label, texts in by_label.items()
+        for text in texts
+        if source != without
+    ]
+
+
+def with_endings(written: Sequence[Written], variants: int = VARIANTS) -> list[Written]:
+    """The answers as they are, and so many `variants` of each with an opening or an ending, or both."""
+    spec, dice = _read(HERE / "endings.yaml"), random.Random(SEED)
     rows = []
-    for label in ("abstention", "statement"):
-        texts = [text for group in groups[label].values() for text in group]
-        texts += [*groups["still wrong"][label], *exemplars[label]]
-        rows += [(text, label == "abstention") for text in texts]
+    for one in written:
+        rows.append(one)
+        for _ in range(variants):
+            opening = dice.choice(spec["openings"]) if dice.random() < 0.4 else ""
+            ending = dice.choice(spec["endings"]) if not opening or dice.random() < 0.8 else ""
+            rows.append(one._replace(text=opening + one.text + ending, plain=False))
     return rows
+
+
+@lru_cache(maxsize=8)
+def _read(path: Path) -> Any:
+    """The content of a YAML file."""
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
 
 
 def written_sentences() -> tuple[list[tuple[str, str, bool]], set[str]]:
     """The templates with their places filled: what the sentence does, the text, and whether it says that the
     question cannot be answered; and the words of the templates, without those of a document's subject."""
-    spec = yaml.safe_load((HERE / "sentences.yaml").read_text(encoding="utf-8"))
+    spec, around = _read(HERE / "sentences.yaml"), _read(HERE / "endings.yaml")
+    spec = {**spec, "other": spec["other"] + around["no question back"], "ask": around["asks back"]}
     places, dice = spec["open"] | spec["closed"], random.Random(SEED)
     known = {
         word for texts in spec["closed"].values() for text in texts for word in WORD.findall(text.lower())
     }
     rows = []
-    for kind in ("stop", "refuse", "commit", "other", "aside"):
+    for kind in ("stop", "refuse", "commit", "other", "aside", "ask"):
         for template in spec[kind]:
             known.update(WORD.findall(re.sub(r"\{\w+\}", " ", template).lower()))
-            for _ in range(FILLINGS if "{" in template else 1):
+            for _ in range(FILLINGS if "{" in template else WHOLE):
                 text = re.sub(r"\{(\w+)\}", lambda place: dice.choice(places[place[1]]), template)
                 rows.append((kind, text, kind == "stop" and UNABLE.search(template) is not None))
+    rows += [("other", text, False) for text in around["openings"] + around["endings"]] * FURNITURE
     return rows, known
 
 
 @lru_cache(maxsize=1)
-def sentence_model() -> SentenceModel:
-    """Learn the scores of sentences from written text."""
+def sentence_model(without: str | None = None) -> SentenceModel:
+    """Learn the scores of sentences from written text, except for one source of answers."""
     templates, known = written_sentences()
-    answers = written_answers()
+    answers = [(one.text, one.abstains) for one in written_answers(without)]
     counts = Counter(word for text, _ in answers for word in set(WORD.findall(text.lower())))
     words = sorted(known | {word for word, count in counts.items() if count >= 3})
-    classes = yaml.safe_load((HERE / "words.yaml").read_text(encoding="utf-8"))
-    classes = {name: list(dict.fromkeys(text.split())) for name, text in classes.items()}
+    classes = {name: list(dict.fromkeys(text.split())) for name, text in _read(HERE / "words.yaml").items()}
     lexicon = Lexicon(classes, words)
 
     rows = [(kind, part, unable) for kind, text, unable in templates for part in split_sentences(text)]
@@ -190,6 +243,7 @@ def sentence_model() -> SentenceModel:
     models = {
         "commits": fitted(matrix, np.isin(kinds, ("commit", "aside"))),
         "refuses": fitted(matrix, kinds == "refuse"),
+        "asks": fitted(matrix, kinds == "ask"),
         "silent": fitted(matrix[plain], silent[plain]),
     }
     # The sentences of written answers have no labels of their own. Those of an abstention that the model
@@ -245,6 +299,13 @@ def describe(first: SentenceModel, texts: Sequence[str]) -> Seen:
     )
 
 
+def lesson(first: SentenceModel, written: Sequence[Written]) -> Lesson:
+    """Return written answers, with their endings, as the classifier sees them."""
+    rows = with_endings(written)
+    seen = describe(first, [row.text for row in rows])
+    return Lesson(seen, np.array([row.abstains for row in rows]), np.array([row.plain for row in rows]))
+
+
 def _has(found: Hashed, count: int) -> Any:
     """Which n-grams the answers have, as a sparse matrix of 0 and 1."""
     pairs = np.unique(found.owners * WIDE + found.hashes)
@@ -264,31 +325,28 @@ def fit(
     rows: Seen,
     abstains: Sequence[bool],
     groups: Sequence[str],
-    written: Seen,
-    written_abstain: Sequence[bool],
+    written: Lesson,
 ) -> Fitted:
     """Learn the weights of the features and n-grams of answers, and those of the features alone."""
     labels = np.array(abstains)
     folds = np.array([number_of(group) % 5 for group in groups])
-    answers, ngrams, threshold = _fit(rows, labels, folds, written, written_abstain)
-    bare, nothing = (Seen(each.features, each.ngrams * 0) for each in (rows, written))
-    alone, _, limit = _fit(bare, labels, folds, nothing, written_abstain)
+    answers, ngrams, threshold = _fit(rows, labels, folds, written)
+    bare, nothing = (Seen(each.features, each.ngrams * 0) for each in (rows, written.seen))
+    alone, _, limit = _fit(bare, labels, folds, written._replace(seen=nothing))
     return Fitted(answers, ngrams, threshold, np.r_[alone, limit])
 
 
-def _fit(
-    rows: Seen, labels: Any, folds: Any, written: Seen, written_abstain: Sequence[bool]
-) -> tuple[Any, Any, float]:
+def _fit(rows: Seen, labels: Any, folds: Any, written: Lesson) -> tuple[Any, Any, float]:
     """The weights of features and of n-grams, and the threshold, which is chosen by inner folds."""
     scores = np.zeros(len(labels))
     for fold in range(5):
         held = folds == fold
         if held.any():
-            answers, ngrams, bias = _logistic(rows.of(~held), labels[~held], written, written_abstain)
+            answers, ngrams, bias = _logistic(rows.of(~held), labels[~held], written)
             one, known = rows.of(held), np.nonzero(ngrams.ravel())[0]
             by_ngrams = _shares(one.ngrams, known) @ ngrams.ravel()[known] * STEP
             scores[held] = one.features @ answers + by_ngrams + bias
-    answers, ngrams, bias = _logistic(rows, labels, written, written_abstain)
+    answers, ngrams, bias = _logistic(rows, labels, written)
     return answers, ngrams, round(best_threshold(scores, labels) - bias, 6)
 
 
@@ -310,19 +368,19 @@ def number_of(text: str) -> int:
     return int.from_bytes(sha256(text.encode()).digest()[:4], "big")
 
 
-def _logistic(
-    rows: Seen, labels: Any, written: Seen, written_abstain: Sequence[bool]
-) -> tuple[Any, Any, float]:
+def _logistic(rows: Seen, labels: Any, written: Lesson) -> tuple[Any, Any, float]:
     """A logistic regression on standardised features and n-grams: the weights, and the bias."""
-    plain = np.vstack([rows.features, written.features])
+    plain = np.vstack([rows.features, written.seen.features])
     mean, spread = rows.features.mean(axis=0), rows.features.std(axis=0) + 1e-6
-    ngrams = vstack([rows.ngrams, written.ngrams]).tocsc()
+    ngrams = vstack([rows.ngrams, written.seen.ngrams]).tocsr()
     ngrams.eliminate_zeros()
-    known = np.nonzero(np.diff(ngrams.indptr) >= LEAST_ANSWERS)[0]
+    # An answer counts once, however many endings it has.
+    different = ngrams[np.r_[np.ones(len(labels), dtype=bool), written.plain]]
+    known = np.nonzero(np.bincount(different.indices, minlength=2 * WIDE) >= LEAST_ANSWERS)[0]
     every = hstack([csr_matrix((plain - mean) / spread), NGRAM_SCALE * _shares(ngrams, known)]).tocsr()
-    weight = np.r_[np.ones(len(labels)), np.full(len(written_abstain), WRITTEN_WEIGHT)]
-    model = LogisticRegression(C=STRENGTH, max_iter=2000, tol=1e-5)
-    model.fit(every, np.r_[labels, written_abstain].astype(bool), sample_weight=weight)
+    weight = np.r_[np.ones(len(labels)), np.full(len(written.plain), WRITTEN_WEIGHT / (1 + VARIANTS))]
+    model = LogisticRegression(C=STRENGTH, max_iter=2000, tol=1e-4)
+    model.fit(every, np.r_[labels, written.abstains].astype(bool), sample_weight=weight)
     answers, steps = np.split(model.coef_[0], [plain.shape[1]])
     answers = answers / spread
     steps = np.clip(np.round(NGRAM_SCALE * steps / STEP), -32767, 32767)

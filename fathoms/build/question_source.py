@@ -11,7 +11,7 @@ from fathoms.corpora import NamedSource, gather_pdfs, known_sets, located
 from fathoms.errors import UsageError
 from fathoms.experiment import Experiment, load_experiment
 from fathoms.ingest import Parser, Pdfium, PyMuPDF
-from fathoms.metrics.profiles import PROFILES, Profile, headline
+from fathoms.metrics.profiles import Profile, headline, profile_named
 
 PARSERS: dict[str, type[Pdfium] | type[PyMuPDF]] = {"pdfium": Pdfium, "pymupdf": PyMuPDF}
 
@@ -73,11 +73,3 @@ def _of_config(path: Path) -> QuestionSource:
     return QuestionSource(
         questions, documents, parser, profile_named(experiment.scoring.profile or headline(name))
     )
-
-
-def profile_named(name: str) -> Profile:
-    """Return the profile with this name; raises UsageError if there is none."""
-    known = {profile.name: profile for profile in PROFILES}
-    if name not in known:
-        raise UsageError(f"no profile '{name}'{suggest(name, known)}")
-    return known[name]

@@ -124,14 +124,18 @@ def agree(
 
 def _verdicts(file: Path, rows: Sequence[Labelled]) -> Mapping[Judgement, Verdict]:
     """Ask a judge which answers abstain; raises UsageError for a row without a question."""
+    from fathoms.answers import read
     from fathoms.judges.agreement import ask
     from fathoms.judges.of_run import read_judge
     from fathoms.metrics.judged_abstention import judgement
+    from fathoms.metrics.labels import classified_text
     from fathoms.paths import cache_dir
 
     if bare := [row.id for row in rows if not row.question]:
         raise UsageError(f"a judge must see the question, and {bare[0]} has none: add 'question' to each row")
-    asked = [judgement(row.question, row.answer) for row in rows if row.answer.strip()]
+    asked = [
+        judgement(row.question, said) for row in rows if (said := classified_text(read(row.answer))).strip()
+    ]
     with progress.bars() as bars:
         judged, _ = ask(read_judge(file), asked, cache_dir() / "agree", partial(bars.stage, "judge"))
     return judged.verdicts

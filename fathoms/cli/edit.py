@@ -95,10 +95,9 @@ def _material(name: str, pdfs: list[Path], *, with_text: bool) -> Material:
     from fathoms.build.editing import Material
     from fathoms.build.editing.complaints import Checker
     from fathoms.build.making.drafts import read_drafts
-    from fathoms.build.question_source import profile_named
     from fathoms.build.texts import Texts
     from fathoms.ingest import Pdfium
-    from fathoms.metrics.profiles import headline
+    from fathoms.metrics.profiles import headline, profile_named
 
     if pdfs or Path(name).suffix.lower() in (".yaml", ".yml"):
         source = find_source(name, pdfs)

@@ -63,9 +63,9 @@ def filter_questions(
     its figures over both sets.
     """
     from fathoms.build.filtering import filtered, known_without_documents
-    from fathoms.build.question_source import profile_named
     from fathoms.corpora import read_questions, refuse_existing, write_questions
     from fathoms.corpora.questions import format_of
+    from fathoms.metrics.profiles import profile_named
     from fathoms.runs.finding import find_run
     from fathoms.runs.reading import load
 

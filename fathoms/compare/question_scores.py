@@ -7,6 +7,7 @@ question without a gold answer has no correctness. A failed call has correctness
 from __future__ import annotations
 
 import json
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -355,16 +356,30 @@ def require_rules(first: QuestionScores, other: QuestionScores, metrics: Iterabl
     if first.profile != other.profile:
         raise DataError(
             f"{names(first)} is judged under the profile '{first.profile}', {names(other)} under"
-            f" '{other.profile}': name one with --profile"
+            f" '{other.profile}': 'fathoms score {' '.join((*first.runs, *other.runs))} --profile"
+            f" {first.profile}' judges both under one"
         )
     for metric in metrics:
         for scores in (first, other) if "classifier_key" in _rules(metric) else ():
             _require_key(scores)
         if first.rules_of(metric) != other.rules_of(metric):
             raise DataError(
-                f"{metric} of {names(first)} and of {names(other)} was judged by different rules: score both"
-                " again with 'fathoms score'"
+                f"{metric} of {names(first)} and of {names(other)} was judged by different rules:"
+                f" {_alike(first, other)}"
             )
+
+
+def _alike(first: QuestionScores, other: QuestionScores) -> str:
+    """Return the command that judges both by one rule. Where the abstention classifiers differ in their
+    options, it gives those of the first to both."""
+    runs, ours = " ".join((*first.runs, *other.runs)), first.rules.get("classifier")
+    command = f"fathoms score {runs} --profile {first.profile}"
+    if isinstance(ours, dict) and ours != other.rules.get("classifier"):
+        options = {name: value for name, value in ours.items() if value is not None}
+        if first.profile == "paper-configured":  # its classifier has the embedder and exemplars of any kind
+            options = {name: options[name] for name in ("embed", "exemplars") if name in options}
+        command += f" --set {shlex.quote('abstention=' + json.dumps(options))}"
+    return f"run {command}"
 
 
 def _require_key(scores: QuestionScores) -> None:

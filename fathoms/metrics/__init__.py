@@ -1,6 +1,6 @@
 """Compute the scores of a run from its records.
 
-    scores = score(records, Scoring(), known)      # every record under every profile
+    scores = score(records, Scoring(), known)      # every record under `fathoms` and `paper-by-words`
     summarise(records, scores)                     # means per category and overall
 
 `phrase_recall` measures the correctness of an answer, `Cues` or `NearestNeighbour` classifies it as a

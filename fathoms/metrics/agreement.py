@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from fathoms.answers import read
 from fathoms.errors import DataError, QuestionsError
 from fathoms.metrics.abstention import Classifier, label_answers, label_of
 from fathoms.metrics.judged_abstention import JudgedAbstention, judgement
-from fathoms.metrics.labels import Label, Why
+from fathoms.metrics.labels import Label, Why, classified_text
 from fathoms.safety.inputs import parse_json, read_text
 from fathoms.types import Judgement, Verdict
 
@@ -126,16 +127,19 @@ def _labelled(
 ) -> list[tuple[Labelled, Label | None, Why]]:
     """Return each row with the label of the classifier and its reason; an empty answer needs no verdict, and
     one without a verdict of the judge has no label."""
+    texts = [classified_text(read(row.answer)) for row in rows]
     if isinstance(classifier, JudgedAbstention):
-        verdicts = [by_judge.get(judgement(row.question, row.answer)) for row in rows]
+        verdicts = [
+            by_judge.get(judgement(row.question, said)) for row, said in zip(rows, texts, strict=True)
+        ]
         labels = [classifier.label(verdict) if verdict else None for verdict in verdicts]
     else:
-        by_text, _ = label_answers([row.answer for row in rows], classifier, {})
-        verdicts = [by_text.get(row.answer) for row in rows]
+        by_text, _ = label_answers(texts, classifier, {})
+        verdicts = [by_text.get(text) for text in texts]
         labels = [label_of(verdict) if verdict else None for verdict in verdicts]
     return [
-        (row, label if row.answer.strip() else "empty", _why(verdict, classifier))
-        for row, verdict, label in zip(rows, verdicts, labels, strict=True)
+        (row, label if said.strip() else "empty", _why(verdict, classifier))
+        for row, said, verdict, label in zip(rows, texts, verdicts, labels, strict=True)
     ]
 
 

@@ -20,9 +20,9 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-HEADS = ("silent", "unable", "commits", "refuses")
+HEADS = ("silent", "unable", "commits", "refuses", "asks")
 """What a sentence may do: say that something is missing (or refuse), say that the question cannot be
-answered, give an answer, or refuse."""
+answered, give an answer, refuse, or ask back."""
 BUCKETS = 1 << 16
 WIDE = 1 << 20
 """The buckets of the n-grams of whole answers. There are so many because few n-grams have a weight, and the
@@ -35,7 +35,8 @@ _MARKS = str.maketrans(
     | dict.fromkeys("*`\u200b", "")
 )
 _ASIDE = re.compile(
-    r"!\[[^\]]{0,2000}\]\([^)]{0,2000}\)|\[\d[\d, ]{0,40}\]|\(image ?\d+\)|https?://\S+|^#{1,6} .{0,99}$",
+    r"!\[[^\]]{0,2000}\](?:\([^)]{0,2000}\))?|\[\d[\d, ]{0,40}\]|\(image ?\d+\)|https?://\S+"
+    r"|^#{1,6} .{0,99}$",
     re.MULTILINE,
 )
 """Pictures, citations, addresses and headings, which state nothing."""
@@ -68,6 +69,7 @@ class Sentence(NamedTuple):
     unable: float
     commits: float
     refuses: float
+    asks: float
     number: bool
     guess: bool
     concludes: bool
@@ -230,7 +232,7 @@ def features(sentences: Sequence[Sentence], characters: int) -> list[float]:
     They say how certain the sentences are that something is missing, that the question cannot be answered,
     and that this is the answer: at the beginning, at the end and anywhere, and what comes after what.
     """
-    silent, unable, commits, _, number, guess, concludes = zip(*sentences, strict=True)
+    silent, unable, commits, _, _, number, guess, concludes = zip(*sentences, strict=True)
     count = len(sentences)
     places = range(count)
     top = max(places, key=silent.__getitem__)

@@ -7,8 +7,8 @@ Every answer falls into one cell of a cross table:
 |---|---|
 | `retrieval` | `hit` if every hop of the question has a gold page among the hits, else `miss`; \
 `not known`; `unanswerable` for a question without an answer |
-| `answer` | `answered`, `abstained`, `hedged` (where a judge labels abstentions), `refused`, `failed`, \
-`not labelled` |
+| `answer` | `answered`, `abstained`, `hedged` (where a judge labels abstentions), `refused`, `empty`, \
+`failed`, `not labelled` |
 | `correctness` | `right`, `half right`, `wrong`; `not graded` |
 | `by` | `judge` if the run has a grade of the answer (`correctness-judged`), else `phrase recall` |
 
@@ -26,7 +26,7 @@ from typing import ClassVar, Literal, NamedTuple
 
 from fathoms.metrics.correctness_judged import CorrectnessJudged, grade_of
 from fathoms.metrics.gold_pages import retrieved_pages
-from fathoms.metrics.judged_abstention import judgement
+from fathoms.metrics.judged_abstention import JudgedAbstention
 from fathoms.metrics.metric import Facts, Metric, Need, shared_score
 from fathoms.metrics.names import CORRECT, JUDGE, PHRASES, WRONG
 from fathoms.metrics.retrieval.gold import gold_of
@@ -79,11 +79,13 @@ def _answer(facts: Facts) -> str:
     if record.answer is None:
         return "failed"
     if facts.verdicts:  # most runs have no judge, and what it would be asked takes time to make
-        verdict = facts.verdicts.get(judgement(record.question.in_conversation, record.answer.text))
+        verdict = facts.verdicts.get(JudgedAbstention().judgements(record, {})[0])
         if verdict is not None and verdict.label == "hedged":
             return "hedged"
     if scores.abstention == "refusal":
         return "refused"
+    if scores.abstention == "empty":
+        return "empty"
     if scores.abstained is None:
         return "not labelled"
     return "abstained" if scores.abstained else "answered"

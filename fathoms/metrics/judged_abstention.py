@@ -9,11 +9,11 @@ from typing import ClassVar, Literal
 
 from pydantic import PrivateAttr
 
+from fathoms.answers import read
 from fathoms.component import Component
 from fathoms.config import fingerprint
-from fathoms.metrics.labels import Label, Why
-from fathoms.metrics.nearest_neighbour import NearestNeighbour
-from fathoms.models import Embedder, LexicalEmbedder
+from fathoms.metrics.labels import Label, Why, classified_text
+from fathoms.models import Embedder
 from fathoms.types import Claim, Judgement, Record, Rubric, Verdict
 
 
@@ -30,10 +30,11 @@ class JudgedAbstention(Component):
     hedged: Literal["statement", "abstention"] = "statement"
     """The label of an answer that says the documents lack the answer and yet offers a guess."""
     exemplars: Path | None = None
-    """A YAML or JSON file `{statement: [...], abstention: [...]}` for the profiles `paper` and
-    `released-code`, which always use the nearest exemplar; by default the exemplars of fathoms."""
-    embed: Embedder = LexicalEmbedder()
-    """The embedder of the profiles `paper` and `released-code`."""
+    """A YAML or JSON file `{statement: [...], abstention: [...]}` for the profile `paper-configured`, which
+    takes the place of `paper`; by default the exemplars of fathoms."""
+    embed: Embedder | None = None
+    """The embedder of the profile `paper-configured`, which takes the place of `paper`; that one always has
+    `minilm-l6-v2`, and hashed words (`lexical`) are never taken for it."""
     rubrics: ClassVar[frozenset[Rubric]] = frozenset({"abstention"})
     _judge: str = PrivateAttr("")
 
@@ -48,18 +49,13 @@ class JudgedAbstention(Component):
         """A fingerprint of the option and of the judge with all its settings."""
         return fingerprint(self.kind, self.hedged, self._judge)
 
-    def plain(self) -> NearestNeighbour:
-        """Return the paper's plain nearest-neighbour rule with the same exemplars and embedder."""
-        return NearestNeighbour(exemplars=self.exemplars, embed=self.embed).plain()
-
     def check(self) -> None:
-        """Check the exemplars and the embedder; raises the errors that scoring would raise."""
-        self.plain().check()
+        """Do nothing: the judge is checked by itself."""
 
     def lacks(self, record: Record) -> str | None:
         """Return what is missing for a verdict: an answer with text that the vendor did not refuse."""
         answer = record.answer
-        return None if answer and answer.refusal is None and answer.text.strip() else "an answer with text"
+        return None if answer and answer.refusal is None and _said(record).strip() else "an answer with text"
 
     def texts(self, record: Record) -> Sequence[tuple[str, str]]:
         """Return nothing: answers are judged whole."""
@@ -69,9 +65,7 @@ class JudgedAbstention(Component):
         self, record: Record, claims: Mapping[tuple[str, str], tuple[Claim, ...]]
     ) -> Sequence[Judgement]:
         """Return what the judge must be asked about a record that lacks nothing."""
-        return (
-            [] if record.answer is None else [judgement(record.question.in_conversation, record.answer.text)]
-        )
+        return [] if record.answer is None else [judgement(record.question.in_conversation, _said(record))]
 
     def label(self, verdict: Verdict) -> Label | None:
         """Return the label of the answer; `None` if the judge's reply could not be read."""
@@ -84,6 +78,11 @@ class JudgedAbstention(Component):
         if verdict.label == "unparsed":
             return Why(reason=f"the reply of the judge could not be read: {verdict.why}")
         return Why(clause=verdict.why, reason=f"the judge says {verdict.label}")
+
+
+def _said(record: Record) -> str:
+    """Return what the answer of a record says."""
+    return classified_text(read(record.answer.text, record.hits)) if record.answer else ""
 
 
 def judgement(question: str, answer: str) -> Judgement:

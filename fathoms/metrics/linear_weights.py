@@ -177,6 +177,8 @@ def _decide(
     if not scored:
         return verdict("statement", "", "no sentence abstains")
     certainty = weights.certainty(features(scored, len(text)), by_ngrams)
+    if all(map(_is_question, sentences)) or (scored[-1].asks > 0 and _only_asks(scored)):
+        return verdict("asks-back", " ".join(sentences[-1].split()), "asks back and gives no answer")
     share = f"probability {1 / (1 + math.exp(-certainty)):.2f}"
     places = range(len(scored))
     if certainty <= 0:
@@ -191,6 +193,16 @@ def _decide(
     top = max(places, key=lambda place: scored[place].silent + scored[place].unable)
     label = "refusal" if scored[top].refuses > 0 else "abstention"
     return verdict(label, " ".join(sentences[top].split()), f"sentence {top + 1} of {len(scored)}, {share}")
+
+
+def _is_question(sentence: str) -> bool:
+    """Return whether a sentence ends with a question mark."""
+    return sentence.rstrip("\"')] ").endswith(("?", "\uff1f", "\u061f"))
+
+
+def _only_asks(scored: Sequence[Sentence]) -> bool:
+    """Return whether no sentence of an answer gives an answer, or says that something is missing."""
+    return all(each.asks > 0 or (each.commits <= 0 and each.silent <= 0) for each in scored)
 
 
 def sentence_matrix(lexicon: Lexicon, texts: Sequence[str]) -> tuple[Any, Any, Any]:

@@ -10,20 +10,22 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, field_validator
 
-from fathoms.answers import read
+from fathoms.answers import Reading, read
 from fathoms.metrics.abstention import Classifier, label_answers, label_of
 from fathoms.metrics.hallucination import hallucination
 from fathoms.metrics.judged_abstention import JudgedAbstention
-from fathoms.metrics.labels import Label, Why
+from fathoms.metrics.labels import Label, Why, classified_text
 from fathoms.metrics.linear import Linear
 from fathoms.metrics.phrase_recall import phrase_recall, reading_recall
-from fathoms.metrics.profiles import PROFILES, Profile
+from fathoms.metrics.profiles import Profile, headline, scored_under
 from fathoms.metrics.stages import Funnel
 from fathoms.models.calling.collecting import rare_collections
 from fathoms.types import RELEASED_SCORES, Judgement, Record, StoredValue, Verdict
 
 RELEASED = "released"
 """The name under which scores that came with imported records are kept, next to those of the profiles."""
+WITHOUT_WEIGHTS = scored_under("paper-by-words")
+"""Profiles that every machine can score by."""
 
 
 class Scoring(BaseModel):
@@ -31,12 +33,14 @@ class Scoring(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    profile: Literal["paper", "released-code", "fathoms"] | None = None
+    profile: Literal["paper", "paper-by-words", "paper-configured", "released-code", "fathoms"] | None = None
     """The profile that reports show first; by default `paper` for the FATHOMS-RAG questions and `fathoms` for
-    all others. Every run is also scored under `fathoms`."""
+    all others. Every run is also scored under `fathoms`. By default,
+    `paper-configured` takes the place of `paper` where `abstention` has exemplars or an embedder of its own,
+    and `paper-by-words` where the weights of `paper` are not on this machine."""
     abstention: Classifier = Linear()
-    """The abstention classifier of the profile `fathoms`. The other profiles use the paper's plain rule with
-    the exemplars and the embedder of this classifier."""
+    """The abstention classifier of the profile `fathoms`. The other profiles use the plain rule of the paper,
+    `paper-configured` with the exemplars and the embedder of this classifier."""
 
     @field_validator("abstention", mode="before")
     @classmethod
@@ -57,8 +61,10 @@ class Scoring(BaseModel):
         )
 
     def check(self) -> None:
-        """Check the exemplars and the embedder; raises the errors that scoring would raise."""
+        """Check the exemplars and the embedders; raises the errors that scoring would raise."""
         self.abstention.check()
+        for profile in scored_under(headline(None, self.profile)):
+            profile.classifier(self.abstention).check()
 
 
 class RecordScore(StoredValue):
@@ -70,8 +76,9 @@ class RecordScore(StoredValue):
       profile `fathoms` it is also known for unanswerable questions: a statement is 1, anything else 0.
     - `abstention` is the label of the answer, `None` for a failed call, and where a judge was asked for the
       label and gave no verdict; such an answer has no `hallucination` either.
-    - `abstained` is true if that label is `abstention` or `empty`. It is `None` without a label, and for a
-      `refusal`, because that does not show what the model knew.
+    - `abstained` is true if that label is `abstention` or `asks-back`. It is `None` without a label, for a
+      `refusal`, because that does not show what the model knew, and under `fathoms` for an `empty` answer,
+      which has no `hallucination` either; the other profiles take an empty answer for an abstention.
     - `matched` and `missed` are the phrases of the best gold variant that were found and not found, richer
       forms in the notation of question files.
     - `why` is the reason for the label, and `funnel` shows where phrases were lost. Both may be `None`, and
@@ -105,8 +112,9 @@ class Scores:
 class Judged:
     """Everything that is needed to score one record except the record itself.
 
-    `verdicts` are the abstention verdicts, by abstention rule (`plain` or `configured`) and then by answer
-    text; those of a judge are in `by_judge`. `imported` is true if any record came with released scores.
+    `verdicts` are the abstention verdicts, by abstention rule (`plain` or `configured`) and then by the text
+    that was classified; those of a judge are in `by_judge`. `readings` are the answers as they were read, by
+    the `id` of their record. `imported` is true if any record came with released scores.
     `new` are the verdicts that were made now, by key; the caller should store them. `retrieval_only` says
     that no answers were asked for, so that a failure is one of the search.
     """
@@ -114,6 +122,7 @@ class Judged:
     scoring: Scoring
     profiles: tuple[Profile, ...]
     verdicts: Mapping[str, Mapping[str, Verdict]]
+    readings: Mapping[int, Reading]
     by_judge: Mapping[Judgement, Verdict]
     imported: bool
     new: dict[str, Verdict]
@@ -133,10 +142,10 @@ class Judged:
                 asked = classifier.judgements(record, {})
                 verdict = self.by_judge.get(asked[0]) if asked else None
             else:
-                text = record.answer.text if record.answer else ""
-                verdict = self.verdicts[profile.abstention].get(text)
+                verdict = self.verdicts[profile.abstention].get(_classified(record, profile, self.readings))
             answer_wanted = not (record.only_searched or self.retrieval_only)
-            row[profile.name] = _score_record(record, profile, classifier, verdict, answer_wanted)
+            reading = self.readings.get(id(record)) if profile.reads else None
+            row[profile.name] = _score_record(record, profile, classifier, verdict, reading, answer_wanted)
         if self.imported:
             flag = record.released.get("hallucination")
             row[RELEASED] = RecordScore(
@@ -150,7 +159,7 @@ def judge(
     records: Sequence[Record],
     scoring: Scoring,
     known: Mapping[str, Verdict] | None = None,
-    profiles: tuple[Profile, ...] = PROFILES,
+    profiles: tuple[Profile, ...] = WITHOUT_WEIGHTS,
     by_judge: Mapping[Judgement, Verdict] | None = None,
     imported: bool | None = None,
     retrieval_only: bool = False,
@@ -162,19 +171,33 @@ def judge(
     the records are only some of a run. `retrieval_only` says that the run asked for no answers. Raises the
     errors of reading the exemplars and of embedding.
     """
-    texts = [record.answer.text for record in records if record.answer and record.answer.refusal is None]
+    answered = [record for record in records if record.answer and record.answer.refusal is None]
+    reads = any(profile.reads for profile in profiles)
+    readings = {
+        id(record): read(record.answer.text, record.hits)
+        for record in (records if reads else ())
+        if record.answer
+    }
     verdicts: dict[str, dict[str, Verdict]] = {}
     new: dict[str, Verdict] = {}
-    classifiers = {profile.abstention: profile.classifier(scoring.abstention) for profile in profiles}
-    for rule, classifier in classifiers.items():
+    for rule, profile in {profile.abstention: profile for profile in profiles}.items():
+        classifier = profile.classifier(scoring.abstention)
         if isinstance(classifier, JudgedAbstention):
             continue
+        texts = [_classified(record, profile, readings) for record in answered]
         # If the configured classifier equals the plain one, `new` already has its verdicts.
         verdicts[rule], made = label_answers(texts, classifier, _Either(new, known or {}))
         new.update(made)
     if imported is None:
         imported = any(record.released.keys() & RELEASED_SCORES for record in records)
-    return Judged(scoring, profiles, verdicts, by_judge or {}, imported, new, retrieval_only)
+    return Judged(scoring, profiles, verdicts, readings, by_judge or {}, imported, new, retrieval_only)
+
+
+def _classified(record: Record, profile: Profile, readings: Mapping[int, Reading]) -> str:
+    """Return the text by which an answer is classified under a profile."""
+    if record.answer is None:
+        return ""
+    return classified_text(readings[id(record)]) if profile.reads else record.answer.text
 
 
 class _Either(Mapping[str, Verdict]):
@@ -202,7 +225,7 @@ def score(
     records: Sequence[Record],
     scoring: Scoring,
     known: Mapping[str, Verdict] | None = None,
-    profiles: tuple[Profile, ...] = PROFILES,
+    profiles: tuple[Profile, ...] = WITHOUT_WEIGHTS,
 ) -> Scores:
     """Judge the records and score each of them; raises the same errors as `judge`."""
     judged = judge(records, scoring, known, profiles)
@@ -243,17 +266,25 @@ def _bare(score: RecordScore) -> RecordScore:
 
 
 def _score_record(
-    record: Record, profile: Profile, classifier: Classifier, verdict: Verdict | None, answer_wanted: bool
+    record: Record,
+    profile: Profile,
+    classifier: Classifier,
+    verdict: Verdict | None,
+    reading: Reading | None,
+    answer_wanted: bool,
 ) -> RecordScore:
-    """Score one record under one profile; `verdict` is that of its classifier on the answer, if any. Without
-    `answer_wanted`, the question was only searched for, and no metric of answers applies."""
+    """Score one record under one profile; `verdict` is that of its classifier on the answer, if any, and
+    `reading` the answer as it was read. Without `answer_wanted`, the question was only searched for, and no
+    metric of answers applies."""
     if record.answer is None or record.answer.refusal is not None:
         verdict = None
-    label = _label(record, classifier, verdict)
+    label = _label(record, classifier, verdict, reading)
+    # Whoever reads an answer knows that an empty one shows no decision.
+    undecided = label in ((None, "refusal", "empty") if profile.reads else (None, "refusal"))
     text = record.answer.text if record.answer else ""
     hyphens = profile.hyphens_for(record)
     if profile.reads:
-        recall = reading_recall(read(text, record.hits), record.question.answers, hyphens)
+        recall = reading_recall(reading or read(text), record.question.answers, hyphens)
     else:
         recall = phrase_recall(text, record.question.answers, profile.match, hyphens)
     scored = answer_wanted and record.question.answerable and recall.variant is not None
@@ -261,11 +292,11 @@ def _score_record(
     return RecordScore(
         correctness=correctness,
         hallucination=hallucination(
-            label,
+            None if profile.reads and label == "empty" else label,
             correctness,
             unanswerable=profile.judges_unanswerable and not record.question.answerable,
         ),
-        abstained=None if label in (None, "refusal") else label != "statement",
+        abstained=None if undecided else label != "statement",
         abstention=label,
         matched=tuple(map(str, recall.found)) if scored else (),
         missed=tuple(map(str, recall.missed)) if scored else (),
@@ -273,13 +304,15 @@ def _score_record(
     )
 
 
-def _label(record: Record, classifier: Classifier, verdict: Verdict | None) -> Label | None:
+def _label(
+    record: Record, classifier: Classifier, verdict: Verdict | None, reading: Reading | None
+) -> Label | None:
     """Return the label of the answer; `None` for a failed call and where a judge gave no verdict."""
     if record.answer is None:
         return None
     if record.answer.refusal is not None:
         return "refusal"
-    if not record.answer.text.strip():
+    if not (record.answer.text if reading is None else classified_text(reading)).strip():
         return "empty"
     if isinstance(classifier, JudgedAbstention):
         return classifier.label(verdict) if verdict else None

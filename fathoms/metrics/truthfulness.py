@@ -11,6 +11,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from fathoms.metrics.labels import ABSTAINS
 from fathoms.metrics.metric import Direction, Facts, Metric, Need, Pooling, shared_score
 from fathoms.types import Record, Score
 
@@ -54,7 +55,7 @@ class Truthfulness(Metric):
     def score(self, facts: Facts) -> Score:
         """Return the truthfulness of one answer, and in `why` what kind of answer it is."""
         question, scores = facts.record.question, facts.scores
-        label = "abstention" if scores.abstention == "empty" else scores.abstention
+        label = scores.abstention
         if not self._applies(facts.record) or (question.answerable and scores.correctness is None):
             return Score(metric=self.name, value=None, n=0, why={"lacks": "gold phrases"})
         if label is None and facts.record.answer is not None:
@@ -63,7 +64,7 @@ class Truthfulness(Metric):
             right = (scores.correctness or 0.0) if question.answerable else 0.0
             value = right - self.penalty * (1 - right)
         else:
-            value = float(label == "abstention" and not question.answerable)
+            value = float(label in ABSTAINS and not question.answerable)
         kind = "answerable" if question.answerable else "unanswerable"
         return shared_score(self.name, value, answer=label, question=kind)
 

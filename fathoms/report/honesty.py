@@ -12,7 +12,7 @@ from fathoms.runs.reading import MetricFigure, ScoredRun
 
 COLUMNS = {"hit": "hits", "miss": "misses"}
 KINDS = ("right", "half right", "wrong", "not graded")
-OTHERS = ("hedged", "refused", "failed", "not labelled")
+OTHERS = ("hedged", "refused", "empty", "failed", "not labelled")
 NOTE = (
     "hit: a gold page of every hop was retrieved; right, half right and wrong: {by}; the rates are over"
     " answers and abstentions, with 95 % intervals and, in brackets, the number of questions"

@@ -8,6 +8,7 @@ from typing import Any
 
 from fathoms.metrics.aggregate import summarise
 from fathoms.metrics.hallucination import hallucination
+from fathoms.metrics.profiles import PROFILES, Profile
 from fathoms.metrics.score_records import Scores
 from fathoms.reproduce.tables import Table
 from fathoms.types import Record
@@ -29,6 +30,19 @@ class Figures:
     metrics: dict[str, Columns]
     ours: Columns
     errors: int = 0
+
+
+def profiles_of(table: Table) -> tuple[Profile, ...]:
+    """Return the profiles that a table needs. Only where its hallucination is compared under a profile, the
+    classifier of this profile, which may need weights, is asked."""
+    wanted = {OURS, *table.compare.values()}
+    return tuple(
+        profile
+        if profile.name == table.compare.get("hallucination")
+        else replace(profile, abstention="configured")
+        for profile in PROFILES
+        if profile.name in wanted
+    )
 
 
 def figures_of(table: Table, records: Sequence[Record], scores: Scores) -> Figures:

@@ -10,7 +10,7 @@ from fathoms.errors import UsageError
 from fathoms.experiment import load_experiment
 from fathoms.metrics.score_records import score
 from fathoms.pipeline.preparation import Progress, silent
-from fathoms.reproduce.figures import Figures, figures_of
+from fathoms.reproduce.figures import Figures, figures_of, profiles_of
 from fathoms.reproduce.tables import Table, TableRow
 from fathoms.runner import runner
 from fathoms.runner.active_run import Outcome
@@ -54,7 +54,8 @@ def run_rows(
         store = outcome.run
         if records := store.records():
             score_run(store)
-            scores = score(records, read_scoring(store.manifest()), store.verdicts(VERDICTS))
+            known = store.verdicts(VERDICTS)
+            scores = score(records, read_scoring(store.manifest()), known, profiles_of(table))
             figures[row.row] = figures_of(table, records, scores)
     return figures, outcomes
 

@@ -10,7 +10,7 @@ from fathoms.errors import DataError, UsageError
 from fathoms.importers import Imported, read_answers, read_result_file
 from fathoms.importers.imported import fold_letters
 from fathoms.metrics.score_records import Scoring, score
-from fathoms.reproduce.figures import Figures, figures_of
+from fathoms.reproduce.figures import Figures, figures_of, profiles_of
 from fathoms.reproduce.tables import Table
 
 _PATTERNS = {"fathoms-rag": "*.json", "answers": "*.jsonl"}
@@ -51,7 +51,8 @@ def find_results(table: Table, folder: Path) -> tuple[dict[str, Imported], tuple
 
 def released_figures(table: Table, results: Mapping[str, Imported], scoring: Scoring) -> dict[str, Figures]:
     """Score the results and return the figures of every row that has a file."""
+    profiles = profiles_of(table)
     return {
-        row: figures_of(table, imported.records, score(imported.records, scoring))
+        row: figures_of(table, imported.records, score(imported.records, scoring, profiles=profiles))
         for row, imported in results.items()
     }

@@ -35,7 +35,7 @@ from fathoms.runs.views import (
 )
 from fathoms.types import StoredValue, Usage
 
-PROFILES = ("paper", "released-code", "fathoms", "released")
+PROFILES = ("paper", "paper-by-words", "paper-configured", "released-code", "fathoms", "released")
 """The names under which a run can hold scores; `released` are scores that came with imported results."""
 
 
@@ -417,6 +417,7 @@ class ProfileFigures(_Part):
     hyphens: str | None = None
     classifier: Json | str | None = None
     classifier_key: str | None = None
+    labels: dict[str, int] = Field(default_factory=dict)
     overall: Overall = Overall()
     categories: dict[str, Means] = Field(default_factory=dict)
     abstention_table: AbstentionTable = AbstentionTable()

@@ -26,10 +26,11 @@ from fathoms.metrics.claims.extraction import sentence_of
 from fathoms.metrics.funnel_summary import summarise_funnels
 from fathoms.metrics.judged_abstention import JudgedAbstention
 from fathoms.metrics.length_support import length_against_support
+from fathoms.metrics.linear import Linear
 from fathoms.metrics.metric import JudgedMetric, Metric
 from fathoms.metrics.people import Labels
 from fathoms.metrics.pooling import JudgedBy, Pool
-from fathoms.metrics.profiles import default_profiles, headline
+from fathoms.metrics.profiles import has_own_exemplars, headline, profile_named, scored_under
 from fathoms.metrics.registry import (
     JUDGED,
     SETS,
@@ -45,6 +46,7 @@ from fathoms.runs.documents import StoredDocuments, missing_sentence
 from fathoms.runs.folder import SCHEMA
 from fathoms.runs.marks import variants_of
 from fathoms.runs.people import LABELS_FILE, ClaimLabel, read_all
+from fathoms.runs.reading import Summary, read_summary
 from fathoms.runs.search_notes import search_notes
 from fathoms.runs.service import service_figures
 from fathoms.runs.store import Entry, Flaw, Run, flaws_sentence
@@ -77,6 +79,21 @@ from fathoms.scoring.stage_times import stage_times
 from fathoms.scoring.tally import Tally
 from fathoms.types import Rubric, Verdict
 
+BY_WORDS = (
+    "'paper-by-words' finds abstentions by hashed words, so its hallucination is not that of 'paper':"
+    " run 'fathoms models pull minilm-l6-v2', then 'fathoms score {run}'"
+)
+"""The warning of a run that would be scored under `paper` if the weights were on this machine."""
+EMPTY = (
+    "{empty} of {answers} replies were empty or held only reasoning: under 'fathoms' they are wrong, and"
+    " neither statements nor abstentions"
+)
+"""The warning of a run with replies that hold no answer."""
+NOT_OWN = (
+    "the profile 'paper' has the exemplars and the embedder of fathoms; those of scoring.abstention decide"
+    " under --profile paper-configured"
+)
+"""The warning of a run under `paper` whose configuration has exemplars or an embedder of its own."""
 _MOMENT = 1_000
 """So many answers are scored within a second or two."""
 
@@ -91,7 +108,7 @@ def score_run(
     worth: int = WORTH_JUDGED,
     executor: Executor | None = None,
 ) -> dict[str, Any]:
-    """Score a run under its profiles (`default_profiles`) and by its metrics; write the question files,
+    """Score a run under its profiles (`scored_under`) and by its metrics; write the question files,
     verdicts and summary.
 
     `settings` override keys of the `scoring` that the run was made with (`profile=paper`), and `metrics` are
@@ -126,7 +143,7 @@ def score_run(
     by_judge = [scoring.abstention] if isinstance(scoring.abstention, JudgedAbstention) else []
     released = any(entry.released for entry in entries.values())
     labels = Labels(read_all([run.path / LABELS_FILE], ClaimLabel)) if needing else None
-    rules = _rules(manifest, scoring, labels, released=released, retrieval_only=retrieval_only)
+    rules = _rules(run, manifest, scoring, labels, released=released, retrieval_only=retrieval_only)
     questions = _by_question(entries)
     size = min(SHARE_JUDGED, worth) if needing else SHARE // weight_of(measured)
     shares = shares_of(questions, (manifest.get("data") or {}).get("asked_ids") or (), size=size)
@@ -173,6 +190,7 @@ def _contents(run: Run) -> tuple[dict[tuple[str, int], Entry], list[Flaw]]:
 
 
 def _rules(
+    run: Run,
     manifest: Mapping[str, Any],
     scoring: Scoring,
     labels: Labels | None,
@@ -183,16 +201,25 @@ def _rules(
     """Return how the questions of a run are scored, before any verdict is known. `labels` are those of people
     for claims, and `released` says whether the run has released answers."""
     data = (manifest.get("data") or {}).get("name")
+    profile = headline(data, scoring.profile, scoring.abstention, scored=_is_scored_by(run, "paper"))
     return Rules(
         scoring,
-        default_profiles(data, scoring.profile),
-        scoring.profile or headline(data),
+        scored_under(profile),
+        profile,
         released,
         retrieval_only,
         _retrieves(manifest),
         labels=labels,
         variants=variants_of(manifest),
     )
+
+
+def _is_scored_by(run: Run, profile: str) -> bool:
+    """Return whether a run is scored under a profile by the classifier that this name stands for."""
+    summary = read_summary(run.path) or Summary()
+    if profile not in summary.profiles:
+        return False
+    return summary.profiles[profile].classifier_key == profile_named(profile).classifier(Linear()).key
 
 
 def _with_key(scoring: Scoring, verdicts: _Verdicts) -> Scoring:
@@ -233,8 +260,16 @@ def _whole_summary(
     rules, tally, verdicts = found.rules, found.tally, found.verdicts
     records, rows = tally.without(rules.variants)
     scores = Scores(rules.scoring, rows, {})
-    summary = summary_of(run, manifest, tally, records, scores, flaws, verdicts.made if verdicts else ())
+    summary = summary_of(
+        run, manifest, tally, records, scores, flaws, verdicts.made if verdicts else (), rules.profile
+    )
     summary["warnings"] += found.warnings
+    if empty := summary["profiles"].get("fathoms", {}).get("labels", {}).get("empty"):
+        summary["warnings"].append(EMPTY.format(empty=empty, answers=len(records)))
+    if rules.profile == "paper" and has_own_exemplars(rules.scoring.abstention):
+        summary["warnings"].append(NOT_OWN)
+    if rules.profile == "paper-by-words" and rules.scoring.profile is None and not rules.retrieval_only:
+        summary["warnings"].append(BY_WORDS.format(run=run))
     if verdicts is not None:
         summary["judging"] = verdicts.described
         by_judge = isinstance(rules.scoring.abstention, JudgedAbstention)
@@ -588,9 +623,10 @@ def summary_of(
     scores: Scores,
     flaws: Sequence[Flaw] = (),
     verdicts: Iterable[Verdict] = (),
+    profile: str = "fathoms",
 ) -> dict[str, Any]:
     """Build the summary of a run: means per profile, counts, usage and seconds. `records` and `scores` are
-    those of the means, and `tally` has all.
+    those of the means, and `tally` has all. Reports show `profile` first.
 
     The format is `schemas/summary.schema.json`.
     """
@@ -631,7 +667,7 @@ def summary_of(
         "name": manifest["name"],
         "model": manifest.get("model"),
         "data": data.get("name"),
-        "profile": scores.scoring.profile or headline(data.get("name")),
+        "profile": profile,
         "complete": not incomplete,
         "incomplete": incomplete,
         "categories": data.get("categories") or list(dict.fromkeys(one.category for one in tally.asked)),

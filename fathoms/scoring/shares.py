@@ -18,7 +18,6 @@ from fathoms.metrics.linear import Linear
 from fathoms.metrics.metric import JudgedMetric, Metric
 from fathoms.metrics.profiles import PROFILES
 from fathoms.metrics.score_records import Scoring
-from fathoms.models import LexicalEmbedder
 from fathoms.models.calling.collecting import rare_collections
 from fathoms.runs.documents import StoredDocuments
 from fathoms.runs.folder import fitting
@@ -63,6 +62,7 @@ def can_be_shared(run: Run, manifest: Mapping[str, Any], rules: Rules, metrics: 
     they need neither a model nor anything that only this process has."""
     return (
         has_plain_rules(rules.scoring)
+        and rules.profile == "fathoms"
         and all(map(_is_light, metrics))
         and [metric.name for metric in metrics] == [metric.name for metric in own_metrics(run, manifest)]
     )
@@ -79,13 +79,9 @@ def weight_of(metrics: Sequence[Metric]) -> int:
 
 
 def has_plain_rules(scoring: Scoring) -> bool:
-    """Return whether other processes can score by these rules, apart from the results of a judge."""
-    abstention = scoring.abstention
-    return (
-        isinstance(abstention, Linear)
-        and abstention.exemplars is None
-        and isinstance(abstention.embed, LexicalEmbedder)
-    )
+    """Return whether other processes can score by these rules, apart from the results of a judge: no model
+    is needed for them."""
+    return isinstance(scoring.abstention, Linear) and scoring.profile in (None, "fathoms")
 
 
 def run_texts(run: Run, manifest: Mapping[str, Any]) -> RunTexts:

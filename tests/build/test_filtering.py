@@ -17,8 +17,8 @@ from fathoms.build.filtering import (
     known_without_documents,
     stated_confidence,
 )
-from fathoms.build.question_source import profile_named
 from fathoms.errors import UsageError
+from fathoms.metrics.profiles import profile_named
 from fathoms.runs.reading import ScoredRun, load
 from fathoms.runs.store import Run
 from fathoms.scoring import score_run

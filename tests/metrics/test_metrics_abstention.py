@@ -12,6 +12,7 @@ from fathoms.config import fingerprint
 from fathoms.errors import ConfigError, FathomsError
 from fathoms.metrics.aggregate import summarise
 from fathoms.metrics.nearest_neighbour import OWN_EXEMPLARS, NearestNeighbour, read_exemplars
+from fathoms.metrics.profiles import scored_under
 from fathoms.metrics.score_records import Scoring, score
 from fathoms.models import LexicalEmbedder, LlamaIndexEmbedder, OnnxEmbedder
 from fathoms.types import Question, Record, Reply, Verdict
@@ -92,6 +93,9 @@ def test_missing_file_of_exemplars_is_named(tmp_path: Path) -> None:
         NearestNeighbour(exemplars=tmp_path / "nowhere.yaml").classify(["a"])
 
 
+OWN = scored_under("paper-configured")
+
+
 def test_known_verdicts_are_not_asked_for_again() -> None:
     records = [record("Paris."), record("Rome."), record("")]
     first = score(records, Scoring())
@@ -104,8 +108,8 @@ def test_known_verdicts_are_not_asked_for_again() -> None:
         if verdict.claim == "Paris."
     }
     again = score(records, Scoring(), kept)
-    assert [row["paper"].abstention for row in again.rows] == ["abstention", "statement", "empty"]
-    assert again.rows[0]["paper"].model_dump(exclude_none=True)["why"] == {
+    assert [row["paper-by-words"].abstention for row in again.rows] == ["abstention", "statement", "empty"]
+    assert again.rows[0]["paper-by-words"].model_dump(exclude_none=True)["why"] == {
         "nearest": "by hand",
         "cosine": 0.5,
     }
@@ -115,23 +119,22 @@ def test_known_verdicts_are_not_asked_for_again() -> None:
 def test_verdicts_of_another_classifier_are_not_taken(colours: Path) -> None:
     first = score([record("Paris.")], Scoring())
     other = Scoring(abstention=NearestNeighbour(exemplars=colours))
-    assert len(score([record("Paris.")], other, first.verdicts).verdicts) == 2
+    assert len(score([record("Paris.")], other, first.verdicts, OWN).verdicts) == 2
 
 
 def test_every_profile_has_its_own_classifier(colours: Path) -> None:
     # as a whole the first is nearer to the statement, by its last sentence to the abstention; the second
     # is a little nearer to the abstention than to the statement, and near to neither
     records = [record("The wall is red, is it not? Nobody can tell."), record("Someone can paint.")]
-    scores = score(records, Scoring(abstention=NearestNeighbour(exemplars=colours)))
+    scores = score(records, Scoring(abstention=NearestNeighbour(exemplars=colours)), profiles=OWN)
     labels = [{name: row.abstention for name, row in rows.items()} for rows in scores.rows]
     assert labels == [
-        {"paper": "statement", "released-code": "statement", "fathoms": "abstention"},
-        {"paper": "abstention", "released-code": "abstention", "fathoms": "statement"},
+        {"paper-configured": "statement", "fathoms": "abstention"},
+        {"paper-configured": "abstention", "fathoms": "statement"},
     ]
     made = {name: figures["classifier"] for name, figures in summarise(records, scores).items()}
     assert {name: (rule["unit"], rule["least_cosine"]) for name, rule in made.items()} == {
-        "paper": ("answer", -1),
-        "released-code": ("answer", -1),
+        "paper-configured": ("answer", -1),
         "fathoms": ("sentence", 0.4),
     }
     assert {rule["exemplars"] for rule in made.values()} == {str(colours)}
@@ -139,7 +142,7 @@ def test_every_profile_has_its_own_classifier(colours: Path) -> None:
 
 def test_a_configured_plain_rule_is_asked_once(colours: Path) -> None:
     scoring = Scoring(abstention=NearestNeighbour(exemplars=colours, **PLAIN))
-    scores = score([record("Someone can paint.")], scoring)
+    scores = score([record("Someone can paint.")], scoring, profiles=OWN)
     assert len(scores.verdicts) == 1
     assert {row.abstention for row in scores.rows[0].values()} == {"abstention"}
 
@@ -157,7 +160,7 @@ def test_known_verdicts_need_no_embedder(monkeypatch: pytest.MonkeyPatch, tmp_pa
             classifier.classify(["Paris."])
         verdict = Verdict(claim="Paris.", premise="by hand", label="abstention", why="0.5")
         known = {fingerprint(rule.key, "Paris."): verdict for rule in (classifier, classifier.plain())}
-        scores = score([record("Paris.")], Scoring(abstention=classifier), known)
+        scores = score([record("Paris.")], Scoring(abstention=classifier), known, OWN)
         assert {row.abstention for row in scores.rows[0].values()} == {"abstention"}
         assert scores.verdicts == {}
 

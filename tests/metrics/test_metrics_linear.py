@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -12,13 +13,14 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fathoms.answers import read
 from fathoms.errors import DataError
 from fathoms.metrics.agreement import agree, read_labels
 from fathoms.metrics.classifying import classify_together
 from fathoms.metrics.cues import Cues
+from fathoms.metrics.labels import ABSTAINS, Label, classified_text
 from fathoms.metrics.linear import WEIGHTS, WEIGHTS_SHA256, Linear
 from fathoms.metrics.linear_weights import read_weights
-from fathoms.metrics.nearest_neighbour import NearestNeighbour
 from fathoms.metrics.score_records import Scoring, score
 from fathoms.types import Question, Record, Reply
 
@@ -77,6 +79,46 @@ def test_refusals_are_of_their_own_kind(text: str) -> None:
     assert label(text) == "refusal"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Which of the two pumps do you have?",
+        "The folder holds two leases, one for each flat. Which flat are you asking about?",
+        "Could you tell me which year you mean?",
+        "De quel rapport parlez-vous ?",
+    ],
+)
+def test_a_question_back_is_of_its_own_kind(text: str) -> None:
+    assert label(text) == "asks-back"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The weight is 41 kg. Which unit would you like?",
+        "Who pays? The tenant does.",
+        "Could you mean the 2012 report? It gives 41 crowns.",
+        "The first line of the play is 'Who is there?', and the guard says it.",
+    ],
+)
+def test_an_answer_beside_a_question_is_a_statement(text: str) -> None:
+    assert label(text) == "statement"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("It is not clear whether the lift may be used.", "abstention"),
+        ("The passages do not settle which of the two came first.", "abstention"),
+        ("No, you cannot bring a dog.", "statement"),
+        ("There is no character named Osric in the first act.", "statement"),
+        ("Sorry, that was wrong: the bridge is 41.5 m long.", "statement"),
+    ],
+)
+def test_the_words_of_an_abstention_or_its_contrary(text: str, expected: str) -> None:
+    assert label(text) == expected
+
+
 @pytest.mark.parametrize("text", ["Empty Response", "...", "Error 503: the server timed out"])
 def test_the_text_of_a_failure_is_empty(text: str) -> None:
     assert label(text) == "empty"
@@ -86,7 +128,6 @@ def test_it_is_the_default_and_a_kind_need_not_be_named() -> None:
     assert Scoring().abstention == Linear()
     assert Scoring.model_validate({"abstention": {}}).abstention == Linear()
     assert Scoring.model_validate({"abstention": {"kind": "cues"}}).abstention == Cues()
-    assert Linear().plain() == NearestNeighbour().plain()
 
 
 def test_the_other_profiles_keep_the_rule_of_the_paper() -> None:
@@ -94,8 +135,7 @@ def test_the_other_profiles_keep_the_rule_of_the_paper() -> None:
     records = [Record(question=question, answer=Reply(text="The report does not state the depth."))]
     by_weights = score(records, Scoring()).rows[0]
     by_cues = score(records, Scoring(abstention=Cues())).rows[0]
-    assert by_weights["paper"] == by_cues["paper"]
-    assert by_weights["released-code"] == by_cues["released-code"]
+    assert by_weights["paper-by-words"] == by_cues["paper-by-words"]
     assert by_weights["fathoms"].abstention == "abstention"
 
 
@@ -129,7 +169,7 @@ def test_the_weights_are_small_and_hold_no_text_but_words(tmp_path: Path) -> Non
 def test_an_answer_is_labelled_alike_in_any_company(texts: list[str]) -> None:
     together = Linear().classify(texts)
     assert together == [Linear().classify([text])[0] for text in texts]
-    assert {verdict.label for verdict in together} <= {"statement", "abstention", "refusal", "empty"}
+    assert {verdict.label for verdict in together} <= set(get_args(Label))
 
 
 @pytest.mark.slow
@@ -155,7 +195,7 @@ def test_other_languages(language: str) -> None:
     assert right >= LEAST_RIGHT[language]
 
 
-LEAST_RIGHT = {"Arabic": 42, "Chinese": 44, "English": 41, "French": 37, "Japanese": 44, "Spanish": 36}
+LEAST_RIGHT = {"Arabic": 44, "Chinese": 43, "English": 45, "French": 39, "Japanese": 42, "Spanish": 38}
 """How many of the 50 answers of each language are labelled rightly today; docs/abstention.md shows them."""
 
 
@@ -164,6 +204,43 @@ LEAST_RIGHT = {"Arabic": 42, "Chinese": 44, "English": 41, "French": 37, "Japane
 def test_labels_agree_with_people(shared: Path, name: str, least: float) -> None:
     found = agree(read_labels(shared / "abstention" / f"{name}.jsonl"), Linear())
     assert found["f1"] >= least
+
+
+def test_endings_and_openings_change_nothing(shared: Path) -> None:
+    lines = (shared / "cases" / "abstention.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = [json.loads(line) for line in lines]
+    verdicts = Linear().classify([classified_text(read(row["answer"])) for row in rows])
+    pairs = [
+        (row["label"] == "abstention", each.label in ABSTAINS)
+        for row, each in zip(rows, verdicts, strict=True)
+    ]
+    hits = sum(wanted and found for wanted, found in pairs)
+    assert 2 * hits / (sum(wanted for wanted, _ in pairs) + sum(found for _, found in pairs)) >= 0.97
+    texts = {row["id"].partition(":")[2] for row in rows}
+    ids = (row["id"].partition(":")[2] for row in rows)
+    wrong = {text for text, (wanted, found) in zip(ids, pairs, strict=True) if wanted != found}
+    assert len(texts) == 30
+    assert len(wrong) <= 3
+
+
+@pytest.mark.parametrize(
+    ("answer", "label"),
+    [
+        ("", "empty"),
+        ("<think>It may be 41.</think>", "empty"),
+        ("<think>It may be 41, or", "empty"),
+        ('{"answer": null}', "abstention"),
+        ("<think>Is it 41?</think>Which bridge do you mean?", "asks-back"),
+    ],
+)
+def test_an_empty_answer_is_neither_abstention_nor_statement(answer: str, label: str) -> None:
+    question = Question(id="q", text="?", category="A", answers=(("41",),))
+    scored = score([Record(question=question, answer=Reply(text=answer))], Scoring()).rows[0]["fathoms"]
+    abstains = label != "empty"
+    assert scored.abstention == label
+    assert scored.abstained is (True if abstains else None)
+    assert scored.hallucination == (0 if abstains else None)
+    assert scored.correctness == 0.0
 
 
 def test_a_model_that_loops_does_not_abstain() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 from fathoms.importers import read_result_file
 from fathoms.metrics.aggregate import summarise
+from fathoms.metrics.profiles import profile_named
 from fathoms.metrics.score_records import Scores, Scoring, score
 from fathoms.types import Record
 
@@ -28,11 +30,17 @@ TABLE = {
 }
 
 
+# Correctness needs no classifier, so the one that needs no weights is asked.
+RULES = tuple(
+    replace(profile_named(name), abstention="configured") for name in ("paper", "released-code", "fathoms")
+)
+
+
 @cache
 def scored(path: Path) -> tuple[tuple[Record, ...], Scores, dict[str, dict[str, Any]]]:
     """One released file, imported and scored."""
     records = read_result_file(path).records
-    scores = score(records, Scoring())
+    scores = score(records, Scoring(), profiles=RULES)
     return records, scores, summarise(records, scores)
 
 

@@ -43,7 +43,7 @@ TEN = [
     record("b1", [], "It is Paris."),  # answers what has no answer: -1
     record("b2", ["paris"], "", "safety"),  # refuses: 0
     record("b3", ["paris"], None),  # the call failed: 0
-    record("b4", [], ""),  # empty, where there is no answer: 1
+    record("b4", [], ""),  # empty, which is no decision: 0
     Record(question=BARE, answer=Reply(text="It is Paris.")),  # no gold phrases: no value
 ]
 ROWS = score(TEN, Scoring())
@@ -62,17 +62,17 @@ def values(metric: Metric) -> list[float | None]:
 
 
 def test_truthfulness_of_each_answer() -> None:
-    assert values(Truthfulness()) == [1, 0, -1, 0, 1, -1, 0, 0, 1, None]
-    assert values(Truthfulness(penalty=2)) == [1, -0.5, -2, 0, 1, -2, 0, 0, 1, None]
-    assert values(Truthfulness(penalty=0)) == [1, 0.5, 0, 0, 1, 0, 0, 0, 1, None]
+    assert values(Truthfulness()) == [1, 0, -1, 0, 1, -1, 0, 0, 0, None]
+    assert values(Truthfulness(penalty=2)) == [1, -0.5, -2, 0, 1, -2, 0, 0, 0, None]
+    assert values(Truthfulness(penalty=0)) == [1, 0.5, 0, 0, 1, 0, 0, 0, 0, None]
 
 
 def test_truthfulness_by_category_and_overall() -> None:
     found = figures(Truthfulness())
     cells = {name: (cell["value"], cell["n"]) for name, cell in found["categories"].items()}
-    assert cells == {"A": (0.2, 5), "B": (0, 4)}
-    assert found["overall"]["value"] == 0.1
-    assert found["micro"]["value"] == pytest.approx(1 / 9)
+    assert cells == {"A": (0.2, 5), "B": (-0.25, 4)}
+    assert found["overall"]["value"] == pytest.approx(-0.025)
+    assert found["micro"]["value"] == 0
     assert found["unit"] == "score -1 to 1"
     assert -1 <= found["overall"]["low"] < 0 < found["overall"]["high"] <= 1
     assert found["overall"]["method"] == "score"
@@ -93,12 +93,12 @@ def test_a_failed_call_is_counted_and_a_reference_alone_says_what_lacks() -> Non
 @pytest.mark.parametrize(
     ("name", "overall", "categories"),
     [
-        # unanswerable: a5 and b4 abstain, b1 answers
-        ("answered-unanswerable", 0.25, {"A": (0, 1), "B": (0.5, 2)}),
-        # answerable: a4 of a1 to a4 abstains, b5 does not; refusals and failed calls have no label
+        # unanswerable: a5 abstains, b1 answers, b4 is empty
+        ("answered-unanswerable", 0.5, {"A": (0, 1), "B": (1, 1)}),
+        # answerable: a4 of a1 to a4 abstains, b5 does not; refusals and failed calls show no decision
         ("abstained-answerable", 0.125, {"A": (0.25, 4), "B": (0, 1)}),
-        # A: tp a5, fp a4; B: tp b4, fn b1
-        ("abstention-f1", pytest.approx(2 / 3), {"A": (2 / 3, 5), "B": (2 / 3, 3)}),
+        # A: tp a5, fp a4; B: fn b1
+        ("abstention-f1", pytest.approx(1 / 2), {"A": (2 / 3, 5), "B": (0, 2)}),
     ],
 )
 def test_decisions(name: str, overall: float, categories: dict[str, tuple[float, int]]) -> None:
@@ -112,9 +112,9 @@ def test_decisions(name: str, overall: float, categories: dict[str, tuple[float,
 
 
 def test_f1_has_blakers_interval_of_its_share_of_hits() -> None:
-    """Two of the four answers that count are hits, so the share of hits is 1/2, and F1 = 2 * 1/2 / (3/2)."""
+    """One of the three answers that count is a hit, so the share of hits is 1/3, and F1 = 2 * 1/3 / (4/3)."""
     found = figures(named(["abstention-f1"])[0])["overall"]
-    low, high = blaker(0.5, 4)
+    low, high = blaker(1 / 3, 3)
     assert (found["low"], found["high"]) == pytest.approx((2 * low / (1 + low), 2 * high / (1 + high)))
     assert found["method"] == "blaker"
 
@@ -124,13 +124,14 @@ def over(cell: dict[str, Any]) -> dict[str, tuple[float | None, int]]:
 
 
 def test_hallucination_has_its_own_denominators() -> None:
-    # hallucinations: a2, a3 and b1; b2 refuses; b3 (failed) and b5 (no gold phrases) are in no denominator
+    # hallucinations: a2, a3 and b1; b2 refuses; b3 (failed), b4 (empty) and b5 (no gold
+    # phrases) are in no denominator
     found = summarise(TEN, ROWS)
     own = found["fathoms"]
     assert over(own["overall"]) == {
-        "all": (3 / 8, 8),
+        "all": (3 / 7, 7),
         "answerable": (2 / 5, 5),
-        "unanswerable": (1 / 3, 3),
+        "unanswerable": (1 / 2, 2),
     }
     assert over(own["categories"]["A"]) == {
         "all": (2 / 5, 5),
@@ -138,15 +139,15 @@ def test_hallucination_has_its_own_denominators() -> None:
         "unanswerable": (0, 1),
     }
     assert over(own["categories"]["B"]) == {
-        "all": (1 / 3, 3),
+        "all": (1 / 2, 2),
         "answerable": (0, 1),
-        "unanswerable": (1 / 2, 2),
+        "unanswerable": (1, 1),
     }
-    assert own["overall"]["hallucination"] == pytest.approx((2 / 5 + 1 / 3) / 2)
+    assert own["overall"]["hallucination"] == pytest.approx((2 / 5 + 1 / 2) / 2)
 
 
-@pytest.mark.parametrize("profile", ["paper", "released-code"])
-def test_the_profiles_of_the_paper_know_no_hallucination_without_an_answer(profile: str) -> None:
+def test_the_profiles_of_the_paper_know_no_hallucination_without_an_answer() -> None:
+    profile = "paper-by-words"
     found = summarise(TEN, ROWS)[profile]
     assert [row[profile].hallucination for row in ROWS.rows][4:6] == [None, None]
     assert "hallucination_over" not in found["overall"]

@@ -9,7 +9,7 @@ import pytest
 
 from fathoms.errors import ConfigError, DataError
 from fathoms.metrics.aggregate import summarise
-from fathoms.metrics.profiles import default_profiles
+from fathoms.metrics.profiles import scored_under
 from fathoms.metrics.registry import named
 from fathoms.metrics.score_records import Scores, Scoring
 from fathoms.metrics.stages import STAGES
@@ -207,7 +207,7 @@ def test_a_refusal_is_neither_abstention_nor_hallucination(tmp_path: Path) -> No
 
 def shared(run: Run, setup: dict[str, object], told: list[int]) -> QuestionScorer:
     """Score a run by two processes, in small shares, and note the progress."""
-    manifest, rules = run.manifest(), Rules(Scoring(), default_profiles("d", None), "fathoms")
+    manifest, rules = run.manifest(), Rules(Scoring(), scored_under("fathoms"), "fathoms")
     questions: dict[str, list[Entry]] = {}
     for (asked, _), entry in run.entries().items():
         questions.setdefault(asked, []).append(entry)
@@ -326,7 +326,7 @@ def files(run: Run) -> dict[str, bytes]:
 @pytest.mark.slow
 def test_processes_find_the_verdicts_that_a_run_holds(tmp_path: Path) -> None:
     run = judged_run(tmp_path)
-    manifest, rules = run.manifest(), Rules(Scoring(), default_profiles("d", None), "fathoms")
+    manifest, rules = run.manifest(), Rules(Scoring(), scored_under("fathoms"), "fathoms")
     metrics = measuring(read_measures(manifest).metrics, StoredDocuments(run, manifest))
     questions: dict[str, list[Entry]] = {}
     for (asked, _), entry in run.entries().items():
