@@ -43,8 +43,8 @@ class ExitCode(IntEnum):
     OK = 0, "the command did what was asked"
     FAILED = (
         1,
-        "something failed: a document, a model or a file; or more questions failed than `--fail-on-error`"
-        " allows (a number, or a share such as `2%`; none by default)",
+        "something failed: a document, a model or a file; or more questions failed, or were judged in"
+        " part, than `--fail-on-error` allows (a number, or a share such as `2%`; none by default)",
     )
     UNUSABLE = 2, "the call or the configuration cannot work, or something that it needs is missing"
     OVER_BUDGET = 3, "stopped by its budget (`--max-cost`, `--max-tokens-total`); `run --resume` continues"

@@ -33,6 +33,13 @@ By = Annotated[
 LogFile = Annotated[
     Path | None, typer.Option("--log-file", help="Append every event to this file, as JSON lines.")
 ]
+FailOnError = Annotated[
+    str,
+    typer.Option(
+        "--fail-on-error",
+        help="How many questions may fail, or be judged in part: a number, or a share such as 2%.",
+    ),
+]
 Partial = Annotated[
     bool,
     typer.Option("--partial", help="End with 0 although some questions have no document or no answer."),

@@ -18,7 +18,7 @@ from fathoms.cli import console, nightly, progress, results
 from fathoms.cli.cache import opened
 from fathoms.cli.dry_run import print_plans
 from fathoms.cli.loading import CORES, Executor, Set, Workers, cluster, load, settings_with
-from fathoms.cli.options import RUNS, JUnitBy, LogFile, NoCache, Out, Partial, Refresh, Trust
+from fathoms.cli.options import RUNS, FailOnError, JUnitBy, LogFile, NoCache, Out, Partial, Refresh, Trust
 from fathoms.cli.results import announce, show_results, write_reports
 from fathoms.compare.allowance import allowance
 from fathoms.errors import ExitCode, UsageError
@@ -131,9 +131,6 @@ JUnit = Annotated[
 NoScore = Annotated[
     bool, typer.Option("--no-score", help="Do not score the answers (`fathoms score` does it later).")
 ]
-FailOnError = Annotated[
-    str, typer.Option("--fail-on-error", help="How many questions may fail: a number, or a share such as 2%.")
-]
 _CODES = {
     "INTERRUPTED": ExitCode.INTERRUPTED,
     "STOPPED": ExitCode.OVER_BUDGET,
@@ -218,17 +215,19 @@ def run(
             else:
                 jobs = _jobs(configs or (), settings, cells, model, concurrency, retrieval_only)
                 outcomes = _run(jobs, selection, cache, options, budget)
-        results, judged = ([], True) if no_score else _scored(outcomes, budget)
+        results = [] if no_score else _scored(outcomes, budget)
         one_table = (retrieval_only or compared or prompts) and len(results) > 1
         reports = write_reports(results, out, each=not one_table) if results else ([], ())
-        verdicts = [_verdict(outcome, allowed, partial_is_ok=partial) for outcome in outcomes]
+        verdicts = [
+            _verdict(outcome, allowed, partial_is_ok=partial, scored=not no_score) for outcome in outcomes
+        ]
         lines, written = nightly.report_end(outcomes, verdicts, junit, by_question=junit_by == "question")
     show_results(*reports)  # printed last: if stdout is closed, all files are written already
     for outcome in outcomes if no_score else ():
         console.say(str(outcome.run.path))
     for line in lines:
         (console.note if no_score else console.say)(line)
-    return _code(outcomes, verdicts) or (int(not written) if judged else ExitCode.OVER_BUDGET)
+    return _code(outcomes, verdicts) or int(not written)
 
 
 def _require_possible(configs: Sequence[Path] | None, *, resume: bool, changed: bool, trust: bool) -> None:
@@ -465,16 +464,15 @@ def _resume(
         )
 
 
-def _scored(outcomes: Sequence[Outcome], budget: Budget) -> tuple[list[Run], bool]:
-    """Score the runs that have answers; returns them, and whether judges could say everything that the budget
-    of the command allowed, of which answering has spent a part."""
+def _scored(outcomes: Sequence[Outcome], budget: Budget) -> list[Run]:
+    """Score the runs that have answers, and return them. Judges may spend what answering has left of the
+    budget of the command."""
     from fathoms.judges.of_run import Judging
     from fathoms.scoring import score_run
     from fathoms.scoring.measures import read_measures
 
     found = [outcome.run for outcome in outcomes if outcome.done]
     left = None if budget.max_cost is None else budget.max_cost - budget.spent.cost
-    complete = True
     for run in found:
         with progress.bars() as bars, cluster(read_measures(run.manifest()).execution) as executor:
             judging = Judging(max_cost=left, on_done=partial(bars.stage, "judge"), on_ahead=announce)
@@ -483,30 +481,40 @@ def _scored(outcomes: Sequence[Outcome], budget: Budget) -> tuple[list[Run], boo
         results.warn(run, summary)
         if judged := summary.get("judging"):
             left = None if left is None else left - (judged["cost"] or 0.0)
-            complete = complete and not judged["over_budget"]
-    return found, complete
+    return found
 
 
-def _verdict(outcome: Outcome, allowed: Callable[[int], float], *, partial_is_ok: bool) -> Verdict:
-    """The verdict on how a run ended."""
-    from fathoms.runs.reading import read_manifest
+def _verdict(
+    outcome: Outcome, allowed: Callable[[int], float], *, partial_is_ok: bool, scored: bool
+) -> Verdict:
+    """The verdict on how a run ended. Answers that a judge did not judge as a whole are allowed as failed
+    ones are."""
+    from fathoms.runs.reading import read_manifest, read_summary
 
     if outcome.stopped:
         return "STOPPED" if outcome.over_budget else "INTERRUPTED"
     if outcome.errors > allowed(outcome.asked):
         return "FAILED"
+    summary = read_summary(outcome.run.path) if scored else None
+    if summary is not None and (judging := summary.judging) is not None:
+        if judging.over_budget:
+            return "STOPPED"
+        if judging.unjudged > allowed(outcome.asked):
+            return "PARTIAL"
     return "PARTIAL" if not partial_is_ok and read_manifest(outcome.run.path).data.is_partial else "OK"
 
 
 def _code(outcomes: Sequence[Outcome], verdicts: Sequence[Verdict]) -> int:
     """The exit code of all runs together. Prints how to resume those that were stopped, and why one is
-    partial."""
+    partial; what a judge did not say is among the warnings of scoring."""
+    from fathoms.runs.reading import read_manifest
+
     for outcome, verdict in zip(outcomes, verdicts, strict=True):
         if outcome.stopped:
             why = "stopped by its budget" if outcome.over_budget else "stopped"
             done = f"{why}: {outcome.done} of {outcome.asked} questions are in {outcome.run.path}"
             console.complain(f"{done}; continue with: fathoms run --resume {outcome.run.path}")
-        elif verdict == "PARTIAL":
+        elif verdict == "PARTIAL" and read_manifest(outcome.run.path).data.is_partial:
             console.complain(
                 f"{outcome.run.path}: not all questions were asked, because documents are missing; --partial"
                 " accepts that"

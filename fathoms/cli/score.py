@@ -10,7 +10,7 @@ import typer
 
 from fathoms.cli import completion, progress, results
 from fathoms.cli.loading import Address, Executor, cluster, cluster_at
-from fathoms.cli.options import RUNS, Out, References, Trust
+from fathoms.cli.options import RUNS, FailOnError, Out, References, Trust
 from fathoms.errors import ExitCode
 
 
@@ -48,6 +48,7 @@ def score(
         float | None,
         typer.Option("--max-cost", help="Stop judging at this cost in US dollars; exit code 3, resumable."),
     ] = None,
+    fail_on_error: FailOnError = "0",
     executor: Executor = None,
     address: Address = "auto",
     out: Out = RUNS,
@@ -56,13 +57,16 @@ def score(
     """Score the stored answers of runs again.
 
     Needs no parser, index or model: everything is read from the runs. Ends with exit code 1 if a run lacks
-    what a metric given by --metric needs.
+    what a metric given by --metric needs, or if a judge gave no verdict on a part of more answers than
+    --fail-on-error allows.
     """
+    from fathoms.compare.allowance import allowance
     from fathoms.judges.of_run import Judging, read_judge
     from fathoms.metrics.registry import beside_default, named
     from fathoms.runs.finding import find_run
     from fathoms.scoring import score_run
 
+    allowed = allowance(fail_on_error)
     asked = tuple(one.at(Path.cwd()) for one in named(metric or ()))
     for one in asked:
         one.check()
@@ -83,6 +87,8 @@ def score(
         spent += judging.get("cost") or 0.0
         over_budget = over_budget or judging.get("over_budget", False)
         results.warn(store, summary)
+        unjudged = judging.get("unjudged", 0)
+        missing = missing or unjudged > allowed(summary["counts"]["answered"])
         figures = summary["metrics"]
         alone = [one.name for one in beside_default(asked)]
         missing = missing or any(name in figures and figures[name]["missing"] for name in alone)

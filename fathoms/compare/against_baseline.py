@@ -236,8 +236,8 @@ def gate(
     changed = _changed(runs, baseline, allowed_changes)
     runs, baseline = [_without(run, changed) for run in runs], _without(baseline, changed)
     for metric in metrics:
-        for scores in () if allow_unchecked else (baseline, *runs):
-            _check_judge(scores, metric)
+        for scores in (baseline, *runs):
+            _check_judge(scores, metric, allow_unchecked=allow_unchecked)
     families = [
         _family(runs, baseline, metric, scope)
         for metric in metrics
@@ -384,8 +384,9 @@ def _check_cache(scores: QuestionScores) -> None:
         )
 
 
-def _check_judge(scores: QuestionScores, metric: str) -> None:
-    """Raise DataError where a metric rests on a judge that nobody can rely on."""
+def _check_judge(scores: QuestionScores, metric: str, *, allow_unchecked: bool) -> None:
+    """Raise DataError where a metric rests on a judge that nobody can rely on: one that gave no verdict on
+    many items, and without `allow_unchecked` one that was not checked, or agrees too little with people."""
     kind = scores.kind_of(metric)
     if kind.judge is None:
         return
@@ -393,8 +394,10 @@ def _check_judge(scores: QuestionScores, metric: str) -> None:
     if kind.unjudged > MOST_UNJUDGED:
         raise DataError(
             f"{kind.unjudged:.1%} of what {metric} of {names(scores)} rests on has no verdict:"
-            f" 'fathoms score' asks for the missing ones{unless}"
+            " 'fathoms score' asks for those whose calls failed"
         )
+    if allow_unchecked:
+        return
     if kind.balanced_accuracy is None:
         raise DataError(
             f"{kind.judge}, the judge of {metric} of {names(scores)}, was never checked against people: run"

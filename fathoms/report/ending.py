@@ -2,11 +2,12 @@
 
     demo: correctness .19 (50 questions, 1 failed), $0.42, 3 min: OK
     search: retrieval only (50 questions, 0 failed), $0.00, 3 s: OK
+    faith: correctness .40 (50 questions, 0 failed, 12 not judged as a whole), $0.42, 3 min: PARTIAL
     night: correctness .50 (50 questions, 2 failed, not read: lune.pdf), $0.42, 3 min: FAILED
 
 The last word is `OK`, `FAILED` (the command failed, or more questions failed than allowed), `STOPPED` (the
 budget was used up), `INTERRUPTED` (by a signal) or `PARTIAL` (questions were left out because documents or
-answers are missing).
+answers are missing, or more answers than may fail are not judged as a whole).
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ class Ending:
 
     `correctness` is in [0, 1], and `None` if the run was not scored or correctness does not apply. `cost` is
     in US dollars, and `None` if it is not known. `asked` and `done` count a question once for each repeat.
-    `left_out` counts the questions that could not be asked, and `unread` names documents that were not read.
+    `left_out` counts the questions that could not be asked, `unread` names documents that were not read, and
+    of `unjudged` answers, a part has no verdict of the judge.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Ending:
     repeats: int = 1
     left_out: int = 0
     unread: tuple[str, ...] = ()
+    unjudged: int = 0
     correctness: float | None = None
     cost: float | None = None
     seconds: float | None = None
@@ -51,8 +54,9 @@ class Ending:
         if self.retrieval_only:
             score = "retrieval only"
         unread = f", not read: {plain(some_of(self.unread, 3))}" if self.unread else ""
+        unjudged = f", {self.unjudged} not judged as a whole" if self.unjudged else ""
         parts = [
-            f"{score} ({self._questions}, {self.failed} failed{unread})",
+            f"{score} ({self._questions}, {self.failed} failed{unjudged}{unread})",
             "cost not known" if self.cost is None else dollars(self.cost),
             "time not known" if self.seconds is None else duration(self.seconds),
         ]
@@ -80,6 +84,7 @@ def ending(manifest: Manifest, summary: Summary | None, verdict: Verdict, asked:
         repeats=manifest.repeats,
         left_out=len(manifest.data.left_out) if manifest.data.is_partial else 0,
         unread=tuple(manifest.data.ingest.failures) if manifest.data.ingest else (),
+        unjudged=summary.judging.unjudged if summary and summary.judging else 0,
         correctness=summary.headline.correctness if summary else None,
         cost=manifest.totals.cost,
         seconds=manifest.totals.seconds,

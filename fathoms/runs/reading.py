@@ -257,7 +257,7 @@ class ClaimsFigures(_Part):
 class JudgingFigures(_Part):
     """The judge of a run, what judging took at the last scoring, its check against people (`checked`, `None`
     if there was none), and how texts were split into claims, `None` if none were. `kept` is what all results
-    took on which the figures rest."""
+    took on which the figures rest. Of `unjudged` answers, a part has no verdict."""
 
     judge: str | None = None
     key: str | None = None
@@ -266,8 +266,10 @@ class JudgingFigures(_Part):
     asked: int = 0
     found: int = 0
     failed: int = 0
+    unjudged: int = 0
     cost: Number | None = None
     total_cost: Number | None = None
+    over_budget: bool = False
     verdicts: dict[str, int] = Field(default_factory=dict)
     kept: JudgingCost | None = None
 

@@ -164,6 +164,7 @@ class QuestionScorer:
         number = self._asked.number(question)
         is_variant = question.id in self._rules.variants
         found: dict[str, dict[str, Any]] = {}
+        unjudged = False
         for name, metric, pool, is_ranked in self._measures:
             compared = len(facts.compared)
             score = ranked.get(name) if is_ranked else metric.of(facts)
@@ -182,6 +183,7 @@ class QuestionScorer:
                 shown["n"] = score.n
             if score.parts:
                 shown["parts"] = score.parts
+                unjudged = unjudged or bool(score.parts.get("unjudged"))
             why = score.why
             if len(facts.compared) > compared and "verdicts" in why:
                 # the claims with their verdicts are written once for all metrics
@@ -190,6 +192,7 @@ class QuestionScorer:
                 shown["why"] = why
             if metric.pooling == "counts" and (ratio := metric.ratio(score)) is not None:
                 shown["ratio"] = list(ratio)
+        self.tally.counts["unjudged"] += unjudged
         return found
 
     def _compared(self, facts: Facts) -> dict[str, Any]:

@@ -271,10 +271,11 @@ def _whole_summary(
     if rules.profile == "paper-by-words" and rules.scoring.profile is None and not rules.retrieval_only:
         summary["warnings"].append(BY_WORDS.format(run=run))
     if verdicts is not None:
-        summary["judging"] = verdicts.described
         by_judge = isinstance(rules.scoring.abstention, JudgedAbstention)
         unlabelled = tally.counts["unlabelled"] if by_judge else 0
-        summary["warnings"] += _judging_warnings(verdicts, unlabelled, len(tally))
+        unjudged = max(tally.counts["unjudged"], unlabelled)
+        summary["judging"] = {**verdicts.described, "unjudged": unjudged}
+        summary["warnings"] += _judging_warnings(verdicts, unjudged, unlabelled, len(tally))
     names = {metric.name for metric in found.asked} - set(SETS["fathoms"])
     summary["metrics"] = _figures(found.pools, verdicts, names, rules.profile)
     if against := length_against_support(found.pools):
@@ -292,9 +293,14 @@ def _whole_summary(
     return summary
 
 
-def _judging_warnings(verdicts: _Verdicts, unlabelled: int, answers: int) -> Iterator[str]:
-    """Yield what a reader must know about the verdicts; `unlabelled` answers were to be labelled by the judge
-    and have no label."""
+def _judging_warnings(verdicts: _Verdicts, unjudged: int, unlabelled: int, answers: int) -> Iterator[str]:
+    """Yield what a reader must know about the verdicts; of `unjudged` answers, a part has none, and
+    `unlabelled` ones were to be labelled by the judge and have no label."""
+    if unjudged:
+        failed = Counter(failure.message for failure in verdicts.judged.unjudged.values())
+        why = "".join(f" ({count} x {message})" for message, count in failed.most_common(1))
+        again = "; 'fathoms score' asks again for what failed" if failed else ""
+        yield f"{unjudged} of {answers} answers are not judged as a whole{why}{again}"
     if unlabelled:
         yield (
             f"{unlabelled} of {answers} answers have no abstention label, because the judge gave no"

@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 
+from fathoms.cli import main
 from tests.support import faulty
 from tests.support.fault_server.server import ScriptedServer
+from tests.support.ports import free_port
 from tests.support.project import Project
 
 pytestmark = pytest.mark.slow
@@ -134,3 +136,60 @@ def test_the_budget_stops_judging_with_exit_code_3_and_scoring_again_goes_on(ans
         with start(answered) as process:
             assert process.wait() == 0
         assert server.requests == QUESTIONS
+
+
+SICK = {
+    "too many requests": "429@v1",
+    "an error": "status=500@v1",
+    "overload": "status=503@v1",
+    "silence": "hang@v1",
+    "a slow answer": "drip=0.2@v1",
+    "a cut connection": "cut@v1",
+    "no body": "empty@v1",
+    "a page for people": "html@v1",
+    "half of the JSON": "truncated@v1",
+    "no words": "blank@v1",
+    "a closed connection": "drop@v1",
+    "another schema": "v1",
+    "nobody who listens": "",
+}
+TWO = """\
+name: judged
+data: {questions: questions.json, documents: pdfs}
+retrieve: {kind: whole-document}
+generate: {kind: scripted, replies: {<1>: It is v1v., <2>: It is v2v., <3>: It is v3v., <4>: It is v4v.}}
+execution: {max_attempts: 1, first_wait: 0.01, give_up_after: 600}
+question_timeout: 1
+metrics: [fathoms, faithfulness]
+judge:
+  kind: llm
+  claims: sentences
+  model: {kind: openai-compatible, base_url: "ADDRESS/v1", model: scripted, request_timeout: 0.5}
+"""
+
+
+@pytest.mark.parametrize("fault", SICK)
+def test_a_sick_judge_makes_a_run_partial(
+    tmp_path: Path, fault: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It fails on one answer of four, or, where nobody listens, on all: the run is PARTIAL with the code of
+    failed questions, the last line says how many answers lack a verdict, and scoring again ends so, too."""
+    monkeypatch.chdir(faulty.faulty_project(tmp_path, [f"What is <{n}>?" for n in range(1, 5)]).path)
+    rules = [SICK[fault]] if "@" in SICK[fault] else []
+    answers = {"v1": '{"verdict": "sure"}'} if SICK[fault] == "v1" else {}
+    with ScriptedServer(rules, answers=answers, default="yes").running() as server:
+        address = server.address if SICK[fault] else f"http://127.0.0.1:{free_port()}"
+        Path("judged.yaml").write_text(TWO.replace("ADDRESS", address))
+        if not SICK[fault]:  # the check before the first question finds that
+            assert main(["run", "judged.yaml"]) == 2
+            return
+        code = main(["run", "judged.yaml"])
+        told = capsys.readouterr()
+        assert (code, told.out.splitlines()[-1].rpartition(" ")[2]) == (1, "PARTIAL"), told.out
+        assert "(4 questions, 0 failed, 1 not judged as a whole)" in told.out.splitlines()[-1]
+        assert "1 of 4 answers are not judged as a whole" in told.err
+        assert main(["score", "latest"]) == 1
+        assert main(["score", "latest", "--fail-on-error", "25%"]) == 0
+        server.rules.clear()
+        server.answers.clear()
+        assert main(["score", "latest"]) == (1 if SICK[fault] in ("v1", "blank@v1") else 0)
