@@ -400,8 +400,9 @@ def _check_judge(scores: QuestionScores, metric: str, *, allow_unchecked: bool) 
         return
     if kind.balanced_accuracy is None:
         raise DataError(
-            f"{kind.judge}, the judge of {metric} of {names(scores)}, was never checked against people: run"
-            f" 'fathoms agree LABELS --judge FILE', and 'fathoms score' again{unless}"
+            f"{kind.judge}, the judge of {metric} of {names(scores)}, was never checked against people on"
+            " what it is asked for: if that is claims, run 'fathoms agree LABELS --judge FILE', and 'fathoms"
+            f" score' again{unless}"
         )
     if kind.balanced_accuracy < LEAST_ACCURACY:
         raise DataError(

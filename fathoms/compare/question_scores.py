@@ -200,7 +200,6 @@ def read_scores(run: Run, profile: str | None = None) -> QuestionScores:
         cached += sum(repeat.answer is not None and repeat.answer.cached for repeat in view.repeats)
     order = {name: number for number, name in enumerate(summary.categories)}
     figures = summary.profiles[wanted]
-    checked = summary.judging.checked if summary.judging else None
     known = {name for _, question in found for name, values in question.values.items() if values}
     known |= {name for _, question in found for name in question.ratios}
     return QuestionScores(
@@ -220,7 +219,7 @@ def read_scores(run: Run, profile: str | None = None) -> QuestionScores:
                 rules=kind.rules,
                 judge=kind.judge,
                 unjudged=kind.judged.share if kind.judged else 0.0,
-                balanced_accuracy=checked.balanced_accuracy if checked else None,
+                balanced_accuracy=kind.checked.balanced_accuracy,
                 counted=kind.counted,
             )
             for name, kind in listed.items()

@@ -41,11 +41,13 @@ _COLUMNS = ("values", "tops", "bottoms", "lowest", "highest")
 
 class JudgedBy(NamedTuple):
     """Who gave the verdicts that a metric rests on: the name of the judge, a fingerprint of what decides
-    them, and the prompts with their versions."""
+    them, the prompts with their versions, and how well such verdicts agreed with people, if that was
+    checked."""
 
     name: str
     key: str
     prompts: tuple[str, ...] = ()
+    checked: Mapping[str, Any] | None = None
 
 
 class Pool:
@@ -169,6 +171,7 @@ class Pool:
             "headline": metric.is_headline,
             "judge": judge.name if judge else None,
             **({"prompts": list(judge.prompts)} if judge and judge.prompts else {}),
+            **({"checked": judge.checked} if judge and judge.checked else {}),
             "rules": fingerprint(metric.identity(), *([judge.key] if judge else [])),
             "missing": self._missing(),
             **({"judged": self._judged()} if isinstance(metric, JudgedMetric) else {}),

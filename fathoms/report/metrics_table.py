@@ -120,8 +120,7 @@ def has_value(run: ScoredRun, figures: MetricFigures) -> bool:
 def judge_note(run: ScoredRun, figures: MetricFigures) -> str:
     """Say who judged a metric, how well that judge agrees with people, and what was not judged."""
     judging = run.summary.judging
-    checked = judging.check_sentence if judging else "never checked against people"
-    text = f"judged by {figures.judge_sentence}, {checked}"
+    text = f"judged by {figures.judge_sentence}, {figures.checked.sentence}"
     if judging and judging.claims and figures.splits:
         text += f"; {judging.claims.sentence}"
     found = figures.judged

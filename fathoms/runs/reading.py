@@ -246,6 +246,13 @@ class JudgeCheck(_Part):
     n: int = 0
     labels: str | None = None
 
+    @property
+    def sentence(self) -> str:
+        """Say how well the judge agrees with people."""
+        if self.balanced_accuracy is None:
+            return "never checked against people"
+        return f"balanced accuracy {self.balanced_accuracy:.2f} against people (n = {self.n})"
+
 
 class ClaimsFigures(_Part):
     """How texts were split into claims, and what is known of this way of splitting."""
@@ -273,13 +280,6 @@ class JudgingFigures(_Part):
     verdicts: dict[str, int] = Field(default_factory=dict)
     kept: JudgingCost | None = None
 
-    @property
-    def check_sentence(self) -> str:
-        """Say how well the judge agrees with people."""
-        if self.checked is None or self.checked.balanced_accuracy is None:
-            return "never checked against people"
-        return f"balanced accuracy {self.checked.balanced_accuracy:.2f} against people (n = {self.checked.n})"
-
 
 _SCORE = re.compile(r"score (-?\d+(?:\.\d+)?) to (-?\d+(?:\.\d+)?)")
 _RANGES = {"share": (0.0, 1.0), "cosine": (-1.0, 1.0)}
@@ -300,12 +300,12 @@ class MetricFigures(_Part):
 
     `direction` says which values are better, and `pooling` how scores become one figure. `headline`
     metrics are shown in all tables, others if they were `asked` for. `judge` is the judge whose verdicts
-    the metric rests on by `prompts`, `splits` says whether they are verdicts on claims, `people` is what
-    the labels of people make of it, `rules` a fingerprint of what decides its values, and `missing` says
-    what the run lacks if the metric applies to none of its records. Metrics of a `group` are shown in a
-    table of their own; `parts` are the figures of parts, such as hops, and `counted` are counts that a
-    reader of the figures must know. `cells` are those of a cross table, each with its `category`, a value
-    by axis, and the number `n` of answers.
+    the metric rests on by `prompts`, `checked` says how well such verdicts agreed with people, and `splits`
+    whether they are verdicts on claims. `people` is what the labels of people make of it, `rules` a
+    fingerprint of what decides its values, and `missing` says what the run lacks if the metric applies to
+    none of its records. Metrics of a `group` are shown in a table of their own; `parts` are the figures of
+    parts, such as hops, and `counted` are counts that a reader of the figures must know. `cells` are those of
+    a cross table, each with its `category`, a value by axis, and the number `n` of answers.
     """
 
     direction: str = "higher"
@@ -315,6 +315,7 @@ class MetricFigures(_Part):
     asked: bool = False
     profile: str | None = None
     judge: str | None = None
+    checked: JudgeCheck = JudgeCheck()
     prompts: tuple[str, ...] = ()
     splits: bool = False
     rules: str | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from statistics import fmean
 from typing import Any, Literal
@@ -371,7 +371,14 @@ class _Verdicts:
         prompts = self.prompts(metric.rubrics)
         if metric.splits and self.judge.claims == "model":
             prompts += self.prompts(["claims"])
-        return JudgedBy(self.judge.name, self.key_of(metric.rubrics), prompts)
+        # people label claims, so a check says nothing of grades, relevance or nuggets
+        checked = self.checked if metric.rubrics == {"support"} else None
+        return JudgedBy(self.judge.name, self.key_of(metric.rubrics), prompts, checked)
+
+    @cached_property
+    def checked(self) -> dict[str, Any] | None:
+        """How well the judge agreed with people on claims when it was last checked with these settings."""
+        return None if (found := last_check(self.key)) is None else found.model_dump()
 
     @property
     def described(self) -> dict[str, Any]:
@@ -385,7 +392,7 @@ class _Verdicts:
         return {
             "judge": self.judge.name,
             "key": self.key,
-            "checked": checked.model_dump() if (checked := last_check(self.key)) else None,
+            "checked": self.checked,
             **({"claims": self._claims()} if self.splits else {}),
             "asked": spent.asked,
             "found": spent.found,

@@ -88,7 +88,8 @@ def test_a_report_names_a_judge_that_was_never_checked_and_the_gate_refuses_it(j
     gate = ["gate", "two", "--baseline", "one", "--metric", "faithfulness", "--margin", "0.9"]
     refused = judged.fathoms(*gate)
     assert refused.returncode == 1
-    assert "was never checked against people: run 'fathoms agree LABELS --judge FILE'" in refused.stderr
+    assert "was never checked against people on what it is asked for" in refused.stderr
+    assert "run 'fathoms agree LABELS --judge FILE'" in refused.stderr
     assert judged.fathoms(*gate, "--allow-unchecked-judge").returncode == 0
     assert judged.json("compare", "one", "two", "--metric", "faithfulness")["tests"][0]["overall"]["n"] == 4
 
@@ -103,6 +104,20 @@ def test_a_checked_judge_is_reported_with_its_figure_and_the_gate_accepts_it(jud
     assert "judged by scripted, balanced accuracy 1.00 against people (n = 4)" in shown
     gate = ["gate", "two", "--baseline", "one", "--metric", "faithfulness", "--margin", "0.9"]
     assert judged.fathoms(*gate).returncode == 0
+
+
+@pytest.mark.parametrize("metric", ["correctness-judged", "ragas.context-relevance"])
+def test_a_check_on_claims_does_not_vouch_for_what_people_did_not_label(judged: Project, metric: str) -> None:
+    """Neither grades nor relevant sentences are claims, although the same judge says them."""
+    judged.json("agree", "labels.jsonl", "--judge", "judge.yaml")
+    for name in ("one", "two"):
+        assert judged.fathoms("score", name, "--metric", metric).returncode == 0
+    shown = " ".join(judged.fathoms("report", "one").stdout.split())
+    assert f"{metric}: judged by scripted, never checked against people" in shown
+    assert "faithfulness: judged by scripted, balanced accuracy 1.00 against people (n = 4)" in shown
+    gate = ["gate", "two", "--baseline", "one", "--metric", metric, "--margin", "0.9"]
+    refused = judged.fathoms(*gate)
+    assert (refused.returncode, "was never checked against people" in refused.stderr) == (1, True)
 
 
 def test_the_disagreements_are_printed(judged: Project) -> None:
@@ -161,7 +176,7 @@ def test_damaged_lines_of_the_verdicts_are_said_once(judged: Project) -> None:
 def test_too_many_unjudged_claims_are_bounded_and_refused(judged: Project) -> None:
     judged.write("broken.yaml", "kind: scripted\nlabels_by: {Nobody: failed}\n")
     done = judged.fathoms("score", "two", "--judge", "broken.yaml")
-    assert done.returncode == 0
+    assert done.returncode == 1
     shown = " ".join(judged.fathoms("report", "two").stdout.split())
     assert "50.0% of 4 items have no verdict: between" in shown
     refused = judged.fathoms("gate", "two", "--baseline", "one", "--metric", "faithfulness")

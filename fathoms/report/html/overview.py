@@ -21,6 +21,7 @@ from fathoms.runs.reading import (
     AbstentionRates,
     FunnelStages,
     HallucinationRates,
+    JudgeCheck,
     Means,
     MetricFigure,
     MetricFigures,
@@ -102,7 +103,8 @@ def judging_of(run: ScoredRun) -> Json | None:
         return None
     kept = found.kept and found.kept.model_dump()
     splitting = found.claims and found.claims.sentence
-    facts = {"judge": found.judge, "checked": found.check_sentence, "splitting": splitting}
+    checked = f"on claims: {(found.checked or JudgeCheck()).sentence}"
+    facts = {"judge": found.judge, "checked": checked, "splitting": splitting}
     return {**facts, "failed": found.failed, "kept": kept}
 
 
