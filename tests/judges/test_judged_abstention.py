@@ -85,7 +85,7 @@ def run(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
     monkeypatch.chdir(project.path)
     project.write("q.json", json.dumps(QUESTIONS))
     project.write("judged.yaml", CONFIG + JUDGE)
-    assert main(["run", "judged.yaml"]) == 0
+    assert main(["run", "judged.yaml"]) == 1  # one answer has no label
     return project
 
 
