@@ -118,7 +118,7 @@ def test_labels_of_the_judge_decide_on_hallucination(run: Project) -> None:
 def test_verdicts_are_stored_and_hedging_can_count_as_abstaining(
     run: Project, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["score", "judged", "--set", "abstention.hedged=abstention"]) == 0
+    assert main(["score", "judged", "--set", "abstention.hedged=abstention"]) == 1
     assert scores(run) == EXPECTED | {"guess": ("abstention", 0)}
     summary = json.loads((run.runs()[0] / "summary.json").read_text())
     assert (summary["judging"]["found"], summary["judging"]["asked"]) == (5, 1)  # the failed one
