@@ -108,7 +108,7 @@ def test_the_bytes_are_those_of_one_machine(cluster: Cluster, minilm: OnnxEmbedd
     for at in range(6):
         pages = [f"Page {page} of {at}. The gauge read {at * page} metres." for page in range(1, at + 2)]
         write_pdf(project.path / "pdfs" / f"d{at}.pdf", pages)
-    (project.path / "pdfs" / "broken.pdf").write_bytes(b"%PDF-1.4 broken")
+    (project.path / "pdfs" / "broken.pdf").write_bytes(b"%PDF-1.4 broken\n%%EOF\n")
     skip = "ingest: {kind: pdfium, on_error: skip}\n"
     texts = CONFIG.replace("{kind: page}", "{kind: sentence, size: 48, overlap: 8, unit: characters}")
     project.write("texts.yaml", skip + texts.replace("{kind: lexical}", "{kind: onnx}"))
