@@ -24,6 +24,11 @@ TOOLS = """
     reportlab requests rouge-score threadpoolctl uvicorn
 """
 """What the quick tests need besides the extras, in the versions of requirements.lock."""
+OF_LARGE = """
+    tests/executors tests/ingest/test_ingest_docling.py tests/pipeline/test_cut_outs_searched.py tests/real
+    tests/runs/test_shared_cache.py
+"""
+"""Tests that need one of the extras that are too large."""
 
 nox.options.default_venv_backend = "venv"
 nox.options.sessions = ["wheel", "sdist"]
