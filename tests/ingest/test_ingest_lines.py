@@ -231,7 +231,7 @@ def test_left_out_fonts_are_said_and_read_by_the_second_parser(tmp_path: Path) -
     if find_spec("pymupdf"):
         document = read(tmp_path, data, "pdfium")
         assert all(line in document.pages[0].text for line in JAPANESE), "vertical text joins"
-        assert document.warnings[0].startswith("page 1 read by PyMuPDF, because of PDFium's text")
+        assert document.warnings[0].startswith("page 1 read by PyMuPDF, because PDFium leaves text out")
 
 
 def test_fonts_that_are_not_in_the_file_are_read_where_pdfium_can(kind: str, tmp_path: Path) -> None:

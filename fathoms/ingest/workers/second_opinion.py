@@ -70,7 +70,7 @@ def _compared(document: Document, other: Document) -> Parsed:
         if LOST_TEXT not in line:
             warnings.append(line)
         elif taken and more <= 0 and "; " not in reasons:
-            warnings.append(f"{numbered(taken)} read by PyMuPDF, because of PDFium's text {reasons}")
+            warnings.append(f"{numbered(taken)} read by PyMuPDF, because PDFium leaves text out: {reasons}")
         else:
             also = [f"{numbered(taken)} read by PyMuPDF instead"] if taken else []
             warnings.append("; ".join([line, *also, said]))
