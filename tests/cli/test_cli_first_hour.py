@@ -16,6 +16,7 @@ import pytest
 import fathoms
 from fathoms.cli import main
 from fathoms.cli.verbose import PlainLines
+from fathoms.metrics.profiles import PROFILES
 from fathoms.runs.events import LOGGER
 from tests.support.forked import Forked, run_forked, write_command
 from tests.support.project import CONFIG, PAGES, QUESTIONS, Project, write_pdf
@@ -67,7 +68,7 @@ def test_commands_options_and_names_complete(project: Project) -> None:
         (["report", "--out", "others", "others/"], []),
         (["report", "--out", "nowhere", ""], []),
         (["report", "--scores", "re"], ["released-code", "released"]),
-        (["score", "--profile", ""], ["paper", "released-code", "fathoms"]),
+        (["score", "--profile", ""], [profile.name for profile in PROFILES]),
         (["compare", "--metric", "hallu"], ["hallucination"]),
         (["data", "pull", "sample-q"], ["sample-quotes"]),
         (["models", "pull", "mini"], ["minilm-l6-v2", "minilm-l6-v2-torch"]),

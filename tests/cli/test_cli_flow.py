@@ -118,8 +118,8 @@ def test_scoring_again_gives_the_same_bytes(project: Project) -> None:
     before = {path: path.read_bytes() for path in run.rglob("*.json")}
     assert project.fathoms("score", "tiny", fresh=True).returncode == 0  # hashes strings differently
     assert {path: path.read_bytes() for path in run.rglob("*.json")} == before
-    assert project.fathoms("score", "tiny", "--profile", "paper").returncode == 0
-    assert json.loads((run / "summary.json").read_text())["profile"] == "paper"
+    assert project.fathoms("score", "tiny", "--profile", "paper-by-words").returncode == 0
+    assert json.loads((run / "summary.json").read_text())["profile"] == "paper-by-words"
 
 
 def test_no_score_then_score(project: Project) -> None:

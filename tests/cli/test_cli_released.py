@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import needs
 from tests.support.project import Project
 
 pytestmark = pytest.mark.slow  # processes, models and sockets of their own
@@ -41,7 +42,8 @@ def cells(row: dict[str, Any], metric: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def imported(tmp_path_factory: pytest.TempPathFactory, shared: Path) -> Project:
-    project = Project(tmp_path_factory.mktemp("released"))
+    needs("minilm-l6-v2")  # the classifier of `paper`
+    project = Project(tmp_path_factory.mktemp("released"), cache=None)
     files = [str(shared / "fathoms-rag" / "results" / f"{name}.json") for name in TABLE]
     done = project.fathoms("import", "fathoms-rag", *files, "--out", "runs")
     assert done.returncode == 0, done.stderr

@@ -100,10 +100,10 @@ def test_the_radar_is_a_figure(here: Project) -> None:
 @pytest.mark.slow
 def test_scoring_again(here: Project) -> None:
     result = fathoms.run(here.config)
-    again = fathoms.score("latest", profile="paper")
+    again = fathoms.score("latest", profile="paper-by-words")
     assert again.path.samefile(result.path)
-    assert again.summary["profile"] == "paper"
-    assert list(again.scores("paper")["question"]) == list(result.scores()["question"])
+    assert again.summary["profile"] == "paper-by-words"
+    assert list(again.scores("paper-by-words")["question"]) == list(result.scores()["question"])
     assert fathoms.score(result).summary["profile"] == "fathoms"
     with pytest.raises(UsageError, match="no run 'nobody'"):
         fathoms.score("nobody")
