@@ -460,7 +460,8 @@ class Question(StoredValue):
     `reference` is the gold answer in running text, `short_answer` and `long_answer` the same at two lengths,
     `reference_claims` the single statements of the gold answer, and `nuggets` the questions that it answers.
     `steps` are the hops of a multi-hop question in order; evidence names them by number, from 1. `metadata`
-    is free, and its keys can group the figures of a report; judges read the text under `history`.
+    is free, and its keys can group the figures of a report; judges read the text under `history`. With the
+    `reading` `raw`, answers are scored as they are written, with their sources and page numbers.
     """
 
     id: str
@@ -473,6 +474,7 @@ class Question(StoredValue):
     hops: int | None = None
     steps: tuple[Step, ...] = ()
     answerable: bool = True
+    reading: Literal["raw"] | None = None
     short_answer: str | None = None
     long_answer: str | None = None
     reference_claims: tuple[str, ...] = ()

@@ -10,6 +10,7 @@ from pathlib import Path
 from fathoms.build import document_rules, file_rules
 from fathoms.build.finding import Finding, Rule, Subject
 from fathoms.build.mending import mended
+from fathoms.build.other_forms import other_forms
 from fathoms.build.parsing import ParsedPdfs
 from fathoms.build.texts import Texts
 from fathoms.config import suggest
@@ -31,6 +32,7 @@ RULES = (
     Rule("empty-phrase", "error", file_rules.empty_phrase),
     Rule("slow-expression", "error", file_rules.slow_expression),
     Rule("unknown-unit", "warning", file_rules.unknown_unit),
+    Rule("cited-answer", "warning", file_rules.cited_answer),
     Rule("narrow-phrase", "warning", file_rules.narrow_phrase),
     Rule("unknown-file", "error", document_rules.unknown_file),
     Rule("unreadable-document", "error", document_rules.unreadable_document),
@@ -41,6 +43,8 @@ RULES = (
     Rule("given-away", "warning", file_rules.given_away),
     Rule("phrase-absent", "warning", document_rules.phrase_absent),
     Rule("phrase-elsewhere", "warning", document_rules.phrase_elsewhere),
+    Rule("bare-number", "warning", document_rules.bare_number),
+    Rule("other-forms", "warning", other_forms),
     Rule("quote-absent", "warning", document_rules.quote_absent),
     Rule("common-answer", "warning", document_rules.common_answer),
     Rule("few-questions", "warning", file_rules.few_questions),

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from difflib import get_close_matches
 
+from fathoms.build.file_rules import as_written, asks_for_source
 from fathoms.build.finding import Found, Subject
 from fathoms.build.similar_text import nearest
 from fathoms.config import Key
@@ -22,6 +23,8 @@ differ only in a number, a date or a version."""
 _COMMON = "the funnel leaves it out, and longer phrases miss right answers"
 FEW_PAGES = 4
 """With fewer pages than this, `common_answer` is not checked: an answer would be on most pages by chance."""
+MOST_CITED = 10
+"""The most texts that are usually retrieved, whose numbers answers cite."""
 HALF = 0.5
 """An answer found on more than this share of all pages does not show that the right page was used."""
 
@@ -207,3 +210,19 @@ def _key_of(question: Question, variant: int | None, phrase: GoldPhrase) -> Key:
     """Return the key of a phrase of an answer variant."""
     index = variant or 0
     return ("answers", index, question.answers[index].index(phrase))
+
+
+def bare_number(subject: Subject) -> Iterator[Found]:
+    """Report an answer that is nothing but a whole number as small as that of a page of its documents, or of a
+    retrieved text."""
+    for number, question, names in _looked_for(subject):
+        pages = max(MOST_CITED, *(subject.texts.page_count(name) for name in names))
+        for index, variant in enumerate(() if asks_for_source(question) else question.answers):
+            said = as_written(variant[0]) if len(variant) == 1 else ""
+            if said.isdecimal() and 0 < int(said[:9]) <= pages:
+                yield Found(
+                    f"a page number can match '{said}' alone, as 'page {said} says' does, and under other profiles"
+                    f" a citation such as [{said}]: prefer what has a unit or a name",
+                    number,
+                    ("answers", index, 0),
+                )

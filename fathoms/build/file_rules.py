@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator
@@ -18,6 +19,14 @@ from fathoms.text.folding import fold_words
 from fathoms.types import GoldList, GoldNear, GoldNumber, GoldPhrase, GoldRegex, Question
 
 _LAYOUT = "\n\r\t"
+_ASKS_FOR_SOURCE = re.compile(
+    r"\b(?:which|what)\b(?:\s+of\s+the)?(?:\s+(?:other|single|supplied|given|pdf|printed))?"
+    r"\s+(?:pages?|files?|documents?|sources?|references?|citations?|footnotes?|pdfs?)\b|\bpage number\b",
+    re.IGNORECASE,
+)
+_LIKE_A_SOURCE = re.compile(
+    r"\d{1,4}|(?:pages?|pp?\.)\s?\d{1,4}|\[[\d, ]{1,20}\]|.{1,200}\.(?:pdf|docx|pptx|html?)", re.IGNORECASE
+)
 
 
 def skipped(subject: Subject) -> Iterator[Found]:
@@ -207,3 +216,30 @@ def narrow_phrase(subject: Subject) -> Iterator[Found]:
             if form := wider(question, 0, place, texts.match, texts.hyphens):
                 message = f"'{phrase}' is only found in this wording: {form} also finds others"
                 yield Found(message, number, ("answers", 0, place))
+
+
+def cited_answer(subject: Subject) -> Iterator[Found]:
+    """Report a question for a page, a file or a source, because its answer may stand only in a citation, which
+    is no part of what an answer says."""
+    for number, question in enumerate(subject.questions):
+        if not asks_for_source(question) or question.reading == "raw":
+            continue
+        if any(_LIKE_A_SOURCE.fullmatch(as_written(form)) for _, form in _forms(question)):
+            yield Found(
+                "the question asks for a page, a file or a source, which an answer may give only in a citation"
+                " such as '(p. 12)': add 'reading: raw', so that it counts there",
+                number,
+                ("question",),
+            )
+
+
+def asks_for_source(question: Question) -> bool:
+    """Return whether a question asks for a page, a file or a source."""
+    return _ASKS_FOR_SOURCE.search(question.text) is not None
+
+
+def as_written(form: GoldPhrase) -> str:
+    """Return a phrase, or a number without a unit, as an answer writes it; other forms are empty."""
+    if isinstance(form, GoldNumber):
+        return "" if form.unit else f"{form.number:g}"
+    return form.strip() if isinstance(form, str) else ""

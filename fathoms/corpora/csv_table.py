@@ -53,6 +53,7 @@ COLUMNS = (
     "hops",
     "steps",
     "answerable",
+    "reading",
     "short_answer",
     "long_answer",
     "reference_claims",

@@ -23,6 +23,8 @@
 | `hops`             | number of facts to combine for the answer, from 1      | number of steps |
 | `steps`            | list of the hops, `{question?, answer?}` each          | none            |
 | `answerable`       | `false` if the documents do not contain the answer     | `true`          |
+| `reading`          | `raw` if a file, page or source is asked for, so that  | none            |
+|                    | these also count where an answer cites them            |                 |
 | `quotes`           | list of candidate quotes `{id, modality?, text?,       | none            |
 |                    | description?, image?, document?, page?, gold?}`        |                 |
 | `metadata`         | an object of texts, numbers and truth values           | none            |
@@ -41,7 +43,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
@@ -223,6 +225,7 @@ class QuestionRow(BaseModel):
     hops: int | None = Field(default=None, ge=1, le=1000)
     steps: list[GoldStep] = []
     answerable: bool = True
+    reading: Literal["raw"] | None = None
     short_answer: str | None = None
     long_answer: str | None = None
     reference_claims: Annotated[list[str], BeforeValidator(_one_or_more)] = []
@@ -404,6 +407,7 @@ def _question(row: QuestionRow, own_id: str) -> Question:
         hops=row.hops or len(row.steps) or None,
         steps=tuple(Step(**step.model_dump()) for step in row.steps),
         answerable=row.answerable,
+        reading=row.reading,
         short_answer=row.short_answer,
         long_answer=row.long_answer,
         reference_claims=tuple(row.reference_claims),

@@ -829,7 +829,9 @@ class ScoredRun:
         gold answers of each question. The files are read once."""
         return {
             asked.id: hashlib.sha256(
-                asked.model_dump_json(include={"text", "category", "answers", "answerable"}).encode()
+                asked.model_dump_json(
+                    include={"text", "category", "answers", "answerable", "reading"}
+                ).encode()
             ).digest()
             for asked in (view.question for view in self.brief_questions())
         }

@@ -11,6 +11,7 @@ from fathoms.build import document_rules
 from fathoms.build.checking import RULES
 from fathoms.build.editing.fields import Edited
 from fathoms.build.finding import Subject
+from fathoms.build.other_forms import other_forms
 from fathoms.build.texts import Texts
 from fathoms.corpora.places import Places
 from fathoms.errors import DataError, QuestionsError
@@ -18,7 +19,9 @@ from fathoms.types import Question
 
 OF_SETS = frozenset({"duplicate", "same-text", "skipped", "few-questions", "empty-category"})
 """The rules that look at more than one question."""
-PDF_RULES = frozenset(rule.code for rule in RULES if rule.find in vars(document_rules).values())
+PDF_RULES = frozenset(
+    rule.code for rule in RULES if rule.find in (*vars(document_rules).values(), other_forms)
+)
 """The rules that compare a question with the text of documents."""
 HELD_UP = frozenset({"phrase-absent", "phrase-elsewhere", "quote-absent", "given-away", "unknown-unit"})
 """The warnings for which a mended question is saved only if the person says so once more."""
@@ -31,6 +34,9 @@ ADVICE = {
     "unknown-file": "Choose one of the documents.",
     "unanswerable-with-answers": "Remove the answers, or tick that the documents answer it.",
     "given-away": "Leave the answer out of the question.",
+    "cited-answer": "Let the question ask for what stands there, or add 'reading: raw' to its file.",
+    "bare-number": "Prefer an answer with a unit or a name.",
+    "other-forms": "Add the other form as another accepted answer.",
     "narrow-phrase": "Add another accepted answer in other words.",
 }
 _SHOWN_AT = {"files": "evidence"}
