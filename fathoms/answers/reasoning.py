@@ -28,6 +28,9 @@ _SHORT = 12
 """The most characters between two tags in one line that a sentence about tags may have: `<think> and
 </think>`."""
 
+REASONING = ("reasoning", "thinking", "thought")
+"""The types of content parts that hold reasoning."""
+
 Span = tuple[int, int]
 
 
@@ -133,18 +136,23 @@ def _rest(spans: Sequence[Span], end: int) -> Iterator[Span]:
         yield done, end
 
 
+def _is_part(value: Any) -> bool:
+    """Return whether a value is a content part: an object with a type or a text."""
+    return isinstance(value, dict) and any(isinstance(value.get(key), str) for key in ("type", "text"))
+
+
 def split_parts(content: Any) -> tuple[str, str] | None:
     """Split a message of content parts into (reasoning, answer), by their types; `None` if it is no list of
     parts with texts.
 
     Parts of type `reasoning` or `thinking` are reasoning, as OpenAI, Anthropic, Mistral and Cohere send them.
     """
-    if not isinstance(content, list) or not content or not all(isinstance(part, dict) for part in content):
+    if not isinstance(content, list) or not content or not all(map(_is_part, content)):
         return None
     found: dict[bool, list[str]] = {True: [], False: []}
     for part in content:
         kind = part.get("type")
-        is_thought = kind in ("reasoning", "thinking", "thought") or part.get("thought") is True
+        is_thought = kind in REASONING or part.get("thought") is True
         value = part.get(str(kind)) if is_thought and part.get("text") is None else part.get("text")
         if isinstance(value, list):
             value = "".join(str(one.get("text") or "") for one in value if isinstance(one, dict))

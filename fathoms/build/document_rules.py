@@ -213,16 +213,16 @@ def _key_of(question: Question, variant: int | None, phrase: GoldPhrase) -> Key:
 
 
 def bare_number(subject: Subject) -> Iterator[Found]:
-    """Report an answer that is nothing but a whole number as small as that of a page of its documents, or of a
-    retrieved text."""
+    """Report an answer that is nothing but a whole number, as small as that of a page of its documents or of
+    a retrieved text."""
     for number, question, names in _looked_for(subject):
         pages = max(MOST_CITED, *(subject.texts.page_count(name) for name in names))
         for index, variant in enumerate(() if asks_for_source(question) else question.answers):
             said = as_written(variant[0]) if len(variant) == 1 else ""
             if said.isdecimal() and 0 < int(said[:9]) <= pages:
                 yield Found(
-                    f"a page number can match '{said}' alone, as 'page {said} says' does, and under other profiles"
-                    f" a citation such as [{said}]: prefer what has a unit or a name",
+                    f"a page number can match '{said}' alone, as 'page {said} says' does, and under other"
+                    f" profiles a citation such as [{said}]: prefer what has a unit or a name",
                     number,
                     ("answers", index, 0),
                 )

@@ -219,15 +219,15 @@ def narrow_phrase(subject: Subject) -> Iterator[Found]:
 
 
 def cited_answer(subject: Subject) -> Iterator[Found]:
-    """Report a question for a page, a file or a source, because its answer may stand only in a citation, which
-    is no part of what an answer says."""
+    """Report a question for a page, a file or a source, because its answer may stand only in a citation,
+    which is no part of what an answer says."""
     for number, question in enumerate(subject.questions):
         if not asks_for_source(question) or question.reading == "raw":
             continue
         if any(_LIKE_A_SOURCE.fullmatch(as_written(form)) for _, form in _forms(question)):
             yield Found(
-                "the question asks for a page, a file or a source, which an answer may give only in a citation"
-                " such as '(p. 12)': add 'reading: raw', so that it counts there",
+                "the question asks for a page, a file or a source, which an answer may give only in a"
+                " citation such as '(p. 12)': add 'reading: raw', so that it counts there",
                 number,
                 ("question",),
             )

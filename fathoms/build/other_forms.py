@@ -1,7 +1,7 @@
 """Finds other forms of a gold phrase that its documents use: inflected, abbreviated, or written out.
 
-Whole words are matched, so "pump" is not found in "two pumps", nor "CNN" in "convolutional neural network". The
-scoring stays as strict as it is; the author of a question can add the other forms as variants.
+Whole words are matched, so "pump" is not found in "two pumps", nor "CNN" in "convolutional neural network".
+The scoring stays as strict as it is; the author of a question can add the other forms as variants.
 """
 
 from __future__ import annotations

@@ -24,6 +24,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
+from fathoms.answers.reasoning import split_parts
 from fathoms.errors import DataError, MissingExtraError
 from fathoms.importers.foreign import (
     ForeignRow,
@@ -168,6 +169,7 @@ def _row(number: int, sample: Any, *, options: Options) -> ForeignRow:
         error=error or None,
         parts=Parts.model_validate(
             {
+                "reasoning": (split_parts(_content(sample.get("output"))) or [None])[0],
                 "usage": _usage(value_at(sample, "output", "usage")),
                 "model": value_at(sample, "output", "model"),
                 "stop_reason": value_at(sample, "output", "choices", 0, "stop_reason"),
@@ -231,11 +233,12 @@ def _completion(output: Any) -> str | None:
     if not value_at(output, "choices"):
         return None
     completion = value_at(output, "completion")
-    return (
-        completion
-        if isinstance(completion, str)
-        else _text(value_at(output, "choices", 0, "message", "content"))
-    )
+    return completion if isinstance(completion, str) else _text(_content(output))
+
+
+def _content(output: Any) -> Any:
+    """Return the content of the first message that the model wrote."""
+    return value_at(output, "choices", 0, "message", "content")
 
 
 def _targets(target: Any) -> list[str]:

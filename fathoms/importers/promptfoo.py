@@ -9,7 +9,7 @@ an assertion failed.
 | `vars.question` (or `query`, `input`, `user_input`, the only variable, the prompt) | the question's text |
 | `testCase.metadata.id`, `.category`, `vars.id` | the question's id and category |
 | `vars.reference` (or `expected`, `ground_truth`, `answer`) | the gold answer in running text |
-| `response.output`, or its `answer` or `output` | the answer |
+| `response.output`, or its `answer` or `output` | the answer; `Thinking: ...` before it, its reasoning |
 | `contexts` or `context` in `response.metadata`, `response.output` or `vars` | the hits |
 | `response.tokenUsage`, `.cost`, `latencyMs` | tokens, US dollars and seconds |
 | `namedScores`, `score`, `success` | released scores |
@@ -20,12 +20,14 @@ Assertions and the other variables are not kept.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from fathoms.answers.reasoning import split_parts
 from fathoms.errors import DataError
 from fathoms.importers.foreign import (
     ForeignRow,
@@ -47,6 +49,9 @@ from fathoms.safety.inputs import parse_json, read_text
 _QUESTION = ("question", "query", "input", "user_input")
 _REFERENCE = ("reference", "expected", "expected_output", "expected_answer", "ground_truth", "answer")
 _PLACES = (("response", "metadata"), ("response", "output"), ("vars",))
+_THINKING = ("Thinking:", "Redacted Thinking:")
+_BLANK_LINE = re.compile(r"\n[ \t]*\n\s*")
+_SIGNATURE = re.compile(r"\nSignature: [^\n]*(?:\n\s*|\Z)")
 _ERROR = 2
 """promptfoo's `failureReason` for a call that failed; 1 stands for a failed assertion."""
 
@@ -96,7 +101,7 @@ def _row(number: int, value: Any, *, what: str, options: Options) -> ForeignRow:
     variables = value_at(value, "vars") or {}
     question = _question(value, variables)
     response = value_at(value, "response")
-    answer = _answer(value_at(response, "output"))
+    thought, answer = _answer(value_at(response, "output"))
     error = None
     if value_at(value, "failureReason") == _ERROR or answer is None:
         reason = value_at(value, "error") or value_at(response, "error") or "no output"
@@ -105,6 +110,7 @@ def _row(number: int, value: Any, *, what: str, options: Options) -> ForeignRow:
         {
             "usage": _usage(value_at(response, "tokenUsage")),
             "cost": value_at(response, "cost"),
+            "reasoning": thought,
             "refusal": answer if value_at(response, "isRefusal") is True else None,
         }
     )
@@ -150,11 +156,26 @@ def _question(value: Any, variables: Any) -> str:
     raise DataError(f"no question: expected a variable named {', '.join(_QUESTION)}")
 
 
-def _answer(output: Any) -> str | None:
-    """Return the text of an output: a text itself, the answer within an object, or the object as JSON."""
+def _answer(output: Any) -> tuple[str, str | None]:
+    """Return the reasoning and the text of an output: a text itself, content parts, the answer within an
+    object, or the object as JSON."""
     if isinstance(output, dict):
         output = next((output[key] for key in ("answer", "output") if key in output), output)
-    return output if output is None or isinstance(output, str) else json.dumps(output, ensure_ascii=False)
+    if parts := split_parts(output):
+        return parts
+    if output is None or isinstance(output, str):
+        return _without_thinking(output) if output else ("", output)
+    return "", json.dumps(output, ensure_ascii=False)
+
+
+def _without_thinking(text: str) -> tuple[str, str]:
+    """Split an output into the reasoning that promptfoo writes before it, after `Thinking:` and up to a
+    signature or to a blank line, and the answer."""
+    if not text.startswith(_THINKING):
+        return "", text
+    *_, end = [*_BLANK_LINE.finditer(text)][:1] or [None]
+    *_, end = [end, *_SIGNATURE.finditer(text)]
+    return ("", text) if end is None else (text[: end.start()].partition(":")[2].strip(), text[end.end() :])
 
 
 def _usage(tokens: Any) -> dict[str, int] | None:

@@ -90,8 +90,8 @@ BROKEN: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "cited-answer": (
         {"question": "On which page is the tower's height?", "answers": [["41.5"], ["1"]]},
-        "the question asks for a page, a file or a source, which an answer may give only in a citation such as"
-        " '(p. 12)': add 'reading: raw', so that it counts there",
+        "the question asks for a page, a file or a source, which an answer may give only in a citation such"
+        " as '(p. 12)': add 'reading: raw', so that it counts there",
     ),
     "bare-number": (
         {
@@ -100,8 +100,8 @@ BROKEN: dict[str, tuple[dict[str, Any], str]] = {
             "answers": [["10"]],
             "evidence": [],
         },
-        "a page number can match '10' alone, as 'page 10 says' does, and under other profiles a citation such as"
-        " [10]: prefer what has a unit or a name",
+        "a page number can match '10' alone, as 'page 10 says' does, and under other profiles a citation such"
+        " as [10]: prefer what has a unit or a name",
     ),
     "other-forms": (
         {

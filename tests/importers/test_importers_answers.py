@@ -50,6 +50,16 @@ def test_by_id_or_by_question(write: Any) -> None:
     assert imported.warnings == (f"{path}:1: the key 'latency' is ignored",)
 
 
+def test_content_parts_of_reasoning_are_no_answer(write: Any) -> None:
+    parts = [{"type": "thinking", "thinking": "Is it 4?"}, {"type": "text", "text": "5"}]
+    path = write({"id": "text-only-02", "answer": parts}, {"id": "tables-01", "answer": parts[:1]})
+    replies = [record.answer for record in read_answers(path, QUESTIONS).records]
+    assert [(reply.text, reply.reasoning) for reply in replies if reply] == [
+        ("5", "Is it 4?"),
+        ("", "Is it 4?"),
+    ]
+
+
 def test_contexts_and_citations(write: Any) -> None:
     row = {
         "id": "text-only-01",

@@ -123,6 +123,41 @@ def test_promptfoo_makes_a_run_for_each_provider(name: str) -> None:
     assert places(echo.records[0]) == [(None, (), "The mast of the Varn is 41.5 m tall.")]
 
 
+@pytest.mark.parametrize(
+    ("output", "answer", "reasoning"),
+    [
+        ("Thinking: It says 41.5.\n\n30 m", "30 m", "It says 41.5."),
+        (
+            "Thinking: It says\n41.5.\n \nIt is 30 m.\n\nIt is old.",
+            "It is 30 m.\n\nIt is old.",
+            "It says\n41.5.",
+        ),
+        ("Thinking: One.\n\nTwo.\nSignature: c2ln\n\n30 m", "30 m", "One.\n\nTwo."),
+        ("Redacted Thinking: c2ln\n\n30 m", "30 m", "c2ln"),
+        ("Thinking: a short guide", "Thinking: a short guide", ""),
+        (
+            "It is called\n\nThinking: a guide\n\nby Oduya",
+            "It is called\n\nThinking: a guide\n\nby Oduya",
+            "",
+        ),
+        ({"answer": "Thinking: One.\n\n30 m"}, "30 m", "One."),
+        ([{"type": "thinking", "thinking": "One."}, {"type": "text", "text": "30 m"}], "30 m", "One."),
+        ({"rows": [1]}, '{"rows": [1]}', ""),
+        ([[1]], "[[1]]", ""),
+        ([{"n": 1}], '[{"n": 1}]', ""),
+    ],
+)
+def test_reasoning_that_promptfoo_writes_before_an_answer(
+    tmp_path: Path, output: Any, answer: str, reasoning: str
+) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text(json.dumps({"vars": {"question": "How tall?"}, "response": {"output": output}}) + "\n")
+    (imported,) = read_promptfoo(path, Options())
+    reply = imported.records[0].answer
+    assert reply is not None
+    assert (reply.text, reply.reasoning) == (answer, reasoning)
+
+
 @pytest.mark.parametrize(("name", "epochs"), [("inspect.eval", 2), ("inspect.json", 1)])
 def test_inspect_logs(name: str, epochs: int) -> None:
     if name.endswith(".eval"):

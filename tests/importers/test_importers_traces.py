@@ -14,6 +14,7 @@ import pytest
 from fathoms.errors import DataError
 from fathoms.importers import Imported, Options, read_traces
 from fathoms.importers.traces.reading import LONGEST_HISTORY
+from fathoms.importers.traces.span import text_out
 from fathoms.importers.traces.turns import MOST_SAID
 from tests.support.spoilt import spoilt
 
@@ -140,6 +141,20 @@ def test_genai_spans_of_a_collector(tmp_path: Path) -> None:
     assert (record.answer.stop_reason, record.answer.latency) == ("stop", 1.0)
     assert (record.question.id, record.released) == ("a" * 32, {"relevance": 0.75})
     assert (imported.model, imported.left_out, imported.warnings) == ("small-1", 0, ())
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [{"type": "reasoning", "content": "It says 41.5."}, {"type": "text", "content": "30 m"}],
+        [
+            {"message_content": {"type": "reasoning", "text": "It says 41.5."}},
+            {"message_content": {"type": "text", "text": "30 m"}},
+        ],
+    ],
+)
+def test_parts_with_reasoning_are_no_answer(parts: list[dict[str, Any]]) -> None:
+    assert text_out([{"role": "assistant", "parts": parts}]) == "30 m"
 
 
 def test_several_searches_are_rounds_and_a_reranker_has_the_last_word(tmp_path: Path) -> None:

@@ -213,6 +213,18 @@ def told(
         return ask(model, text, *images), stub
 
 
+CONTENTS: list[list[dict[str, Any]]] = [
+    [{"type": "thinking", "thinking": "six times seven"}, {"type": "text", "text": "42"}],
+    [
+        {"type": "thinking", "thinking": [{"type": "text", "text": "six times seven"}]},
+        {"type": "text", "text": "42"},
+    ],
+    [{"type": "reasoning", "text": "six times seven"}, {"type": "output_text", "text": "42"}],
+    [{"text": "six times seven", "thought": True}, {"text": "4"}, {"text": "2"}],
+]
+"""Content parts as Anthropic, Mistral, OpenAI and Google show them in their references."""
+
+
 @pytest.mark.parametrize(
     ("completion", "text", "reasoning"),
     [
@@ -222,6 +234,9 @@ def told(
         (answer("<think>six times seven</think>\n\n42"), "42", "six times seven"),
         (answer("six times seven</think>\n\n42"), "42", "six times seven"),
         (answer("<think>cut off"), "", "cut off"),
+        *((answer(None, content=content), "42", "six times seven") for content in CONTENTS),
+        (answer(None, content=CONTENTS[0][:1]), "", "six times seven"),
+        (answer(None, content=[]), "", ""),
     ],
 )
 def test_reasoning_is_kept_apart(completion: dict[str, Any], text: str, reasoning: str) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple
 
+from fathoms.answers.reasoning import REASONING
 from fathoms.corpora.page_ids import place_of
 from fathoms.errors import DataError
 from fathoms.importers.foreign import value_at
@@ -172,7 +173,8 @@ def known(facts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _message(value: Any) -> Said | None:
-    """Return one message: `{role, content}` or `{role, parts}`; parts that are no text are left out."""
+    """Return one message: `{role, content}` or `{role, parts}`; parts that are no text,
+    or reasoning, are left out."""
     if isinstance(value, dict) and isinstance(value.get("message"), dict):
         value = value["message"]
     if not isinstance(value, dict) or not isinstance(value.get("role"), str):
@@ -180,7 +182,8 @@ def _message(value: Any) -> Said | None:
     role = {"human": "user", "ai": "assistant", "model": "assistant"}.get(value["role"]) or value["role"]
     content = next((value[key] for key in ("content", "parts", "contents") if value.get(key)), "")
     parts = content if isinstance(content, list) else [content]
-    texts = [_text(_inner(part), ("content", "text")) for part in parts]
+    said = [inner for inner in map(_inner, parts) if value_at(inner, "type") not in REASONING]
+    texts = [_text(inner, ("content", "text")) for inner in said]
     return Said(role, "\n".join(text for text in texts if text))
 
 

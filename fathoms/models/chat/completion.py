@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fathoms.answers.reasoning import split_reasoning
+from fathoms.answers.reasoning import split_parts, split_reasoning
 from fathoms.errors import ModelError, NoAnswerError
 from fathoms.models.chat.closed_errors import Sender, failed_finish
 from fathoms.models.chat.media import PDF, data_url, file_name, image_type
@@ -102,7 +102,7 @@ class Completion:
         is_chunk = "delta" in choice
         part = (choice["delta"] if is_chunk else choice["message"]) or {}
         said = [
-            _text(self._text, part.get("content")),
+            self._say(part.get("content")),
             _text(self._reasoning, part.get("reasoning_content") or part.get("reasoning")),
             _text(self._refused, part.get("refusal")),
         ]
@@ -110,6 +110,12 @@ class Completion:
         self._is_whole = self._is_whole or not is_chunk
         if is_chunk and any(said) and self.first is None:
             self.first = self.last
+
+    def _say(self, content: Any) -> bool:
+        """Append the content of a message, which may have parts with reasoning, and return whether there was
+        any."""
+        thought, said = split_parts(content) or ("", None if content == [] else content)
+        return any([_text(self._reasoning, thought), _text(self._text, said)])
 
     def reply(self) -> Reply:
         """Make the reply; raises NoAnswerError if the stream ended before the answer was complete."""
@@ -163,10 +169,7 @@ def _probabilities(told: Any) -> dict[str, float]:
 
 
 def _text(parts: list[str], said: Any) -> bool:
-    """Append a text, or the texts of a list of parts, and return whether there was any. Raises TypeError or
-    AttributeError for another type of value."""
-    if isinstance(said, list):
-        said = "".join(part.get("text") or "" for part in said)
+    """Append a text and return whether there was any. Raises TypeError for another type of value."""
     if said is not None and not isinstance(said, str):
         raise TypeError(
             f"expected a text, got {_KINDS.get(type(said)) or known_mask().text(repr(said))[:40]}"

@@ -19,9 +19,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from fathoms.answers.citations import all_citations, ranks_of
+from fathoms.answers.reasoning import split_parts
 from fathoms.pipeline.external.names import TextPlaces
 from fathoms.types import Chunk, Citation, Evidence, Hit, KnownName, Reply, Round, Usage
 
@@ -119,6 +120,13 @@ class Parts(_External):
     """The model that answered."""
     cost: Annotated[float, Field(ge=0, le=1e9)] | None = None
     """Cost of the answer in US dollars."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_content_parts(cls, data: Any) -> Any:
+        """Take the reasoning out of an answer that is a list of content parts."""
+        parts = split_parts(data.get("answer")) if isinstance(data, dict) else None
+        return {**data, "answer": parts[1], "reasoning": data.get("reasoning") or parts[0]} if parts else data
 
     def hits(self, name: str) -> tuple[Hit, ...] | None:
         """The contexts as hits in the given order, with chunk ids `NAME:RANK`; `None` where unknown."""

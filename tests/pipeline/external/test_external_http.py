@@ -232,6 +232,14 @@ def test_answers_at_several_places_are_joined(tmp_path: Path) -> None:
     assert record.answer.text == "41.5 m"
 
 
+@pytest.mark.parametrize("last", [[{"type": "text", "text": "30 m"}], []])
+def test_content_parts_of_reasoning_are_no_answer(tmp_path: Path, last: list[dict[str, str]]) -> None:
+    thought = {"type": "reasoning", "text": "It says 41.5, no, 30."}
+    record = asked(sends(answer({"answer": [thought, *last]})), tmp_path)
+    assert record.answer is not None
+    assert (record.answer.text, record.answer.reasoning) == ("30 m" if last else "", "It says 41.5, no, 30.")
+
+
 def test_a_refusal_is_an_answer_that_says_so(tmp_path: Path) -> None:
     record = asked(sends(answer({"answer": None, "refusal": "I may not."})), tmp_path)
     assert record.answer is not None
