@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from rich import box
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from fathoms.answers import PartKind
 from fathoms.metrics.names import GOLD_PAGES
 from fathoms.metrics.stages import STAGES
 from fathoms.report.amounts import dollars
@@ -16,6 +17,7 @@ from fathoms.report.gold_pages import AGREEMENT, HEADS, PAGE_STAGES
 from fathoms.report.grouping import label
 from fathoms.report.leaderboard import figure
 from fathoms.report.metrics_table import answer_metrics
+from fathoms.report.set_aside import set_aside
 from fathoms.report.text import gold, plain, shorten, yes_or_no
 from fathoms.runs.views import (
     AnswerScores,
@@ -26,13 +28,14 @@ from fathoms.runs.views import (
     ShownHit,
     ShownRound,
 )
-from fathoms.types import Citation, Reply
+from fathoms.types import Citation, Question, Reply
 
-HIT = 160
+HIT, ASIDE = 160, 90
 
 
-def question_panel(view: ScoredQuestion) -> list[RenderableType]:
-    """Build the report of one question, with all its repeats."""
+def question_panel(view: ScoredQuestion, keep: Collection[PartKind] = ()) -> list[RenderableType]:
+    """Build the report of one question, with all its repeats. `keep` are the parts of answers that the run
+    does not set aside."""
     question = view.question
     parts: list[RenderableType] = [
         Text(plain(question.id), style="bold"),
@@ -44,7 +47,7 @@ def question_panel(view: ScoredQuestion) -> list[RenderableType]:
     if question.metadata:
         parts.append(field("metadata", ", ".join(f"{k} {label(v)}" for k, v in question.metadata.items())))
     for repeat in view.repeats:
-        parts += repeat_parts(repeat)
+        parts += repeat_parts(repeat, question, keep)
     return parts
 
 
@@ -53,7 +56,9 @@ def field(name: str, value: object) -> Text:
     return Text.assemble((f"{name}: ", "bold"), "n/a" if value in (None, "") else plain(value))
 
 
-def repeat_parts(repeat: ScoredRepeat) -> list[RenderableType]:
+def repeat_parts(
+    repeat: ScoredRepeat, question: Question, keep: Collection[PartKind] = ()
+) -> list[RenderableType]:
     """Show one answer to the question, or its failure."""
     parts: list[RenderableType] = [Text(f"\nrepeat {repeat.repeat}", style="bold")]
     if repeat.hits:
@@ -75,6 +80,10 @@ def repeat_parts(repeat: ScoredRepeat) -> list[RenderableType]:
         if answer.refusal:
             parts.append(field("refused", answer.refusal))
         parts.append(field("answer", answer.text))
+        parts += [
+            Text(plain(f"  set aside as {part.kind}: {shorten(answer.text[part.start : part.end], ASIDE)}"), "dim")
+            for part in set_aside(repeat, question, "fathoms", keep)
+        ]
         if repeat.citations:
             parts.append(field("cited", "; ".join(cited(one, repeat.hits) for one in repeat.citations)))
         parts.append(field("took", taken(answer, repeat.timings.get("generate"))))

@@ -1,8 +1,8 @@
 """Prepares texts for the page: cleans them, stores each once, marks phrases, and shortens long texts.
 
-A text is `{"s": text}`, or `{"p": index}` for a long text in the pool. `marks` are `[start, end, phrase]` in
-UTF-16 code units, as JavaScript counts. A shortened text has its original length in `cut`, and in `beyond`
-the number of marks in the part that is not shown.
+A text is `{"s": text}`, or `{"p": index}` for a long text in the pool. `marks` are `[start, end, phrase]` and
+`aside` are `[start, end, kind]`, in UTF-16 code units, as JavaScript counts. A shortened text has its original
+length in `cut`, and in `beyond` the number of marks in the part that is not shown.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ MARKED = 1_000_000
 _UNFIT = re.compile(r"[\x00\ud800-\udfff]")
 
 Marker = Callable[[str], Sequence[Mark]]
+Aside = tuple[int, int, str]
+"""A place in an answer that is no part of what it says, and its kind."""
 
 
 def clean(value: Any) -> Any:
@@ -57,12 +59,12 @@ def units(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
-def in_units(text: str, marks: Sequence[Mark]) -> list[list[int]]:
-    """Convert marks to UTF-16 code units."""
+def in_units(text: str, marks: Sequence[Mark | Aside]) -> list[list[Any]]:
+    """Convert the places of marks, or of what is set aside, to UTF-16 code units."""
     if not marks or text.isascii() or max(text) <= "\uffff":  # each character is one code unit
         return [list(mark) for mark in marks]
     before = [0, *accumulate(1 + (letter > "\uffff") for letter in text)]
-    return [[before[mark.start], before[mark.end], mark.phrase] for mark in marks]
+    return [[before[start], before[end], what] for start, end, what in marks]
 
 
 class Pool:
@@ -75,10 +77,12 @@ class Pool:
         self._users: list[list[dict[str, Any]]] = []
         self._whole: list[int] = []
 
-    def add(self, text: str, marker: Marker | None = None) -> dict[str, Any]:
+    def add(self, text: str, marker: Marker | None = None, aside: Sequence[Aside] = ()) -> dict[str, Any]:
         """Add a text and return it in the form that the page reads."""
         found = in_units(text, marker(text[:MARKED])) if marker else []
         marked: dict[str, Any] = {"marks": found} if found else {}
+        if aside:
+            marked["aside"] = in_units(text, aside)
         if len(text) < POOLED:
             return {"s": text, **marked}
         if text not in self._places:

@@ -64,11 +64,11 @@ const isHigh = (text) => text.length > 600 || text.split('\n', 14).length > 12;
 
 /**
  * A long text with its marks `[start, end, phrase]`; a button shows what is beyond 20,000 characters. `within` may put
- * further nodes among those of the text.
+ * further nodes among those of the text. `aside` are `[start, end, kind]` of what is no part of what an answer says.
  */
-function passage(text, marks = [], note = null, within = (nodes) => nodes) {
+function passage(text, marks = [], note = null, within = (nodes) => nodes, aside = []) {
   const first = clip(text, LONG);
-  const nodes = within(marked(first, marks)).map(asNode);
+  const nodes = within(marked(first, marks, aside)).map(asNode);
   // focusable if it may be taller than its box, so that it can be scrolled by keyboard
   const high = isHigh(text) || nodes.some((node) => node.nodeName === 'FIGURE');
   const box = h('div.passage', { dir: 'auto', tabindex: high ? 0 : null });
@@ -80,7 +80,7 @@ function passage(text, marks = [], note = null, within = (nodes) => nodes) {
         type: 'button',
         onclick: () => {
           more.remove();
-          box.replaceChildren(...within(marked(text, marks)).map(asNode));
+          box.replaceChildren(...within(marked(text, marks, aside)).map(asNode));
         },
       },
       `Show all ${count(text.length)} characters`,
@@ -90,17 +90,32 @@ function passage(text, marks = [], note = null, within = (nodes) => nodes) {
   return [box, note];
 }
 
-/** Nodes of a text with highlighted ranges; if ranges overlap, only the first is highlighted. */
-function marked(text, marks) {
+/** Nodes of a text with highlighted ranges and those set aside; if ranges overlap, only the first is highlighted. */
+function marked(text, marks, aside = []) {
   const nodes = [];
   let start = 0;
+  const plain = (from, to) => greyed(text, from, to, aside);
   for (const [from, to, phrase] of [...marks].sort((a, b) => a[0] - b[0] || b[1] - a[1])) {
     if (from < start || from >= text.length || to <= from) continue;
-    nodes.push(...pieces(text.slice(start, from)));
-    nodes.push(h('mark', { title: `gold phrase ${phrase + 1}` }, pieces(text.slice(from, to))));
+    nodes.push(...plain(start, from));
+    nodes.push(h('mark', { title: `gold phrase ${phrase + 1}` }, plain(from, to)));
     start = Math.min(to, text.length);
   }
-  return [...nodes, ...pieces(text.slice(start))];
+  return [...nodes, ...plain(start, text.length)];
+}
+
+/** Nodes of a part of a text; ranges that were set aside, in order, are grey and say as what. */
+function greyed(text, from, to, aside) {
+  const nodes = [];
+  let start = from;
+  for (const [first, last, kind] of aside) {
+    if (last <= start || first >= to) continue;
+    nodes.push(...pieces(text.slice(start, Math.max(start, first))));
+    start = Math.max(start, first);
+    nodes.push(h('span.aside', { title: `set aside: ${kind}` }, pieces(text.slice(start, Math.min(last, to)))));
+    start = Math.min(last, to);
+  }
+  return [...nodes, ...pieces(text.slice(start, to))];
 }
 
 /** Convert a name or an id to a valid id of an element. */

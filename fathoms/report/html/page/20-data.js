@@ -116,7 +116,7 @@ function passageOf(detail, text, within) {
   const beyond = text.beyond
     ? h('p.small', {}, `${plural(text.beyond, 'more gold phrase')} in the part that is not here.`)
     : null;
-  return passage(whole, text.marks ?? [], [note, beyond], within);
+  return passage(whole, text.marks ?? [], [note, beyond], within, text.aside ?? []);
 }
 
 /** Look up a user-given name as an own property, so that `constructor` does not find an inherited one. */

@@ -109,22 +109,23 @@ function heatmapOf(hit) {
   );
 }
 
-const CITED_PICTURE = /\(image(\d+)\)/;
-
 /** Put each picture that an answer shows, such as `![a map](image2)`, into its text, once and where it is named. */
 function withPictures(detail, hits) {
   const pictures = (hits ?? []).filter((hit) => hit.modality === 'image');
   return (nodes) => {
     const seen = new Set();
+    const shown = (part) => {
+      const number = /^\(image(\d+)\)$/.exec(part)?.[1];
+      const hit = pictures[Number(number) - 1];
+      if (!hit || seen.has(hit)) return [];
+      seen.add(hit);
+      return [quoteFigure(detail, hit, number)];
+    };
+    const parts = (text) => text.split(/(\(image\d+\))/);
     return nodes.flatMap((node) => {
-      if (typeof node !== 'string') return [node];
-      return node.split(/(\(image\d+\))/).flatMap((part) => {
-        const number = CITED_PICTURE.exec(part)?.[1];
-        const hit = pictures[Number(number) - 1];
-        if (!hit || seen.has(hit)) return [part];
-        seen.add(hit);
-        return [part, quoteFigure(detail, hit, number)];
-      });
+      if (typeof node === 'string') return parts(node).flatMap((part) => [part, ...shown(part)]);
+      // what was set aside stays in one piece, with its pictures below it
+      return node.className === 'aside' ? [node, ...parts(node.textContent).flatMap(shown)] : [node];
     });
   };
 }
