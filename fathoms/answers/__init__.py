@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from fathoms.answers.reading import Part, PartKind, Reading, read
+from fathoms.answers.reading import SETTABLE, Part, PartKind, Reading, read
 
-__all__ = ["Part", "PartKind", "Reading", "read"]
+__all__ = ["SETTABLE", "Part", "PartKind", "Reading", "read"]

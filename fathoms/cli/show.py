@@ -34,7 +34,7 @@ def show(
     For a question: the gold answer, the retrieved chunks, the prompt, the answer and the scores.
     """
     from fathoms.runs.finding import find_run
-    from fathoms.runs.reading import load
+    from fathoms.runs.reading import load, read_summary
 
     if by is not None and question is not None:
         raise UsageError("--by groups the figures of all questions: leave out --question")
@@ -47,7 +47,9 @@ def show(
         if as_json:
             console.show_json(view)
         else:
-            console.show(*question_panel(scored_question(view)))
+            scored = read_summary(store.path)
+            figures = scored.profiles.get("fathoms") if scored else None
+            console.show(*question_panel(scored_question(view), figures))
         return 0
     regrouped = None
     if by is not None:

@@ -29,16 +29,17 @@ from fathoms.types import StoredValue
 
 SCHEMA = 1
 """The version of the baseline file format."""
+_PHRASES = ("match", "hyphens", "set_aside")
+_LABELS = ("classifier_key", "set_aside")
 # The rules of a profile that each of its metrics depends on.
 _RULES = {
-    "hallucination": ("match", "hyphens", "classifier_key"),
-    "abstention": ("classifier_key",),
-    "truthfulness": ("match", "hyphens", "classifier_key"),
-    "answered-unanswerable": ("classifier_key",),
-    "abstained-answerable": ("classifier_key",),
-    "abstention-f1": ("classifier_key",),
+    "hallucination": (*_PHRASES, *_LABELS),
+    "abstention": _LABELS,
+    "truthfulness": (*_PHRASES, *_LABELS),
+    "answered-unanswerable": _LABELS,
+    "abstained-answerable": _LABELS,
+    "abstention-f1": _LABELS,
 }
-_PHRASES = ("match", "hyphens")
 POSITION_GAP, GPD_GO_GAP = "position-gap", "gpd-go-gap"
 OF_SWEEPS = {
     POSITION_GAP: "--matrix retrieve.position=first,middle,last",
@@ -208,6 +209,7 @@ def read_scores(run: Run, profile: str | None = None) -> QuestionScores:
         rules={
             "match": figures.match,
             "hyphens": figures.hyphens,
+            "set_aside": None if figures.set_aside is None else list(figures.set_aside),
             "classifier": figures.classifier,
             "classifier_key": figures.classifier_key,
         },

@@ -171,11 +171,11 @@ def _answer(output: Any) -> tuple[str, str | None]:
 def _without_thinking(text: str) -> tuple[str, str]:
     """Split an output into the reasoning that promptfoo writes before it, after `Thinking:` and up to a
     signature or to a blank line, and the answer."""
-    if not text.startswith(_THINKING):
+    signatures = list(_SIGNATURE.finditer(text))
+    end = signatures[-1] if signatures else _BLANK_LINE.search(text)
+    if end is None or not text.startswith(_THINKING):
         return "", text
-    *_, end = [*_BLANK_LINE.finditer(text)][:1] or [None]
-    *_, end = [end, *_SIGNATURE.finditer(text)]
-    return ("", text) if end is None else (text[: end.start()].partition(":")[2].strip(), text[end.end() :])
+    return text[: end.start()].partition(":")[2].strip(), text[end.end() :]
 
 
 def _usage(tokens: Any) -> dict[str, int] | None:

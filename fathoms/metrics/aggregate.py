@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+from fathoms.answers import SETTABLE
 from fathoms.metrics.asked import Asked, RecordFacts
 from fathoms.metrics.columns import Column, Repeated, averaged
 from fathoms.metrics.intervals import overall_intervals, plain_interval, rate_interval
@@ -80,6 +81,7 @@ def summarise(records: Sequence[RecordFacts], scores: Scores) -> dict[str, dict[
     - `abstention_table` counts answers by answerable or unanswerable question and by answered or abstained.
       `abstention_rates` holds the same as shares, plus coverage and selective accuracy. `labels` counts
       answers per label.
+    - `set_aside` are the kinds of parts that are not read as answers, `None` where the raw text is scored.
     - `classifier` is the abstention classifier of this profile. `classifier_key` is a fingerprint of
       everything that decides its labels, including the content of its exemplars and cues.
     """
@@ -104,11 +106,12 @@ def summarise(records: Sequence[RecordFacts], scores: Scores) -> dict[str, dict[
 def _head(profile: Profile | None, scoring: Scoring) -> dict[str, Any]:
     """Return the rules behind a profile's figures; all `None` for released scores."""
     if profile is None:
-        return {"match": None, "hyphens": None, "classifier": None, "classifier_key": None}
+        return {"match": None, "hyphens": None, "set_aside": None, "classifier": None, "classifier_key": None}
     classifier = profile.classifier(scoring.abstention)
     return {
         "match": profile.match,
         "hyphens": profile.hyphens,
+        "set_aside": sorted({*SETTABLE} - scoring.reading.keep) if profile.reads else None,
         "classifier": classifier.model_dump(mode="json"),
         "classifier_key": classifier.key,
     }

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from fathoms.metrics.phrase_recall import Hyphens, Match, fold_text, written_places
+from fathoms.answers import Reading
+from fathoms.metrics.phrase_recall import Hyphens, Match, ReadTexts, fold_text, written_places
+from fathoms.text.tracing import Traced
 from fathoms.types import GoldPhrase, GoldYesNo
 
 
@@ -32,6 +34,28 @@ def marks(text: str, phrases: Sequence[GoldPhrase], match: Match, hyphens: Hyphe
             for place in written_places(folded, phrase, match, hyphens):
                 found.setdefault(place, number)
     return sorted(Mark(*place, number) for place, number in found.items())
+
+
+def marks_in_answer(reading: Reading, phrases: Sequence[GoldPhrase], hyphens: Hyphens) -> list[Mark]:
+    """Return the places in the raw answer of all phrases that `reading_recall` finds, from left to right."""
+    texts = ReadTexts(reading)
+    found: dict[tuple[int, int], int] = {}
+    for number, phrase in enumerate(phrases):
+        for text in () if isinstance(phrase, GoldYesNo) else texts.of(phrase):
+            if places := list(written_places(text, phrase, "word", hyphens)):
+                traced = _in_raw(reading, text.raw)
+                for start, end in places:
+                    found.setdefault(traced.span(start, end), number)
+                break
+    return sorted(Mark(*place, number) for place, number in found.items())
+
+
+def _in_raw(reading: Reading, text: str) -> Traced:
+    """Return one of the forms of a reading with the place of each character in the raw answer."""
+    if len(text) == len(reading.plain):  # the plain text itself, or with blanks in place of some numbers
+        return reading.trace_plain()
+    thoughts = [(part.start, part.end, "") for part in reading.parts if part.kind == "reasoning"]
+    return Traced.of(reading.raw).spliced(thoughts)
 
 
 # Cached, because the same chunk is retrieved for many questions.

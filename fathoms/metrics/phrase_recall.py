@@ -134,11 +134,10 @@ def reading_recall(
     or `[3]`, is searched for in the raw answer too, and so is any phrase where citations were set aside whose
     brackets may be text.
     """
-    texts = _ReadTexts(reading, hyphens)
-    return _best(variants, texts.have)
+    return _best(variants, ReadTexts(reading, hyphens).have)
 
 
-class _ReadTexts:
+class ReadTexts:
     """The forms of an answer in which phrases are searched for, each folded when it is first needed."""
 
     def __init__(self, reading: Reading, hyphens: Hyphens) -> None:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, field_validator
 
-from fathoms.answers import Reading, read
+from fathoms.answers import SETTABLE, PartKind, Reading, read
 from fathoms.metrics.abstention import Classifier, label_answers, label_of
 from fathoms.metrics.hallucination import hallucination
 from fathoms.metrics.judged_abstention import JudgedAbstention
@@ -28,6 +28,36 @@ WITHOUT_WEIGHTS = scored_under("paper-by-words")
 """Profiles that every machine can score by."""
 
 
+Step = Literal["aside", "keep"]
+
+
+class ReadingSteps(BaseModel):
+    """What is set aside when an answer is read under the profile `fathoms`, by kind; `keep` leaves a kind in
+    the answer. Reasoning is never a part of an answer."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    citation: Step = "aside"
+    """References in the text: `[1]`, `(p. 12)`, `[report.pdf, p. 3]`, superscripts."""
+    sources: Step = "aside"
+    """A list of sources or notes at the end."""
+    offer: Step = "aside"
+    """An offer of further help at the end."""
+    disclaimer: Step = "aside"
+    """A disclaimer, a rule or a time stamp at the end."""
+    confidence: Step = "aside"
+    """A line that says how sure the model is."""
+    opening: Step = "aside"
+    """A phrase before the answer, such as "Sure!" or "Based on the provided context,"."""
+    envelope: Step = "aside"
+    """What stands around the answer in a JSON object, a tag, or before the words "Final answer:"."""
+
+    @property
+    def keep(self) -> frozenset[PartKind]:
+        """The kinds that are not set aside."""
+        return frozenset(kind for kind in SETTABLE if getattr(self, kind) == "keep")
+
+
 class Scoring(BaseModel):
     """The settings for scoring answers."""
 
@@ -41,6 +71,9 @@ class Scoring(BaseModel):
     abstention: Classifier = Linear()
     """The abstention classifier of the profile `fathoms`. The other profiles use the plain rule of the paper,
     `paper-configured` with the exemplars and the embedder of this classifier."""
+    reading: ReadingSteps = ReadingSteps()
+    """What is no part of what an answer says, under the profile `fathoms`. The other profiles score the raw
+    answer."""
 
     @field_validator("abstention", mode="before")
     @classmethod

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from rich import box
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from fathoms.answers import PartKind
 from fathoms.metrics.names import GOLD_PAGES
 from fathoms.metrics.stages import STAGES
 from fathoms.report.amounts import dollars
@@ -17,8 +16,9 @@ from fathoms.report.gold_pages import AGREEMENT, HEADS, PAGE_STAGES
 from fathoms.report.grouping import label
 from fathoms.report.leaderboard import figure
 from fathoms.report.metrics_table import answer_metrics
-from fathoms.report.set_aside import set_aside
+from fathoms.report.read_answer import read_answer
 from fathoms.report.text import gold, plain, shorten, yes_or_no
+from fathoms.runs.reading import ProfileFigures
 from fathoms.runs.views import (
     AnswerScores,
     MetricScore,
@@ -33,9 +33,9 @@ from fathoms.types import Citation, Question, Reply
 HIT, ASIDE = 160, 90
 
 
-def question_panel(view: ScoredQuestion, keep: Collection[PartKind] = ()) -> list[RenderableType]:
-    """Build the report of one question, with all its repeats. `keep` are the parts of answers that the run
-    does not set aside."""
+def question_panel(view: ScoredQuestion, figures: ProfileFigures | None = None) -> list[RenderableType]:
+    """Build the report of one question, with all its repeats. `figures` are those of the run under `fathoms`,
+    which say what was set aside of its answers."""
     question = view.question
     parts: list[RenderableType] = [
         Text(plain(question.id), style="bold"),
@@ -47,7 +47,7 @@ def question_panel(view: ScoredQuestion, keep: Collection[PartKind] = ()) -> lis
     if question.metadata:
         parts.append(field("metadata", ", ".join(f"{k} {label(v)}" for k, v in question.metadata.items())))
     for repeat in view.repeats:
-        parts += repeat_parts(repeat, question, keep)
+        parts += repeat_parts(repeat, question, figures or ProfileFigures())
     return parts
 
 
@@ -56,9 +56,7 @@ def field(name: str, value: object) -> Text:
     return Text.assemble((f"{name}: ", "bold"), "n/a" if value in (None, "") else plain(value))
 
 
-def repeat_parts(
-    repeat: ScoredRepeat, question: Question, keep: Collection[PartKind] = ()
-) -> list[RenderableType]:
+def repeat_parts(repeat: ScoredRepeat, question: Question, figures: ProfileFigures) -> list[RenderableType]:
     """Show one answer to the question, or its failure."""
     parts: list[RenderableType] = [Text(f"\nrepeat {repeat.repeat}", style="bold")]
     if repeat.hits:
@@ -80,10 +78,11 @@ def repeat_parts(
         if answer.refusal:
             parts.append(field("refused", answer.refusal))
         parts.append(field("answer", answer.text))
-        parts += [
-            Text(plain(f"  set aside as {part.kind}: {shorten(answer.text[part.start : part.end], ASIDE)}"), "dim")
-            for part in set_aside(repeat, question, "fathoms", keep)
-        ]
+        if reading := read_answer(repeat, question, figures):
+            parts += [
+                Text(f"  set aside as {kind}: {shorten(answer.text[start:end], ASIDE)}", style="dim")
+                for kind, start, end in reading.parts
+            ]
         if repeat.citations:
             parts.append(field("cited", "; ".join(cited(one, repeat.hits) for one in repeat.citations)))
         parts.append(field("took", taken(answer, repeat.timings.get("generate"))))

@@ -418,6 +418,7 @@ class ProfileFigures(_Part):
 
     match: str | None = None
     hyphens: str | None = None
+    set_aside: tuple[str, ...] | None = None
     classifier: Json | str | None = None
     classifier_key: str | None = None
     labels: dict[str, int] = Field(default_factory=dict)

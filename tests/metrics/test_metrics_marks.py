@@ -6,7 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fathoms.metrics.marks import marks
+from fathoms.answers import read
+from fathoms.metrics.marks import marks, marks_in_answer
 from fathoms.metrics.phrase_recall import Hyphens, Match, phrase_recall
 from fathoms.text.folding import fold_plain, fold_words, trace_plain, trace_words
 
@@ -43,6 +44,22 @@ def test_substrings_are_marked_where_lower_case_is_longer() -> None:
     text = "İİ CNNs and cnn-like"
     found = marks(text, ["cnn", "and"], "substring", "both")
     assert [(text[start:end], number) for start, end, number in found] == [("CNN", 0), ("and", 1), ("cnn", 0)]
+
+
+@pytest.mark.parametrize(
+    ("answer", "phrase", "held"),
+    [
+        ("<think>Marta Oduya?</think>Marta[1] Oduya did.", "Marta Oduya", ["Marta[1] Oduya"]),
+        ("It is **41.5**[2] m (p. 41).", "41.5 m", ["41.5**[2] m"]),
+        ("It has five stages (p. 12).", "12", []),
+        ("It is $41.5\\,\\text{m}$.", "41.5 m", ["$41.5\\,\\text{m}$"]),
+        ("It is on p. 12.\n\nSources: a.pdf, p. 3", "p. 12", ["p. 12"]),
+        ("No.", "no", ["No"]),
+    ],
+)
+def test_phrases_are_marked_in_the_raw_answer(answer: str, phrase: str, held: list[str]) -> None:
+    found = marks_in_answer(read(answer), [phrase], "both")
+    assert [answer[start:end].strip("*") for start, end, _ in found] == [one.strip("*") for one in held]
 
 
 def test_the_same_place_is_marked_once() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -384,6 +385,27 @@ def test_one_question_of_all_runs(watched: Watched, made: str) -> None:
     page.locator("#before").click()
     eventually(page, "location.hash.includes('id=q-003')")
     assert "The door is blue." in page.locator("article.run").nth(0).inner_text()
+
+
+def test_what_was_set_aside_is_grey_and_phrases_are_marked_in_the_raw_answer(
+    watched: Watched, folder: Path
+) -> None:
+    [run] = made_runs(["alpha"], 1)
+    [view] = run.views()
+    phrase = view["question"]["answers"][0][0]
+    said = f"<think>Hm \U0001f914</think>It is {phrase}[1] (image1).\n\nSources: a.pdf, p. 3"
+    view["repeats"][0]["answer"]["text"] = said
+    summary = json.loads(json.dumps(run.summary_json))
+    for figures in summary["profiles"].values():
+        figures["set_aside"] = ["citation", "sources"]
+    made = dataclasses.replace(run, views=lambda: [view], summary_json=summary)
+    page = watched.open(written(folder / "aside.html", [made]), "view=question&id=q-000")
+    page.locator(".said .aside").first.wait_for()
+    assert page.locator(".said .passage").text_content() == said
+    aside = texts(page, ".said .aside")
+    assert [aside[0], aside[-1]] == ["<think>Hm \U0001f914</think>", "Sources: a.pdf, p. 3"]
+    assert page.locator(".said .aside").last.get_attribute("title") == "set aside: sources"
+    assert texts(page, ".said mark") == [phrase]
 
 
 def test_a_question_of_several_lines_and_what_stands_before_a_text(watched: Watched, folder: Path) -> None:

@@ -14,7 +14,7 @@ from fathoms.report.change import last_comparable
 from fathoms.report.markdown import report_markdown
 from fathoms.report.question import question_panel
 from fathoms.report.terminal import leaderboard_panel, summary_panel
-from fathoms.runs.reading import load
+from fathoms.runs.reading import ProfileFigures, load
 from fathoms.runs.views import scored_question
 
 
@@ -244,6 +244,22 @@ def test_one_question_whole(question):
     assert line_of(lines, "1 ") == ["1", "0.50", "a.pdf", "2", "red", "things"]
     assert line_of(lines, "paper") == ["paper", "0.50", "1.00", "no", "blue"]
     assert "paper: statement: It is red. (nearest exemplar)" in lines
+
+
+def test_what_was_set_aside_of_an_answer(question):
+    view = question("q1", 0.5, 1.0)
+    view["repeats"][0]["answer"]["text"] = "<think>Blue?</think>It is red[1].\n\nSources: a.pdf, p. 2"
+    kinds = ("citation", "sources")
+    text = "\n".join(render(question_panel(scored_question(view), ProfileFigures(set_aside=kinds))))
+    assert "set aside as reasoning: <think>Blue?</think>" in text
+    assert "set aside as citation: [1]" in text
+    assert "set aside as sources: Sources: a.pdf, p. 2" in text
+    text = "\n".join(render(question_panel(scored_question(view), ProfileFigures(set_aside=("citation",)))))
+    assert "set aside as sources" not in text
+    assert "set aside" not in "\n".join(render(question_panel(scored_question(view), ProfileFigures())))
+    view["question"]["reading"] = "raw"
+    text = "\n".join(render(question_panel(scored_question(view), ProfileFigures(set_aside=kinds))))
+    assert "set aside" not in text
 
 
 def test_one_question_that_failed(question):

@@ -8,14 +8,17 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, Protocol
 
-from fathoms.metrics.marks import marks
+from fathoms.answers import Reading
+from fathoms.metrics.marks import Mark, marks, marks_in_answer
 from fathoms.metrics.phrase_recall import Hyphens, Match
 from fathoms.metrics.profiles import PROFILES, SCORER_HYPHENS, Profile
 from fathoms.metrics.stages import STAGES
 from fathoms.report.grouping import label
 from fathoms.report.html.claims import shown_claims
-from fathoms.report.html.texts import Marker, Pool, brief
+from fathoms.report.html.texts import MARKED, Marker, Pool, brief
 from fathoms.report.metrics_table import reason
+from fathoms.report.read_answer import read_answer
+from fathoms.runs.reading import ProfileFigures
 from fathoms.runs.views import (
     AnswerScores,
     AttachedFile,
@@ -75,9 +78,10 @@ def detail(
     pool: Pool,
     pictures: Pictures,
     documents: Mapping[str, Document],
+    figures: ProfileFigures,
 ) -> Json:
     """Return the question with all its repeats; its long texts are stored in `pool`. `documents` have the
-    text of gold pages that claims were compared with."""
+    text of gold pages that claims were compared with; `figures` are those of the run under the profile."""
     question = view.question
     phrases = list(dict.fromkeys(phrase for variant in question.answers for phrase in variant))
     return {
@@ -98,7 +102,8 @@ def detail(
             for item in question.evidence
         ],
         "repeats": [
-            _repeat(repeat, question, phrases, profile, pool, pictures, documents) for repeat in view.repeats
+            _repeat(repeat, question, phrases, profile, pool, pictures, documents, figures)
+            for repeat in view.repeats
         ],
     }
 
@@ -121,15 +126,19 @@ def _repeat(
     pool: Pool,
     pictures: Pictures,
     documents: Mapping[str, Document],
+    figures: ProfileFigures,
 ) -> Json:
     """Return one answer or failure with its scores, retrieved texts and prompt."""
     match, hyphens = rule_of(profile, repeat)
     marker: Marker = partial(marks, phrases=phrases, match=match, hyphens=hyphens)
     answer, scores, hits = repeat.answer or Reply(text=""), repeat.under(profile), repeat.hits
     cited, error = repeat.citations, repeat.error
+    reading = read_answer(repeat, question, figures)
+    of_answer = partial(_marks_in, reading, phrases, hyphens) if reading else marker
+    aside = [(part.start, part.end, part.kind) for part in reading.parts] if reading else ()
     return {
         "repeat": repeat.repeat,
-        "answer": pool.add(answer.text, marker) if repeat.answer else None,
+        "answer": pool.add(answer.text, of_answer, aside) if repeat.answer else None,
         "reasoning": pool.add(answer.reasoning) if answer.reasoning else None,
         "stop_reason": answer.stop_reason,
         "usage": answer.usage.model_dump() if repeat.answer else None,
@@ -161,6 +170,12 @@ def _repeat(
         ],
         "prompt": _prompt(repeat.prompt, hits or (), pool),
     }
+
+
+def _marks_in(reading: Reading, phrases: Sequence[GoldPhrase], hyphens: Hyphens, text: str) -> list[Mark]:
+    """Return the places of the phrases in the beginning of an answer."""
+    found = marks_in_answer(reading, phrases, hyphens) if len(reading.raw) <= MARKED else []
+    return [mark for mark in found if mark.end <= len(text)]
 
 
 def _scores(scores: AnswerScores) -> Json:

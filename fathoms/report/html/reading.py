@@ -18,7 +18,7 @@ from fathoms.report.metrics_table import is_shown
 from fathoms.report.text import gold
 from fathoms.runs.disagreements import disagreements
 from fathoms.runs.question_tables import mean
-from fathoms.runs.reading import ScoredRun
+from fathoms.runs.reading import ProfileFigures, ScoredRun
 from fathoms.runs.views import ScoredQuestion, ScoredRepeat
 
 ANSWER = 280
@@ -154,9 +154,10 @@ def index_run(
 ) -> IndexedRun:
     """Read all questions of a run once, and add their details to `details`."""
     indexed, documents = IndexedRun(run, profile, questions), documents_of(run)
+    figures = run.summary.profiles.get(profile) or ProfileFigures()
     for view in run.questions():
         name, place = indexed.add(view)
-        made = detail(view, profile, details.pool, pictures, documents)
+        made = detail(view, profile, details.pool, pictures, documents, figures)
         indexed.numbers[place] = details.add(name, whole_detail(run, view, name, made))
     details.close()
     return indexed

@@ -1,8 +1,8 @@
 """Prepares texts for the page: cleans them, stores each once, marks phrases, and shortens long texts.
 
-A text is `{"s": text}`, or `{"p": index}` for a long text in the pool. `marks` are `[start, end, phrase]` and
-`aside` are `[start, end, kind]`, in UTF-16 code units, as JavaScript counts. A shortened text has its original
-length in `cut`, and in `beyond` the number of marks in the part that is not shown.
+A text is `{"s": text}`, or `{"p": index}` for a long text in the pool. `marks` are `[start, end, phrase]`
+and `aside` are `[start, end, kind]`, in UTF-16 code units, as JavaScript counts. A shortened text has its
+original length in `cut`, and in `beyond` the number of marks in the part that is not shown.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from fathoms.report.html.texts import Pool, clean
 from fathoms.report.leaderboard import run_labels
 from fathoms.report.view.following import Change, Follower, unscored
 from fathoms.runs.listing import SUMMARY, is_growing, state_of
-from fathoms.runs.reading import ScoredRun, load
+from fathoms.runs.reading import ProfileFigures, ScoredRun, load
 from fathoms.runs.store import Run
 from fathoms.runs.views import Json, ScoredQuestion, scored_question
 
@@ -250,7 +250,9 @@ class Viewed:
         if view is None:
             return None
         question, pool = scored_question(view), Pool()
-        made = detail(question, self._profiles[key], pool, NoPictures(), documents_of(source))
+        profile = self._profiles[key]
+        figures = source.summary.profiles.get(profile) or ProfileFigures()
+        made = detail(question, profile, pool, NoPictures(), documents_of(source), figures)
         pool.cut(_LONGEST)
         whole = whole_detail(source, question, name, made)
         return dict(clean({"texts": pool.texts, "questions": {name: whole}}))
