@@ -44,6 +44,11 @@ _RANGE = r"\d{1,9}(?:\s*[-\u2013\u2014]\s*\d{1,9})?"
 _NUMBERS = re.compile(rf"{_RANGE}(?=\s*(?:[,;&]|and\b|\Z))")
 _NOTE = re.compile(r"\^[\w-]{1,20}")
 _LEAD = re.compile(r"(?:(?:see|cf\.?|from|in|at|sources?|refs?\.?|quelle)\b\s*:?\s*)+", re.IGNORECASE)
+_NAMED = re.compile(
+    rf"(?:(?:doc(?:ument)?|source|ref(?:erence)?|cit(?:e|ation)|passage|excerpt|chunk|context|quelle)s?\b[.:#\s]*)"
+    rf"({_RANGE})(?=\s*(?:[,;&]|and\b|\Z))",
+    re.IGNORECASE,
+)
 _ON_PAGES = re.compile(
     rf"(?:pages?|pp?|pg|S|Seiten?)\b\.?\s*({_RANGE}(?:\s*(?:,|&|and)\s*{_RANGE})*)(?=\s*(?:[,;]|and\b|\Z))",
     re.IGNORECASE,
@@ -66,6 +71,7 @@ class _Item(NamedTuple):
     """One reference inside a marker: numbers, an image, or a document with its pages (as first and last).
 
     `numbers` are the first and the last rank; a `note` is what the reader of a service can click on.
+    A reference that is `named` says what its number counts, as `source 3` does.
     """
 
     label: str
@@ -74,6 +80,7 @@ class _Item(NamedTuple):
     document: str | None = None
     pages: tuple[Span, ...] = ()
     note: bool = False
+    named: bool = False
 
 
 def parse_citations(answer: str, hits: Sequence[Hit] | None) -> tuple[Citation, ...]:
@@ -174,6 +181,8 @@ def _item(content: str, at: int, known: dict[str, str]) -> tuple[_Item, int] | N
     """Parse the reference that begins at an offset; returns it with the offset of its end."""
     if numbers := _NUMBERS.match(content, at):
         return _Item(numbers[0], numbers=_span(numbers[0])), numbers.end()
+    if named := _NAMED.match(content, at):
+        return _Item(named[1], numbers=_span(named[1]), named=True), named.end()
     if lead := _LEAD.match(content, at):
         at = lead.end()
     if note := _NOTE.match(content, at):
@@ -230,7 +239,9 @@ def _is_marker(match: re.Match[str], items: Sequence[_Item], hits: Sequence[Hit]
             return False
     if match[2] is not None:  # round brackets
         linked = before == "]"
-        if any(item.numbers or item.note or (linked and item.document) for item in items):
+        if any(
+            (item.numbers and not items[0].named) or item.note or (linked and item.document) for item in items
+        ):
             return False
     ranks = {hit.rank for hit in hits}
     numbers = [number for item in items if item.numbers for number in item.numbers]

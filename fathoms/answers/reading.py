@@ -17,6 +17,7 @@ from typing import Literal, NamedTuple
 
 from fathoms.answers import furniture, markup
 from fathoms.answers.citations import markers
+from fathoms.answers.protected import code_spans
 from fathoms.answers.reasoning import reasoning_spans
 from fathoms.text.tracing import Traced
 from fathoms.types import Hit
@@ -37,12 +38,13 @@ SETTABLE: tuple[PartKind, ...] = (
 _FIELDS = ("answer", "response", "output", "result", "final_answer")
 _ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})+')
 _ANSWER_TAG = re.compile(
-    r"<(?:final_)?answer>(?P<inner>.*?)(?:</(?:final_)?answer>|\Z)", re.IGNORECASE | re.DOTALL
+    r"<(?:final_)?answer>(?P<inner>.*?)(?:(?P<end></(?:final_)?answer>)|\Z)", re.IGNORECASE | re.DOTALL
 )
 _FINAL = re.compile(r"(?m)^[ \t>#*_]*final answer[*_ \t]*[:：][*_ \t]*(?=\S)", re.IGNORECASE)  # noqa: RUF001
 _FENCE = re.compile(r"\s*```[ \t]*(?:json)?[ \t]*\n(?P<inner>\s*\{.*\})\s*```", re.IGNORECASE | re.DOTALL)
 _SUPERSCRIPT_NOTE = re.compile(
     r"(?:(?<=[^\W\d_]{4})|(?<=[.,;:!?)\"”]))[¹²³⁴⁵⁶⁷⁸⁹⁰](?:[,˒]?[¹²³⁴⁵⁶⁷⁸⁹⁰])*(?![⁺⁻\w])"
+    r"|(?:(?<=[^\W\d_]{4})|(?<=[.,;:!?)\"”]))<sup>\d{1,2}(?:, ?\d{1,2}){0,9}</sup>"
 )
 _WORD = re.compile(r"\w")
 # Numbers that are no part of what is said: of pages, of headings, of the items of a list.
@@ -215,7 +217,7 @@ def read(answer: str, hits: Sequence[Hit] | None = None, keep: Collection[PartKi
 
 _MOST_ENVELOPES = 3
 _MAY_HAVE_PARTS = re.compile(
-    r"[<\[{(【^\u00b2\u00b3\u00b9\u2070-\u2079]|analysis|final answer", re.IGNORECASE
+    r"[<\[{(【◁^\u00b2\u00b3\u00b9\u2070-\u2079]|analysis|final answer", re.IGNORECASE
 )
 
 
@@ -295,9 +297,8 @@ _TARGET = re.compile(r"\([^()\s]{1,1000}\)")
 def _envelope(text: str) -> tuple[list[_Edit], bool] | None:
     """Find the answer in an envelope: a JSON object with one field that holds it, a tag, or the words
     "Final answer:". Returns the edits that leave it, and whether it is null; `None` without an envelope."""
-    tags = list(_ANSWER_TAG.finditer(text)) if "nswer>" in text or "NSWER>" in text else []
-    if tags and tags[-1]["inner"].strip():
-        return _only(text, tags[-1].start("inner"), tags[-1].end("inner")), False
+    if (tagged := _tagged_answer(text)) is not None:
+        return _only(text, *tagged), False
     inner, at = text, 0
     if fence := _FENCE.fullmatch(text.strip()):
         at = text.index(fence["inner"])
@@ -308,6 +309,18 @@ def _envelope(text: str) -> tuple[list[_Edit], bool] | None:
     if finals and _WORD.search(text[: finals[-1].start()]):
         return _only(text, finals[-1].end(), len(text)), False
     return None
+
+
+def _tagged_answer(text: str) -> tuple[int, int] | None:
+    """Find what stands in the last tag for an answer that is not in code, and that ends or begins a line."""
+    if "nswer>" not in text and "NSWER>" not in text:
+        return None
+    code, found = code_spans(text), None
+    for tag in _ANSWER_TAG.finditer(text):
+        begins_line = not text[text.rfind("\n", 0, tag.start()) + 1 : tag.start()].strip()
+        if tag["inner"].strip() and tag.start() not in code and (tag["end"] or begins_line):
+            found = tag.span("inner")
+    return found
 
 
 def _in_json(text: str, inner: str, at: int) -> tuple[list[_Edit], bool] | None:
@@ -371,5 +384,6 @@ def _digits_blank(match: re.Match[str]) -> str:
 
 
 def _brackets_blank(match: re.Match[str]) -> str:
-    """Blank numbers in square brackets; those in round brackets are text."""
-    return match[0] if match[0].startswith("(") else _digits_blank(match)
+    """Blank numbers in square brackets; those in round brackets are text, and so is an interval from 0."""
+    is_text = match[0].startswith("(") or re.search(r"(?<!\d)0+(?!\d)", match[0])
+    return match[0] if is_text else _digits_blank(match)

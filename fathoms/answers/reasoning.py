@@ -15,7 +15,9 @@ from fathoms.answers.protected import code_spans
 
 _NAMES = "think|thinking|reasoning|thought|thoughts|analysis|scratchpad|reflection"
 _TAG = re.compile(
-    rf"<(?P<close>/)?(?:{_NAMES})\s{{0,3}}>|\[(?P<close2>/)?(?:THINK|THINKING|REASONING)\]", re.IGNORECASE
+    rf"<\|?(?P<close>/)?(?:\w{{1,12}}:|ant_?)?(?:{_NAMES})\s{{0,3}}\|?>"
+    r"|\[(?P<close2>/)?(?:THINK|THINKING|REASONING)\]|◁(?P<close3>/)?think▷",
+    re.IGNORECASE,
 )
 _CHANNEL = re.compile(r"(?:<\|start\|>\w{0,20})?<\|channel\|>(?P<name>\w{1,20})[^<]{0,200}<\|message\|>")
 _CHANNEL_END = re.compile(r"<\|(?:end|return|call|start)\|>")
@@ -56,11 +58,11 @@ def _tagged(text: str) -> tuple[list[Span], bool]:
     for tag in _TAG.finditer(text):
         if _is_quoted(text, tag) or (opened is None and tag.start() in code):
             continue
-        closes = tag["close"] or tag["close2"]
+        closes = tag["close"] or tag["close2"] or tag["close3"]
         if not closes and opened is None:
             opened = tag.start()
         elif closes and opened is not None:
-            if not _is_talked_about(text, opened, tag):
+            if spans or not _is_talked_about(text, opened, tag):
                 spans.append((opened, tag.end()))
             opened = None
         elif closes:

@@ -72,7 +72,7 @@ _ENDS_NUMBER = re.compile(r"\d\Z")
 _SPACED = re.compile(
     r"(?<![\d.,] )(?<![\w.,])(?:[1-9]\d{1,2}(?: \d{3}){1,4}|[1-9](?: \d{3}){2,4})(?! ?\d)(?!\w)"
 )
-_LONG = re.compile(r"(?<![\w.,])[1-9]\d{4,14}(?!\w)")
+_LONG = re.compile(r"(?<![\w.,])[1-9]\d{3,14}(?!\w)")
 _ENDS_IN_POINT = re.compile(r"\d[.,]\Z")
 
 
@@ -340,6 +340,7 @@ _TIMES = re.compile(r"(?<=\d) ?(?:×|x|times)(?!\w)")  # noqa: RUF001
 _HYPHENED = re.compile(r"(?<=[^\W\d_]{2})-(?=[^\W\d_]{2})")
 _HANGUL = re.compile("(?<=[\uac00-\ud7a3])(?=[\uac00-\ud7a3])")
 _LAM_ALEF = re.compile(f"(?<={_ARABIC}{{3}})\u0644\u0627")
+_BELOW = str.maketrans("₀₁₂₃₄₅₆₇₈₉₊₋", "0123456789+-")
 _MOST_BREAKS = 12
 
 
@@ -359,6 +360,8 @@ def _notations(folded: str, hyphened: str) -> Iterator[str]:
         yield from (_TIMES.sub(sign, folded) for sign in ("x", "×", " x", " ×", " times"))  # noqa: RUF001
     if _HYPHENED.search(hyphened):
         yield _HYPHENED.sub("", hyphened)
+    if (plain := folded.translate(_BELOW)) != folded:
+        yield plain
     breaks = [found.start() for found in _HANGUL.finditer(folded)]
     for at in breaks if len(breaks) <= _MOST_BREAKS else ():
         yield f"{folded[:at]} {folded[at:]}"

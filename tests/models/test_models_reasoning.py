@@ -17,7 +17,7 @@ from fathoms.answers.reasoning import split_reasoning
         ("<think></think>42", ("", "42")),
         ("<think>cut off here", ("cut off here", "")),
         ("The tag <think> is text here</think>", ("", "The tag <think> is text here</think>")),
-        ("<think>a</think>b<think>c</think>", ("a", "b<think>c</think>")),
+        ("<think>a</think>b<think>c</think>", ("a\n\nc", "b")),
         ("six times seven\n</think>\n\n42", ("six times seven", "42")),
         ("", ("", "")),
     ],

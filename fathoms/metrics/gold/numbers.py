@@ -60,7 +60,8 @@ _GROUP = "[,.'’\u00a0\u2007\u2009\u202f]"  # noqa: RUF001
 _DIGITS = re.compile(
     rf"""(?:(?P<sign>(?<![\w)\]%])[-−–]\s?|\b(?:minus|negative)\s+))?
     (?<!{_LETTER_OR_DIGIT})(?<!\d[.,/:])
-    (?P<digits>\d{{1,3}}(?:(?P<group>{_GROUP})\d{{3}}(?:(?P=group)\d{{3}})*)(?!\d)(?:[.,]\d+)?|\d+(?:[.,]\d+)?
+    (?P<digits>\d{{1,2}}(?:,\d{{2}})+,\d{{3}}(?!\d)(?:\.\d+)?
+        |\d{{1,3}}(?:(?P<group>{_GROUP})\d{{3}}(?:(?P=group)\d{{3}})*)(?!\d)(?:[.,]\d+)?|\d+(?:[.,]\d+)?
         |(?<![\w.])[.]\d+)
     (?![.,]?\d)
     (?:(?P<power>[eE][-+]?\d{{1,3}}|\s?[×x*·]\s?10(?:\s?\^\s?[-−+]?\d{{1,3}}|[⁻⁺]?[⁰¹²³⁴⁵⁶⁷⁸⁹]{{1,3}})))?
@@ -68,6 +69,10 @@ _DIGITS = re.compile(
     """,  # noqa: RUF001
     re.VERBOSE,
 )
+_LAKHS = re.compile(r"\d{1,2}(?:,\d{2})+,\d{3}")
+_SPACED = re.compile(r"(?<![\w.,/:-])(?<![\d.,] )[1-9]\d{0,2}(?: \d{3})+(?:\.\d+)?(?![\w,.]?\d)(?! \d)")
+_NEAR = 20
+"""The most white space between a number and its fraction."""
 _ALONE = re.compile("[½¼¾⅓⅔⅛⅜⅝]")
 _FIRST = "|".join(sorted([*_SMALL, *_TEN, *_PARTS], key=len, reverse=True))
 _NEXT = f"{_FIRST}|dozen|hundred|thousand|million|billion|trillion"
@@ -153,15 +158,19 @@ def quantities(text: str, decimal: str = "point") -> tuple[Quantity, ...]:
 def _in_digits(text: str, decimal: str) -> Iterator[Quantity]:
     """Yield the numbers in digits."""
     for match in _DIGITS.finditer(text):
-        value = _value(match["digits"], match["group"], decimal)
+        digits = match["digits"]
+        value = _value(digits.replace(",", "") if _LAKHS.match(digits) else digits, match["group"], decimal)
         if match["power"]:
             exponent = re.sub(r"^\s?[×x*·]\s?10\s?\^?\s?|^[eE]", "", match["power"])  # noqa: RUF001
             value *= float("1e" + str(int(exponent.translate(_SUPERSCRIPTS).replace("−", "-"))))  # noqa: RUF001
         if part := (match["part"] or "").strip():
             value = _with_part(value, match["part"], part)
         yield from _quantity(text, match.start(), match.end(), -value if match["sign"] else value)
+    for match in _SPACED.finditer(text):  # "12 300" is two numbers, or one
+        value = float(match[0].replace(" ", ""))
+        yield from _quantity(text, match.start(), match.end(), value)
     for match in _ALONE.finditer(text):
-        if match.start() == 0 or not text[: match.start()].rstrip()[-1:].isdigit():
+        if not text[max(0, match.start() - _NEAR) : match.start()].rstrip()[-1:].isdigit():
             yield from _quantity(text, match.start(), match.end(), _FRACTIONS[match[0]])
 
 

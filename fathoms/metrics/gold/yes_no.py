@@ -14,7 +14,7 @@ _NOT_SAID = re.compile(
     re.IGNORECASE,
 )
 _OPENING = re.compile(
-    r"\W{0,20}(?:(?:(?:the\s+)?(?:short\s+)?answer(?:\s+is)?|in\s+short|well|so|actually)\s*[:,]?\s*){0,3}\W{0,20}"
+    r"\W{0,20}(?:\d{1,2}[.)]\s+)?(?:(?:(?:the\s+)?(?:short\s+)?answer(?:\s+is)?|in\s+short|well|so|actually)\s*[:,]?\s*){0,3}\W{0,20}"
     r"(?:(?P<yes>yes|yeah|yep|true|correct|right|indeed|certainly|definitely|of\s+course)"
     r"|no|nope|false|incorrect|wrong|not\s+(?:true|correct|right|at\s+all|really)|never)"
     # What follows shows that the word stands for the answer: "No information" and "No. 5" do not.
@@ -40,6 +40,7 @@ _AFFIRMED = re.compile(
     r"(?:is|are|was|were|does|do|did|has|have|had|can|could|will|would|should|must|may)\b",
     re.IGNORECASE,
 )
+_NUMBER_SIGN = re.compile(r"\bno\.\s{0,3}(?=\d)", re.IGNORECASE)
 _SENTENCE = re.compile(r"[^.!?\n]+(?:\.\d[^.!?\n]*)*")
 
 
@@ -51,7 +52,7 @@ def says(text: str) -> bool | None:
     something is unknown or not mentioned says neither. All of this is English; in French, Spanish, Chinese,
     Japanese and Arabic, only a yes or no at the beginning is read.
     """
-    opening_text = text.strip()[:_OPENING_LENGTH]
+    opening_text = _NUMBER_SIGN.sub("number ", text.strip()[:_OPENING_LENGTH])
     first = _SENTENCE.search(opening_text)
     if first is None:
         return None
