@@ -33,11 +33,12 @@ from fathoms.judges.kept import KeptJudge, KeptVerdicts
 from fathoms.judges.replies import read_grades, read_json
 from fathoms.metrics.quotes.metrics import MMDOCRAG
 from fathoms.metrics.quotes.quality import graded_answer, released_grade
-from fathoms.metrics.quotes.selection import parted
 from fathoms.pipeline.external.answer import Parts
 from fathoms.runs.grades import QUALITY, grade
 from fathoms.types import Judgement, Question, Quote, Record, Usage, Verdict
 
+_CLOSED = "</think>"
+_TIMED = re.compile(r"\b(?:thought|reasoned|thinking)\b[^\n]{0,40} seconds\n\n", re.IGNORECASE)
 _QUOTES = tuple(str(metric.model_fields["kind"].default) for metric in MMDOCRAG)
 _JUDGED = ("mmdocrag-quality", "mmdocrag-quality-released")
 _TEXTS = ("bleu", "rouge-l")
@@ -168,7 +169,7 @@ def _row(number: int, value: Any, graded: Graded | None) -> Row | None:
     if not isinstance(text, str | None):
         return None
     text = text or ""
-    thoughts, answer = parted(text)
+    thoughts, answer = _parted(text)
     error = None if text.strip() or not value.get("error") else str(value["error"])
     usage = Usage(prompt_tokens=_count(value.get("in_tok")), completion_tokens=_count(value.get("out_tok")))
     return Row(
@@ -224,3 +225,21 @@ def _shortened(complaints: list[str]) -> list[str]:
     """Return the first of many messages, and how many more there are."""
     more = len(complaints) - SHOWN
     return [*complaints[:SHOWN], *([f"and {more} more rows of this kind"] if more > 0 else [])]
+
+
+def _parted(text: str) -> tuple[str, str]:
+    """Return the thoughts before an answer, empty if there are none, and the answer: what follows a closing
+    `</think>`, or else a line such as "Thought for 12 seconds".
+
+    Of several closing tags with an empty line after them, the answer stands between the first two, as in the
+    released evaluation; otherwise it follows the last one. Thoughts that were cut off have no end, so nothing
+    is dropped.
+    """
+    if f"{_CLOSED}\n\n" in text:
+        thoughts, answer, *_ = text.split(f"{_CLOSED}\n\n")
+        return thoughts, answer
+    if _CLOSED in text:
+        thoughts, _, answer = text.rpartition(_CLOSED)
+        return thoughts, answer
+    timed = _TIMED.search(text) if " seconds\n\n" in text else None
+    return (text[: timed.end()], text[timed.end() :]) if timed else ("", text)

@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 
 from fathoms.metrics.metric import Facts, JudgedMetric, Need
 from fathoms.metrics.names import CORRECT, WRONG
+from fathoms.metrics.said import judged_text
 from fathoms.types import Claim, Judgement, Question, Record, Rubric, Score, Verdict
 
 
@@ -47,11 +48,11 @@ class CorrectnessJudged(JudgedMetric):
         self, record: Record, claims: Mapping[tuple[str, str], tuple[Claim, ...]]
     ) -> Sequence[Judgement]:
         """Return the answer against the gold answer; nothing for an answer that is wrong anyway."""
-        if record.answer is None or record.answer.refusal is not None or not record.answer.text.strip():
+        if record.answer is None or record.answer.refusal is not None or not judged_text(record):
             return ()
         return [
             Judgement(
-                claim=record.answer.text,
+                claim=judged_text(record),
                 premise=gold_text(record.question),
                 context=record.question.in_conversation,
                 rubric=next(iter(self.rubrics)),

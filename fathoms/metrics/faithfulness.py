@@ -11,6 +11,7 @@ from fathoms.metrics.claims.matrix import Grid
 from fathoms.metrics.claims.premises import CONTEXT, Premise, retrieved
 from fathoms.metrics.claims.shares import share_of
 from fathoms.metrics.metric import Facts, JudgedMetric, Need
+from fathoms.metrics.said import judged_text
 from fathoms.types import Claim, Judgement, Record, Score
 
 
@@ -33,7 +34,7 @@ class OfContext(JudgedMetric):
 
     def texts(self, record: Record) -> Sequence[tuple[str, str]]:
         """The answer with its question: its claims are what is judged."""
-        return [(record.answer.text, record.question.in_conversation)] if record.answer else []
+        return [(judged_text(record), record.question.in_conversation)] if record.answer else []
 
     def judgements(
         self, record: Record, claims: Mapping[tuple[str, str], tuple[Claim, ...]]

@@ -25,7 +25,17 @@ from functools import lru_cache
 from itertools import pairwise
 
 from fathoms.metrics.ingestion import GoldText, ParsedTexts, gold_text_recall
-from fathoms.metrics.phrase_recall import Folded, Hyphens, Match, fold_text, recall_in, searchable, stands_in
+from fathoms.metrics.phrase_recall import (
+    Folded,
+    Hyphens,
+    Match,
+    ReadTexts,
+    fold_text,
+    recall_in,
+    searchable,
+    stands_in,
+)
+from fathoms.metrics.said import reading_of
 from fathoms.metrics.stages import STAGES, Funnel, Stage
 from fathoms.types import Chunk, Document, GoldPhrase, GoldYesNo, Question, Record
 
@@ -174,8 +184,12 @@ def funnel(
             not set(missed) <= set(map(str, variant))
             or (lost.get("answer") and "answer" not in missing.values())
         ):
-            said = _folded([record.answer.text if record.answer else ""], match) or []
-            unsaid = [str(form) for form in variant if not stands_in(said, form, match, hyphens)]
+            if match == "word":
+                said = ReadTexts(reading_of(record), hyphens)
+                unsaid = [str(form) for form in variant if not said.have(form)]
+            else:
+                raw = _folded([record.answer.text if record.answer else ""], match) or []
+                unsaid = [str(form) for form in variant if not stands_in(raw, form, match, hyphens)]
             missing = _missing_from(unsaid, question, found, match, hyphens)
     return Funnel(**recalls, lost=lost, gained=gained, missed=missing, chance=gold.chance)
 

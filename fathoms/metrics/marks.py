@@ -38,12 +38,14 @@ def marks(text: str, phrases: Sequence[GoldPhrase], match: Match, hyphens: Hyphe
 
 def marks_in_answer(reading: Reading, phrases: Sequence[GoldPhrase], hyphens: Hyphens) -> list[Mark]:
     """Return the places in the raw answer of all phrases that `reading_recall` finds, from left to right."""
-    texts = ReadTexts(reading)
+    texts = ReadTexts(reading, hyphens)
     found: dict[tuple[int, int], int] = {}
     for number, phrase in enumerate(phrases):
-        for text in () if isinstance(phrase, GoldYesNo) else texts.of(phrase):
-            if places := list(written_places(text, phrase, "word", hyphens)):
-                traced = _in_raw(reading, text.raw)
+        if isinstance(phrase, GoldYesNo) or not texts.have(phrase):
+            continue
+        for text in (reading.numbers, reading.plain, reading.unreasoned):
+            if places := list(written_places(_folded(text, "word"), phrase, "word", hyphens)):
+                traced = _in_raw(reading, text)
                 for start, end in places:
                     found.setdefault(traced.span(start, end), number)
                 break

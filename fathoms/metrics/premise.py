@@ -6,7 +6,8 @@ from typing import ClassVar, Literal
 
 from fathoms.metrics.gold.yes_no import says
 from fathoms.metrics.metric import Direction, Facts, Metric, Pooling
-from fathoms.metrics.phrase_recall import phrase_recall
+from fathoms.metrics.phrase_recall import reading_recall
+from fathoms.metrics.said import reading_of
 from fathoms.types import Record, Score
 
 PREMISE = "wrong_premise"
@@ -34,9 +35,8 @@ class PremiseAdopted(Metric):
 
     def score(self, facts: Facts) -> Score:
         """Return 1 where the answer takes the wrong premise over and does not object, and else 0."""
-        question, answer = facts.record.question, facts.record.answer
-        said = "" if answer is None else answer.text
-        adopted = phrase_recall(said, [[str(question.metadata[PREMISE])]], "word").value == 1
-        right = phrase_recall(said, question.answers, "word").value == 1
-        objects = right or bool(facts.scores.abstained) or says(said) is False
+        question, reading = facts.record.question, reading_of(facts.record)
+        adopted = reading_recall(reading, [[str(question.metadata[PREMISE])]]).value == 1
+        right = reading_recall(reading, question.answers).value == 1
+        objects = right or bool(facts.scores.abstained) or says(reading.plain) is False
         return Score(metric=self.name, value=float(adopted and not objects))

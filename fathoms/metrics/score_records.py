@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, field_validator
 
-from fathoms.answers import SETTABLE, PartKind, Reading, read
+from fathoms.answers import SETTABLE, PartKind, Reading
 from fathoms.metrics.abstention import Classifier, label_answers, label_of
 from fathoms.metrics.hallucination import hallucination
 from fathoms.metrics.judged_abstention import JudgedAbstention
@@ -18,6 +18,7 @@ from fathoms.metrics.labels import Label, Why, classified_text
 from fathoms.metrics.linear import Linear
 from fathoms.metrics.phrase_recall import phrase_recall, reading_recall
 from fathoms.metrics.profiles import Profile, headline, scored_under
+from fathoms.metrics.said import reading_of
 from fathoms.metrics.stages import Funnel
 from fathoms.models.calling.collecting import rare_collections
 from fathoms.types import RELEASED_SCORES, Judgement, Record, StoredValue, Verdict
@@ -207,7 +208,7 @@ def judge(
     answered = [record for record in records if record.answer and record.answer.refusal is None]
     reads = any(profile.reads for profile in profiles)
     readings = {
-        id(record): read(record.answer.text, record.hits)
+        id(record): reading_of(record, scoring.reading.keep)
         for record in (records if reads else ())
         if record.answer
     }
@@ -316,10 +317,13 @@ def _score_record(
     undecided = label in ((None, "refusal", "empty") if profile.reads else (None, "refusal"))
     text = record.answer.text if record.answer else ""
     hyphens = profile.hyphens_for(record)
-    if profile.reads:
-        recall = reading_recall(reading or read(text), record.question.answers, hyphens)
+    if profile.reads and reading is None:
+        reading = reading_of(record)
+    if reading is not None and record.question.reading != "raw":
+        recall = reading_recall(reading, record.question.answers, hyphens)
     else:
-        recall = phrase_recall(text, record.question.answers, profile.match, hyphens)
+        said = text if reading is None else reading.text
+        recall = phrase_recall(said, record.question.answers, profile.match, hyphens)
     scored = answer_wanted and record.question.answerable and recall.variant is not None
     correctness = recall.value if scored else None
     return RecordScore(

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from fathoms.metrics.claims.post_hoc import nearest
 from fathoms.metrics.claims.premises import Premise, retrieved
 from fathoms.metrics.claims.texts import answer_text
+from fathoms.metrics.said import blanked, reading_of
 from fathoms.models import Embedder
 from fathoms.models.sentences import sentences
 from fathoms.types import Citation, Claim, Hit, Record
@@ -49,11 +50,10 @@ def cited_sentences(
     a pipeline reports without a place in the answer belong to no sentence. With `adds_by`, a sentence that
     cites nothing cites the retrieved text that is nearest to it by this embedder.
     """
-    text = answer_text(record)
-    if text is None:
+    if answer_text(record) is None:
         return ()
     written = [one for one in record.citations or () if one.span and one.sentence]
-    spans = list(_sentences(text[0], [one.span for one in written if one.span]))
+    spans = list(_sentences(blanked(reading_of(record)), [one.span for one in written if one.span]))
     cited: list[list[Citation]] = [[] for _ in spans]
     for one in written:
         at = _place(one)
@@ -86,8 +86,7 @@ def _place(citation: Citation) -> int:
 def _sentences(answer: str, markers: list[Span]) -> Iterator[tuple[int, int, str]]:
     """Yield the start and the end of each sentence, and the sentence without the markers of citations."""
     characters = list(answer)
-    thought = answer.rfind("</think>")
-    for start, end in [*markers, (0, thought + len("</think>") if thought >= 0 else 0)]:
+    for start, end in markers:
         characters[start:end] = " " * (end - start)
     blank, at = "".join(characters), 0
     for sentence in sentences(blank):

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from fathoms.metrics.claims import premises
 from fathoms.metrics.claims.premises import Premise
+from fathoms.metrics.said import blanked, reading_of
 from fathoms.types import Citation, Claim, Document, Question, Record
 
 _OF_A_HIT = re.compile(r"\d+|image ?\d+", re.IGNORECASE)
@@ -82,7 +83,7 @@ class Citing:
     def _sentences(self) -> Iterator[tuple[str, tuple[Source, ...]]]:
         from fathoms.models.sentences import sentences
 
-        answer = self._record.answer.text if self._record.answer else ""
+        answer = blanked(reading_of(self._record))
         spans: dict[tuple[int, int], list[Citation]] = {}
         for citation in self._record.citations or ():
             if citation.sentence:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from fathoms.metrics.said import judged_text
 from fathoms.types import Claim, Question, Record
 
 Text = tuple[str, str]
@@ -13,12 +14,11 @@ ClaimsOf = Mapping[Text, tuple[Claim, ...]]
 
 
 def answer_text(record: Record) -> Text | None:
-    """Return the answer to be split into claims; `None` if it makes none because it is missing, empty or a
-    refusal."""
-    answer = record.answer
-    if answer is None or answer.refusal is not None or not answer.text.strip():
+    """Return the answer to be split into claims; `None` if it makes none because it is missing, a refusal, or
+    says nothing."""
+    if record.answer is None or record.answer.refusal is not None or not (text := judged_text(record)):
         return None
-    return answer.text, record.question.in_conversation
+    return text, record.question.in_conversation
 
 
 def running_gold(question: Question) -> str:

@@ -12,7 +12,8 @@ from typing import ClassVar, Literal
 from fathoms.metrics.correctness_judged import gold_text
 from fathoms.metrics.metric import Facts, JudgedMetric, Need, Pooling
 from fathoms.metrics.quotes.groups import is_group, values_by_group
-from fathoms.metrics.quotes.selection import answer_part, selected
+from fathoms.metrics.quotes.selection import selected
+from fathoms.metrics.said import reading_of
 from fathoms.runs.grades import BEST, QUALITY, grade
 from fathoms.types import Claim, Judgement, Question, Record, Rubric, Score, Verdict
 
@@ -166,7 +167,7 @@ class AnswerQuality(QualityMetric):
 
 def graded_answer(record: Record) -> Judgement:
     """Return what the judge is asked for an answer, the empty text for a failed call."""
-    text = "" if record.answer is None else answer_part(record.answer.text)
+    text = reading_of(record).unreasoned
     return Judgement(
         claim=text, premise=_gold(record.question), context=record.question.text, rubric="quality"
     )

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from fathoms.metrics.said import reading_of
 from fathoms.types import Evidence, Hit, Question, Quote, Record
 
 Modality = Literal["text", "image"]
@@ -27,31 +28,6 @@ Item = tuple[Modality, str]
 _TEXT = re.compile(r"\[(\d+)\]")
 _IMAGE = re.compile(r"\(image(\d+)\)")
 _NUMBERED = re.compile(r"(?:text|image)0*(\d+)")
-_CLOSED = "</think>"
-_TIMED = re.compile(r"\b(?:thought|reasoned|thinking)\b[^\n]{0,40} seconds\n\n", re.IGNORECASE)
-
-
-def answer_part(text: str) -> str:
-    """Return an answer without the thoughts before it, as `parted` finds them."""
-    return parted(text)[1]
-
-
-def parted(text: str) -> tuple[str, str]:
-    """Return the thoughts before an answer, empty if there are none, and the answer: what follows a closing
-    `</think>`, or else a line such as "Thought for 12 seconds".
-
-    Of several closing tags with an empty line after them, the answer stands between the first two, as in the
-    released evaluation; otherwise it follows the last one. Thoughts that were cut off have no end, so nothing
-    is dropped.
-    """
-    if f"{_CLOSED}\n\n" in text:
-        thoughts, answer, *_ = text.split(f"{_CLOSED}\n\n")
-        return thoughts, answer
-    if _CLOSED in text:
-        thoughts, _, answer = text.rpartition(_CLOSED)
-        return thoughts, answer
-    timed = _TIMED.search(text) if " seconds\n\n" in text else None
-    return (text[: timed.end()], text[timed.end() :]) if timed else ("", text)
 
 
 @dataclass(frozen=True)
@@ -85,7 +61,7 @@ class Selection:
 def selected(record: Record) -> Selection:
     """Return what the answer of a record cites, nothing for a failed call, and what is gold."""
     question = record.question
-    text = "" if record.answer is None else answer_part(record.answer.text)
+    text = reading_of(record).unreasoned
     # Python refuses to read numbers of more than 4,300 digits
     texts, images = (sorted({int(n[:999]) for n in found.findall(text)}) for found in (_TEXT, _IMAGE))
     ids = _quote_ids(question, record.hits)

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from fathoms.errors import MissingExtraError
 from fathoms.metrics.metric import Facts, Metric, Need
+from fathoms.metrics.said import reading_of
 from fathoms.types import Score
 
 
@@ -22,10 +23,9 @@ class ReferenceMetric(Metric):
 
     def score(self, facts: Facts) -> Score:
         """Compare the texts of the record."""
-        answer, reference = facts.record.answer, facts.record.question.reference
-        assert answer is not None
+        reference = facts.record.question.reference
         assert reference is not None
-        value, parts = self.compare(answer.text, reference)
+        value, parts = self.compare(reading_of(facts.record).plain, reference)
         return Score(metric=self.name, value=value, parts=parts)
 
 

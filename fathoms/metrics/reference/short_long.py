@@ -11,6 +11,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import ClassVar, Literal
 
+from fathoms.answers import read
 from fathoms.metrics.metric import Facts, Metric
 from fathoms.metrics.phrase_recall import phrase_recall
 from fathoms.metrics.reference.rouge import RougeL
@@ -102,15 +103,15 @@ class LongRougeL(ShortLongMetric):
 
     def compare(self, reply: Reply, question: Question) -> float:
         """Return the F measure, from 0 to 1."""
-        return RougeL().compare(reply.text, _long_gold(question))[0]
+        return RougeL().compare(read(reply.text).plain, _long_gold(question))[0]
 
 
 SHORT_LONG = (ShortExactMatch, ShortAccuracy, LongRougeL)
 
 
 def _short(reply: Reply) -> str:
-    """The short answer, or the whole reply if it has none."""
-    return reply.text if reply.short is None else reply.short
+    """What the short answer says, or the whole reply if it has none."""
+    return read(reply.text if reply.short is None else reply.short).plain
 
 
 def _short_gold(question: Question) -> tuple[tuple[GoldPhrase, ...], ...]:

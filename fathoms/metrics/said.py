@@ -1,0 +1,38 @@
+"""What the answer of a record says, for the metrics that compare it or have it judged."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from fathoms.answers import PartKind, Reading, read
+from fathoms.types import Record
+
+
+def reading_of(record: Record, keep: Collection[PartKind] = ()) -> Reading:
+    """Read the answer of a record; a missing one is empty. Where the question says `reading: raw`, only
+    reasoning is set aside."""
+    text = record.answer.text if record.answer else ""
+    reading = read(text, record.hits, keep)
+    if record.question.reading == "raw":
+        return Reading(text, reading.unreasoned, only_reasoning=reading.only_reasoning)
+    return reading
+
+
+def blanked(reading: Reading) -> str:
+    """Return a raw answer with spaces in place of its reasoning, envelope and furniture.
+
+    Every place in it is that in the raw answer, so that sentences and citations, which stay, are found in
+    both.
+    """
+    pieces, done = [], 0
+    for part in reading.parts:
+        if part.kind != "citation" and part.end > done:
+            start = max(done, part.start)
+            pieces += [reading.raw[done:start], " " * (part.end - start)]
+            done = part.end
+    return "".join([*pieces, reading.raw[done:]])
+
+
+def judged_text(record: Record) -> str:
+    """Return what an answer says as a judge reads it: with its citations and its mark-up."""
+    return blanked(reading_of(record)).strip()
