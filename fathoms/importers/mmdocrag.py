@@ -17,6 +17,7 @@ grades: it is counted, and 0 only in `mmdocrag-quality-released`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -9,7 +9,7 @@ import pytest
 
 from fathoms.metrics.metric import Facts
 from fathoms.metrics.pooling import Pool
-from fathoms.metrics.quotes.selection import answer_part, selected
+from fathoms.metrics.quotes.selection import selected
 from fathoms.metrics.registry import named
 from fathoms.metrics.score_records import RecordScore
 from fathoms.types import Chunk, Evidence, Failure, Hit, Question, Quote, Record, Reply, Score
@@ -104,8 +104,8 @@ CITES: dict[str, tuple[str, set[str]]] = {
     "a-text-cited-as-a-picture": ("See ![it](text1) (1).", set()),
     "thoughts": ("<think>Perhaps [5] or (image7).</think>\n\nTall [1].", {"text1"}),
     "thoughts-without-an-opening-tag": ("[5]</think>[1]", {"text1"}),
-    "thoughts-that-were-cut-off": ("<think>Perhaps [5]", {"text5"}),
-    "two-thoughts": ("a [2]</think>\n\nb [1] </think>\n\n[3]", {"text1"}),
+    "thoughts-that-were-cut-off": ("<think>Perhaps [5]", set()),
+    "two-thoughts": ("a [2]</think>\n\nb [1] </think>\n\n[3]", {"text3"}),
     "timed-thoughts": ("Thought for 12 seconds\n\nTall [1].", {"text1"}),
     "no-thoughts": ("It burns for 40 seconds\n\nTall [1].", {"text1"}),
     "lists-as-released": ("Tall [1, 3] [1][3].", {"text1", "text3"}),
@@ -115,11 +115,6 @@ CITES: dict[str, tuple[str, set[str]]] = {
 @pytest.mark.parametrize(("answer", "expected"), CITES.values(), ids=CITES)
 def test_what_an_answer_cites(answer: str, expected: set[str]) -> None:
     assert {id for _, id in selected(record(answer)).cited} == expected
-
-
-def test_thoughts_are_dropped_once() -> None:
-    assert answer_part("a</think>\n\nb") == "b"
-    assert answer_part("It took 3 seconds\n\nand [1].") == "It took 3 seconds\n\nand [1]."
 
 
 def test_a_number_of_thousands_of_digits_is_a_wrong_quote() -> None:

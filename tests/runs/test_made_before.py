@@ -32,14 +32,14 @@ def figures(summary: dict[str, Any]) -> dict[str, Any]:
 
 
 def comparable(value: Any) -> Any:
-    """Everything except hallucination, which counts answers to unanswerable questions now, and the intervals,
-    which had other methods."""
+    """Everything except hallucination, which counts answers to unanswerable questions now, the intervals, which
+    had other methods, and what was set aside, which nothing was."""
     if not isinstance(value, dict):
         return value
     return {
         key: comparable(item)
         for key, item in value.items()
-        if "hallucination" not in str(key) and key != "intervals"
+        if "hallucination" not in str(key) and key not in ("intervals", "set_aside")
     }
 
 
