@@ -63,7 +63,7 @@ _FILES = re.compile(r"(?<![\w-])[\w-]{1,80}\.(?:pdf|docx?|pptx?|xlsx?|html?|csv|
 _FILE_HINT = re.compile(r"\.(?:pdf|docx?|pptx?|xlsx?|html?|csv|txt|md)\b", re.IGNORECASE)
 _PAGE_HINT = re.compile(r"[Pp](?:[Aa][Gg][Ee]|[Pp]?\.|[Gg])|[Ss]eite|S\.")
 _DIGIT = re.compile(r"\d")
-_SUPERSCRIPT = re.compile("[¹²³⁴⁵⁶⁷⁸⁹⁰]")
+_SUPERSCRIPT = re.compile("[¹²³⁴⁵⁶⁷⁸⁹⁰]|<sup>", re.IGNORECASE)
 
 
 class Part(NamedTuple):

@@ -32,8 +32,8 @@ def figures(summary: dict[str, Any]) -> dict[str, Any]:
 
 
 def comparable(value: Any) -> Any:
-    """Everything except hallucination, which counts answers to unanswerable questions now, the intervals, which
-    had other methods, and what was set aside, which nothing was."""
+    """Everything except hallucination, which counts answers to unanswerable questions now, the intervals,
+    which had other methods, and what was set aside: nothing."""
     if not isinstance(value, dict):
         return value
     return {

@@ -71,6 +71,8 @@ _DIGITS = re.compile(
 )
 _LAKHS = re.compile(r"\d{1,2}(?:,\d{2})+,\d{3}")
 _SPACED = re.compile(r"(?<![\w.,/:-])(?<![\d.,] )[1-9]\d{0,2}(?: \d{3})+(?:\.\d+)?(?![\w,.]?\d)(?! \d)")
+_MOST_WORDS = 100
+"""The most words of one number; a longer run of them is read in pieces, which keeps it linear."""
 _NEAR = 20
 """The most white space between a number and its fraction."""
 _ALONE = re.compile("[½¼¾⅓⅔⅛⅜⅝]")
@@ -232,12 +234,13 @@ def _in_words(text: str) -> Iterator[Quantity]:
             (word[0].lower(), match.start() + word.start(), match.start() + word.end())
             for word in re.finditer(r"[a-zA-Z]+", match[0])
         ]
-        while tokens:
-            used, value = _spoken([word for word, _, _ in tokens])
-            start, end = tokens[0][1], tokens[used - 1][2]
+        at = 0
+        while at < len(tokens):
+            used, value = _spoken([word for word, _, _ in tokens[at : at + _MOST_WORDS]])
+            start, end = tokens[at][1], tokens[at + used - 1][2]
             if value is not None:
                 yield from _quantity(text, start, end, value)
-            tokens = tokens[used:]
+            at += used
 
 
 def _spoken(words: list[str]) -> tuple[int, float | None]:
