@@ -9,8 +9,8 @@
 2. The features and n-grams of whole answers are weighed by a logistic regression on the written answers and
    on two labelled sets: `dev.jsonl` (answers that FATHOMS-RAG released, without a licence) and
    `other-domains.jsonl` (answers of MMDocRAG's repository, CC-BY-NC-4.0). What is kept of these is one number
-   per feature, one per bucket of n-grams that at least three answers have, and the threshold. A bucket is a
-   hash, so no text can be recovered from it. The features alone are weighed once more, for answers whose
+   per feature, one per bucket of n-grams that at least three answers have, and the bias. A bucket is a hash,
+   so no text can be recovered from it. The features alone are weighed once more, for answers whose
    n-grams are hardly known, as in other languages. Written answers are also learnt with what services put
    before and after them (`endings.yaml`), which does not change whether they abstain.
 
@@ -26,7 +26,6 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -45,14 +44,19 @@ EXEMPLARS = HERE.parents[1] / "fathoms" / "metrics" / "exemplars.yaml"
 ANSWERS = HERE.parents[1] / "tests" / "metrics" / "abstention_answers.yaml"
 SEED, FILLINGS, WHOLE = 7, 40, 3
 """The seed of the places, and how often a template is learnt: with places to fill, and without."""
-WRITTEN_WEIGHT = 0.15
+WRITTEN_WEIGHT = 0.3
 """What a written answer counts for, with all its endings, where an answer of a model counts 1."""
 VARIANTS = 2
 """How often each written answer is learnt with an opening or an ending, or both."""
+SENTENCE_STRENGTH = 40
+"""The inverse strength of the regularisation of the scores of sentences (scikit-learn's C)."""
 STRENGTH = 0.01
 """The inverse strength of the regularisation of the second model (scikit-learn's C)."""
 NGRAM_SCALE = 40.0
 """How freely the weights of n-grams may grow beside those of the standardised features."""
+FOREIGN = 1.5
+"""How much less certain an answer in hardly known words need be, because its sentences have small scores.
+It was chosen on tests/metrics/abstention_languages.yaml."""
 LEAST_ANSWERS = 3
 """The number of answers that must have an n-gram, or it gets no weight."""
 FURNITURE = 3
@@ -132,7 +136,6 @@ def main(folder: Path) -> None:
     found = fit(
         describe(first, [row.answer for row in labelled]),
         [row.abstains for row in labelled],
-        [row.question for row in labelled],
         lesson(first, written_answers()),
     )
     words = json.dumps({"classes": first.classes, "words": first.words}, ensure_ascii=False).encode()
@@ -276,7 +279,9 @@ def sentence_model(without: str | None = None) -> SentenceModel:
 
 def fitted(matrix: Any, labels: Any) -> LogisticRegression:
     """A logistic regression on n-grams."""
-    return LogisticRegression(C=10, max_iter=300, solver="liblinear", random_state=0).fit(matrix, labels)
+    return LogisticRegression(C=SENTENCE_STRENGTH, max_iter=300, solver="liblinear", random_state=0).fit(
+        matrix, labels
+    )
 
 
 def to_matrix(lexicon: Lexicon, texts: Sequence[str]) -> Any:
@@ -321,51 +326,17 @@ def _shares(ngrams: Any, known: Any) -> Any:
     return hstack(halves).tocsr()
 
 
-def fit(
-    rows: Seen,
-    abstains: Sequence[bool],
-    groups: Sequence[str],
-    written: Lesson,
-) -> Fitted:
-    """Learn the weights of the features and n-grams of answers, and those of the features alone."""
+def fit(rows: Seen, abstains: Sequence[bool], written: Lesson) -> Fitted:
+    """Learn the weights of the features and n-grams of answers, and those of the features alone.
+
+    An answer abstains if that is likelier than not. A threshold that is searched depends on very few
+    abstentions, and did worse on answers of another source.
+    """
     labels = np.array(abstains)
-    folds = np.array([number_of(group) % 5 for group in groups])
-    answers, ngrams, threshold = _fit(rows, labels, folds, written)
-    bare, nothing = (Seen(each.features, each.ngrams * 0) for each in (rows, written.seen))
-    alone, _, limit = _fit(bare, labels, folds, written._replace(seen=nothing))
-    return Fitted(answers, ngrams, threshold, np.r_[alone, limit])
-
-
-def _fit(rows: Seen, labels: Any, folds: Any, written: Lesson) -> tuple[Any, Any, float]:
-    """The weights of features and of n-grams, and the threshold, which is chosen by inner folds."""
-    scores = np.zeros(len(labels))
-    for fold in range(5):
-        held = folds == fold
-        if held.any():
-            answers, ngrams, bias = _logistic(rows.of(~held), labels[~held], written)
-            one, known = rows.of(held), np.nonzero(ngrams.ravel())[0]
-            by_ngrams = _shares(one.ngrams, known) @ ngrams.ravel()[known] * STEP
-            scores[held] = one.features @ answers + by_ngrams + bias
     answers, ngrams, bias = _logistic(rows, labels, written)
-    return answers, ngrams, round(best_threshold(scores, labels) - bias, 6)
-
-
-def best_threshold(scores: Any, labels: Any) -> float:
-    """The middle of the thresholds (log-odds) with the highest mean F1 of three neighbours."""
-    grid = np.arange(-2.0, 1.01, 0.1)
-    f1s = np.array([f1(scores > at, labels) for at in grid])
-    smooth = np.convolve(np.pad(f1s, 2, mode="edge"), np.ones(5) / 5, mode="valid")
-    return float(np.mean(grid[smooth >= smooth.max() - 1e-9]))
-
-
-def f1(said: Any, labels: Any) -> float:
-    """F1 of abstention."""
-    return float(2 * (said & labels).sum() / max(said.sum() + labels.sum(), 1))
-
-
-def number_of(text: str) -> int:
-    """A number that depends on the text alone, for folds."""
-    return int.from_bytes(sha256(text.encode()).digest()[:4], "big")
+    bare, nothing = (Seen(each.features, each.ngrams * 0) for each in (rows, written.seen))
+    alone, _, limit = _logistic(bare, labels, written._replace(seen=nothing))
+    return Fitted(answers, ngrams, round(-bias, 6), np.r_[alone, round(-limit - FOREIGN, 6)])
 
 
 def _logistic(rows: Seen, labels: Any, written: Lesson) -> tuple[Any, Any, float]:

@@ -113,6 +113,8 @@ def test_an_answer_beside_a_question_is_a_statement(text: str) -> None:
         ("No, you cannot bring a dog.", "statement"),
         ("There is no character named Osric in the first act.", "statement"),
         ("Sorry, that was wrong: the bridge is 41.5 m long.", "statement"),
+        ("The rules do not require a second key.", "statement"),
+        ("False. The report does not mention a second ferry.", "statement"),
     ],
 )
 def test_the_words_of_an_abstention_or_its_contrary(text: str, expected: str) -> None:
@@ -195,7 +197,7 @@ def test_other_languages(language: str) -> None:
     assert right >= LEAST_RIGHT[language]
 
 
-LEAST_RIGHT = {"Arabic": 44, "Chinese": 43, "English": 45, "French": 39, "Japanese": 42, "Spanish": 38}
+LEAST_RIGHT = {"Arabic": 45, "Chinese": 45, "English": 46, "French": 40, "Japanese": 42, "Spanish": 39}
 """How many of the 50 answers of each language are labelled rightly today; docs/abstention.md shows them."""
 
 
