@@ -22,6 +22,7 @@ from pydantic import (
     ConfigDict,
     Discriminator,
     Field,
+    PrivateAttr,
     SerializationInfo,
     SerializerFunctionWrapHandler,
     Tag,
@@ -872,6 +873,18 @@ class Record(StoredValue):
     """What is known of the reply of an external pipeline besides the answer."""
     trace: TraceIds | None = None
     """The ids that were sent to an external pipeline with the question."""
+    _keep: frozenset[str] = PrivateAttr(default=frozenset())
+
+    @property
+    def keep(self) -> frozenset[str]:
+        """The kinds of parts that stay in the answer when it is read. They are never stored."""
+        return self._keep
+
+    def keeping(self, kinds: frozenset[str]) -> Record:
+        """Return this record with those kinds of parts left in its answer."""
+        kept = self.model_copy()
+        kept._keep = kinds
+        return kept
 
     @property
     def only_searched(self) -> bool:

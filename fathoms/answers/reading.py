@@ -178,7 +178,7 @@ class Reading:
 _CODE_OR_MATH = re.compile(r"[`$\\]")
 
 
-def read(answer: str, hits: Sequence[Hit] | None = None, keep: Collection[PartKind] = ()) -> Reading:
+def read(answer: str, hits: Sequence[Hit] | None = None, keep: Collection[str] = ()) -> Reading:
     """Read an answer. `hits` are what was retrieved for it, `None` where that is unknown; `keep` are the
     kinds of parts that are not set aside."""
     if not _MAY_HAVE_PARTS.search(answer) and not furniture.may_have(answer):
@@ -236,7 +236,7 @@ def _without(text: str, edits: list[_Edit], layers: list[list[_Edit]]) -> str:
     return rest
 
 
-def _furniture(text: str, keep: Collection[PartKind]) -> list[_Edit]:
+def _furniture(text: str, keep: Collection[str]) -> list[_Edit]:
     """Find the furniture at both ends of a text."""
     end = len(text)
     found: list[_Edit] = []
@@ -256,7 +256,7 @@ def _furniture(text: str, keep: Collection[PartKind]) -> list[_Edit]:
     return sorted(found)
 
 
-def _citations(text: str, hits: Sequence[Hit] | None, keep: Collection[PartKind]) -> list[_Edit]:
+def _citations(text: str, hits: Sequence[Hit] | None, keep: Collection[str]) -> list[_Edit]:
     """Find the citations in a text, with the space before them, where nothing else would follow it."""
     if "citation" in keep:
         return []

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from fathoms.answers import PartKind, Reading, read
+from fathoms.answers import SETTABLE, Reading, read
 from fathoms.types import Record
 
 
-def reading_of(record: Record, keep: Collection[PartKind] = ()) -> Reading:
-    """Read the answer of a record; a missing one is empty. Where the question says `reading: raw`, only
-    reasoning is set aside."""
+def reading_of(record: Record, keep: Collection[str] = ()) -> Reading:
+    """Read the answer of a record; a missing one is empty. The kinds of parts that `keep` or the record names
+    stay in it, and where the question says `reading: raw`, only reasoning is set aside."""
     text = record.answer.text if record.answer else ""
-    reading = read(text, record.hits, keep)
-    if record.question.reading == "raw":
-        return Reading(text, reading.unreasoned, only_reasoning=reading.only_reasoning)
-    return reading
+    kept = SETTABLE if record.question.reading == "raw" else record.keep.union(keep)
+    return read(text, record.hits, kept)
 
 
 def blanked(reading: Reading) -> str:

@@ -404,10 +404,6 @@ def review_tables(runs: Sequence[ScoredRun], scores: str | None) -> list[Rendera
     return [*parts, *map(note, remarks(found))]
 
 
-KINDS_APART = {"empty": "replies empty", "asks-back": "asked back"}
-"""The labels of answers that are counted on a line of their own, and how it calls them."""
-
-
 def counts_line(run: ScoredRun) -> Text:
     """Sum up the questions asked and answered, the tokens, the cost and the time on one line."""
     summary, counts, usage = run.summary, run.summary.counts, run.summary.usage
@@ -419,7 +415,10 @@ def counts_line(run: ScoredRun) -> Text:
     if counts.refused:
         parts.append(f"{counts.refused} refused")
     labels = summary.profiles["fathoms"].labels if "fathoms" in summary.profiles else {}
-    parts += [f"{labels[kind]} {said}" for kind, said in KINDS_APART.items() if kind in labels]
+    if empty := labels.get("empty"):
+        parts.append(f"{empty} of {counts.asked or 0} replies {'was' if empty == 1 else 'were'} empty")
+    if "asks-back" in labels:
+        parts.append(f"{labels['asks-back']} asked back")
     if counts.cut_prompts:
         parts.append(f"{counts.cut_prompts} prompts cut")
     if usage.prompt_tokens or (usage.prompt_tokens is not None and not run.retrieval_only):

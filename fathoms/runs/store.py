@@ -166,6 +166,8 @@ class Run:
         """How many records this object has read without their prompts and hits, because a text is lost."""
         self.tables: QuestionTables | None = None
         """What the last scoring by this object has collected of the questions of a large run, for reports."""
+        self.keep: frozenset[str] = frozenset()
+        """The kinds of parts that scoring leaves in the answers of the records that are read."""
 
     # ----- made
 
@@ -397,7 +399,8 @@ class Run:
             for entry in entries:
                 file.seek(entry.offset)
                 try:
-                    yield self._record(_loads(file.readline()), light=light)
+                    record = self._record(_loads(file.readline()), light=light)
+                    yield record.keeping(self.keep) if self.keep else record
                 except (ValueError, RecursionError) as error:
                     raise StoreError(
                         f"{self._journal.path}:{entry.number}: changed while it was read"

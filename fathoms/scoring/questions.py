@@ -86,6 +86,7 @@ class QuestionScorer:
         self.tables = QuestionTables(rules.profile, [name for name, *_ in self._measures])
         self.verdicts: dict[str, str] = {}
         self._run = run
+        run.keep = rules.scoring.reading.keep
         self._rules = rules
         self._known = known
         self._texts = texts

@@ -85,7 +85,7 @@ BY_WORDS = (
 )
 """The warning of a run that would be scored under `paper` if the weights were on this machine."""
 EMPTY = (
-    "{empty} of {answers} replies were empty or held only reasoning: under 'fathoms' they are wrong, and"
+    "{empty} of {answers} replies {were} empty or held only reasoning: under 'fathoms' they are wrong, and"
     " neither statements nor abstentions"
 )
 """The warning of a run with replies that hold no answer."""
@@ -265,7 +265,9 @@ def _whole_summary(
     )
     summary["warnings"] += found.warnings
     if empty := summary["profiles"].get("fathoms", {}).get("labels", {}).get("empty"):
-        summary["warnings"].append(EMPTY.format(empty=empty, answers=len(records)))
+        summary["warnings"].append(
+            EMPTY.format(empty=empty, answers=len(records), were="was" if empty == 1 else "were")
+        )
     if rules.profile == "paper" and has_own_exemplars(rules.scoring.abstention):
         summary["warnings"].append(NOT_OWN)
     if rules.profile == "paper-by-words" and rules.scoring.profile is None and not rules.retrieval_only:
@@ -488,6 +490,7 @@ def _trusted_scoring(
     configuration. Raises UsageError where the run is from elsewhere and its scoring would do more than read
     the run."""
     scoring, measures = read_scoring(manifest, settings), read_measures(manifest)
+    run.keep = scoring.reading.keep
     own = [setting.partition("=")[0].strip() for setting in settings]
     found = [] if is_signed(manifest) else demands(scoring, ("config", "scoring"), own=own)
     if not is_signed(manifest):
