@@ -314,7 +314,9 @@ def _scored_again(folder: Path, run: str) -> str:
         shutil.copytree(RUNS / ".documents", folder / "again/runs/.documents")
     shutil.rmtree(again, ignore_errors=True)
     shutil.copytree(golden, again)
-    texts = [printed("score", f"again/{run}")]
+    # Scoring under `paper`, as this run was configured, needs weights, which are not there.
+    profile = ["--profile", "paper-by-words"] if "_profiles_" in run else []
+    texts = [printed("score", f"again/{run}", *profile)]
     for path in sorted(
         [again / "summary.json", *(again / "questions").iterdir(), *(again / "verdicts").glob("*")]
     ):
