@@ -128,4 +128,10 @@ def _data_of(experiment: AnyExperiment, config: Path) -> Corpus:
     corpus = corpora.load(experiment.data, config.parent)
     for warning in corpus.warnings:
         console.note(f"note: {warning}")
+    stages = experiment.stages
+    # A parser says itself what is damaged; a vendor that is sent the file reads a part of it without a word.
+    if stages is not None and stages.retrieve.files is not None:
+        for path in corpus.documents.values():
+            if cut := corpora.cut_short(path):
+                console.note(f"note: {path}: {cut}")
     return corpus

@@ -13,7 +13,7 @@ from fathoms.corpora.fathoms_json import dump_fathoms_json
 from fathoms.corpora.fetch import FileReport, PullReport, SetInfo, list_sets, pull, verify
 from fathoms.corpora.loading import load, located
 from fathoms.corpora.manifests import data_dir, find_manifest, known_sets
-from fathoms.corpora.pdfs import gather_pdfs
+from fathoms.corpora.pdfs import cut_short, gather_pdfs
 from fathoms.corpora.places import Place, Places
 from fathoms.corpora.questions import QuestionFile, find_places, read_questions
 from fathoms.corpora.sources import DataSource, FileSource, NamedSource
@@ -30,6 +30,7 @@ __all__ = [
     "PullReport",
     "QuestionFile",
     "SetInfo",
+    "cut_short",
     "data_dir",
     "dump_fathoms_json",
     "find_manifest",

@@ -8,7 +8,7 @@ from typing import Literal
 
 from fathoms.corpora.corpus import Corpus, needs
 from fathoms.corpora.manifests import Manifest, ManifestFile, find_manifest
-from fathoms.corpora.pdfs import cut_short, find_pdfs, leads_out, only_inside
+from fathoms.corpora.pdfs import find_pdfs, leads_out, only_inside
 from fathoms.corpora.pulled import Pulled, read_record
 from fathoms.corpora.questions import QuestionFile, read_questions
 from fathoms.corpora.quote_pictures import with_pictures
@@ -182,7 +182,6 @@ def _corpus(
 ) -> Corpus:
     """Build the corpus from its parts: `path` is that of the question file, and `warnings` are those about
     documents."""
-    cut = tuple(f"{where}: {what}" for where in documents.values() if (what := cut_short(where)))
     return Corpus(
         name=name,
         questions=with_pictures(questions.questions, path),
@@ -190,7 +189,7 @@ def _corpus(
         categories=questions.categories,
         questions_sha256=questions.sha256,
         missing=missing,
-        warnings=questions.warnings + warnings + cut,
+        warnings=questions.warnings + warnings,
     )
 
 

@@ -26,7 +26,7 @@ from fathoms.importers.mirage_release import Answer, JudgedClaim, Judgements, Re
 from fathoms.judges.kept import KeptJudge, KeptVerdicts
 from fathoms.metrics.claims.matrix import Grid
 from fathoms.metrics.claims.mirage import InfoPReference, InfoR
-from fathoms.metrics.claims.texts import Text
+from fathoms.metrics.claims.texts import Text, answer_text
 from fathoms.types import Citation, Claim, Evidence, Judgement, Question, Record, Reply, Verdict
 
 _INFORMATION = ("mirage.info-p-reference", "mirage.info-r", "mirage.info-f1-reference")
@@ -116,7 +116,8 @@ def _judged(
     verdicts: dict[Judgement, Verdict] = {}
     lost = conflicts = 0
     for name, record in records.items():
-        claims[answers[name].prediction, record.question.text] = _claims(answers[name])
+        if text := answer_text(record):
+            claims[text] = _claims(answers[name])
         said = judged[name]
         of_answer = [(claim, sentence) for sentence, found in said.answer.items() for claim in found]
         of_gold = [(claim, "") for claim in said.reference]

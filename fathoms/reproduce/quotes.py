@@ -24,7 +24,9 @@ from fathoms.reproduce.figures import Figures
 from fathoms.reproduce.tables import QuotesRow, QuotesTable
 
 FAMILIES = ("mmdocrag-quality", "mmdocrag-quality-released")
-_NAME = re.compile(r"(?P<model>.+?)_(?P<ocr>ocr_)?(?P<mode>pure-text|multimodal)(?P<rest>[_.].*)")
+_NAME = re.compile(
+    r"(?P<model>.+?)_(?P<before>ocr_)?(?P<mode>pure-text|multimodal)(?P<after>_ocr)?(?P<rest>[_.].*)"
+)
 _INSTRUCT = re.compile(r"inst(?:ruct)?(?=(?:ft)?$)")
 """What some names of models have before their end, and others leave out."""
 _ANSWERS, _GRADES = ("responses", "response"), ("judge", "response/evaluation", "responses/evaluation")
@@ -73,7 +75,8 @@ def setting_of(path: Path) -> Setting:
     if found is None:
         model = re.split(r"_(?:quotes|response|llm-judge|evaluation)", path.stem)[0]
         return Setting(model, "unknown", quotes)
-    return Setting(found["model"], found["mode"] + ("-ocr" if found["ocr"] else ""), quotes)
+    read_by_ocr = found["before"] or found["after"]
+    return Setting(found["model"], found["mode"] + ("-ocr" if read_by_ocr else ""), quotes)
 
 
 def quotes_runs(table: QuotesTable, folder: Path) -> tuple[list[QuotesRun], tuple[str, ...]]:

@@ -65,7 +65,7 @@ def script(asked: Asked) -> Step:
 
 def command(config: str, *settings: str) -> list[str]:
     """A shipped config on the sample corpus, scored without weights."""
-    pairs = ("data=sample", "scoring.abstention.embed={kind: lexical}", *settings)
+    pairs = ("data=sample", "scoring.profile=fathoms", *settings)
     shipped = str(ROOT / "configs" / f"{config}.yaml")
     return ["run", shipped, *(word for pair in pairs for word in ("--set", pair))]
 

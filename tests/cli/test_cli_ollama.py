@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow  # processes, models and sockets of their own
 ROOT = Path(__file__).resolve().parents[2]
 CONFIG = str(ROOT / "configs" / "llamaindex.yaml")
 
-WORDS = "scoring.abstention.embed={kind: lexical}"  # the cache of these tests has no weights
+WORDS = "scoring.profile=fathoms"  # the cache of these tests has no weights
 
 
 @pytest.fixture

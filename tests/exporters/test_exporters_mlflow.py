@@ -66,13 +66,13 @@ def test_a_run_is_exported_and_exported_again(project: Project) -> None:
         assert run["info"]["status"] == "FINISHED"
 
         # another rule of scoring, with other figures
-        assert project.fathoms("score", "latest", "--profile", "released-code").returncode == 0
+        assert project.fathoms("score", "latest", "--profile", "paper-by-words").returncode == 0
         again = log_run(load(project.runs()[0]), address, "nights")
         assert (again.id, again.is_new) == (id, False)
         experiment = run["info"]["experiment_id"]
         assert len(ask(address, "runs/search", experiment_ids=[experiment], body=True)["runs"]) == 1
         histories = {key: history(address, id, key) for key in metrics}
-        (figures,) = project.json("report", "latest", "--scores", "released-code")
+        (figures,) = project.json("report", "latest", "--scores", "paper-by-words")
         now = figures["metrics"]["correctness"]["overall"]["value"]
         assert histories["correctness"] == list(dict.fromkeys([correctness["value"], now]))
         assert histories["usage/prompt_tokens"] == [metrics["usage/prompt_tokens"]]  # not twice

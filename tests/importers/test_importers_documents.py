@@ -121,7 +121,7 @@ def test_the_released_runs_lose_their_tables_to_the_cut(shared: Path, tmp_path: 
     """The Docling prompts hold 15,000 characters of each paper; every answer of Tables in the five papers
     here stands in the text that PDFium reads, and none in the prompts."""
     folder = shared / "fathoms-rag"
-    parsed = parse_folder(folder / "papers", Pdfium())
+    parsed = parse_folder(folder / "papers", Pdfium(join_lines=False))  # as the authors' text
     docling = read_result_file(folder / "results" / "llama3_3-70b_Docling_with_easyOCR.json")
     found = score_run(keep(docling, "fathoms-rag", tmp_path, parsed))["profiles"]["paper"]["funnel"]
     tables = found["categories"]["Tables"]

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fathoms.answers import read
 from fathoms.errors import ConfigError
 from fathoms.importers import Imported, keep
 from fathoms.metrics.metric import Facts, Metric
@@ -181,14 +182,14 @@ def test_long_answers_of_real_models_are_compared_as_by_the_libraries(shared: Pa
     scorer = RougeScorer(["rouge1", "rouge2", "rougeL"], use_stemmer=True)
     pairs = [pair for n, one in enumerate(released) for pair in zip(one, released[n - 1], strict=True)]
     for answer, reference in pairs[::80]:
-        ours, gold = (
+        ours, gold = (  # of what the answer says, without its citations and its mark-up
             [word for sentence in punkt.tokenize(text) for word in treebank.tokenize(sentence)]
-            for text in (answer, reference)
+            for text in (read(answer, ()).plain, reference)
         )
         assert value("bleu", answer, reference) == nltk_bleu([gold], ours)
     for answer, reference in pairs[::400]:
         latin = re.sub(r"[^\x00-\x7f]", " ", answer), re.sub(r"[^\x00-\x7f]", " ", reference)
-        for name, score in scorer.score(*reversed(latin)).items():
+        for name, score in scorer.score(latin[1], read(latin[0], ()).plain).items():
             found = scored(f"rouge-{name[5:].lower()}", *latin)
             assert (found.value, found.parts["precision"]) == (score.fmeasure, score.precision)
 
