@@ -108,7 +108,8 @@ def _script(match: re.Match[str]) -> str:
     """Write `^{2}` and `_2`: a power after a digit, else a part of the name or of the unit."""
     inner = match["braced"] if match["braced"] is not None else match["one"]
     if match["sign"] == "_":
-        return inner if re.fullmatch(r"[\w+-]{1,4}", inner) else f"_{inner}"
+        # an index in words, as in `x_{language}`, is a word of its own
+        return inner if re.fullmatch(r"[\w+-]{1,2}", inner) else f" {inner}"
     before = match.string[match.start() - 1 : match.start()]
     return f"^{inner}" if before.isdigit() or not re.fullmatch(r"[\d+-]{1,4}", inner) else inner
 

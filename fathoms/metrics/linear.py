@@ -17,6 +17,7 @@ from fathoms.component import Component
 from fathoms.config import fingerprint
 from fathoms.metrics.grammar import read_grammar
 from fathoms.metrics.labels import Why
+from fathoms.metrics.nearest_neighbour import read_exemplars
 from fathoms.models import Embedder
 from fathoms.paths import require_own_file
 from fathoms.types import Verdict
@@ -49,8 +50,10 @@ class Linear(Component):
         return fingerprint(self.kind, self.revision, WEIGHTS_SHA256, read_grammar().key)
 
     def check(self) -> None:
-        """Check the weights; raises the error that scoring would raise."""
+        """Check the weights and the exemplars; raises the errors that scoring would raise."""
         require_own_file(WEIGHTS, WEIGHTS_SHA256)  # reading them would load numpy before the first question
+        if self.exemplars is not None:
+            read_exemplars(self.exemplars)
 
     def classify(self, texts: Sequence[str]) -> list[Verdict]:
         """Return one verdict per text: `premise` is the sentence that decided, `why` the reason."""

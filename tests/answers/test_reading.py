@@ -67,6 +67,7 @@ RIGHT = {
     "emphasis in a word": ("It is chloro**phyll**.", "chlorophyll"),
     "entity": ("Barnes &amp; Noble", "Barnes & Noble"),
     "formula": (r"It weighs $1{,}204\,\mathrm{kg}$.", "1204 kg"),
+    "index in words": (r"It is $x_{\text{language}}$.", "language"),
     "fraction": (r"The share is $\frac{3}{4}$.", "3/4"),
     "power": ("About 10<sup>3</sup> cells.", "10^3"),
     "power in Unicode": ("About 10³ cells.", "10^3"),

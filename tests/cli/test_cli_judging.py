@@ -87,7 +87,7 @@ def test_the_last_nights_are_found_back_to_the_baseline(fathoms: Any, tmp_path: 
     assert (code, out.count("run 1")) == (0, 1)  # 8 of 60 lost: 2^-8 is not below .001
     code, out, _ = fathoms("gate", "every", "--baseline", file, "--last", "5")
     assert (code, "run 3: " in out, "run 4: " in out) == (100, True, False)
-    assert "< .001 over the last two runs" in out
+    assert "p < .001" in out
     assert fathoms("gate", "every", "every~1", "--baseline", file, "--last", "2")[0] == 2
 
 

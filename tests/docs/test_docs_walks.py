@@ -81,6 +81,7 @@ def test_following_extending_works(tmp_path: Path) -> None:
     shutil.move(tmp_path / "pdfs" / "questions.json", tmp_path)
     (tmp_path / "lighthouses").mkdir()
     write_tower(tmp_path / "lighthouses")
+    (tmp_path / "harbour").mkdir()  # a package of one's own, which another test installs
     recall, ran, validated, lighthouses, scored, shown = walk(DOCS / "extending.md", tmp_path)
     assert "1.00 (2)" in recall  # with the words put together, both answers are there
     assert "correctness 1.00" in ran.splitlines()[-1]

@@ -14,6 +14,7 @@ from fathoms.errors import DataError, UsageError
 from fathoms.importers import read_mirage
 from fathoms.importers.mirage_release import find_release
 from fathoms.metrics.claims.gold_sources import Citing, gold_sources
+from fathoms.metrics.claims.texts import answer_text
 from fathoms.runs.people import GRADES_FILE, Grade, append_said
 from tests.support.project import Project
 
@@ -97,7 +98,8 @@ def test_claims_and_citations_are_those_of_the_release(mirage: Path) -> None:
         for record in run.records:  # every sentence cites a source of its topic
             sources = gold_sources(record.question, {})
             assert record.answer is not None
-            (text,) = [text for text in run.kept.claims if text[0] == record.answer.text]
+            text = answer_text(record)
+            assert text is not None
             assert all(Citing(record, sources).by_claim(claim) for claim in run.kept.claims[text])
 
 

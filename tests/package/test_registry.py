@@ -24,8 +24,8 @@ PINNED: list[tuple[Room, dict[str, Any], str]] = [
         "90d80f5508941112e0bb12ebcd2e23fb",
     ),
     ("retrievers", {"kind": "oracle"}, "614987fdd1dbd3039a7b2446f7380114"),
-    ("parsers", {"kind": "pdfium"}, "a06c19f913d0d3716c8e2b11cda0cb0d"),
-    ("parsers", {"kind": "pymupdf"}, "20994af065ce0fb51f775522dc105e08"),
+    ("parsers", {"kind": "pdfium"}, "167f731cbe6de57603f0f8932670924e"),
+    ("parsers", {"kind": "pymupdf"}, "3b05e21827a1de0b22954304443e3065"),
     (
         "parsers",
         {
