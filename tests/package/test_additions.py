@@ -114,6 +114,9 @@ def test_an_addition_takes_a_file_and_a_line_and_is_found_everywhere(
         "report": ["report", "latest"],
         "show": ["show", "latest"],
         "csv": ["export", "csv", "latest", "--to", "tables"],
+        "again": ["run", "added.yaml"],
+        "compare": ["compare", "latest~1", "latest", "--metric", "shortness"],
+        "gate": ["gate", "latest", "--min", "shortness=0"],
     }
     said = told(project, EVERYWHERE + REST + END, commands, [copy], str(root / "docs" / "generate"))
     for name in ("validate", "doctor", "metrics", "dry", "run", "report", "show"):
@@ -129,9 +132,9 @@ def test_an_addition_takes_a_file_and_a_line_and_is_found_everywhere(
     assert "A mark of the judge." in said["reference"]
     assert {"retrieve.kind=opening", "judge.kind=content", "shortness"} <= set(said["completion"])
     assert said["trust evil"] == said["trust minilm"] == ["data.questions", "retrieve.weights"]
-    for name in ("metrics", "run", "show"):
-        assert "shortness" in said[name][1], name
-    (run,) = project.runs()
+    for name in ("metrics", "run", "show", "compare", "gate"):
+        assert "shortness" in said[name][1], (name, said[name])
+    run = project.runs()[0]
     assert "shortness" in (run / "summary.json").read_text()
     assert "shortness" in (project.path / "tables" / "answers.csv").read_text().splitlines()[0]
     assert "shortness" in (run / "report.md").read_text()
