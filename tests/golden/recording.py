@@ -22,6 +22,7 @@ from fathoms.runs.ratings import Rating, append_rating
 from tests.golden.outputs import RUNS, key_file
 from tests.support.mmdocrag import GRADES, write
 from tests.support.project import Project, write_pdf
+from tests.support.ray_cluster import RayCluster
 from tests.support.raw_service import answer, service
 from tests.support.tiny_pages import tiny_models
 
@@ -167,8 +168,26 @@ def record(target: Path = RUNS) -> None:
         _variants(project)
         _imports(project)
         _said(project)
+        _cluster(project)
         shutil.copytree(TESTS / "runs" / "made_before", project.path / "runs", dirs_exist_ok=True)
         _store(project.path / "runs", target)
+
+
+def _cluster(project: Project) -> None:
+    """A run whose documents were parsed and whose answers were scored by a Ray cluster."""
+    cluster = RayCluster(1)
+    if cluster.why_not:
+        raise SystemExit(f"the run on a cluster cannot be recorded: {cluster.why_not}")
+    try:
+        execution = {"kind": "ray", "address": cluster.address}
+        config = {"name": "cluster", "data": DATA, "generate": SCRIPTED, **DENSE, "execution": execution}
+        project.write("cluster.yaml", yaml.safe_dump(config, sort_keys=False))
+        command = cluster.start(["run", "cluster.yaml"], project.path, {"FATHOMS_CACHE_DIR": "cluster-cache"})
+        done = cluster.wait(command)
+        if done.returncode:
+            raise SystemExit(f"fathoms run cluster.yaml ended with {done.returncode}:\n{done.stderr}")
+    finally:
+        cluster.close()
 
 
 def _project(folder: Path) -> Project:
