@@ -22,8 +22,8 @@ from fathoms.runs.ratings import Rating, append_rating
 from tests.golden.outputs import RUNS, key_file
 from tests.support.mmdocrag import GRADES, write
 from tests.support.project import Project, write_pdf
-from tests.support.ray_cluster import RayCluster
 from tests.support.raw_service import answer, service
+from tests.support.ray_cluster import RayCluster
 from tests.support.tiny_pages import tiny_models
 
 TESTS = Path(__file__).parents[1]
