@@ -24,6 +24,7 @@ PINNED: list[tuple[Room, dict[str, Any], str]] = [
         "90d80f5508941112e0bb12ebcd2e23fb",
     ),
     ("retrievers", {"kind": "oracle"}, "614987fdd1dbd3039a7b2446f7380114"),
+    # renewed on purpose for revision 3 of pdfium and 2 of pymupdf (`join_lines`)
     ("parsers", {"kind": "pdfium"}, "167f731cbe6de57603f0f8932670924e"),
     ("parsers", {"kind": "pymupdf"}, "3b05e21827a1de0b22954304443e3065"),
     (
