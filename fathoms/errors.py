@@ -140,6 +140,8 @@ class DocumentError(FathomsError):
     `reason` is one of `encrypted`, `empty`, `not-a-pdf`, `damaged`, `timeout`, `memory`, `crash`, `missing`.
     """
 
+    _SHOWN: ClassVar[int] = 50
+
     def __init__(self, document: str, reason: str, detail: str) -> None:
         super().__init__(f"{document}: {detail}")
         self.document = document
@@ -149,6 +151,17 @@ class DocumentError(FathomsError):
     def __reduce__(self) -> tuple[type[DocumentError], tuple[str, str, str]]:
         """Say how a pickle makes the error again."""
         return DocumentError, (self.document, self.reason, self.detail)
+
+    @classmethod
+    def stopping(cls, failures: Sequence[DocumentError]) -> DocumentError:
+        """Make the error of documents that stop a command: it names all of them, and the option that goes on
+        without them."""
+        first, *others = failures
+        lines = [first.detail, *map(str, others[: cls._SHOWN])]
+        lines += [f"... and {len(others) - cls._SHOWN} more"] if len(others) > cls._SHOWN else []
+        left_out = f"these {len(failures)} documents" if others else "this document"
+        lines.append(f"ingest: {{on_error: skip}} (--set ingest.on_error=skip) goes on without {left_out}")
+        return cls(first.document, first.reason, "\n".join(lines))
 
 
 class ModelError(FathomsError):

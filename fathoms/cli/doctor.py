@@ -24,6 +24,7 @@ from fathoms.errors import ExitCode, FathomsError, ServerError
 
 if TYPE_CHECKING:
     from fathoms.component import Component
+    from fathoms.corpora import Corpus
     from fathoms.experiment import AnyExperiment
     from fathoms.models.calling.provider_calls import ExecutionSettings
 
@@ -163,7 +164,7 @@ def _data(experiment: AnyExperiment, config: Path) -> str:
     corpus = corpora.load(experiment.data, config.parent)
     asked, about = len(corpus.questions), len(corpus.documents)
     amount = f"{console.amount(asked, 'question')} on {console.amount(about, 'document')} of {corpus.name}"
-    return "\n".join([amount, *_documents(experiment, corpus.documents)])
+    return "\n".join([amount, *_documents(experiment, corpus)])
 
 
 def _shared(named: str | None) -> str:
@@ -197,7 +198,7 @@ def _margin(experiment: AnyExperiment, config: Path) -> str:
     return "\n".join(margin_lines(questions, experiment.gate)) or "no question is answerable"
 
 
-def _documents(experiment: AnyExperiment, documents: Mapping[str, Path]) -> Iterator[str]:
+def _documents(experiment: AnyExperiment, corpus: Corpus) -> Iterator[str]:
     """Problems of the documents; none are looked for if the pipeline is external or needs no documents."""
     from fathoms.cli.cache import opened
     from fathoms.errors import DocumentError
@@ -207,16 +208,18 @@ def _documents(experiment: AnyExperiment, documents: Mapping[str, Path]) -> Iter
 
     if not isinstance(experiment, Experiment) or experiment.retrieve.needs == "nothing":
         return
+    documents, failures = corpus.documents, []
     for path in documents.values():
         try:
             experiment.ingest.check_file(path)
         except DocumentError as error:
-            if experiment.ingest.on_error == "fail":
-                raise
+            failures.append(error)
             yield f"left out {error}"
         else:
             if not has_pages(path.name):
                 yield f"{path.name}: {NO_PAGES}"
+    if experiment.ingest.on_error == "fail" and {each.document for each in failures} - corpus.spared:
+        raise DocumentError.stopping(failures)
     with opened(alone=True) as cache:
         for document in experiment.parsed_before(documents, cache):
             yield from (f"{document.id}: {warning}" for warning in document.warnings if warning != NO_PAGES)

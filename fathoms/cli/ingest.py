@@ -83,7 +83,9 @@ def _ingest(
     started = time.perf_counter()
     parsing = ParsingRemark()
     with progress.bars() as bars, heard(parsing):
-        found = experiment.prepare(corpus.documents, cache, workers=workers, progress=on_step)
+        found = experiment.prepare(
+            corpus.documents, cache, workers=workers, progress=on_step, spared=corpus.spared
+        )
         found.assess(corpus.select())
     seconds = round(time.perf_counter() - started, 3)
     told = {**found.report(), **found.notes, "seconds": seconds, "cached": not worked, **shared_cache(cache)}

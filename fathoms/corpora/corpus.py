@@ -39,6 +39,14 @@ class Corpus:
         counted = Counter(question.category for question in self.questions)
         return {category: counted[category] for category in self.categories}
 
+    @property
+    def spared(self) -> frozenset[str]:
+        """The documents that no question names, without which a run can go on; none where an answerable
+        question names no document at all, because its answer may stand in any of them."""
+        if any(question.answerable and not needs(question) for question in self.questions):
+            return frozenset()
+        return frozenset(self.documents).difference(*map(needs, self.questions))
+
     def left_out(self) -> tuple[Question, ...]:
         """Return the questions that cannot be asked because a document they need is missing."""
         return tuple(q for q in self.questions if not needs(q).isdisjoint(self.missing))

@@ -11,7 +11,7 @@ What they have in common is in `Measured`. The runner uses all three alike, as `
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -281,6 +281,7 @@ class ExternalExperiment(Measured):
         *,
         workers: int = 2,
         progress: Progress = silent,
+        spared: Collection[str] = (),
     ) -> Connected:
         """Make the external pipeline ready for questions on the documents; raises FathomsError."""
         return self.pipeline.prepare(documents, cache)

@@ -145,7 +145,7 @@ class Ingested:
         except OSError as error:
             raise StoreError(f"the cache in {self.folder} cannot be written: {error}") from error
         if fitting.failures and self.ingest.on_error == "fail":
-            raise next(iter(fitting.failures.values()))
+            raise DocumentError.stopping([*fitting.failures.values()])
         self.unusable.update(fitting.failures)
         return fitted
 

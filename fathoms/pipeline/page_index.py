@@ -101,7 +101,7 @@ class PageIndexer:
     failures: dict[int, DocumentError] = field(default_factory=dict)
 
     def index(self) -> PageSearch:
-        """Return the pages, ready to be searched. Raises DocumentError, ModelError and StoreError."""
+        """Return the pages, ready to be searched. Raises ModelError and StoreError."""
         embed = self.handling.embed
         if isinstance(embed, ServedPageModel):
             embed.begin_anew()
@@ -340,8 +340,6 @@ class PageIndexer:
                 else:
                     pictures[key] = self._cut_outs(document).get(cut_out.name)
             except DocumentError as error:
-                if self.parser.on_error == "fail":
-                    raise
                 self.failures[position] = error
         return pictures
 

@@ -31,16 +31,22 @@ class ParsedDocuments:
     are those that cannot be read.
 
     `hashes` has the sha256 of each file that exists; of a file that was replaced before it was parsed, that
-    of the new one. What the cache does not store, as on a full disk, is kept in memory.
+    of the new one. What the cache does not store, as on a full disk, is kept in memory. The documents of
+    `spared` stop nothing if they cannot be read.
     """
 
     def __init__(
-        self, parser: PdfParser, paths: Mapping[str, Path], hashes: Mapping[str, str], cache: Cache
+        self,
+        parser: PdfParser,
+        paths: Mapping[str, Path],
+        hashes: Mapping[str, str],
+        cache: Cache,
+        spared: Collection[str] = (),
     ) -> None:
         self.facts: dict[str, ParsedFacts] = {}
         self.failures: list[DocumentError] = []
         self.hashes = dict(hashes)
-        self._parser, self._paths, self._cache = parser, paths, cache
+        self._parser, self._paths, self._cache, self._spared = parser, paths, cache, spared
         self._native_identity = parser.native_identity()
         self._key = functools.cache(partial(fingerprint, parser.identity()))  # by the sha256 of the file
         self._kept: dict[str, Document] = {}
@@ -63,8 +69,7 @@ class ParsedDocuments:
 
     def parse(self, work: Preparation, again: Collection[str] = ()) -> None:
         """Parse the documents that are not found, and those of `again`, and store them as they come, many
-        short ones together. Only what is stored is told as parsed. Raises the first DocumentError where
-        `ingest.on_error` is `fail`."""
+        short ones together. Only what is stored is told as parsed. Raises as `leave_out` does."""
         new = [name for name in self._paths if name not in self.facts or name in again]
         if not new:
             return
@@ -95,16 +100,17 @@ class ParsedDocuments:
         finally:
             outcomes.keep()
         failed = outcomes.failed
-        self.failures += [failed[name] for name in new if name in failed]
-        if failed and self._parser.on_error == "fail":
-            raise self.failures[0]
-        for name in failed:
-            self.facts.pop(name, None)
+        self.leave_out([failed[name] for name in new if name in failed])
 
-    def leave_out(self, failure: DocumentError) -> None:
-        """Count a document as one that cannot be read."""
-        self.failures.append(failure)
-        del self.facts[failure.document]
+    def leave_out(self, failures: Sequence[DocumentError]) -> None:
+        """Leave out documents that cannot be read. Where `ingest.on_error` is `fail`, raises one
+        DocumentError that names them all if a question may need one of them, and if no document is left."""
+        self.failures += failures
+        for failure in failures:
+            self.facts.pop(failure.document, None)
+        needed = {failure.document for failure in failures}.difference(self._spared if self.facts else ())
+        if needed and self._parser.on_error == "fail":
+            raise DocumentError.stopping(failures)
 
     def _keep(self, documents: Mapping[str, Parsed]) -> None:
         """Put documents into the cache together, each with its facts, its text for the runs that will keep

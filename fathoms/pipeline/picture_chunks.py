@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -118,13 +118,17 @@ class PictureChunker:
     bounds: Mapping[str, int]
     calling: ExecutionSettings
 
-    def chunks(self, documents: Sequence[Document], failures: list[DocumentError]) -> dict[str, list[Chunk]]:
+    def chunks(
+        self, documents: Sequence[Document], leave_out: Callable[[Sequence[DocumentError]], None]
+    ) -> dict[str, list[Chunk]]:
         """Return the chunks of the figures and tables of each document, by its id.
 
-        A document whose pages cannot be rendered is left out and added to `failures`, or its error is raised
-        where `on_error` of the parser is `fail`. Raises ModelError for a picture that cannot be described.
+        A document whose pages cannot be rendered has none; `leave_out` is given the errors of all of these
+        before anything is described, and may raise one. Raises ModelError for a picture that cannot be
+        described.
         """
         found: dict[str, list[Picture]] = {}
+        failures: list[DocumentError] = []
         failed = self._render(documents)
         for document in documents:
             try:
@@ -132,9 +136,8 @@ class PictureChunker:
                     raise failed[document.id]
                 found[document.id] = list(self._pictures(document))
             except DocumentError as error:
-                if self.parser.on_error == "fail":
-                    raise
                 failures.append(error)
+        leave_out(failures)
         words = iter(self._words([picture for row in found.values() for picture in row]))
         return {name: [self._chunk(one, next(words)) for one in row] for name, row in found.items()}
 

@@ -15,7 +15,7 @@ has the rest of it.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -239,7 +239,13 @@ class Stages(Component):
         return self.model_copy(update={"pictures": self.cut_out.by_ocr()})
 
     def prepare(
-        self, documents: Mapping[str, Path], cache: Cache, *, workers: int = 2, progress: Progress = silent
+        self,
+        documents: Mapping[str, Path],
+        cache: Cache,
+        *,
+        workers: int = 2,
+        progress: Progress = silent,
+        spared: Collection[str] = (),
     ) -> Prepared:
         """Make the corpus ready for questions; of stages that know what they are prepared for."""
         raise NotImplementedError
@@ -253,7 +259,7 @@ class Stages(Component):
         if self.retrieve.needs == "nothing":
             documents = {}  # for example a closed-book pipeline
         cache = work.cache
-        parsed = ParsedDocuments(self.ingest, documents, self._hashes(documents, cache), cache)
+        parsed = ParsedDocuments(self.ingest, documents, self._hashes(documents, cache), cache, work.spared)
         try:
             with closing(self._calling.executor(work.workers)) as executor:
                 work = replace(work, executor=executor)
@@ -313,11 +319,8 @@ class Stages(Component):
         with work.times.stage("chunk"):
             chunks.make(work)
         more: dict[str, list[Chunk]] = {}
-        found: list[DocumentError] = []
         if self.cut_out is not None:
-            more = self._chunks_of_pictures(self.cut_out, work).chunks(parsed.sequence(), found)
-            for failure in found:
-                parsed.leave_out(failure)
+            more = self._chunks_of_pictures(self.cut_out, work).chunks(parsed.sequence(), parsed.leave_out)
         rows = {name: ChunksOf(name, chunks, images.get(name), more.get(name, ())) for name in parsed.names()}
         return self._corpus(parsed, rows)
 
@@ -340,8 +343,7 @@ class Stages(Component):
     ) -> tuple[_Corpus, PageSearch | None]:
         """Embed the pictures of all pages for retrieval by page images; `None` where there is none.
 
-        A document that cannot be rendered is treated as unreadable: the corpus that is returned lacks it and
-        has its failure, or its error is raised where `ingest.on_error` is `fail`.
+        A document that cannot be rendered is treated as unreadable: the corpus that is returned lacks it.
         """
         handling = self.retrieve.pages
         if handling is None:
@@ -351,8 +353,7 @@ class Stages(Component):
         if not (bad := indexer.failures):
             return corpus, pages
         left = [at for at in range(len(corpus.documents)) if at not in bad]
-        for failure in bad.values():
-            parsed.leave_out(failure)
+        parsed.leave_out([*bad.values()])
         new = {position: at for at, position in enumerate(left)}
         places = [(new[position], page) for position, page in pages.places]
         smaller = self._corpus(parsed, corpus.rows)
@@ -420,8 +421,7 @@ class Stages(Component):
     def _render(self, parsed: ParsedDocuments, work: Preparation) -> Mapping[str, Mapping[int, Path]]:
         """Render the page images of each document; none where the model is shown none.
 
-        A document that cannot be rendered is treated as unreadable: it is added to the failures, or its error
-        is raised where `ingest.on_error` is `fail`.
+        A document that cannot be rendered is treated as unreadable.
         """
         if (dpi := self._image_dpi) is None:
             return {}
@@ -433,10 +433,7 @@ class Stages(Component):
         for name, outcome in zip(names, outcomes, strict=True):
             if not isinstance(outcome, DocumentError):
                 rendered[name] = outcome
-            elif self.ingest.on_error == "fail":
-                raise outcome
-            else:
-                parsed.leave_out(outcome)
+        parsed.leave_out([outcome for outcome in outcomes if isinstance(outcome, DocumentError)])
         return rendered
 
     def _embed(self, corpus: _Corpus, work: Preparation) -> Vectors | None:
@@ -577,14 +574,15 @@ class Pipeline(Stages):
         *,
         workers: int = 2,
         progress: Progress = silent,
+        spared: Collection[str] = (),
     ) -> Ingested:
         """Parse, chunk and embed what the cache does not hold yet, and return the corpus ready for questions.
 
-        `workers` is the number of parser processes. Raises DocumentError for the first document that cannot
-        be read, unless `ingest.on_error` is `skip`: such documents are then left out and listed in
-        `Ingested.failures`. Raises StoreError where the cache cannot be written.
+        `workers` is the number of parser processes. Documents that cannot be read are left out and listed in
+        `Ingested.failures`. Unless `ingest.on_error` is `skip`, one DocumentError names them all where one of
+        them is not `spared`. Raises StoreError where the cache cannot be written.
         """
-        built = self.build(documents, Preparation(cache, workers, progress))
+        built = self.build(documents, Preparation(cache, workers, progress, spared=spared))
         return Ingested(
             ingest=self.ingest,
             retriever=self.retrieve,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from fathoms.executors import Executor, LocalExecutor
@@ -20,10 +20,12 @@ def silent(stage: str, done: int, total: int) -> None:
 @dataclass(frozen=True)
 class Preparation:
     """The preparation of some documents: where results are cached, how many processes parse, who hears of the
-    progress, who does the work, and how long each stage takes."""
+    progress, who does the work, and how long each stage takes. The documents of `spared` may be left out if
+    they cannot be read."""
 
     cache: Cache
     workers: int = 2
     progress: Progress = silent
     executor: Executor = field(default_factory=LocalExecutor)
     times: IngestTimes = field(default_factory=IngestTimes)
+    spared: Collection[str] = ()

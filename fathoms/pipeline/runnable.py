@@ -5,7 +5,7 @@ The experiments themselves are on a floor above, because their scoring belongs t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -108,6 +108,13 @@ class Runnable(Protocol):
         """The configuration as the manifest has it."""
 
     def prepare(
-        self, documents: Mapping[str, Path], cache: Cache, *, workers: int = 2, progress: Progress = silent
+        self,
+        documents: Mapping[str, Path],
+        cache: Cache,
+        *,
+        workers: int = 2,
+        progress: Progress = silent,
+        spared: Collection[str] = (),
     ) -> Prepared:
-        """Make everything ready for questions on the documents; raises FathomsError."""
+        """Make everything ready for questions on the documents; raises FathomsError, not for one of `spared`
+        that cannot be read."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -269,10 +269,11 @@ class SearchPipeline(Stages):
         *,
         workers: int = 2,
         progress: Progress = silent,
+        spared: Collection[str] = (),
     ) -> Searching:
         """Parse, chunk and embed what the cache does not hold yet, and return the corpus ready to be
         searched; raises as `Pipeline.prepare` does."""
-        built = self.build(documents, Preparation(cache, workers, progress))
+        built = self.build(documents, Preparation(cache, workers, progress, spared=spared))
         pages, handling = built.index.pages, self.retrieve.pages
         if pages is not None and handling is not None:
             pages = replace(pages, embed=QuestionsAnew(handling.embed, self._calling, built.times))

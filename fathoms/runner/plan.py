@@ -103,7 +103,7 @@ def plan(
     found: Estimates | None = None
     unknown = _obstacle(experiment, corpus, cache, missing)
     if unknown is None and stages is not None:
-        work = Preparation(cache, workers, progress)
+        work = Preparation(cache, workers, progress, spared=corpus.spared)
         try:
             once: Estimates = {}
             if experiment.called:
@@ -206,7 +206,13 @@ def _estimated(
 ) -> tuple[Estimates, dict[str, int] | None]:
     """The estimate of all questions once, and the attached pages and bytes; raises FathomsError."""
     plain = stages.by_ocr()
-    prepared = plain.prepare(corpus.documents, work.cache, workers=work.workers, progress=work.progress)
+    prepared = plain.prepare(
+        corpus.documents,
+        work.cache,
+        workers=work.workers,
+        progress=work.progress,
+        spared=corpus.spared,
+    )
     if isinstance(prepared, Searching):  # with a model that helps to retrieve
         rows = prepared.search(asked) if asked else []
         pairs, made = zip(asked, rows, strict=True), MadeOnce(prepared.index.kept)

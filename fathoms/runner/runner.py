@@ -118,9 +118,9 @@ def run(
     ready = []
     for job in jobs:  # prepare all jobs before the first run is created
         asked = job.corpus.select(limit=selection.limit, categories=selection.categories, ids=selection.ids)
-        work = Preparation(cache, workers, progress)
+        work = Preparation(cache, workers, progress, spared=job.corpus.spared)
         require_room_for_descriptions(job.experiment, job.corpus, work, budget)
-        prepared = job.experiment.prepare(job.corpus.documents, cache, workers=workers, progress=progress)
+        prepared = _prepared(job.experiment, job.corpus, work)
         ready.append((job, asked, prepared, _retrieved(prepared, asked, job.corpus)))
         budget.add_embedding(prepared.report().get("times", {}))
     with ExitStack() as locks:
@@ -166,9 +166,9 @@ def resume(
     cache.share(experiment.cache)
     with store.locked():
         missing = unanswered(store, reopened.asked, reopened.repeats)  # again, now under the lock
-        work = Preparation(cache, workers, progress)
+        work = Preparation(cache, workers, progress, spared=reopened.corpus.spared)
         require_room_for_descriptions(experiment, reopened.corpus, work, budget)
-        prepared = experiment.prepare(reopened.corpus.documents, cache, workers=workers, progress=progress)
+        prepared = _prepared(experiment, reopened.corpus, work)
         require_same(store, prepared)
         questions = list({turn.question.id: turn.question for turn in missing}.values())
         hits, share = _retrieved(prepared, questions, reopened.corpus)
@@ -177,6 +177,17 @@ def resume(
         active = ActiveRun(experiment, prepared, store, asked, missing, hits, share, budget, reopened.repeats)
         (outcome,) = _ask([active], on_record, on_tally, on_stop)
     return outcome
+
+
+def _prepared(experiment: Runnable, corpus: Corpus, work: Preparation) -> Prepared:
+    """Prepare an experiment; a document that no question may need stops nothing."""
+    return experiment.prepare(
+        corpus.documents,
+        work.cache,
+        workers=work.workers,
+        progress=work.progress,
+        spared=corpus.spared,
+    )
 
 
 def _retrieved(

@@ -123,8 +123,8 @@ def test_fifos_and_folders_named_pdf_are_named_failures(project: Project) -> Non
         write_pdf(folder / "locked.pdf", ["Nobody may read this."])
         (folder / "locked.pdf").chmod(0)
     stopped = project.fathoms("doctor", "tiny.yaml")
-    assert stopped.returncode == 1
-    assert "folder.pdf: is a folder" in stopped.stdout
+    assert stopped.returncode == 0  # no question names one of them
+    assert "left out folder.pdf: is a folder" in stopped.stdout
     for command in ("ingest", "doctor"):
         skipped = project.fathoms(command, "tiny.yaml", "--set", "ingest.on_error=skip")
         assert "left out gone.pdf: there is no file" in skipped.stdout

@@ -1,0 +1,71 @@
+"""Documents that cannot be read: what stops a command, what it names, and what it goes on without."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.support import damage
+from tests.support.project import Project
+
+pytestmark = pytest.mark.slow  # each command reads documents in processes of their own
+
+WAY_OUT = "ingest: {on_error: skip} (--set ingest.on_error=skip) goes on without"
+
+
+def spoil(project: Project, *names: str) -> None:
+    """Write documents that cannot be read: the first has no page, the others no header."""
+    for number, name in enumerate(names):
+        (project.path / "pdfs" / name).write_bytes(b"nothing" if number else b"%PDF-1.4\nnothing")
+
+
+@pytest.mark.parametrize("parser", ["pdfium", "pymupdf"])
+def test_a_damaged_document_that_no_question_names_stops_nothing(project: Project, parser: str) -> None:
+    spoil(project, "bad.pdf", "worse.pdf")
+    chosen = f"--set=ingest.kind={parser}"
+    ran = project.fathoms("run", "tiny.yaml", chosen)
+    assert ran.returncode == 0, ran.stderr
+    assert "not read: bad.pdf, worse.pdf" in ran.stdout.splitlines()[-1]
+    assert project.fathoms("run", "tiny.yaml", chosen, "--dry-run").returncode == 0
+    found = project.json("ingest", "tiny.yaml", chosen, code=1)
+    assert found["documents"] == 2
+    assert list(found["failures"]) == ["bad.pdf", "worse.pdf"]
+    told = project.fathoms("doctor", "tiny.yaml", chosen)
+    assert told.returncode == 0, told.stdout
+    assert "left out worse.pdf: has no PDF header" in told.stdout
+
+
+def test_damaged_documents_that_stop_a_run_are_named_at_once(project: Project) -> None:
+    spoil(project, "varn.pdf", "lune.pdf", "worse.pdf")
+    for command in ("run", "ingest"):
+        stopped = project.fathoms(command, "tiny.yaml")
+        assert stopped.returncode == 1
+        for name in ("varn.pdf: is damaged", "lune.pdf: has no PDF header", "worse.pdf: has no PDF"):
+            assert name in stopped.stderr
+        assert f"{WAY_OUT} these 3 documents" in stopped.stderr
+    told = project.fathoms("doctor", "tiny.yaml")
+    assert told.returncode == 1
+    assert "lune.pdf: has no PDF" in told.stdout
+    assert "worse.pdf: has no PDF" in told.stdout
+    assert "these 2 documents" in told.stdout
+
+
+def test_a_question_without_documents_may_need_any(project: Project) -> None:
+    spoil(project, "bad.pdf")
+    everywhere = {"question": "How tall is the Varn tower?", "answers": ["41.5"]}
+    project.write("questions.json", json.dumps([everywhere]))
+    stopped = project.fathoms("run", "tiny.yaml")
+    assert stopped.returncode == 1
+    assert "bad.pdf: is damaged" in stopped.stderr
+    assert f"{WAY_OUT} this document" in stopped.stderr
+
+
+def test_nothing_is_spared_where_no_document_is_left(project: Project) -> None:
+    (project.path / "pdfs" / "varn.pdf").unlink()
+    (project.path / "pdfs" / "lune.pdf").write_bytes(damage.no_pages())
+    nothing = {"question": "Who owns the moon?", "answers": [], "answerable": False}
+    project.write("questions.json", json.dumps([nothing]))
+    stopped = project.fathoms("run", "tiny.yaml")
+    assert stopped.returncode == 1
+    assert "lune.pdf: is a document without pages" in stopped.stderr
