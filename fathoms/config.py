@@ -9,10 +9,11 @@ import difflib
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import import_module
 from math import inf
 from pathlib import Path
@@ -216,21 +217,31 @@ def override(source: Source, settings: Iterable[str]) -> Source:
             shown = without_shapes(setting)
             raise UsageError(f"--set {shown}: expected KEY=VALUE, for example retrieve.top_k=5")
         value, _ = parse_yaml(raw, f"{_SET}{path}")
-        _put(data, keys, value, setting)
+        put(data, keys, value, partial(_setting_error, path))
         places = {k: v for k, v in places.items() if k[: len(keys)] != tuple(keys)}
         for depth in range(1, len(keys) + 1):
             places.setdefault(tuple(keys[:depth]), f"{_SET}{path}")
     return Source(source.name, data, places)
 
 
-def _put(data: dict[str, Any], keys: Sequence[str], value: Any, setting: str) -> None:
-    """Set the value under a path of keys in `data`, in place; missing mappings on the way are made."""
+def _setting_error(path: str, why: str) -> UsageError:
+    """Make the error of a setting of a path of keys."""
+    return UsageError(f"--set {path}: {why}")
+
+
+SHORT_FORMS = {"data": "name", "contexts": "each", "rounds": "each", "citations": "each"}
+"""Keys whose mapping may be written as a text, and the key of the mapping for which the text stands."""
+
+
+def put(data: dict[str, Any], keys: Sequence[str], value: Any, error: Callable[[str], Exception]) -> None:
+    """Set the value under a path of keys in `data`, in place; missing mappings on the way are made, and short
+    forms are written out. Raises the `error` of a sentence where a key on the way has no keys."""
     for key in keys[:-1]:
         child = data.setdefault(key, {})
+        if isinstance(child, str) and key in SHORT_FORMS:
+            child = data[key] = {SHORT_FORMS[key]: child}
         if not isinstance(child, dict):
-            raise UsageError(
-                f"--set {setting.partition('=')[0]}: '{key}' is {_noun(child)} and has no keys of its own"
-            )
+            raise error(f"'{key}' is {_noun(child)} and has no keys of its own")
         data = child
     data[keys[-1]] = value
 

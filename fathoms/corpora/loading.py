@@ -165,7 +165,8 @@ def _missing(
     total = len(questions.questions)
     possible = sum(needs(question).isdisjoint(missing) for question in questions.questions)
     if missing and (policy == "fail" or not possible):
-        way_out = f"; 'missing: skip' asks the {possible} of {total} questions that do not need them"
+        way_out = "; data: {missing: skip} (--set data.missing=skip) asks the "
+        way_out += f"{possible} of {total} questions that do not need them"
         more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
         names = ", ".join(missing[:_SHOWN]) + more
         raise DataError(f"documents are missing {where}: {names}{way_out if possible else ''}")

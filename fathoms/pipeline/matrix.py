@@ -15,10 +15,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fathoms.config import Key, Source, read_yaml, suggest
+from fathoms.config import Key, Source, put, read_yaml, suggest
 from fathoms.errors import UsageError
 from fathoms.runs.marks import CONFIG, SETTING
 
@@ -74,7 +75,7 @@ def at_cell(source: Source, axes: Axes, cell: Cell) -> Source:
     for axis, name in cell.items():
         for key, value in axes[axis][name].items():
             keys, written = tuple(key.split(".")), (MATRIX, axis, name, key)
-            _put(data, keys, deepcopy(value), source, written)
+            put(data, keys, deepcopy(value), partial(source.complain, written))
             places = {at: place for at, place in places.items() if at[: len(keys)] != keys}
             below = {at: place for at, place in source.places.items() if at[: len(written)] == written}
             places |= {(*keys, *at[len(written) :]): place for at, place in below.items()}
@@ -89,16 +90,6 @@ def _require(axes: Axes, chosen: Mapping[str, Any]) -> None:
             raise UsageError(f"the configuration's matrix has no axis '{axis}'{suggest(axis, axes)}")
         if name not in names:
             raise UsageError(f"{MATRIX}.{axis}: there is no '{name}'{suggest(str(name), names)}")
-
-
-def _put(data: dict[str, Any], keys: tuple[str, ...], value: Any, source: Source, written: Key) -> None:
-    """Set the value under a path of keys, in place; raises ConfigError where a key on the way has no keys."""
-    for key in keys[:-1]:
-        child = data.setdefault(key, {})
-        if not isinstance(child, dict):
-            raise source.complain(written, f"'{key}' has no keys of its own")
-        data = child
-    data[keys[-1]] = value
 
 
 def titled(name: str, cell: Cell) -> str:

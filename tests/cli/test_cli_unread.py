@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 
 import pytest
 
 from tests.support import damage
-from tests.support.project import Project
+from tests.support.project import CONFIG, Project
 
 pytestmark = pytest.mark.slow  # each command reads documents in processes of their own
 
@@ -69,3 +71,19 @@ def test_nothing_is_spared_where_no_document_is_left(project: Project) -> None:
     stopped = project.fathoms("run", "tiny.yaml")
     assert stopped.returncode == 1
     assert "lune.pdf: is a document without pages" in stopped.stderr
+
+
+def test_the_option_that_a_missing_document_is_answered_with_works_for_a_name_too(project: Project) -> None:
+    (project.path / "pdfs").rename(project.path / "own")
+    (project.path / "own" / "lune.pdf").unlink()
+    shutil.copy(project.path / "questions.json", project.path / "own")
+    documents = "[{file: varn.pdf}, {file: lune.pdf}]"
+    head = "name: own\ntitle: Own\nlicence: CC0-1.0\nquestions: {file: questions.json}"
+    project.write("own.yaml", f"{head}\ndocuments: {documents}\n")
+    project.write("tiny.yaml", CONFIG.replace("{questions: questions.json, documents: pdfs}", "own.yaml"))
+    stopped = project.fathoms("run", "tiny.yaml")
+    assert stopped.returncode == 1
+    [option] = re.findall(r"\((--set [^)]*)\) asks the 2 of 4 questions", stopped.stderr)
+    ran = project.fathoms("run", "tiny.yaml", *option.split(), "--partial")
+    assert ran.returncode == 0, ran.stderr
+    assert "2 of 4 questions" in ran.stdout.splitlines()[-1]

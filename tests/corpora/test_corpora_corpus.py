@@ -153,7 +153,8 @@ def test_missing_documents_fail_or_are_left_out(base: Path, folder: Path) -> Non
     source = FileSource(questions=Path("q.json"), documents=Path("papers"))
     with pytest.raises(DataError) as caught:
         load(source, base)
-    expected = f"documents are missing in {folder}: z.pdf; 'missing: skip' asks the 2 of 3 questions"
+    way_out = "data: {missing: skip} (--set data.missing=skip) asks the 2 of 3 questions"
+    expected = f"documents are missing in {folder}: z.pdf; {way_out}"
     assert str(caught.value).startswith(expected)
     loaded = load(source.model_copy(update={"missing": "skip"}), base)
     assert (loaded.name, loaded.missing, loaded.categories) == ("q", ("z.pdf",), ("Text", "Cross"))

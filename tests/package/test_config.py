@@ -125,6 +125,15 @@ def test_set_is_named_in_complaints(tmp_path: Path) -> None:
     assert text == "--set paint.depht: unknown key 'depht' (did you mean 'depth'?)"
 
 
+def test_set_writes_out_a_short_form() -> None:
+    written = {"data": "sample", "pipeline": {"response": {"contexts": "$.hits"}}}
+    settings = ["data.missing=skip", "pipeline.response.contexts.text=$.body"]
+    assert override(Source("c", written), settings).data == {
+        "data": {"name": "sample", "missing": "skip"},
+        "pipeline": {"response": {"contexts": {"each": "$.hits", "text": "$.body"}}},
+    }
+
+
 @pytest.mark.parametrize("setting", ["name", "=1", "a..b=1", "name.x=1", "name={"])
 def test_a_setting_that_cannot_be_read(setting: str) -> None:
     with pytest.raises(UsageError, match="--set"):

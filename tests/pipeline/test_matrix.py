@@ -73,7 +73,7 @@ def test_names_can_be_chosen(tmp_path: Path) -> None:
         ("matrix: {config: {a: {}}}", "4:10", "an axis cannot be called 'config'"),
         ("matrix: {setting: {a: {}}}", "4:10", "an axis cannot be called 'setting'"),
         ("matrix: {a.b: {a: {}}}", "4:10", "an axis cannot be called 'a.b'"),
-        ("matrix: {reading: {a: {name.x: 3}}}", "4:24", "'name' has no keys of its own"),
+        ("matrix: {reading: {a: {name.x: 3}}}", "4:24", "'name' is text and has no keys of its own"),
         ("matrix: {reading: {a: {retrieve: {kind: bm25, topk: 3}}}}", "4:47", "unknown key 'topk'"),
         ("matrix: {reading: {a: {retrive: 3}}}", "4:24", "unknown key 'retrive'"),
     ],
