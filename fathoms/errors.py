@@ -92,10 +92,12 @@ class MissingWeightsError(FathomsError):
 
     exit_code = ExitCode.UNUSABLE
 
-    def __init__(self, asset: str) -> None:
+    def __init__(self, *assets: str) -> None:
+        named = " and ".join(f"'{asset}'" for asset in assets)
         super().__init__(
-            f"the weights of '{asset}' are not on this machine: run 'fathoms models pull {asset}'"
+            f"the weights of {named} are not on this machine: run 'fathoms models pull {' '.join(assets)}'"
         )
+        self.assets = assets
 
 
 class ServerError(FathomsError):

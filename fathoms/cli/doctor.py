@@ -236,11 +236,15 @@ def _trial(
 
 
 def _stage(experiment: AnyExperiment, stage: str, check: Callable[[], None]) -> str:
-    """Check a stage, and describe it: its kind, and its model if it has one."""
+    """Check a stage, and describe it: its kind, its model if it has one, and what a parser will download."""
+    from fathoms.pdf.parser import PdfParser
     from fathoms.runner.plan import described
 
     check()
-    return described(getattr(experiment, stage))
+    component = getattr(experiment, stage)
+    is_here = isinstance(component, PdfParser) and experiment.execution.kind == "local"
+    later = component.require_downloads() if is_here else ""
+    return "\n".join(filter(None, [described(component), later]))
 
 
 def _machine(out: Path) -> dict[str, Any]:

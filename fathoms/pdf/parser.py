@@ -94,6 +94,11 @@ class PdfParser(Component):
             if self.extra is not None and find_spec(package) is None:
                 raise MissingExtraError(package, self.extra, f"ingest kind '{self.kind}'")
 
+    def require_downloads(self) -> str:
+        """Return what the parser's library will download at its first use, if anything; raises ServerError
+        where it cannot."""
+        return ""
+
     def native_identity(self) -> dict[str, Any]:
         """Return what a document in the parser's own format depends on, for the cache."""
         return self.identity()

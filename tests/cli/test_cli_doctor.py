@@ -172,6 +172,36 @@ def test_missing_weights_and_documents(project: Project) -> None:
     assert checks["generate"]["detail"].endswith("run 'fathoms models pull smollm2-135m'")
 
 
+@pytest.mark.slow
+def test_all_that_docling_lacks_is_named_at_once(
+    project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    skip_without("docling")
+    skip_without("easyocr")
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setenv("EASYOCR_MODULE_PATH", str(tmp_path / "easyocr"))
+    monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")  # where nobody listens
+    code, checks, _ = findings(project, "tiny.yaml", "--set", "ingest={kind: docling}")
+    assert code == 1
+    detail = checks["ingest"]["detail"]
+    files = "EasyOCR's craft_mlt_25k.pth (ocr), EasyOCR's english_g2.pth (ocr)"
+    models = "docling-project/docling-layout-heron (layout), docling-project/docling-models (tables)"
+    assert f"cannot be downloaded: {files}, {models}" in detail
+    offline = detail.split("and set ")[1].replace("ingest: ", "ingest=")
+    code, checks, _ = findings(project, "tiny.yaml", "--set", offline)
+    command = "run 'fathoms models pull easyocr-en layout-cdla'"
+    assert checks["ingest"]["detail"].endswith(command)
+    (tmp_path / "easyocr" / "model").mkdir(parents=True)
+    for name in ("craft_mlt_25k.pth", "english_g2.pth"):
+        (tmp_path / "easyocr" / "model" / name).touch()
+    for name in ("docling-layout-heron", "docling-models"):
+        (tmp_path / "hub" / f"models--docling-project--{name}" / "snapshots" / "main").mkdir(parents=True)
+    assert findings(project, "tiny.yaml", "--set", "ingest={kind: docling}")[0] == 0
+    german = "ingest={kind: docling, ocr: {kind: easyocr, languages: [en, de]}}"
+    assert "EasyOCR's latin_g2.pth" in findings(project, "tiny.yaml", "--set", german)[1]["ingest"]["detail"]
+
+
 def test_a_config_that_cannot_be_read(project: Project) -> None:
     project.write("wrong.yaml", "data: sample\ngenerate: {kind: olama}\n")
     code, checks, printed = findings(project, "wrong.yaml")

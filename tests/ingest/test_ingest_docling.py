@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +100,35 @@ def test_a_folder_of_weights_must_be_there(tmp_path: Path) -> None:
         docling(
             ocr={"kind": "easyocr", "weights": str(tmp_path / "none")}, layout={"kind": "docling"}
         ).require()
+
+
+@pytest.mark.parametrize(
+    ("languages", "lacking"),
+    [
+        (["en"], ["english_g2.pth"]),
+        (["de", "en"], ["latin_g2.pth"]),
+        (["ja", "en"], ["japanese_g2.pth"]),
+        (["ar"], ["arabic.pth"]),
+        (["ru", "de"], ["cyrillic_g2.pth"]),
+        (["zh-Hans"], []),  # which is not a code of EasyOCR, so that nothing is known
+    ],
+)
+def test_weights_must_have_what_the_languages_need(
+    tmp_path: Path, languages: list[str], lacking: list[str]
+) -> None:
+    pytest.importorskip("docling")
+    if find_spec("easyocr") is None:
+        pytest.skip("EasyOCR is not installed")
+    (tmp_path / "craft_mlt_25k.pth").touch()
+    own = {"kind": "easyocr", "weights": str(tmp_path), "languages": languages}
+    parser = docling(ocr=own, layout={"kind": "docling"})
+    if not lacking:
+        parser.require()
+        return
+    with pytest.raises(ConfigError, match=f"needs {lacking[0]}, which .* does not have"):
+        parser.require()
+    (tmp_path / lacking[0]).touch()
+    parser.require()
 
 
 @pytest.fixture

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from runpy import run_path
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -30,6 +33,25 @@ class Stage(Component):
     def weights_hash(self) -> dict[str, str]:
         """Return the sha256 of each weights file by name; empty if the library downloads its own weights."""
         return {}
+
+    def to_download(self) -> tuple[str, ...]:
+        """Return the weights that the library would download at its first use, because they are not on this
+        machine."""
+        return ()
+
+
+_RECOGNISERS = {
+    **{"th": "thai_g1", "ch_tra": "zh_tra_g1", "ch_sim": "zh_sim_g2", "ja": "japanese_g2"},
+    **{"ko": "korean_g2", "ta": "tamil_g1", "te": "telugu_g2", "kn": "kannada_g2"},
+}
+"""EasyOCR's recognition models of single languages, and below of groups, in the order in which it chooses."""
+_RECOGNISERS_OF_GROUPS = {
+    "bengali": "bengali_g1",
+    "arabic": "arabic_g1",
+    "devanagari": "devanagari_g1",
+    "cyrillic": "cyrillic_g2",
+    "latin": "latin_g2",
+}
 
 
 class EasyOcr(Stage):
@@ -63,6 +85,46 @@ class EasyOcr(Stage):
         models = sorted(self.folder().glob("*.pth"))
         return {name: digest for model in models for name, digest in digests(str(model)).items()}
 
+    def to_download(self) -> tuple[str, ...]:
+        """Return the files of EasyOCR that are not in its own folder."""
+        return tuple(f"EasyOCR's {name}" for name in self._lacking()) if self.weights is None else ()
+
+    def require_languages(self) -> None:
+        """Raise ConfigError if the given weights have not all that the languages need."""
+        if self.weights is not None and (lacking := self._lacking()):
+            raise ConfigError(
+                f"ingest.ocr: {', '.join(self.languages)} needs {' and '.join(lacking)}, which"
+                f" {self.weights} does not have: give a folder with EasyOCR's files of these languages, or"
+                " leave 'weights' out, so that EasyOCR downloads them"
+            )
+
+    def _lacking(self) -> list[str]:
+        """Return the names of the files that the languages need and the folder does not have."""
+        spec = find_spec("easyocr")
+        if spec is None or spec.origin is None:
+            return []
+        # the package itself would import torch; this file of it holds only names
+        known = run_path(str(Path(spec.origin).with_name("config.py")))
+        models = {
+            name: each for group in known["recognition_models"].values() for name, each in group.items()
+        }
+        chosen = self._recogniser(known)
+        wanted = [known["detection_models"]["craft"]["filename"]]
+        wanted += [models[chosen]["filename"]] if chosen in models else []
+        folder = Path(known["MODULE_PATH"], "model") if self.weights is None else self.folder()
+        return [name for name in wanted if not (folder / name).is_file()]
+
+    def _recogniser(self, known: Mapping[str, Any]) -> str | None:
+        """Return the name of the recognition model that EasyOCR chooses for the languages; `None` for codes
+        that are not EasyOCR's, which Docling translates."""
+        asked = set(self.languages)
+        if asked == {"en"}:
+            return "english_g2"
+        if found := next((name for code, name in _RECOGNISERS.items() if code in asked), None):
+            return found
+        groups = _RECOGNISERS_OF_GROUPS.items()
+        return next((name for group, name in groups if asked & set(known[f"{group}_lang_list"])), None)
+
     def folder(self) -> Path:
         """Return the folder of the weights.
 
@@ -85,10 +147,25 @@ class NoOcr(Stage):
     kind: Literal["none"] = "none"
 
 
+def _not_in_hub_cache(name: str) -> tuple[str, ...]:
+    """Return the name of a model of Docling if it is neither in the hub's cache nor in the folder that
+    Docling is given by its environment variable."""
+    from huggingface_hub.constants import HF_HUB_CACHE
+
+    folder = name.replace("/", "--")
+    given = os.environ.get("DOCLING_ARTIFACTS_PATH")
+    snapshots = Path(given, folder) if given else Path(HF_HUB_CACHE, f"models--{folder}", "snapshots")
+    return () if snapshots.is_dir() and any(snapshots.iterdir()) else (name,)
+
+
 class DoclingLayout(Stage):
     """Docling's default layout model, downloaded from the Hugging Face hub at first use."""
 
     kind: Literal["docling"] = "docling"
+
+    def to_download(self) -> tuple[str, ...]:
+        """Return the name of the model on the hub, unless the hub's cache has it."""
+        return _not_in_hub_cache("docling-project/docling-layout-heron")
 
 
 class CdlaLayout(Stage):
@@ -118,6 +195,10 @@ class TableFormer(Stage):
     the box that the model predicts for it."""
     mode: Literal["accurate", "fast"] = "accurate"
     """Which of the two models to use: `accurate` is the larger one, `fast` the smaller one."""
+
+    def to_download(self) -> tuple[str, ...]:
+        """Return the name of both models on the hub, unless the hub's cache has them."""
+        return _not_in_hub_cache("docling-project/docling-models")
 
 
 class GeometricTables(Stage):

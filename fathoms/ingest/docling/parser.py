@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import socket
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from fathoms.errors import MissingExtraError
+from fathoms.errors import MissingExtraError, MissingWeightsError, ServerError
 from fathoms.ingest.docling.options import (
     CdlaLayout,
     DoclingLayout,
@@ -106,7 +107,8 @@ class Docling(PdfParser):
         """Raise an error for a package or weights that are missing on this machine.
 
         Raises MissingExtraError for a package, and MissingWeightsError, ChecksumError or ConfigError for
-        weights. Weights from the hub are not checked: the first process that loads them reports a problem.
+        weights. Weights that the libraries download are not checked here, because documents in the cache
+        need none: `require_downloads` does.
         """
         packages = ["docling", "docling_core", "docling_parse"]
         packages += ["easyocr"] if isinstance(self.ocr, EasyOcr) else []
@@ -114,8 +116,37 @@ class Docling(PdfParser):
         for package in packages:
             if find_spec(package) is None:
                 raise MissingExtraError(package, "docling", "ingest kind 'docling'")
+        missing: list[str] = []
         for stage in self.stages.values():
-            stage.settings()
+            try:
+                stage.settings()
+            except MissingWeightsError as error:
+                missing += error.assets
+        if missing:
+            raise MissingWeightsError(*missing)
+        if isinstance(self.ocr, EasyOcr):
+            self.ocr.require_languages()
+
+    def require_downloads(self) -> str:
+        """Return which weights the libraries will download at their first use; raises ServerError, which
+        names all of them, where that cannot be done."""
+        from fathoms.models.weights.hub import ask_hub
+
+        wanted = [(key, name) for key, stage in self.stages.items() for name in stage.to_download()]
+        named = ", ".join(f"{name} ({key})" for key, name in wanted)
+        try:
+            for _, name in wanted:
+                if name.startswith("EasyOCR"):
+                    _require_easyocr_server()
+                else:
+                    ask_hub(name, None)
+        except (ServerError, OSError) as error:
+            raise ServerError(
+                f"these weights are not on this machine and cannot be downloaded: {named} ({error});"
+                " without a network, run 'fathoms models pull easyocr-en layout-cdla' and set ingest:"
+                " {kind: docling, ocr: {kind: easyocr, weights: easyocr-en}, layout: {kind: cdla}, tables: {kind: geometric}}"
+            ) from error
+        return f"will be downloaded at first use: {named}" if wanted else ""
 
     def check_file(self, path: Path) -> None:
         """Raise DocumentError for a file that certainly cannot be read, and MissingExtraError if the package
@@ -190,3 +221,12 @@ class Docling(PdfParser):
         raw = unpack(native).raw(self.picture_text)
         document = to_document(path, raw, self.max_pages, sha256)
         return document.model_copy(update={"native": native})
+
+
+def _require_easyocr_server() -> None:
+    """Raise OSError if the server of EasyOCR's files, or the proxy before it, takes no connection."""
+    from urllib.parse import urlsplit
+    from urllib.request import getproxies
+
+    server = urlsplit(getproxies().get("https", "https://github.com"))
+    socket.create_connection((server.hostname or "", server.port or 443), timeout=5).close()
