@@ -144,7 +144,8 @@ class Docling(PdfParser):
             raise ServerError(
                 f"these weights are not on this machine and cannot be downloaded: {named} ({error});"
                 " without a network, run 'fathoms models pull easyocr-en layout-cdla' and set ingest:"
-                " {kind: docling, ocr: {kind: easyocr, weights: easyocr-en}, layout: {kind: cdla}, tables: {kind: geometric}}"
+                " {kind: docling, ocr: {kind: easyocr, weights: easyocr-en}, layout: {kind: cdla}, tables:"
+                " {kind: geometric}}"
             ) from error
         return f"will be downloaded at first use: {named}" if wanted else ""
 
