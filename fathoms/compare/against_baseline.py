@@ -394,7 +394,7 @@ def _check_judge(scores: QuestionScores, metric: str, *, allow_unchecked: bool) 
     if kind.unjudged > MOST_UNJUDGED:
         raise DataError(
             f"{kind.unjudged:.1%} of what {metric} of {names(scores)} rests on has no verdict:"
-            " 'fathoms score' asks for those whose calls failed"
+            " 'fathoms score' asks again for what failed or could not be read"
         )
     if allow_unchecked:
         return

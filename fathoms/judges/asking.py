@@ -16,7 +16,7 @@ from fathoms.config import fingerprint, fingerprint_of, flat_fingerprint, quoted
 from fathoms.errors import UsageError
 from fathoms.executors import Executor
 from fathoms.judges.ahead import FEW, Ahead, Pace, minutes, sizes_of
-from fathoms.judges.base import NOT_KEPT, UNPARSED, Judge
+from fathoms.judges.base import CUT, NOT_KEPT, UNPARSED, Judge
 from fathoms.judges.cascade import Cascade
 from fathoms.judges.claims import (
     Decompose,
@@ -51,7 +51,8 @@ class Spending:
     (`None` where any cost is unknown).
 
     `limit` is the most that may be spent; no further call is started where it would be passed, and `is_spent`
-    is then set. `damaged` counts the lines of the journal that cannot be used.
+    is then set. `damaged` counts the lines of the journal that cannot be used. Replies of earlier scorings
+    that could not be read are asked for `again`, and `reread` counts those that can be read now.
     """
 
     limit: float | None = None
@@ -61,6 +62,8 @@ class Spending:
     cost: float | None = 0.0
     is_spent: bool = False
     damaged: int = 0
+    again: int = 0
+    reread: int = 0
     _in_flight: int = 0
     _dearest: float = 0.0
 
@@ -118,6 +121,8 @@ class Bench:
     pace: Pace = field(default_factory=Pace)
     on_ahead: Callable[[Ahead], None] = lambda ahead: None
     executor: Executor | None = None
+    asks_again: bool = True
+    """Whether stored replies that could not be read are asked for again, where anybody can be asked."""
 
     def ahead(self, texts: Sequence[str], batches: Sequence[Sequence[Judgement]]) -> Ahead:
         """Return how many calls some texts and batches take, and how long."""
@@ -231,11 +236,15 @@ class Bench:
 
     def _look_up(
         self, judgements: Iterable[Judgement], judged: Judged
-    ) -> tuple[dict[Judgement, list[Verdict]], list[Missing]]:
+    ) -> tuple[dict[Judgement, list[Verdict]], list[Missing], dict[str, Verdict]]:
         """Add the verdicts that the journal holds to `judged`. Returns the votes on judgements of which any
-        is missing, and what is missing."""
+        is missing, what is missing, and by their keys the verdicts that could not be read and are missing,
+        too, because they are asked for again."""
         votes: dict[Judgement, list[Verdict]] = {}
         missing: list[Missing] = []
+        unread: dict[str, Verdict] = {}
+        limit = self.spending.limit
+        again = self.asks_again and not self.judge.keeps_claims and (limit is None or limit >= 0)
         repeats, found = range(self.judge.repeats), 0
         look_up, identities = self.journal.verdict, self._identities
         versions = {rubric: self.judge.version_of(rubric) for rubric in identities}
@@ -249,6 +258,9 @@ class Bench:
                     verdict = look_up(verdict_key(of_judge[1], judgement, repeat, version), judgement)
                 if verdict is None:
                     missing.append((judgement, repeat, key))
+                elif again and verdict.label == UNPARSED and verdict.why != CUT:
+                    unread[key] = verdict
+                    missing.append((judgement, repeat + 2 * len(repeats), key))  # with seeds of its own
                 else:
                     known.append(verdict)
             found += len(known)
@@ -257,7 +269,8 @@ class Bench:
             else:
                 votes[judgement] = known
         self.spending.found += found
-        return votes, missing
+        self.spending.again += len(unread)
+        return votes, missing, unread
 
     async def ask(self, judgements: Iterable[Judgement], judged: Judged, stop: Stop | None = None) -> None:
         """Judge what has no verdict yet, and add all verdicts to `judged`. Raises Stopped."""
@@ -272,7 +285,7 @@ class Bench:
                 f"{judge.name} only compares claims with sources, and scoring needs answers to be judged:"
                 " name a judge of kind llm"
             )
-        votes, missing = self._look_up(judgements, judged)
+        votes, missing, unread = self._look_up(judgements, judged)
         if isinstance(judge, Cascade):
             await self._ask_both(judge, [one for one in judgements if one in votes], judged, stop)
             return
@@ -304,6 +317,9 @@ class Bench:
                     judged.unjudged[judgement] = verdict
                     self.spending.failed += 1
                 else:
+                    if (before := unread.pop(key, None)) is not None:
+                        verdict = paid_for(before, verdict)
+                        self.spending.reread += verdict.label != UNPARSED
                     votes[judgement].append(verdict)
                     storing.append(self.journal.put(key, verdict))
             return storing
@@ -312,6 +328,9 @@ class Bench:
             await self._ask_on_cluster(self.executor, batches, keep, stop or Stop())
         else:
             await self._each(batches, ask, judge.max_concurrency, stop or Stop())
+        for judgement, _, key in missing:
+            if key in unread:  # nothing has come in its place
+                votes[judgement].append(unread[key])
         judged.verdicts |= {judgement: decided(found) for judgement, found in votes.items() if found}
         for judgement in judged.verdicts:  # one of several votes may have failed
             judged.unjudged.pop(judgement, None)
@@ -329,7 +348,8 @@ class Bench:
             self.on_ahead(self.ahead([], ahead))
         cheap, dear, paces = Judged(), Judged(), (Pace(), Pace())
         first, second = (
-            replace(self, judge=one, pace=pace, on_ahead=lambda ahead: None)
+            # what the cheap one said that cannot be read is decided by the dear one
+            replace(self, judge=one, pace=pace, on_ahead=lambda ahead: None, asks_again=one is cascade.dear)
             for one, pace in zip((cascade.cheap, cascade.dear), paces, strict=True)
         )
         try:
@@ -476,6 +496,18 @@ def verdict_key(identity: str, judgement: Judgement, repeat: int, version: int =
     if rubric == "questions":
         more = (*more, wanted)
     return flat_fingerprint(identity, claim, context, premise, image, repeat, *more)
+
+
+def paid_for(before: Verdict, now: Verdict) -> Verdict:
+    """Return a verdict with what an earlier one in its place took, too."""
+    usages = [one.usage for one in (before, now) if one.usage is not None]
+    return now.model_copy(
+        update={
+            "usage": summed(usages) if len(usages) == 2 else None,
+            "cost": total([before.cost, now.cost]),
+            "seconds": total([before.seconds, now.seconds]),
+        }
+    )
 
 
 def decided(votes: Sequence[Verdict]) -> Verdict:

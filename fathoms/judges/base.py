@@ -18,6 +18,8 @@ LABELS: dict[Labels, tuple[str, ...]] = {
 }
 UNPARSED = "unparsed"
 """The label of a reply that could not be read. It is no label of a claim, and counts in no figure."""
+CUT = "the reply was cut at its token limit"
+"""Why a reply could not be read that would be cut at the same limit again."""
 NOT_KEPT = "the imported file does not hold it"
 """Why a judge that is not there any more gives no claims or verdict."""
 

@@ -10,7 +10,7 @@ from pydantic import Field, field_validator
 
 from fathoms.config import fingerprint
 from fathoms.errors import ConfigError, ModelError
-from fathoms.judges.base import LABELS, UNPARSED, Judge, Labels
+from fathoms.judges.base import CUT, LABELS, UNPARSED, Judge, Labels
 from fathoms.judges.excerpts import Excerpts
 from fathoms.judges.prompts import Template, misplaced, own, places, shipped
 from fathoms.judges.quotes import quote_of, quoting_form
@@ -439,7 +439,7 @@ def _shown_premise(asked: Judgement, premise: str) -> str:
 
 def _unread(reply: Reply) -> str:
     """Say why a reply could not be read."""
-    return "the reply was cut at its token limit" if was_cut(reply) else f"unreadable: {reply.text[:200]!r}"
+    return CUT if was_cut(reply) else f"unreadable: {reply.text[:200]!r}"
 
 
 def _numbered(text: str) -> str:

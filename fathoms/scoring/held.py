@@ -13,7 +13,7 @@ from fathoms.config import fingerprint
 from fathoms.errors import StoreError
 from fathoms.judges.asking import Bench, Spending
 from fathoms.judges.asking import Judged as JudgeResults
-from fathoms.judges.base import Judge
+from fathoms.judges.base import UNPARSED, Judge
 from fathoms.judges.cascade import Cascade
 from fathoms.judges.journal import open_noting
 from fathoms.judges.of_run import NeedsFurtherVerdicts, held
@@ -42,7 +42,7 @@ def _was_judged(run: Run, judge: str, answers: int) -> bool:
         summary = run.summary() or {}
         counts, judging = summary["counts"], summary["judging"]
         scored = counts["answered"] + counts["searched"] + counts["errors"]
-        complete = not (judging["failed"] or judging["over_budget"])
+        complete = not (judging["failed"] or judging["over_budget"] or UNPARSED in judging["verdicts"])
         return bool(complete and judging["key"] == judge and scored == answers)
     except (StoreError, KeyError, TypeError):  # scoring writes a damaged summary anew
         return False

@@ -17,6 +17,7 @@ from fathoms.judges import Judge
 from fathoms.judges.agreement import last_check
 from fathoms.judges.asking import Judged as JudgeResults
 from fathoms.judges.asking import Spending, decomposer
+from fathoms.judges.base import CUT, UNPARSED
 from fathoms.judges.journal import damage_sentence
 from fathoms.judges.of_run import Judging, judge_run
 from fathoms.metrics.aggregate import summarise
@@ -301,12 +302,19 @@ def _judging_warnings(verdicts: _Verdicts, unjudged: int, unlabelled: int, answe
     if unjudged:
         failed = Counter(failure.message for failure in verdicts.judged.unjudged.values())
         why = "".join(f" ({count} x {message})" for message, count in failed.most_common(1))
-        again = "; 'fathoms score' asks again for what failed" if failed else ""
+        unread = any(one.label == UNPARSED and one.why != CUT for one in verdicts.made)
+        can_ask = (failed or unread) and not verdicts.judge.keeps_claims
+        again = "; 'fathoms score' asks again for what failed or could not be read" if can_ask else ""
         yield f"{unjudged} of {answers} answers are not judged as a whole{why}{again}"
     if unlabelled:
         yield (
             f"{unlabelled} of {answers} answers have no abstention label, because the judge gave no"
             " verdict; they count in no rate of hallucination or abstention"
+        )
+    if again := verdicts.spending.again:
+        yield (
+            f"{again} repl{'y' if again == 1 else 'ies'} of the judge that could not be read"
+            f" {'was' if again == 1 else 'were'} asked for again: {verdicts.spending.reread} can be read now"
         )
     if verdicts.spending.is_spent:
         yield "judging was stopped by its budget; 'fathoms score' asks for the missing verdicts"

@@ -27,7 +27,8 @@ from fathoms.models import ScriptedModel
 from fathoms.models.caller import Caller
 from fathoms.models.chat.forms import read_choice
 from fathoms.models.sentences import sentences
-from fathoms.types import Claim, Failure, Judgement, Verdict
+from fathoms.types import Claim, Failure, Judgement, Usage, Verdict
+from tests.support.http_stub import serving
 
 GREEN = Judgement(claim="The door is green.", premise="The tower is 41 m tall. Its door is painted green.")
 TALL = Judgement(claim="The tower is 50 m tall.", premise=GREEN.premise, context="It is 50 m tall.")
@@ -127,6 +128,40 @@ def test_a_reply_cut_at_its_token_limit_is_not_asked_for_again(tmp_path: Path) -
     assert (verdict.label, verdict.why) == ("unparsed", "the reply was cut at its token limit")
     assert verdict.usage is not None
     assert verdict.usage.completion_tokens == 3
+    assert asked(judge, tmp_path, GREEN)[1].asked == 0  # it would be cut again
+
+
+def test_what_could_not_be_read_is_asked_for_again_later_and_nothing_else(tmp_path: Path) -> None:
+    """The verdict that takes its place has the cost and tokens of both, a failure leaves it, and where nobody
+    can be asked the journal gives it back."""
+    said = {"50 m": "Well."}
+
+    def answer(body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        prompt = body["messages"][-1]["content"]
+        words = said["50 m"] if "50 m" in prompt else "yes"
+        choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": words}}
+        usage = {"prompt_tokens": 0, "completion_tokens": 1, "total_tokens": 1}
+        return (200, {"choices": [choice], "usage": usage}) if words else (400, {"error": {"message": "no"}})
+
+    with serving({"/v1/chat/completions": answer, "/v1/models": {"data": [{"id": "m"}]}}) as server:
+        model = {"kind": "openai-compatible", "base_url": f"{server.address}/v1", "model": "m"}
+        judge = LLMJudge.model_validate({"model": {**model, "price": {"input": 0, "output": 1e6}}})
+        both = (GREEN, TALL)
+        first, spent = asked(judge, tmp_path, *both)
+        assert (first.verdicts[TALL].label, spent.asked, spent.cost) == ("unparsed", 2, 1 + 2)
+        held, spent = asked(judge, tmp_path, *both, limit=-1)
+        assert (held.verdicts, spent.asked, spent.found) == (first.verdicts, 0, 2)
+        said["50 m"] = ""
+        failed, spent = asked(judge, tmp_path, *both)
+        assert (failed.verdicts, spent.asked, spent.failed) == (first.verdicts, 1, 1)
+        said["50 m"] = "no"
+        later, spent = asked(judge, tmp_path, *both)
+        assert (later.verdicts[TALL].label, later.verdicts[GREEN]) == ("unsupported", first.verdicts[GREEN])
+        assert (spent.asked, spent.found, spent.cost) == (1, 1, 1)
+        assert (spent.again, spent.reread) == (1, 1)
+        assert later.verdicts[TALL].cost == 2 + 1
+        assert later.verdicts[TALL].usage == Usage(prompt_tokens=0, completion_tokens=3)
+        assert asked(judge, tmp_path, *both)[1].asked == 0
 
 
 def test_a_failed_call_is_no_verdict_and_is_asked_for_again(tmp_path: Path) -> None:
