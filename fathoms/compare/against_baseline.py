@@ -388,16 +388,10 @@ def _check_judge(scores: QuestionScores, metric: str, *, allow_unchecked: bool) 
     """Raise DataError where a metric rests on a judge that nobody can rely on: one that gave no verdict on
     many items, and without `allow_unchecked` one that was not checked, or agrees too little with people."""
     kind = scores.kind_of(metric)
-    if kind.judge is None:
+    require_verdicts(scores, metric)
+    if kind.judge is None or allow_unchecked:
         return
     unless = "; --allow-unchecked-judge judges all the same"
-    if kind.unjudged > MOST_UNJUDGED:
-        raise DataError(
-            f"{kind.unjudged:.1%} of what {metric} of {names(scores)} rests on has no verdict:"
-            " 'fathoms score' asks again for what failed or could not be read"
-        )
-    if allow_unchecked:
-        return
     if kind.balanced_accuracy is None:
         raise DataError(
             f"{kind.judge}, the judge of {metric} of {names(scores)}, was never checked against people on"
@@ -408,6 +402,15 @@ def _check_judge(scores: QuestionScores, metric: str, *, allow_unchecked: bool) 
         raise DataError(
             f"{kind.judge}, the judge of {metric} of {names(scores)}, agrees too little with people: balanced"
             f" accuracy {kind.balanced_accuracy:.2f}, and {LEAST_ACCURACY:.2f} is needed{unless}"
+        )
+
+
+def require_verdicts(scores: QuestionScores, metric: str) -> None:
+    """Raise DataError where many of the items that a metric rests on have no verdict of the judge."""
+    if (unjudged := scores.kind_of(metric).unjudged) > MOST_UNJUDGED:
+        raise DataError(
+            f"{unjudged:.1%} of what {metric} of {names(scores)} rests on has no verdict of the judge:"
+            " 'fathoms score' asks again for what failed or could not be read"
         )
 
 

@@ -60,9 +60,10 @@ class MetricKind(StoredValue):
     """What a comparison must know of a metric: which direction is better, its unit, and a fingerprint of what
     decides its values (`None` for metrics that depend on the profile).
 
-    Of a metric that rests on a `judge` also the share of its items without a verdict, and the balanced
-    accuracy of the judge against people, `None` if it was never checked. `counted` are counts that a reader
-    of its values must know, such as nuggets that a language model drafted.
+    Of a metric that rests on a `judge`, or on labels that a judge gave to answers, also the share of its
+    items without a verdict; of the former also the balanced accuracy of the judge against people, `None` if
+    it was never checked. `counted` are counts that a reader of its values must know, such as nuggets that a
+    language model drafted.
     """
 
     direction: str = "higher"
@@ -186,7 +187,7 @@ def read_scores(run: Run, profile: str | None = None) -> QuestionScores:
             f" run 'fathoms score {run.id} --profile {wanted}'"
         )
     found: list[tuple[str, QuestionScore]] = []
-    answers = failed = cached = 0
+    answers = failed = cached = given = unlabelled = 0
     listed = all_metrics(summary, wanted)
     variants = variants_of(run.manifest())
     for view in read_questions(run.path, summary):
@@ -198,11 +199,17 @@ def read_scores(run: Run, profile: str | None = None) -> QuestionScores:
                 found.append((view.question.id, scores))
         answers += len(view.repeats)
         failed += sum(repeat.error is not None for repeat in view.repeats)
-        cached += sum(repeat.answer is not None and repeat.answer.cached for repeat in view.repeats)
+        for repeat in view.repeats:
+            if repeat.answer is not None:
+                given += 1
+                cached += repeat.answer.cached
+                unlabelled += repeat.scores[wanted].abstention is None
     order = {name: number for number, name in enumerate(summary.categories)}
     figures = summary.profiles[wanted]
     known = {name for _, question in found for name, values in question.values.items() if values}
     known |= {name for _, question in found for name in question.ratios}
+    by_judge = (figures.classifier or {}).get("kind") == "judge"
+    without_label = unlabelled / given if by_judge and given else 0.0
     return QuestionScores(
         runs=(run.id,),
         profile=wanted,
@@ -220,7 +227,10 @@ def read_scores(run: Run, profile: str | None = None) -> QuestionScores:
                 unit=kind.unit,
                 rules=kind.rules,
                 judge=kind.judge,
-                unjudged=kind.judged.share if kind.judged else 0.0,
+                unjudged=max(
+                    kind.judged.share if kind.judged else 0.0,
+                    without_label if "classifier_key" in _rules(name) else 0.0,
+                ),
                 balanced_accuracy=kind.checked.balanced_accuracy,
                 counted=kind.counted,
             )
@@ -314,22 +324,34 @@ def pool(parts: Sequence[QuestionScores]) -> QuestionScores:
 
 
 def _pooled(metric: str, parts: Sequence[QuestionScores]) -> MetricKind:
-    """Return what is known of a metric in the first of several runs, with the counts of all of them."""
+    """Return what is known of a metric in the first of several runs, with the counts of all of them; of its
+    judge, what is known of the worst of them."""
+    kinds = [part.metrics[metric] for part in parts]
     counted: Counter[str] = Counter()
-    for part in parts:
-        counted.update(part.metrics[metric].counted)
-    return parts[0].metrics[metric].model_copy(update={"counted": dict(counted)})
+    for kind in kinds:
+        counted.update(kind.counted)
+    checks = [kind.balanced_accuracy for kind in kinds if kind.balanced_accuracy is not None]
+    return kinds[0].model_copy(
+        update={
+            "counted": dict(counted),
+            "unjudged": max(kind.unjudged for kind in kinds),
+            "balanced_accuracy": min(checks) if len(checks) == len(kinds) else None,
+        }
+    )
 
 
 def count_notes(runs: Iterable[QuestionScores], metrics: Iterable[str]) -> tuple[str, ...]:
     """Say what the values of some metrics rest on in each run, where a reader must know it, such as
-    `argue.nugget-coverage of RUN: 3 nuggets that a language model drafted`."""
+    `argue.nugget-coverage of RUN: 3 nuggets that a language model drafted`, and where verdicts are missing."""
     asked = list(metrics)
     noted: dict[tuple[str, str], list[str]] = {}
     for run in runs:
-        for metric in asked:
-            for what, count in run.metrics[metric].counted.items() if metric in run.metrics else ():
-                noted.setdefault((names(run), f"{count} {what}"), []).append(metric)
+        for metric, kind in ((name, run.metrics[name]) for name in asked if name in run.metrics):
+            whats = [f"{count} {what}" for what, count in kind.counted.items()]
+            if kind.unjudged:
+                whats.append(f"{kind.unjudged:.1%} of what it rests on has no verdict of the judge")
+            for what in whats:
+                noted.setdefault((names(run), what), []).append(metric)
     return tuple(f"{', '.join(listed)} of {run}: {what}" for (run, what), listed in noted.items())
 
 

@@ -8,7 +8,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from fathoms.compare.against_baseline import Gated, SectionUsed, gate, require_sound, without_baseline
+from fathoms.compare.against_baseline import (
+    Gated,
+    SectionUsed,
+    gate,
+    require_sound,
+    require_verdicts,
+    without_baseline,
+)
 from fathoms.compare.allowance import allowance
 from fathoms.compare.floors import Limit, check_limits
 from fathoms.compare.gate_settings import GateSettings
@@ -76,7 +83,10 @@ def judge_runs(stored: Sequence[Run], terms: Terms) -> Gated:
     allowed = allowance(settings.fail_on_error)
     nights = [read_all_scores(run, profile) for run in stored]
     checked = check_limits(nights[-1], terms.limits, by_category=settings.by_category)
-    of_limits = count_notes(nights[-1:], dict.fromkeys(limit.metric for limit in terms.limits))
+    limited = dict.fromkeys(limit.metric for limit in terms.limits)
+    for metric in limited:
+        require_verdicts(nights[-1], metric)
+    of_limits = count_notes(nights[-1:], limited)
     if not terms.baseline:
         require_sound(nights[-1], allowed)
         found = without_baseline(nights[-1])

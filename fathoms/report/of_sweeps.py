@@ -99,7 +99,19 @@ def _with(scores: QuestionScores, metric: str, runs: Mapping[str, ScoredRun]) ->
     direction = "lower" if metric == POSITION_GAP else "higher"
     failed = sum(run.summary.counts.errors or 0 for run in runs.values())
     counted = {"failed calls in its runs": failed} if failed else {}
-    told = kind.model_copy(update={"direction": direction, "unit": UNIT, "counted": counted})
+    shares = (
+        [found.share for run in runs.values() if (found := run.summary.metrics[JUDGED].judged)]
+        if judged
+        else []
+    )
+    told = kind.model_copy(
+        update={
+            "direction": direction,
+            "unit": UNIT,
+            "counted": counted,
+            "unjudged": max(shares, default=0.0),
+        }
+    )
     questions = {
         id: one.model_copy(update={"values": {**one.values, metric: (values[id],) if id in values else ()}})
         for id, one in scores.questions.items()

@@ -25,8 +25,8 @@ _SHORT = 60
 
 @dataclass(frozen=True)
 class Night:
-    """One run of the pipeline. Its figure is `None` where it has none, and `why` says why. `changes` are what
-    differs from the run before, each with the name of what has changed first."""
+    """One run of the pipeline. Its figure is `None` where it has none, and `why` says why, or what it lacks.
+    `changes` are what differs from the run before, each with the name of what has changed first."""
 
     run: str
     created: str
@@ -117,7 +117,13 @@ def _night(run: Run, found: ScoredRun, metric: str) -> Night:
     """Return the figure of one run."""
     figures = _metrics_of(found).get(metric)
     overall = figures.overall if figures else None
-    missing = (figures.missing if figures else None) or f"it has no {metric}"
+    why = None
+    if overall is None or overall.value is None:
+        why = (figures.missing if figures else None) or f"it has no {metric}"
+    elif figures and figures.judged and figures.judged.unjudged:
+        why = f"{figures.judged.share:.1%} of the items have no verdict of the judge"
+    elif found.judges_labels and found.summary.judging and (unjudged := found.summary.judging.unjudged):
+        why = f"{unjudged} of {found.summary.counts.answered} answers are not judged as a whole"
     return Night(
         run=run.id,
         created=found.manifest.created or "",
@@ -127,7 +133,7 @@ def _night(run: Run, found: ScoredRun, metric: str) -> Night:
         n=overall.n if overall else 0,
         errors=found.summary.counts.errors,
         cost=found.summary.cost,
-        why=None if overall and overall.value is not None else missing,
+        why=why,
     )
 
 

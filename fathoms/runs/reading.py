@@ -894,6 +894,12 @@ class ScoredRun:
         `profile` does. The values of a metric that applies to no record of the run are `None`."""
         return all_metrics(self.summary, self.profile(scores))
 
+    @property
+    def judges_labels(self) -> bool:
+        """Whether the judge says which answers abstain, under the headline profile."""
+        found = self.summary.profiles.get(str(self.summary.profile))
+        return bool(found and (found.classifier or {}).get("kind") == "judge")
+
     @cached_property
     def _line_files(self) -> Mapping[str, str]:
         """The files of the questions of a large run, by id."""

@@ -173,8 +173,8 @@ def test_a_sick_judge_makes_a_run_partial(
     tmp_path: Path, fault: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It fails on one answer of four, or, where nobody listens, on all: the run is PARTIAL with the code of
-    failed questions, the last line says how many answers lack a verdict, and scoring again ends so, too. When the judge is
-    well, that one answer is asked for again, and nothing else."""
+    failed questions, the last line says how many answers lack a verdict, and scoring again ends so, too. When
+    the judge is well, that one answer is asked for again, and nothing else."""
     monkeypatch.chdir(faulty.faulty_project(tmp_path, [f"What is <{n}>?" for n in range(1, 5)]).path)
     rules = [SICK[fault]] if "@" in SICK[fault] else []
     answers = {"v1": '{"verdict": "sure"}'} if SICK[fault] == "v1" else {}

@@ -124,6 +124,32 @@ def test_verdicts_are_stored_and_hedging_can_count_as_abstaining(
     assert (summary["judging"]["found"], summary["judging"]["asked"]) == (5, 1)  # the failed one
 
 
+@pytest.mark.parametrize("of", ["--max-rate=hallucination=1", "--min=abstention=0", "--min=truthfulness=-1"])
+def test_no_gate_passes_on_labels_that_are_missing(
+    run: Project, of: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """One of six answers has no label, whatever else is allowed; correctness needs no label."""
+    run.write("base.json", "")
+    assert main(["gate", "judged", "--save-baseline", "base.json"]) == 0
+    capfd.readouterr()
+    metric = of.split("=")[1]
+    assert main(["gate", "judged", of, "--allow-unchecked-judge"]) == 1
+    refused = f"16.7% of what {metric} of"
+    assert refused in capfd.readouterr().err
+    assert main(["gate", "judged", "--min=correctness=0"]) == 0
+    assert main(["run", "judged.yaml"]) == 1
+    capfd.readouterr()
+    against = ["gate", "judged", "--baseline", "base.json", "--allow-unchecked-judge", "--changed", "100%"]
+    assert main([*against, "--metric", metric]) == 1
+    assert refused in capfd.readouterr().err
+    assert main([*against, "--metric", "correctness"]) == 0
+    assert main(["compare", "judged", "judged~1", "--metric", metric]) == 0
+    assert capfd.readouterr().out.count(f"{metric} of") == 2
+    assert main(["trends", "judged", "--metric", metric, "--json"]) == 0
+    nights = json.loads(capfd.readouterr().out)["nights"]
+    assert [night["why"] for night in nights] == ["1 of 6 answers are not judged as a whole"] * 2
+
+
 def test_a_judge_is_needed(project: Project, capfd: pytest.CaptureFixture[str]) -> None:
     project.write("q.json", json.dumps(QUESTIONS))
     path = project.write("judged.yaml", CONFIG)
