@@ -342,7 +342,8 @@ def _pooled(metric: str, parts: Sequence[QuestionScores]) -> MetricKind:
 
 def count_notes(runs: Iterable[QuestionScores], metrics: Iterable[str]) -> tuple[str, ...]:
     """Say what the values of some metrics rest on in each run, where a reader must know it, such as
-    `argue.nugget-coverage of RUN: 3 nuggets that a language model drafted`, and where verdicts are missing."""
+    `argue.nugget-coverage of RUN: 3 nuggets that a language model drafted`, and that verdicts are missing.
+    """
     asked = list(metrics)
     noted: dict[tuple[str, str], list[str]] = {}
     for run in runs:
