@@ -208,8 +208,7 @@ def read_scores(run: Run, profile: str | None = None) -> QuestionScores:
     figures = summary.profiles[wanted]
     known = {name for _, question in found for name, values in question.values.items() if values}
     known |= {name for _, question in found for name in question.ratios}
-    by_judge = (figures.classifier or {}).get("kind") == "judge"
-    without_label = unlabelled / given if by_judge and given else 0.0
+    without_label = unlabelled / given if figures.judges_labels and given else 0.0
     return QuestionScores(
         runs=(run.id,),
         profile=wanted,

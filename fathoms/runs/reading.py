@@ -428,6 +428,11 @@ class ProfileFigures(_Part):
     abstention_rates: AbstentionRates | None = None
     funnel: RunFunnel | None = None
 
+    @property
+    def judges_labels(self) -> bool:
+        """Whether the judge of the run says which answers abstain."""
+        return isinstance(self.classifier, dict) and self.classifier.get("kind") == "judge"
+
 
 _PROFILE_METRICS = {
     "correctness": ("higher", True),
@@ -898,7 +903,7 @@ class ScoredRun:
     def judges_labels(self) -> bool:
         """Whether the judge says which answers abstain, under the headline profile."""
         found = self.summary.profiles.get(str(self.summary.profile))
-        return bool(found and (found.classifier or {}).get("kind") == "judge")
+        return found is not None and found.judges_labels
 
     @cached_property
     def _line_files(self) -> Mapping[str, str]:

@@ -311,10 +311,10 @@ def _judging_warnings(verdicts: _Verdicts, unjudged: int, unlabelled: int, answe
             f"{unlabelled} of {answers} answers have no abstention label, because the judge gave no"
             " verdict; they count in no rate of hallucination or abstention"
         )
-    if again := verdicts.spending.again:
+    if number := verdicts.spending.again:
         yield (
-            f"{again} repl{'y' if again == 1 else 'ies'} of the judge that could not be read"
-            f" {'was' if again == 1 else 'were'} asked for again: {verdicts.spending.reread} can be read now"
+            f"{number} repl{'y' if number == 1 else 'ies'} of the judge that could not be read"
+            f" {'was' if number == 1 else 'were'} asked for again: {verdicts.spending.reread} can be read now"
         )
     if verdicts.spending.is_spent:
         yield "judging was stopped by its budget; 'fathoms score' asks for the missing verdicts"
