@@ -166,6 +166,8 @@ def build(
         corpus = read_corpus(recipe, paths, cache, workers=workers, progress=bars.stage)
         for name, why in {**corpus.unread, **corpus.left_out}.items():
             console.note(f"note: left out {name}: {why}")
+        for name, why in corpus.doubtful.items():
+            console.note(f"note: {name}: {why}")
         if dry_run:
             tell_plan(recipe, corpus, out if update else None, as_json=as_json)
             return ExitCode.FAILED if corpus.unread else ExitCode.OK

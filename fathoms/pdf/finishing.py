@@ -116,7 +116,7 @@ def _warnings(
     if len(pages) < wanted:
         found.append(f"{len(pages)} pages could be read, the file claims {raw['page_count']}")
     if not any((page["text"] or "").strip() for page in pages):
-        found.append("no page has text: a scan that needs OCR, or damaged")
+        found.append("no page has text: a scan, which needs OCR (ingest: {kind: docling}), or damaged")
     lost = [number for number, page in enumerate(pages, 1) if page["text"] is None]
     found += [f"page {number} could not be read" for number in lost]
     if len(found) > MAX_WARNINGS:

@@ -21,6 +21,7 @@ from fathoms.build.making.manifest import read_manifest
 from fathoms.corpora import read_questions, write_questions
 from fathoms.paths import sha256_file
 from tests.pipeline.test_cut_outs_searched import drawn
+from tests.support import damage
 from tests.support.building import recipe, scripted
 from tests.support.editing import decide, editing
 from tests.support.project import Project, write_pdf
@@ -122,6 +123,21 @@ def test_what_people_edit_is_in_the_changelog_and_stays_after_an_update(project:
     assert json.loads(done.stdout)["changes"] == []
     assert [one.id for one in read_questions(path).questions] == [second.id, third.id, left_over[0]]
     assert editing(path, drafts=read_drafts(path)).state()["decided"] == 1
+
+
+def test_a_scan_needs_ocr_and_the_option_is_named(project: Project) -> None:
+    scan = damage.one_page(damage.stream(b""))
+    (project.path / "pdfs" / "scan.pdf").write_bytes(scan)
+    said = "scan.pdf: no page has text: a scan, which needs OCR (ingest: {kind: docling})"
+    done = project.fathoms("build", write(project, n=2), "--out", "set.json")
+    assert done.returncode == 0, done.stderr
+    assert f"note: {said}" in done.stderr
+    assert f"note: {said}" in project.fathoms("build", "recipe.yaml", "--out", "o.json", "--dry-run").stderr
+    for name in PAGES:
+        (project.path / "pdfs" / name).write_bytes(scan)
+    nothing = project.fathoms("build", "recipe.yaml", "--out", "other.json")
+    assert nothing.returncode == 1
+    assert said in nothing.stderr
 
 
 def test_fewer_than_asked_is_said_and_fails(project: Project) -> None:

@@ -156,7 +156,8 @@ def test_max_pages_cuts_with_a_warning(parser: PdfParser, tmp_path: Path) -> Non
 def test_a_document_without_text_says_so(parser: PdfParser, tmp_path: Path) -> None:
     path = tmp_path / "scan.pdf"
     path.write_bytes(damage.one_page(damage.stream(b"")))
-    assert parse_in_child(parser, path).warnings == ("no page has text: a scan that needs OCR, or damaged",)
+    scan = "no page has text: a scan, which needs OCR (ingest: {kind: docling}), or damaged"
+    assert parse_in_child(parser, path).warnings == (scan,)
 
 
 @pytest.mark.parametrize(

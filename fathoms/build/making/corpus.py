@@ -22,11 +22,13 @@ from fathoms.types import Box, Document
 @dataclass(frozen=True)
 class Corpus:
     """The documents of a build; those that could not be read, and those that the settings leave out, with the
-    reason; the components that questions can be about, and the searches of the clarity loop."""
+    reason, and those of which text may be missing, such as scans, with what the parser says; the components
+    that questions can be about, and the searches of the clarity loop."""
 
     documents: Mapping[str, Document]
     unread: Mapping[str, str]
     left_out: Mapping[str, str]
+    doubtful: Mapping[str, str]
     components: Components
     searches: Searches
 
@@ -47,10 +49,13 @@ def read_corpus(
     built = stages.build(paths, Preparation(cache, workers, progress))
     unread = {error.document: error.detail for error in built.failures}
     left_out: dict[str, str] = {}
+    doubtful: dict[str, str] = {}
     settings = recipe.components
     documents: dict[str, Document] = {}
     for document in built.documents:
         pages = document.page_count or len(document.pages)
+        if document.warnings:
+            doubtful[document.id] = "; ".join(document.warnings)
         if pages < settings.least_pages or (settings.most_pages or pages) < pages:
             left_out[document.id] = f"it has {pages} pages"
         else:
@@ -60,10 +65,10 @@ def read_corpus(
     if not found.kept:
         raise DataError(
             "these documents have nothing that a question could be about:"
-            f" {_reasons(found, {**unread, **left_out})}"
+            f" {_reasons(found, {**unread, **doubtful, **left_out})}"
         )
     searches = Searches(built.index, recipe.clarity.retrievers, recipe.clarity.top)
-    return Corpus({one.id: one for one in built.documents}, unread, left_out, found, searches)
+    return Corpus({one.id: one for one in built.documents}, unread, left_out, doubtful, found, searches)
 
 
 def _shows(recipe: Recipe) -> bool:
