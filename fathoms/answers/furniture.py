@@ -345,8 +345,7 @@ def _has_more(items: str) -> bool:
 
 def _last_sentence(text: str, start: int, end: int) -> int:
     """Return where the last sentence of `text[start:end]` begins."""
-    stop = end
-    while (stop := max(text.rfind(sign, start, stop) for sign in _STOPS)) > start:
+    for stop in reversed([found.start() for found in _STOP.finditer(text, start + 1, end)]):
         at = stop
         while at > start and text[at] in _CLOSING:
             at -= 1
@@ -362,7 +361,7 @@ def _last_sentence(text: str, start: int, end: int) -> int:
     return start
 
 
-_STOPS = (*(f"{sign} " for sign in '.!?…)"”’]*_'), "。", "！", "？")  # noqa: RUF001
+_STOP = re.compile(r"[.!?…)\"”’\]*_。！？](?:(?<=[。！？])| )")  # noqa: RUF001
 _CLOSING = ")\"'”’]*_"  # noqa: RUF001
 
 

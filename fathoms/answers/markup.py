@@ -30,7 +30,10 @@ Replace = Callable[[re.Match[str]], str]
 
 
 class Step(NamedTuple):
-    """A replacement, and the characters of which a text has at least one if there is anything to replace."""
+    """A replacement, and the characters of which a text has at least one if there is anything to replace.
+
+    Its pattern begins with a character or a set of them, by which Python skips other text quickly.
+    """
 
     signs: str
     pattern: re.Pattern[str]
@@ -187,12 +190,12 @@ STEPS: tuple[Step, ...] = (
     Step(
         "[",
         re.compile(
-            r"(?:!\[|\[)(?P<text>[^\[\]\n]{0,500})\]\((?P<target>[^()\s]{1,1000})(?:\s\"[^\"\n]{0,200}\")?\)"
+            r"[!\[](?:(?<=\[)|(?<=!)\[)(?P<text>[^\[\]\n]{0,500})\]\((?P<target>[^()\s]{1,1000})(?:\s\"[^\"\n]{0,200}\")?\)"
         ),
         _link,
     ),
     Step(
-        "*", re.compile(r"(?P<mark>\*{1,3}+)(?=[^\s*])(?P<inner>[^*\n]++)(?<=\S)(?P=mark)(?!\*)"), _emphasis
+        "*", re.compile(r"(?P<mark>\*\*{0,2}+)(?=[^\s*])(?P<inner>[^*\n]++)(?<=\S)(?P=mark)(?!\*)"), _emphasis
     ),
     Step(
         "_",
@@ -215,13 +218,18 @@ STEPS: tuple[Step, ...] = (
     ),
     Step("₀₁₂₃₄₅₆₇₈₉", re.compile(r"[₀₁₂₃₄₅₆₇₈₉₊₋]+"), lambda m: m[0].translate(_SUBSCRIPTS)),
 )
-_ALL_SIGNS = frozenset("".join(step.signs for step in STEPS))
+_SIGNS = frozenset("".join(step.signs for step in STEPS))
+_ASCII_SIGNS = frozenset(filter(str.isascii, _SIGNS))
+
+
+def steps_for(text: str) -> list[Step]:
+    """Return the steps that may find something in a text, in order."""
+    present = {sign for sign in (_ASCII_SIGNS if text.isascii() else _SIGNS) if sign in text}
+    return [step for step in STEPS if not present.isdisjoint(step.signs)] if present else []
 
 
 def plain(text: str) -> str:
     """Return a text without its mark-up."""
-    present = _ALL_SIGNS.intersection(text)
-    for step in STEPS if present else ():
-        if not present.isdisjoint(step.signs):
-            text = step.pattern.sub(step.replace, text)
+    for step in steps_for(text):
+        text = step.pattern.sub(step.replace, text)
     return text

@@ -9,10 +9,12 @@ from collections.abc import Iterable
 Span = tuple[int, int]
 
 CODE = re.compile(r"```.*?(?:```|\Z)|(?<!`)(`{1,2})(?!`)[^`\n]+\1(?!`)", re.DOTALL)
+# It begins with a set of characters, by which Python skips other text quickly.
 MATH = re.compile(
-    r"\$\$[^$]{1,2000}\$\$|\\\((?:[^\n\\]|\\(?![()]))*\\\)|\\\[(?:[^\\]|\\(?![\[\]]))*\\\]"
+    r"[$\\](?:(?<=\$)\$[^$]{1,2000}\$\$"
+    r"|(?<=\\)\((?:[^\n\\]|\\(?![()]))*\\\)|(?<=\\)\[(?:[^\\]|\\(?![\[\]]))*\\\]"
     # `$5 and $7` are prices: a formula has no space at its ends, and something that prices do not have
-    r"|(?<![\\$\w])\$(?=[^\s$])(?:[^$\n\\]|\\.){1,500}?(?<=[^\s\\])\$(?![\d$])",
+    r"|(?<=\$)(?<![\\$\w]\$)(?=[^\s$])(?:[^$\n\\]|\\.){1,500}?(?<=[^\s\\])\$(?![\d$]))",
     re.DOTALL,
 )
 

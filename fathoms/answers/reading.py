@@ -49,7 +49,9 @@ _SUPERSCRIPT_NOTE = re.compile(
 _WORD = re.compile(r"\w")
 # Numbers that are no part of what is said: of pages, of headings, of the items of a list.
 _RANGE = r"\d{1,5}(?:\s*(?:[-–,&]|and|to|bis)\s*\d{1,5})*"  # noqa: RUF001
-_PAGE_NUMBERS = re.compile(rf"\b(?:pages?|pp?\.|pg\.?|seiten?|S\.)\s*{_RANGE}", re.IGNORECASE)
+_PAGE_NUMBERS = re.compile(
+    rf"[PpSs](?<!\w.)(?i:(?<=p)(?:ages?|p?\.|g\.?)|(?<=s)eiten?|(?-i:(?<=S))\.)\s*(?i:{_RANGE})"
+)
 _CITED_NUMBERS = re.compile(r"[\[【(]\s*\^?\d{1,3}(?:\s*[-–,;&]\s*\d{1,3})*\s*[\]】)](?=\W|\Z)(?<![)])")  # noqa: RUF001
 _HEADING_NUMBERS = re.compile(
     r"^[ \t]*(?:#{1,6}[ \t]+(?:(?:chapter|section|part"
@@ -61,7 +63,6 @@ _HEADING_NUMBERS = re.compile(
 _ITEM_NUMBERS = re.compile(r"(?m)^[ \t]*\d{1,3}[.)][ \t]+(?=\S)")
 _FILES = re.compile(r"(?<![\w-])[\w-]{1,80}\.(?:pdf|docx?|pptx?|xlsx?|html?|csv|txt|md)\b", re.IGNORECASE)
 _FILE_HINT = re.compile(r"\.(?:pdf|docx?|pptx?|xlsx?|html?|csv|txt|md)\b", re.IGNORECASE)
-_PAGE_HINT = re.compile(r"[Pp](?:[Aa][Gg][Ee]|[Pp]?\.|[Gg])|[Ss]eite|S\.")
 _DIGIT = re.compile(r"\d")
 _SUPERSCRIPT = re.compile("[¹²³⁴⁵⁶⁷⁸⁹⁰]|<sup>", re.IGNORECASE)
 
@@ -130,13 +131,12 @@ class Reading:
             return self.plain
         if "#" in text or "*" in text or "_" in text:
             text = _HEADING_NUMBERS.sub(_digits_blank, text)
-        if _PAGE_HINT.search(text):
-            text = _PAGE_NUMBERS.sub(_digits_blank, text)
+        text = _PAGE_NUMBERS.sub(_digits_blank, text)
         if _FILE_HINT.search(text):
             text = _FILES.sub(_digits_blank, text)
         if "\n" in text and len(_ITEM_NUMBERS.findall(text)) > 1:
             text = _ITEM_NUMBERS.sub(_digits_blank, text)
-        if ("[" in text or "【" in text) and not _CODE_OR_MATH.search(text):
+        if ("[" in text or "【" in text) and not any(sign in text for sign in "`$\\"):
             text = _CITED_NUMBERS.sub(_brackets_blank, text)
         return self.plain if text == self.text else markup.plain(text)
 
@@ -169,19 +169,15 @@ class Reading:
     def trace_plain(self) -> Traced:
         """Return `plain` with the place of each character in the raw answer."""
         traced = self.trace()
-        for step in markup.STEPS:
-            if any(sign in traced.text for sign in step.signs):
-                traced = traced.sub(step.pattern, step.replace)
+        for step in markup.steps_for(traced.text):
+            traced = traced.sub(step.pattern, step.replace)
         return traced
-
-
-_CODE_OR_MATH = re.compile(r"[`$\\]")
 
 
 def read(answer: str, hits: Sequence[Hit] | None = None, keep: Collection[str] = ()) -> Reading:
     """Read an answer. `hits` are what was retrieved for it, `None` where that is unknown; `keep` are the
     kinds of parts that are not set aside."""
-    if not _MAY_HAVE_PARTS.search(answer) and not furniture.may_have(answer):
+    if not _may_have_parts(answer) and not furniture.may_have(answer):
         return Reading(answer, answer)
     layers: list[list[_Edit]] = []
     spans, is_cut = reasoning_spans(answer)
@@ -196,13 +192,14 @@ def read(answer: str, hits: Sequence[Hit] | None = None, keep: Collection[str] =
         # An envelope is looked for first, as it ends after its answer, and then without what follows it.
         opened = None if "envelope" in keep else _envelope(text)
         if opened is None:
+            before = text
             text = _without(text, _furniture(text, keep), layers)
             if citations := _citations(text, hits, keep):
                 is_at_end = citations[-1].end >= len(text.rstrip()) - 2
                 text = _without(text, citations, layers)
                 if is_at_end:
                     text = _without(text, _furniture(text, keep), layers)
-            opened = None if "envelope" in keep else _envelope(text)
+            opened = None if "envelope" in keep or text == before else _envelope(text)
         if opened is None:
             break
         edits, is_null = opened
@@ -216,9 +213,18 @@ def read(answer: str, hits: Sequence[Hit] | None = None, keep: Collection[str] =
 
 
 _MOST_ENVELOPES = 3
-_MAY_HAVE_PARTS = re.compile(
-    r"[<\[{(【◁^\u00b2\u00b3\u00b9\u2070-\u2079]|analysis|final answer", re.IGNORECASE
-)
+_SIGNS_OF_PARTS = "<[{(^"
+_OTHER_SIGNS_OF_PARTS = re.compile(r"[【◁\u00b2\u00b3\u00b9\u2070-\u2079]")
+
+
+def _may_have_parts(answer: str) -> bool:
+    """Return whether an answer may have anything but furniture: cheap, and wrong only by saying yes."""
+    if any(sign in answer for sign in _SIGNS_OF_PARTS):
+        return True
+    if not answer.isascii() and _OTHER_SIGNS_OF_PARTS.search(answer):
+        return True
+    lower = answer.lower()
+    return "analysis" in lower or "final answer" in lower
 
 
 def _without(text: str, edits: list[_Edit], layers: list[list[_Edit]]) -> str:
@@ -261,7 +267,7 @@ def _citations(text: str, hits: Sequence[Hit] | None, keep: Collection[str]) -> 
     if "citation" in keep:
         return []
     spans = [span for span, _ in markers(text, hits)]
-    if _SUPERSCRIPT.search(text):
+    if ("<" in text or not text.isascii()) and _SUPERSCRIPT.search(text):
         spans = sorted([*spans, *(note.span() for note in _SUPERSCRIPT_NOTE.finditer(text))])
     found: list[_Edit] = []
     for start, end in _joined(text, spans):

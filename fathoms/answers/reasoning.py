@@ -14,9 +14,10 @@ from typing import Any
 from fathoms.answers.protected import code_spans
 
 _NAMES = "think|thinking|reasoning|thought|thoughts|analysis|scratchpad|reflection"
+# It begins with a set of characters, by which Python skips other text quickly.
 _TAG = re.compile(
-    rf"<\|?(?P<close>/)?(?:\w{{1,12}}:|ant_?)?(?:{_NAMES})\s{{0,3}}\|?>"
-    r"|\[(?P<close2>/)?(?:THINK|THINKING|REASONING)\]|◁(?P<close3>/)?think▷",
+    rf"[<\[◁](?:(?<=<)\|?(?P<close>/)?(?:\w{{1,12}}:|ant_?)?(?:{_NAMES})\s{{0,3}}\|?>"
+    r"|(?<=\[)(?P<close2>/)?(?:THINK|THINKING|REASONING)\]|(?<=◁)(?P<close3>/)?think▷)",
     re.IGNORECASE,
 )
 _CHANNEL = re.compile(r"(?:<\|start\|>\w{0,20})?<\|channel\|>(?P<name>\w{1,20})[^<]{0,200}<\|message\|>")

@@ -34,11 +34,11 @@ from typing import Literal, NamedTuple
 from fathoms.answers import Reading, read
 from fathoms.metrics.gold.matching import Place, places
 from fathoms.text.folding import (
-    BROKEN_WORD,
     KATAKANA,
     LETTER,
     fold_plain,
     fold_words,
+    has_broken_words,
     trace_plain,
     trace_words,
     without_glue,
@@ -85,7 +85,7 @@ class Folded(str):
     @cached_property
     def joined(self) -> str | None:
         """The text with words joined that are broken at the end of a line; `None` if there are none."""
-        return fold_words(self.raw, hyphens=True, join=True) if BROKEN_WORD.search(self.raw) else None
+        return fold_words(self.raw, hyphens=True, join=True) if has_broken_words(self.raw) else None
 
     @classmethod
     def of(cls, folded: str, raw: str) -> Folded:

@@ -66,31 +66,36 @@ _GROUPED = re.compile(
     r"|(?:\.\d{3}){2,}(?!\.?\d)"
     r"|(?:['’]\d{3})+(?!['’]?\d)|(?:(?<=\d\d)|(?<=\b\d))(?:,\d\d)+,\d{3}(?!,?\d))"  # noqa: RUF001
 )
+_MAY_GROUP = re.compile(r"[,.'’\u00a0\u2007\u2009\u202f](?<=\d.)(?=\d\d)")  # noqa: RUF001
 _BREAK = r"[ \t]*\n[ \t]*"
 _BROKEN = re.compile(rf"\u00ad[ \t]*\n\s*|(?<=[{NO_SPACES}]){_BREAK}(?=[{NO_SPACES}])")
-BROKEN_WORD = re.compile(
+_BROKEN_WORD = re.compile(
     rf"(?<=[{LOWER}])[-\u2010]{_BREAK}(?=[{LOWER}])|(?<=[{NO_SPACES}]){_BREAK}(?=\w)|(?<=\w){_BREAK}(?=[{NO_SPACES}])"
     rf"|(?<=^[^\W\d_]){_BREAK}(?=[^\W\d_]$)",
     re.MULTILINE,
 )
 """Matches a hyphen at the end of a line inside a word, which the author may have written or not, a line break
 beside a script without spaces, and one between letters that stand alone on their lines."""
+_MAY_BREAK_WORD = re.compile(rf"[-\u2010\n](?:(?<!\n){_BREAK}[{LOWER}]|(?<=\n)[ \t]*[^\W\d_]$)", re.MULTILINE)
+_UNSPACED = re.compile(f"[{NO_SPACES}]")
 _UNITS = (
     "[pnµμumcdkh]?m|[µμmk]?g|[nµμm]s|min|hrs?|[kMGT]?Hz|[mkMGT]?Wh?|[mkM]?V|m?Ah|[kMG]?J|[hkM]?Pa|m?bar|[kKMGTP]i?B"
     "|[kMG]bit(?:/s)?|[kMG]bps|fps|rpm|dB|px|ha|ft|mi|lbs?|oz|mph|km/h|m/s|kph|[mcdµ]?[lL]|mol|ppm|°[CF]?|℃|℉|Ω"
 )
 # A number is separated from its unit; not 5m of a price, nor what is a part of a name (v2m, 10ms1).
-_GLUED = re.compile(rf"\d(?<![\w.,'’$€£¥]\d)[\d.,]*(?<=\d)(?=(?:{_UNITS})[²³23]?(?!\w))")  # noqa: RUF001
+_GLUED = re.compile(
+    rf"\d(?<![\w.,'’$€£¥]\d)[\d.,]*(?<=\d)(?=[^\W\d_]|°)(?=(?:{_UNITS})[²³23]?(?!\w))"  # noqa: RUF001
+)
 _SEPARATED = re.compile(rf"(?<=\d) (?=(?:{_UNITS.lower()})[23]?(?!\w))", re.IGNORECASE)
-_UNIT_POWER = re.compile("(?<=[A-Za-zµΩ])[¹²³⁴-⁹]")
+_UNIT_POWER = re.compile("[¹²³⁴-⁹](?<=[A-Za-zµΩ].)")
 # Superscript letters after a digit, with the point before them (1.º, 1ᵉʳ), except those of formulas (2ⁿ).
 _ORDINAL = re.compile("(?<=[0-9])\\.?[ªº]|(?<=[0-9])[\u02b0-\u02b8\u02e1-\u02e3\u1d2c-\u1d6a\u1d9b-\u1dbf]+")
 _FINAL_LONG_VOWEL = re.compile(f"\u30fc(?<={KATAKANA}{{3}}\u30fc)(?!{KATAKANA})")
 _BEFORE_PERCENT = re.compile(r" (?<=\d )(?=%)")
 # Characters of scripts other than Latin, Greek and Cyrillic, and superscript letters.
-_OTHER_SCRIPT = re.compile("[ªº\u02b0-\u02e3\u0590-\u1dbf\u2c00-\ufdff\ufe30-\ufeff\uff00-\U0010ffff]")
+_OTHER_SCRIPT = re.compile("[ªº\u02b0-\u02e3\u0590-\u1dbf\u2c00-\ufdff\ufe10-\ufeff\uff00-\U0010ffff]")
 _OTHER_DIGIT = re.compile(r"(?![0-9])\d")
-_MARKERS = re.compile(r"[*_`]+")
+_MARKERS = re.compile(r"[*_`][*_`]*")  # begins with a set of characters, by which Python skips other text
 # All white space that is not already one single space.
 _SPACES = re.compile(r" \s+|[^\S ]\s*")
 # A dash is a minus sign if a number follows it and no word character, `)`, `]` or `%` precedes it.
@@ -108,9 +113,11 @@ def fold_words(text: str, *, hyphens: bool, join: bool = False) -> str:
     `join`, words that are broken at the end of a line are joined."""
     others = not text.isascii() and _OTHER_SCRIPT.search(text)
     if "\n" in text:
-        text = BROKEN_WORD.sub("", text) if join else text
-        text = text if text.isascii() else _BROKEN.sub("", text)
-    text = _GROUPED.sub(_ungrouped, plain_digits(text) if others else text)
+        text = _BROKEN_WORD.sub("", text) if join else text
+        text = _BROKEN.sub("", text) if others or "\u00ad" in text else text
+    text = plain_digits(text) if others else text
+    if _MAY_GROUP.search(text):
+        text = _GROUPED.sub(_ungrouped, text)
     text = _GLUED.sub(_with_space, text)
     if others:
         text = _ORDINAL.sub(_without_point, text)
@@ -120,10 +127,20 @@ def fold_words(text: str, *, hyphens: bool, join: bool = False) -> str:
         text = unicodedata.normalize("NFC", text)
     if others:
         text = _FINAL_LONG_VOWEL.sub("", text)
-    text = _MARKERS.sub(_without_emphasis, text.casefold())
+    text = text.casefold()
+    if "*" in text or "_" in text or "`" in text:
+        text = _MARKERS.sub(_without_emphasis, text)
     if hyphens:
         text = _DASH.sub(_minus_or_space, text)
-    return _BEFORE_PERCENT.sub("", " ".join(text.split()))
+    text = " ".join(text.split())
+    return _BEFORE_PERCENT.sub("", text) if " %" in text else text
+
+
+def has_broken_words(text: str) -> bool:
+    """Return whether lines of a text end inside words, so that `join` makes a difference."""
+    if not _MAY_BREAK_WORD.search(text) and (text.isascii() or not _UNSPACED.search(text)):
+        return False  # the other pattern is slow
+    return _BROKEN_WORD.search(text) is not None
 
 
 def plain_digits(text: str) -> str:
@@ -154,7 +171,7 @@ def trace_words(text: str, *, hyphens: bool, join: bool = False) -> Traced:
     if others:
         traced = traced._replace(text=plain_digits(text))
     if "\n" in text:
-        traced = traced.sub(BROKEN_WORD, _nothing) if join else traced
+        traced = traced.sub(_BROKEN_WORD, _nothing) if join else traced
         traced = traced.sub(_BROKEN, _nothing)
     traced = traced.sub(_GROUPED, _ungrouped).sub(_GLUED, _with_space)
     if others:
