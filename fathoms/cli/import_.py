@@ -24,7 +24,9 @@ Files = Annotated[list[Path], typer.Argument(help="Result files of FATHOMS-RAG."
 Documents = Annotated[
     Path | None,
     typer.Option(
-        "--documents", help="The folder of the PDFs, from which to estimate where answers were lost."
+        "--documents",
+        help="The folder of the PDFs, from which to estimate where answers were lost, and in which texts of"
+        " contexts without a document are looked for.",
     ),
 ]
 Rows = Annotated[Path, typer.Argument(help="A file with one JSON object per line.", show_default=False)]
@@ -91,7 +93,7 @@ def answers(
     from fathoms.importers import read_answers
 
     parsed, asked = _parse(documents, parser), _asked(questions)
-    read = [read_answers(file, asked, _names(parsed))]
+    read = [read_answers(file, asked, parsed.names, parsed.texts)]
     return _finish(read, questions.stem, out, parsed, name=name, model=model, partial=partial)
 
 
@@ -113,7 +115,7 @@ def hits(
     from fathoms.importers import read_hits
 
     parsed, asked = _parse(documents, parser), _asked(questions)
-    read = [read_hits(file, asked, _names(parsed))]
+    read = [read_hits(file, asked, parsed.names, parsed.texts)]
     return _finish(read, questions.stem, out, parsed, name=name, partial=partial)
 
 
@@ -317,11 +319,6 @@ def _asked(path: Path) -> tuple[Question, ...]:
     return read_questions(path).questions
 
 
-def _names(parsed: ParsedFolder) -> tuple[str, ...]:
-    """Return the names of parsed documents."""
-    return tuple(document.id for document in parsed.documents)
-
-
 def _options(
     questions: Path | None, parsed: ParsedFolder, contexts: str | None = None, first_page: int = 1
 ) -> Options:
@@ -335,7 +332,7 @@ def _options(
         except ValueError as error:
             raise UsageError(f"--contexts {contexts}: {error}") from error
     asked = None if questions is None else _asked(questions)
-    return Options(asked, _names(parsed), contexts, first_page)
+    return Options(asked, parsed.names, contexts, first_page, parsed.texts)
 
 
 def _finish(

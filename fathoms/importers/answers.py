@@ -20,6 +20,7 @@ from fathoms.importers.imported import Imported
 from fathoms.importers.json_lines import read_rows, unknown_keys
 from fathoms.importers.rows import Row, imported_rows
 from fathoms.pipeline.external.answer import Parts
+from fathoms.pipeline.external.names import TextPlaces
 from fathoms.types import Question
 
 
@@ -34,18 +35,26 @@ class _AnswerRow(Parts):
     error: str | None = None
 
 
-def read_answers(path: Path, questions: Sequence[Question], documents: Iterable[str] = ()) -> Imported:
+def read_answers(
+    path: Path, questions: Sequence[Question], documents: Iterable[str] = (), texts: TextPlaces | None = None
+) -> Imported:
     """Read a file of answers to all or some of `questions`.
 
     Contexts and citations take the names of `documents`, and of those that the questions name, where their
-    paths end alike. If `documents` are given, all others are named in a warning. Rows for unknown questions
+    paths end alike. If `documents` are given, all others are named in a warning. Contexts without a document
+    are looked for in `texts`. Rows for unknown questions
     and second answers to the same question are left out with a warning. Questions without an answer are named
     in a warning too. Raises a DataError that lists all invalid rows with `file:line`, and a DataError if no
     row answers any of the questions.
     """
     rows = read_rows(path, _AnswerRow, "answer")
     return imported_rows(
-        path, [_row(line, row) for line, row in rows], questions, documents, warnings=unknown_keys(path, rows)
+        path,
+        [_row(line, row) for line, row in rows],
+        questions,
+        documents,
+        texts,
+        warnings=unknown_keys(path, rows),
     )
 
 

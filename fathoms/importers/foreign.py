@@ -19,6 +19,7 @@ from fathoms.importers.hits import RetrievedHit, hits_of
 from fathoms.importers.imported import Imported
 from fathoms.importers.rows import Row, imported_rows
 from fathoms.pipeline.external.mapping import first_at
+from fathoms.pipeline.external.names import TextPlaces
 from fathoms.types import Evidence, Hit, Question, Scalar
 
 _CONTEXTS = ("contexts", "context", "retrieved_contexts", "documents", "sources")
@@ -43,13 +44,14 @@ class Options:
 
     `questions` replace those of the file, `contexts` is the JSONPath of the retrieved contexts in a row, and
     `first_page` the number that the tool gives to the first page of a PDF. `documents` are the names of the
-    documents that are known.
+    documents that are known, and `texts` the places of the texts in them.
     """
 
     questions: Sequence[Question] | None = None
     documents: Sequence[str] = ()
     contexts: str | None = None
     first_page: int = 1
+    texts: TextPlaces | None = None
 
 
 def usable(
@@ -97,6 +99,7 @@ def imported(
         [one.row for one in rows],
         questions,
         options.documents,
+        options.texts,
         warnings=complaints,
         left_out=len(complaints),
         model=model,

@@ -34,6 +34,7 @@ from fathoms.importers.imported import Imported
 from fathoms.importers.json_lines import read_rows, unknown_keys
 from fathoms.importers.rows import Row, imported_rows
 from fathoms.pipeline.external.answer import Context
+from fathoms.pipeline.external.names import TextPlaces
 from fathoms.types import Box, Chunk, Hit, KnownName, PageBox, Question, Round
 
 
@@ -120,7 +121,9 @@ class _HitsRow(_Searched):
     rounds: tuple[_Round, ...] = ()
 
 
-def read_hits(path: Path, questions: Sequence[Question], documents: Iterable[str] = ()) -> Imported:
+def read_hits(
+    path: Path, questions: Sequence[Question], documents: Iterable[str] = (), texts: TextPlaces | None = None
+) -> Imported:
     """Read a file of hits for all or some of `questions`, as records without an answer.
 
     Names of documents, unknown questions and second rows are treated as by `read_answers`. Raises a DataError
@@ -128,7 +131,12 @@ def read_hits(path: Path, questions: Sequence[Question], documents: Iterable[str
     """
     rows = read_rows(path, _HitsRow, "hits")
     return imported_rows(
-        path, [_row(line, row) for line, row in rows], questions, documents, warnings=unknown_keys(path, rows)
+        path,
+        [_row(line, row) for line, row in rows],
+        questions,
+        documents,
+        texts,
+        warnings=unknown_keys(path, rows),
     )
 
 

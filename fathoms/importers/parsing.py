@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from fathoms.component import package_version
 from fathoms.corpora.pdfs import find_pdfs
 from fathoms.errors import DataError
 from fathoms.ingest import Pdfium, PyMuPDF, parse_all
+from fathoms.pipeline.external.names import TextPlaces
 from fathoms.types import Document
 
 
@@ -24,6 +26,16 @@ class ParsedFolder:
     parser: str | None = None
     warnings: tuple[str, ...] = ()
     folder: Path | None = None
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names of the documents."""
+        return tuple(document.id for document in self.documents)
+
+    @cached_property
+    def texts(self) -> TextPlaces | None:
+        """The places of texts in the documents; `None` without documents."""
+        return TextPlaces(self.documents) if self.documents else None
 
 
 NO_DOCUMENTS = ParsedFolder()

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from fathoms.corpora.corpus import needs
 from fathoms.errors import DataError
 from fathoms.importers.imported import SHOWN, Imported, did_you_mean, fold_space, missing_warning
-from fathoms.pipeline.external.answer import Parts, renamed
-from fathoms.pipeline.external.names import DocumentNames
+from fathoms.pipeline.external.answer import Parts, renamed, renamed_in_rounds, with_places
+from fathoms.pipeline.external.names import DocumentNames, TextPlaces
 from fathoms.types import Failure, Hit, Question, Record, Round
 
 NO_PARTS = Parts()
@@ -45,21 +45,26 @@ class Row:
         """The place of the row for messages."""
         return f"{path}:{self.number}" if self.what == "line" else f"{path}: {self.what} {self.number}"
 
-    def record(self, question: Question, named: Callable[[str], str]) -> Record:
-        """Convert the row to a record, with documents renamed by `named`."""
-        hits = (self.hits or self.parts.hits)(question.id)
-        rounds = (self.rounds or self.parts.searched)(question.id)
+    def record(
+        self, question: Question, named: Callable[[str], str], names: DocumentNames, texts: TextPlaces
+    ) -> tuple[Record, int]:
+        """Convert the row to a record, with documents renamed by `named`; also returns how many texts without
+        a document were found in `texts`."""
+        given = (self.hits or self.parts.hits)(question.id)
+        searched = (self.rounds or self.parts.searched)(question.id)
+        hits, rounds, placed = with_places(given, searched, names, texts)
         may_cite = self.answer is not None or self.parts is not NO_PARTS
-        return Record(
+        record = Record(
             question=question,
             repeat=self.repeat,
             hits=None if hits is None else renamed(hits, named),
-            rounds=tuple(one.model_copy(update={"hits": renamed(one.hits, named)}) for one in rounds),
+            rounds=renamed_in_rounds(rounds, named),
             answer=None if self.answer is None else self.parts.reply(self.answer, latency=self.latency),
             error=None if self.error is None else Failure(kind="Imported", message=self.error),
             citations=self.parts.cited(self.answer or "", hits, named) if may_cite else None,
             released=dict(self.released),
         )
+        return record, placed
 
 
 class _Questions:
@@ -94,6 +99,7 @@ def imported_rows(
     rows: Iterable[Row],
     questions: Sequence[Question],
     documents: Iterable[str] = (),
+    texts: TextPlaces | None = None,
     *,
     warnings: Sequence[str] = (),
     left_out: int = 0,
@@ -103,10 +109,11 @@ def imported_rows(
     """Return the records of a file's rows, which answer all or some of `questions`.
 
     Contexts and citations take the names of `documents`, and of those that the questions name, where their
-    paths end alike. If `documents` are given, all others are named in a warning. Rows for unknown questions
-    and second answers to the same question are left out with a warning. Questions without an answer are named
-    in a warning too. `warnings` are those of reading the file, and `left_out` counts the rows that it could
-    not use. Raises DataError if no row answers any of the questions.
+    paths end alike. If `documents` are given, all others are named in a warning. Contexts without a document
+    have the places where their texts stand in `texts`, if they are found; a warning says how many. Rows for
+    unknown questions and second answers to the same question are left out with a warning. Questions without
+    an answer are named in a warning too. `warnings` are those of reading the file, and `left_out` counts the
+    rows that it could not use. Raises DataError if no row answers any of the questions.
     """
     known = _Questions(questions)
     records: dict[tuple[str, int], Record] = {}
@@ -115,6 +122,7 @@ def imported_rows(
     known_documents = tuple(documents)
     names = DocumentNames({*known_documents, *(name for question in questions for name in needs(question))})
     unmatched: Counter[str] = Counter()
+    places, placed = texts or TextPlaces(()), 0
 
     def named(document: str) -> str:
         name = names.find(document) if document else ""
@@ -130,7 +138,8 @@ def imported_rows(
             where = f"{'on ' if row.what == 'line' else ''}{row.what} {first[key].number}"
             found.append(f"{row.place(path)}: a second answer to {question.id} (the first is {where})")
         else:
-            records[key] = row.record(question, named)
+            records[key], number = row.record(question, named, names, places)
+            placed += number
             first[key] = row
     if not records:
         raise DataError("\n".join([f"{path}: no row answers a question of the data set", *found[:SHOWN]]))
@@ -138,7 +147,24 @@ def imported_rows(
         listed = ", ".join(name[:200] for name, _ in unmatched.most_common(SHOWN))
         more = f" and {len(unmatched) - SHOWN} more" if len(unmatched) > SHOWN else ""
         found.append(f"{path}: contexts or citations of unknown documents: {listed}{more}")
+    found += _place_warnings(path, records.values(), placed, looked_for=texts is not None)
     found += missing_warning(questions, records.values())
     return Imported(
         path.stem, model, tuple(records.values()), tuple(questions), tuple(found), pipeline, left_out
     )
+
+
+def _place_warnings(path: Path, records: Iterable[Record], placed: int, *, looked_for: bool) -> Iterator[str]:
+    """Say how many contexts without a document were placed by their texts, and how many have no place."""
+    if placed:
+        yield (
+            f"{path}: {placed} contexts without a document were placed by their texts, which stand in one"
+            " document of --documents"
+        )
+    if left := sum(hit.chunk.document is None for record in records for hit in record.hits or ()):
+        why = (
+            "their texts stand in none of --documents, or in several"
+            if looked_for
+            else "--documents FOLDER looks for their texts in its PDFs"
+        )
+        yield f"{path}: {left} contexts name no document, and what rests on their places is not known: {why}"

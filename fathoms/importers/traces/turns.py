@@ -122,7 +122,7 @@ class _Trace:
 
 def turns_of(spans: Iterable[Seen]) -> tuple[list[Turn], list[Seen]]:
     """Return the turns of all traces in the order of time, and the first span of each trace that has parts of
-    a question (a call to a model or a search), but no turn."""
+    a question (a call to a model or a search), but no turn. Embeddings alone are an index that is built."""
     traces: defaultdict[str, list[Seen]] = defaultdict(list)
     for span in spans:
         traces[span.trace].append(span)
@@ -131,7 +131,9 @@ def turns_of(spans: Iterable[Seen]) -> tuple[list[Turn], list[Seen]]:
     for own in traces.values():
         found = _of_trace(_Trace(own))
         turns += found
-        if not found and any(span.kind in ("answer", "retrieval") or span.said for span in own):
+        if not found and any(
+            span.kind in ("answer", "retrieval") or (span.said and span.kind != "part") for span in own
+        ):
             without.append(own[0])
     turns.sort(key=lambda turn: turn.top.start)
     return _with_history(turns), without

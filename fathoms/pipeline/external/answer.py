@@ -23,7 +23,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from fathoms.answers.citations import all_citations, ranks_of
 from fathoms.answers.reasoning import split_parts
-from fathoms.pipeline.external.names import TextPlaces
+from fathoms.pipeline.external.names import DocumentNames, TextPlaces
 from fathoms.types import Chunk, Citation, Evidence, Hit, KnownName, Reply, Round, Usage
 
 _Page = Annotated[int, Field(ge=1)]
@@ -144,15 +144,10 @@ class Parts(_External):
             first.setdefault(place, context.model_copy(update={"score": None}))  # not comparable
         return tuple(first.values())
 
-    def searched(self, name: str, named: Callable[[str], str] = str) -> tuple[Round, ...]:
-        """The rounds with their contexts as hits, with chunk ids `NAME:ROUND:RANK` and the documents named by
-        `named`."""
+    def searched(self, name: str) -> tuple[Round, ...]:
+        """The rounds with their contexts as hits, with chunk ids `NAME:ROUND:RANK`."""
         return tuple(
-            Round(
-                query=one.query,
-                hits=renamed(_hits(one.contexts, f"{name}:{number}"), named),
-                calls=one.calls,
-            )
+            Round(query=one.query, hits=_hits(one.contexts, f"{name}:{number}"), calls=one.calls)
             for number, one in enumerate(self.rounds or (), start=1)
         )
 
@@ -200,7 +195,7 @@ def _hits(contexts: Sequence[Context], name: str) -> tuple[Hit, ...]:
     return tuple(context.hit(name, rank) for rank, context in enumerate(contexts, start=1))
 
 
-def renamed(hits: Sequence[Hit], named: Callable[[str], str]) -> tuple[Hit, ...]:
+def renamed(hits: Sequence[Hit], named: Callable[[str], str | None]) -> tuple[Hit, ...]:
     """The hits with the names of their documents translated."""
     return tuple(
         hit.model_copy(update={"chunk": hit.chunk.model_copy(update={"document": named(hit.chunk.document)})})
@@ -210,31 +205,18 @@ def renamed(hits: Sequence[Hit], named: Callable[[str], str]) -> tuple[Hit, ...]
     )
 
 
-def placed_in(answer: Answer, texts: TextPlaces) -> tuple[Answer, int]:
-    """Return an answer whose contexts without a document have the places where their texts stand, as far as
-    these are found, and how many were found."""
-    found: dict[str, dict[str, Any]] = {}
-    given = [*(answer.contexts or ()), *(one for each in answer.rounds or () for one in each.contexts)]
-    for text in {one.text for one in given if one.document is None}:
-        if (place := texts.find(text)) is not None:
-            found[text] = {"document": place[0], "pages": place[1]}
-    if not found:
-        return answer, 0
+def renamed_in_rounds(rounds: Sequence[Round], named: Callable[[str], str | None]) -> tuple[Round, ...]:
+    """The rounds with the names of the documents of their hits translated."""
+    return tuple(one.model_copy(update={"hits": renamed(one.hits, named)}) for one in rounds)
 
-    def placed(contexts: Sequence[Context]) -> tuple[Context, ...]:
-        return tuple(
-            one.model_copy(update=found[one.text]) if one.document is None and one.text in found else one
-            for one in contexts
-        )
 
-    changed: dict[str, Any] = {}
-    if answer.contexts is not None:
-        changed["contexts"] = placed(answer.contexts)
-    if answer.rounds is not None:
-        changed["rounds"] = tuple(
-            one.model_copy(update={"contexts": placed(one.contexts)}) for one in answer.rounds
-        )
-    return answer.model_copy(update=changed), len(found)
+def with_places(
+    hits: Sequence[Hit] | None, rounds: Sequence[Round], names: DocumentNames, texts: TextPlaces
+) -> tuple[tuple[Hit, ...] | None, tuple[Round, ...], int]:
+    """The hits and rounds of an answer, of which those that name no document, or only a key that says nothing
+    of the place, have the places where their texts stand; and how many texts were found."""
+    keyless = None if hits is None else renamed(hits, names.without_key)
+    return texts.placed(keyless, renamed_in_rounds(rounds, names.without_key))
 
 
 class Answer(Parts):

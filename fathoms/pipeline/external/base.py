@@ -22,7 +22,7 @@ from fathoms.errors import DocumentError
 from fathoms.models.caller import Caller, to_failure
 from fathoms.models.prices import Priced
 from fathoms.pipeline.answering import PackedQuestion
-from fathoms.pipeline.external.answer import Answer, placed_in, renamed
+from fathoms.pipeline.external.answer import Answer, renamed, renamed_in_rounds, with_places
 from fathoms.pipeline.external.calls import RaisedError
 from fathoms.pipeline.external.names import DocumentNames, TextPlaces
 from fathoms.pipeline.external.reading import Unmatched
@@ -185,15 +185,17 @@ class Connected:
         try:
             async with asyncio.timeout(timeout) as deadline:
                 told, seconds = await (caller or Caller()).calls.make(call, deadline=deadline)
-            answer, placed = await asyncio.to_thread(placed_in, told.answer, self.texts)
+            answer = told.answer
+            reported, rounds, placed = await asyncio.to_thread(
+                with_places, answer.hits(question.id), answer.searched(question.id), self.names, self.texts
+            )
             reply = answer.reply(answer.answer, first_token=told.first_token, latency=seconds)
             if reply.cost is None:
                 reply = reply.model_copy(update={"cost": self.cost(reply.usage, reply.model)})
             reply = without_known(reply)  # before the places of citations in its text are noted
-            reported = answer.hits(question.id)
             found |= {
                 "hits": None if reported is None else renamed(reported, self._named),
-                "rounds": answer.searched(question.id, self._named),
+                "rounds": renamed_in_rounds(rounds, self._named),
                 "citations": answer.cited(reply.text, reported, self._named),
                 "answer": reply,
                 "service": self._service(told, placed),
@@ -216,7 +218,7 @@ class Connected:
     def _service(self, told: Told, placed: int) -> ServiceReply | None:
         """What a reply says of the service, and what it lacks; `None` where there is nothing to say."""
         given = (told.answer.all_contexts or ()) if self.names else ()
-        contexts = [one.document for one in given if one.document]
+        contexts = [one.document for one in given if one.document and self.names.without_key(one.document)]
         found = ServiceReply(
             unmatched=tuple(path.name for path in told.unmatched),
             unknown=Counter(name for name in contexts if self.names.find(name) is None),

@@ -1,4 +1,5 @@
-"""Finding the document of a data set that a pipeline means by a path, or that one of its texts is from."""
+"""Finding the document of a data set that a pipeline or an imported file means by a path, or that one of its
+texts is from."""
 
 from __future__ import annotations
 
@@ -6,17 +7,18 @@ import re
 import threading
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
 
-from fathoms.types import PDF, Document
+from fathoms.types import PDF, Document, Hit, Round
 
 _SHORTEST = 40
 """Letters and digits that a text needs, so that it does not stand elsewhere by chance."""
 _BESIDE = re.compile(r"[\W_]+")
 _BETWEEN = re.compile(r"[/\\\\]+")
+_KEY = re.compile(r"[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}|[0-9a-f]{40}|[0-9a-f]{64}", re.I)
 
 
 class DocumentNames:
@@ -35,6 +37,11 @@ class DocumentNames:
     def __bool__(self) -> bool:
         """Whether the data set has any document."""
         return bool(self._parts)
+
+    def without_key(self, path: str) -> str | None:
+        """Return a path; `None` for a UUID or a hash that no document of the data set has as its name. Tools
+        such as LlamaIndex and Phoenix have them for texts, and they say nothing of the place."""
+        return None if _KEY.fullmatch(path) and self.find(path) is None else path
 
     def find(self, path: str) -> str | None:
         """Return the name of the document that a path means; `None` where none fits, or several do."""
@@ -66,11 +73,37 @@ def _end_alike(one: list[str], other: list[str]) -> bool:
 
 
 class TextPlaces:
-    """Where texts stand in the PDFs of a data set, which are read when the first text is looked for."""
+    """Where texts stand in the PDFs of a data set. Those without pages are read when the first text is looked
+    for."""
 
     def __init__(self, documents: Iterable[Document]) -> None:
-        self._paths = {each.path: each.id for each in documents if each.path.suffix.lower() == PDF}
+        documents = tuple(documents)
+        self._read = [each for each in documents if each.pages]
+        self._paths = {
+            each.path: each.id for each in documents if not each.pages and each.path.suffix.lower() == PDF
+        }
         self._lock = threading.Lock()
+
+    def placed(
+        self, hits: Sequence[Hit] | None, rounds: Sequence[Round]
+    ) -> tuple[tuple[Hit, ...] | None, tuple[Round, ...], int]:
+        """Return hits and rounds, of which hits without a document have the places where their texts stand,
+        as far as these are found, and how many different texts were found."""
+        given = [*(hits or ()), *(hit for one in rounds for hit in one.hits)]
+        unknown = {hit.chunk.text for hit in given if hit.chunk.document is None}
+        found = {text: place for text in unknown if (place := self.find(text)) is not None}
+
+        def at(hit: Hit) -> Hit:
+            if hit.chunk.document is not None or (place := found.get(hit.chunk.text)) is None:
+                return hit
+            chunk = hit.chunk.model_copy(update={"document": place[0], "pages": place[1]})
+            return hit.model_copy(update={"chunk": chunk})
+
+        return (
+            None if hits is None else tuple(map(at, hits)),
+            tuple(one.model_copy(update={"hits": tuple(map(at, one.hits))}) for one in rounds),
+            len(found),
+        )
 
     def find(self, text: str) -> tuple[str, tuple[int, ...]] | None:
         """Return the document that holds a text, and its pages, none if it stands there more than once.
@@ -82,28 +115,31 @@ class TextPlaces:
             return None
         with self._lock:
             texts = self._texts
-        found = [name for name, (whole, _) in texts.items() if wanted in whole]
+        found = [name for name, (whole, _, _) in texts.items() if wanted in whole]
         if len(found) != 1:
             return None
-        whole, starts = texts[found[0]]
+        whole, starts, numbers = texts[found[0]]
         at = whole.find(wanted)
         if whole.find(wanted, at + 1) >= 0:
             return found[0], ()
         first, last = (bisect_right(starts, place) for place in (at, at + len(wanted) - 1))
-        return found[0], tuple(range(first, last + 1))
+        return found[0], numbers[first - 1 : last]
 
     @cached_property
-    def _texts(self) -> dict[str, tuple[str, list[int]]]:
-        """The folded text of each document that can be read, and where each of its pages begins."""
+    def _texts(self) -> dict[str, tuple[str, list[int], tuple[int, ...]]]:
+        """The folded text of each document that can be read, where each of its pages begins, and their
+        numbers."""
         from fathoms.ingest import Pdfium
         from fathoms.ingest.workers.parallel import parse_all
 
-        texts: dict[str, tuple[str, list[int]]] = {}
-        for document in parse_all(Pdfium(), list(self._paths), workers=1):
+        texts: dict[str, tuple[str, list[int], tuple[int, ...]]] = {}
+        parsed = parse_all(Pdfium(), list(self._paths), workers=1) if self._paths else ()
+        for document in (*self._read, *parsed):
             if isinstance(document, Document):
                 pages = [_folded(page.text) for page in document.pages]
                 starts = list(accumulate(map(len, pages), initial=0))[:-1]
-                texts[self._paths[Path(document.path)]] = "".join(pages), starts
+                numbers = tuple(page.number for page in document.pages)
+                texts[self._paths.get(Path(document.path), document.id)] = "".join(pages), starts, numbers
         return texts
 
 
