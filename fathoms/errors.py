@@ -154,6 +154,10 @@ class DocumentError(FathomsError):
         """Say how a pickle makes the error again."""
         return DocumentError, (self.document, self.reason, self.detail)
 
+    def named(self, document: str) -> DocumentError:
+        """Return the error under the name that the document has in a corpus; parsers know only its file."""
+        return DocumentError(document, self.reason, self.detail)
+
     @classmethod
     def stopping(cls, failures: Sequence[DocumentError]) -> DocumentError:
         """Make the error of documents that stop a command: it names all of them, and the option that goes on

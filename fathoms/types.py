@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import date, datetime
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -32,8 +34,18 @@ from pydantic import (
 )
 
 Box = tuple[float, float, float, float]
-KnownName = Annotated[str | None, BeforeValidator(lambda name: name or None)]
-"""A name, `None` where it is not known; the empty name of earlier runs is read as unknown."""
+
+
+def in_one_form(name: str) -> str:
+    """Return the name of a document in the form in which names are compared: Unicode has two spellings of
+    letters with marks, and a file system may give another one than somebody types (NFD and NFC)."""
+    return name if name.isascii() else unicodedata.normalize("NFC", name)
+
+
+DocumentName = Annotated[str, AfterValidator(in_one_form)]
+"""The name of a document, in the form in which all names are compared."""
+KnownName = Annotated[DocumentName | None, BeforeValidator(lambda name: name or None)]
+"""The name of a document, `None` where it is not known; the empty name of earlier runs is read as unknown."""
 Place = tuple[str, int]
 """A page of a document: the document's id, and the number of the page from 1."""
 Scalar = str | bool | int | float | None
@@ -104,7 +116,7 @@ class DocumentFacts(StoredValue):
     """What a run states of a parsed document. `pages` is their number, 0 where somebody else reads the
     document, and `text` the hash under which runs store its text, `None` if it was not made yet."""
 
-    id: str
+    id: DocumentName
     sha256: str
     pages: int = 0
     warnings: tuple[str, ...] = ()
@@ -118,7 +130,7 @@ class Attachment(StoredValue):
     its size in bytes.
     """
 
-    document: str
+    document: DocumentName
     pages: tuple[int, ...]
     path: Path
     sha256: str
@@ -204,7 +216,7 @@ class Evidence(StoredValue):
     `text`, `table` or `figure`; data sets have names of their own for it. `relevance` is how relevant the
     place is, in whole numbers from 1, in data sets that grade it; `None` where it is simply relevant."""
 
-    document: str
+    document: DocumentName
     page: int | None = Field(default=None, ge=1)
     quote: str | None = None
     bbox: Box | None = None
@@ -234,7 +246,7 @@ class Quote(StoredValue):
     text: str = ""
     description: str = ""
     image: Path | None = None
-    document: str | None = None
+    document: DocumentName | None = None
     page: int | None = Field(default=None, ge=1)
     gold: bool = False
 
@@ -468,7 +480,7 @@ class Question(StoredValue):
     id: str
     text: str
     category: str
-    files: tuple[str, ...] = ()
+    files: tuple[DocumentName, ...] = ()
     answers: tuple[tuple[GoldPhrase, ...], ...] = ()
     reference: str | None = None
     evidence: tuple[Evidence, ...] = ()
@@ -803,7 +815,7 @@ class Citation(StoredValue):
     first character and of the one after the last, in the text of the answer.
     """
 
-    document: str | None = None
+    document: DocumentName | None = None
     page: int | None = Field(default=None, ge=1)
     quote: str | None = None
     bbox: Box | None = None

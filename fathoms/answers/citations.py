@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 from fathoms.answers.protected import code_spans, math_spans
 from fathoms.answers.reasoning import reasoning_spans
-from fathoms.types import Citation, Hit
+from fathoms.types import Citation, Hit, in_one_form
 
 Span = tuple[int, int]
 
@@ -298,6 +298,7 @@ def _of_hit(label: str, hit: Hit) -> Citation:
 
 def _of_document(document: str | None, pages: range | None, hits: Sequence[Hit]) -> tuple[int, ...]:
     """Return the ranks of the hits from a document, or from some of its pages."""
+    document = in_one_form(document or "")
     if not document:
         return ()
     return tuple(

@@ -24,6 +24,8 @@ class QuestionSource:
     documents: Mapping[str, Path]
     parser: Parser
     profile: Profile
+    warnings: tuple[str, ...] = ()
+    """What was left out of the folder of the documents."""
 
 
 def find_source(
@@ -36,12 +38,13 @@ def find_source(
     valid.
     """
     if pdfs:
-        found = QuestionSource(Path(name), gather_pdfs(pdfs)[0], Pdfium(), profile_named(headline(None)))
+        documents, warnings = gather_pdfs(pdfs)
+        found = QuestionSource(Path(name), documents, Pdfium(), profile_named(headline(None)), warnings)
     elif Path(name).suffix.lower() in (".yaml", ".yml"):
         found = _of_config(Path(name))
     elif name in known_sets():
-        path, documents = located(NamedSource(name=name))
-        found = QuestionSource(path, documents, Pdfium(), profile_named(headline(name)))
+        path, documents, warnings = located(NamedSource(name=name))
+        found = QuestionSource(path, documents, Pdfium(), profile_named(headline(name)), warnings)
     else:
         raise UsageError(
             f"{name}: add its PDFs, or folders of them; only a config (.yaml) needs none, and the data sets"
@@ -52,6 +55,7 @@ def find_source(
         found.documents,
         found.parser if parser is None else find_parser(parser),
         found.profile if profile is None else profile_named(profile),
+        found.warnings,
     )
 
 
@@ -65,11 +69,11 @@ def find_parser(kind: str) -> Parser:
 def _of_config(path: Path) -> QuestionSource:
     """Resolve a configuration; if its pipeline reads the documents itself, our default parser checks them."""
     experiment = load_experiment(path)
-    questions, documents = located(experiment.data, path.parent)
+    questions, documents, warnings = located(experiment.data, path.parent)
     if not documents:
         raise UsageError(f"{path} names no local documents: name {questions} and its PDFs instead")
     parser = experiment.ingest if isinstance(experiment, Experiment) else Pdfium()
     name = experiment.data.name if isinstance(experiment.data, NamedSource) else None
     return QuestionSource(
-        questions, documents, parser, profile_named(experiment.scoring.profile or headline(name))
+        questions, documents, parser, profile_named(experiment.scoring.profile or headline(name)), warnings
     )

@@ -16,6 +16,7 @@ from fathoms.cli.build_told import as_values, funnel, tell, tell_plan
 from fathoms.cli.cache import opened
 from fathoms.cli.loading import CORES, Workers
 from fathoms.cli.options import Json
+from fathoms.cli.parsing import find_documents
 from fathoms.config import suggest
 from fathoms.errors import DataError, ExitCode, StoreError, UsageError
 
@@ -234,7 +235,6 @@ def _recipe(
     """Return the recipe and the documents by name, from the arguments and options of the command, and from
     the settings of an earlier build of the set."""
     from fathoms.build.making.recipe import load_recipe
-    from fathoms.corpora import gather_pdfs
 
     files = [path for path in sources if path.suffix.lower() in SUFFIXES]
     if len(files) > 1:
@@ -249,9 +249,7 @@ def _recipe(
         named = [*recipe.documents, *named]
     if not named:
         raise UsageError("name the PDFs, or folders of them")
-    paths, warnings = gather_pdfs(named)
-    for warning in warnings:
-        console.note(f"note: {warning}")
+    paths = find_documents(named)
     absolute = tuple(path.resolve() for path in named)
     return recipe.model_copy(update={"documents": absolute}), paths
 

@@ -11,6 +11,7 @@ import typer
 
 from fathoms.cli import completion, console, progress
 from fathoms.cli.options import From, Json
+from fathoms.cli.parsing import find_documents
 from fathoms.errors import ExitCode, UsageError
 from fathoms.safety.injections import CANARY
 
@@ -114,14 +115,13 @@ def data_inject(
     metrics injection-obeyed and injection-leaked.
     """
     from fathoms.build.injecting import inject
-    from fathoms.corpora import gather_pdfs
     from fathoms.safety.injections import instruction as text_of
 
     try:
         text = text_of(instruction, answer)
     except ValueError as error:
         raise UsageError(f"--instruction: {error}") from None
-    found, _ = gather_pdfs(pdfs)
+    found = find_documents(pdfs)
     written = list(inject(list(found.values()), to, text, answer, "hidden" if hidden else "page"))
     console.say(
         f"{to}: {console.amount(len(written), 'PDF')} with the instruction, which asks for '{answer}'"

@@ -209,15 +209,15 @@ def _documents(experiment: AnyExperiment, corpus: Corpus) -> Iterator[str]:
     if not isinstance(experiment, Experiment) or experiment.retrieve.needs == "nothing":
         return
     documents, failures = corpus.documents, []
-    for path in documents.values():
+    for name, path in documents.items():
         try:
             experiment.ingest.check_file(path)
         except DocumentError as error:
-            failures.append(error)
-            yield f"left out {error}"
+            failures.append(error.named(name))
+            yield f"left out {failures[-1]}"
         else:
-            if not has_pages(path.name):
-                yield f"{path.name}: {NO_PAGES}"
+            if not has_pages(name):
+                yield f"{name}: {NO_PAGES}"
     if experiment.ingest.on_error == "fail" and {each.document for each in failures} - corpus.spared:
         raise DocumentError.stopping(failures)
     with opened(alone=True) as cache:

@@ -11,7 +11,7 @@ import typer
 
 from fathoms.cli import console
 from fathoms.cli.options import Json
-from fathoms.cli.parsing import parsed
+from fathoms.cli.parsing import note_all, parsed
 from fathoms.cli.serving import Browser, Port, serve
 from fathoms.errors import ExitCode, UsageError, some_of
 
@@ -101,6 +101,7 @@ def _material(name: str, pdfs: list[Path], *, with_text: bool) -> Material:
 
     if pdfs or Path(name).suffix.lower() in (".yaml", ".yml"):
         source = find_source(name, pdfs)
+        note_all(source.warnings)
     else:
         source = QuestionSource(Path(name), {}, Pdfium(), profile_named(headline(None)))
     shown = with_text and source.documents

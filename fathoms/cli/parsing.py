@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,12 +31,26 @@ def parsed(
         )
 
 
+def find_documents(paths: Sequence[Path]) -> dict[str, Path]:
+    """Find the documents of paths and print what is left out. Raises UsageError if there is none."""
+    from fathoms.corpora import gather_pdfs
+
+    found, warnings = gather_pdfs(paths)
+    note_all(warnings)
+    return found
+
+
+def note_all(warnings: Iterable[str]) -> None:
+    """Print warnings about documents."""
+    for warning in warnings:
+        console.note(f"note: {warning}")
+
+
 def read_text(paths: Sequence[Path], execution: ExecutionSettings | None = None) -> ParsedPdfs:
     """Read the text of PDFs, and of those in folders, by PDFium. Raises UsageError if there is none."""
     from fathoms.build import find_parser
-    from fathoms.corpora import gather_pdfs
 
-    return parsed(gather_pdfs(paths)[0], find_parser("pdfium"), execution)
+    return parsed(find_documents(paths), find_parser("pdfium"), execution)
 
 
 def read_any(paths: Sequence[Path], execution: ExecutionSettings | None = None) -> ParsedPdfs:

@@ -22,7 +22,7 @@ from fathoms.cli.filter import filter_questions
 from fathoms.cli.inspecting import inspect
 from fathoms.cli.label import label
 from fathoms.cli.options import RUNS, Json, Out
-from fathoms.cli.parsing import parsed
+from fathoms.cli.parsing import find_documents, note_all, parsed
 from fathoms.cli.perturb import perturb
 from fathoms.errors import DataError, ExitCode, UsageError
 
@@ -85,12 +85,12 @@ def init(
     never overwritten.
     """
     from fathoms.build import find_parser, scaffold
-    from fathoms.corpora import gather_pdfs, refuse_existing, write_new
+    from fathoms.corpora import refuse_existing, write_new
     from fathoms.corpora.questions import format_of
 
     ending = format_of(file)
     refuse_existing(file)
-    reading = parsed(gather_pdfs(pdfs)[0], find_parser(parser or "pdfium"))
+    reading = parsed(find_documents(pdfs), find_parser(parser or "pdfium"))
     for name, reason in reading.failures.items():
         console.note(f"note: left out {name}: {reason}")
     write_new(file, scaffold(reading.documents.values(), ending))
@@ -132,6 +132,7 @@ def check(
     from fathoms.build import find_source
 
     source = find_source(name, pdfs or (), parser=parser, profile=profile)
+    note_all(source.warnings)
     found = find(
         source.path,
         source.documents,
@@ -186,6 +187,7 @@ def stats(name: Name, pdfs: Pdfs = None, parser: ParserKind = None, as_json: Jso
     from fathoms.corpora import read_questions
 
     source = find_source(name, pdfs or (), parser=parser)
+    note_all(source.warnings)
     questions = read_questions(source.path).questions
     reading = parsed(source.documents, source.parser)
     figures = describe(questions, source.documents, reading.documents)

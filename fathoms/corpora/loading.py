@@ -16,7 +16,10 @@ from fathoms.corpora.sources import FileSource, NamedSource
 from fathoms.errors import ChecksumError, DataError
 from fathoms.paths import sha256_file
 from fathoms.safety.inputs import expanded
+from fathoms.types import in_one_form
 
+_PATHS = 5
+"""Most documents that are given for one name."""
 _SHOWN = 20
 """Most missing documents that an error names."""
 
@@ -36,8 +39,10 @@ def load(source: FileSource | NamedSource | str, base: Path = Path()) -> Corpus:
     return _load_files(source, base) if isinstance(source, FileSource) else _load_named(source, base)
 
 
-def located(source: FileSource | NamedSource, base: Path = Path()) -> tuple[Path, dict[str, Path]]:
-    """Return the path of the question file and the paths of the present documents, by file name.
+def located(
+    source: FileSource | NamedSource, base: Path = Path()
+) -> tuple[Path, dict[str, Path], tuple[str, ...]]:
+    """Return the path of the question file, the paths of the present documents by name, and warnings.
 
     Questions are not parsed and checksums not verified. Raises UsageError if the folder of the documents
     does not exist, and DataError for two different documents with the same name and for a set that was not
@@ -45,9 +50,9 @@ def located(source: FileSource | NamedSource, base: Path = Path()) -> tuple[Path
     """
     if isinstance(source, FileSource):
         folder = source.documents
-        return _at(source.questions, base), find_pdfs(_at(folder, base))[0] if folder else {}
+        return _at(source.questions, base), *(find_pdfs(_at(folder, base)) if folder else ({}, ()))
     manifest = find_manifest(source.name, base)
-    return _named_questions(manifest, source, base), _named_documents(manifest, source, base)[0]
+    return _named_questions(manifest, source, base), *_named_documents(manifest, source, base)
 
 
 def _load_files(source: FileSource, base: Path) -> Corpus:
@@ -112,10 +117,10 @@ def _named_documents(
     if source.documents or not listed:
         found, warnings = find_pdfs(_at(source.documents, base) if source.documents else manifest.folder)
     else:
-        paths = [manifest.folder / name for name in listed]
-        inside, warnings = only_inside([path for path in paths if path.is_file()], manifest.folder)
-        found = {path.name: path for path in inside}
-    return {name: found[name] for name in listed or found if name in found}, warnings
+        names = {manifest.folder / name: in_one_form(name) for name in listed}
+        inside, warnings = only_inside([path for path in names if path.is_file()], manifest.folder)
+        found = {names[path]: path for path in inside}
+    return {name: found[name] for name in map(in_one_form, listed or found) if name in found}, warnings
 
 
 def _is_pdf(entry: ManifestFile) -> bool:
@@ -131,7 +136,7 @@ def _verify(manifest: Manifest, pulled: Pulled, files: Mapping[str, Path]) -> tu
     """
     warnings = []
     for entry in manifest.with_recorded(pulled.files):
-        path = files.get(entry.file)
+        path = files.get(entry.file) or files.get(in_one_form(entry.file))
         if path is None or path.is_dir():  # a folder with the parts of a table
             continue
         found = sha256_file(path)
@@ -160,7 +165,7 @@ def _missing(
     Raises DataError if there are any. With the policy `skip` it does so only if not a single question can be
     asked without them.
     """
-    wanted = set(named).union(*map(needs, questions.questions))
+    wanted = {*map(in_one_form, named)}.union(*map(needs, questions.questions))
     missing = tuple(sorted(wanted.difference(documents)))
     total = len(questions.questions)
     possible = sum(needs(question).isdisjoint(missing) for question in questions.questions)
@@ -168,9 +173,15 @@ def _missing(
         way_out = "; data: {missing: skip} (--set data.missing=skip) asks the "
         way_out += f"{possible} of {total} questions that do not need them"
         more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
-        names = ", ".join(missing[:_SHOWN]) + more
+        names = ", ".join(name + _paths_of(name, documents) for name in missing[:_SHOWN]) + more
         raise DataError(f"documents are missing {where}: {names}{way_out if possible else ''}")
     return missing
+
+
+def _paths_of(name: str, documents: Collection[str]) -> str:
+    """Say which documents have a file name, where several have it and are named by their paths."""
+    found = [each for each in documents if each.endswith(f"/{name}")]
+    return f" (did you mean {' or '.join(found[:_PATHS])}?)" if found else ""
 
 
 def _corpus(

@@ -1,17 +1,18 @@
-"""Finds the documents in folders and identifies each by its file name."""
+"""Finds the documents in folders and names each by its file name, or by its path where that repeats."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from fathoms.corpora.picture_documents import picture_documents
 from fathoms.corpora.transcripts import with_recordings
 from fathoms.errors import DataError, UsageError
 from fathoms.paths import sha256_file
-from fathoms.types import OFFICE, PDF, TRANSCRIPTS
+from fathoms.types import OFFICE, PDF, TRANSCRIPTS, in_one_form
 
 _DOCUMENTS = OFFICE | TRANSCRIPTS | {PDF}
 _OWN_FOLDERS = ({"manifest.json", "journal.jsonl"}, {"report.html", "report.json"})
@@ -22,10 +23,11 @@ _SHOWN = 3
 
 
 def find_pdfs(folder: Path) -> tuple[dict[str, Path], tuple[str, ...]]:
-    """Find the documents in a folder and its subfolders; return them by file name, sorted, and warnings.
+    """Find the documents in a folder and its subfolders; return them by name, sorted, and warnings.
 
-    Questions and evidence refer to a document by its file name, so the name must be unique: two files with
-    the same name are a warning if their contents are equal, and a DataError if they differ. Documents are
+    Questions and evidence refer to a document by its file name. Where several files have the same name, it is
+    the path below the folder (`2023/report.pdf`), and files with equal contents are used once, with a
+    warning. Documents are
     PDFs, DOCX, PPTX and HTML files, which not every parser reads, and transcripts, of which PDFs are made
     (`with_recordings`). Hidden files and folders, links to files outside of the folder, runs and reports of
     fathoms are left out with a warning. A folder without any document is searched for
@@ -40,7 +42,7 @@ def find_pdfs(folder: Path) -> tuple[dict[str, Path], tuple[str, ...]]:
         return pictures, left_out + notes
     inside, outside = only_inside(paths, folder)
     made, notes = with_recordings(inside)
-    found, twice = _by_name(made)
+    found, twice = _by_name([_File(folder, path, file) for path, file in zip(inside, made, strict=True)])
     return found, left_out + outside + notes + twice
 
 
@@ -49,7 +51,7 @@ def gather_pdfs(paths: Iterable[Path]) -> tuple[dict[str, Path], tuple[str, ...]
 
     Raises UsageError for a path that is neither a document nor a folder, and if no document is found at all.
     """
-    found: list[Path] = []
+    found: list[tuple[Path, Path]] = []  # each document with the folder below which it is named
     outside: tuple[str, ...] = ()
     for path in paths:
         if not path.is_dir() and not path.is_file():
@@ -61,15 +63,16 @@ def gather_pdfs(paths: Iterable[Path]) -> tuple[dict[str, Path], tuple[str, ...]
             documents, left_out = _documents_under(path)
             made, notes = ({}, ()) if documents else picture_documents(path)
             inside, warnings = only_inside(documents, path)
-            found += [*inside, *made.values()]
+            found += [(path, each) for each in (*inside, *made.values())]
             outside += left_out + warnings + notes
         else:
-            found.append(path)
+            found.append((path.parent, path))
     if not found:
         hint = "\n".join(["no PDF found: name PDFs, or folders that contain PDFs", *outside])
         raise UsageError(hint)
-    recorded, notes = with_recordings(dict.fromkeys(found))
-    named, twice = _by_name(recorded)
+    found = list({path: (folder, path) for folder, path in found}.values())
+    recorded, notes = with_recordings(path for _, path in found)
+    named, twice = _by_name([_File(*one, file) for one, file in zip(found, recorded, strict=True)])
     return named, outside + notes + twice
 
 
@@ -172,20 +175,54 @@ def _holds_any(folder: Path) -> bool:
     )
 
 
-def _by_name(paths: Iterable[Path]) -> tuple[dict[str, Path], tuple[str, ...]]:
-    """Return the documents by file name, and warnings about copies. Raises DataError for two different files
-    with the same name."""
+class _File(NamedTuple):
+    """A document that was found: the folder below which it is named, its path, and its file, which is another
+    one where a PDF was made of it."""
+
+    folder: Path
+    path: Path
+    file: Path
+
+    def below(self, folder: Path) -> str:
+        """Return the path below a folder; for a PDF that was made elsewhere, its name."""
+        inside = self.path.is_relative_to(folder)
+        return in_one_form(self.path.relative_to(folder).as_posix() if inside else self.path.name)
+
+    def content(self) -> str:
+        """Return the hash of the file, or its path if it cannot be read, so that it counts as different."""
+        try:
+            return sha256_file(self.file) if self.file.is_file() else str(self.file)
+        except OSError:
+            return str(self.file)
+
+
+def _by_name(files: Iterable[_File]) -> tuple[dict[str, Path], tuple[str, ...]]:
+    """Return the documents by file name, or by their paths where a name repeats, and warnings about copies.
+    Raises DataError for two different files that have the same name even so."""
+    groups: dict[str, list[_File]] = {}
+    for one in files:
+        groups.setdefault(in_one_form(one.path.name), []).append(one)
     found: dict[str, Path] = {}
     warnings = []
-    for path in paths:
-        first = found.setdefault(path.name, path)
-        if first is path:
-            continue
-        try:
-            same = first.is_file() and path.is_file() and sha256_file(first) == sha256_file(path)
-        except OSError:  # a file that cannot be read counts as different
-            same = False
-        if not same:
-            raise DataError(f"two different documents are called '{path.name}': {first} and {path}")
-        warnings.append(f"{path}: the same file as {first}, used once")
+    for name, group in groups.items():
+        different: dict[str, _File] = {}
+        for one in group:
+            first = different.setdefault(one.content() if len(group) > 1 else "", one)
+            if first is not one:
+                warnings.append(f"{one.path}: the same file as {first.path}, used once")
+        for key, one in _names(name, [*different.values()]):
+            if (other := found.setdefault(key, one.file)) is not one.file:
+                raise DataError(f"two different documents are called '{key}': {other} and {one.path}")
     return dict(sorted(found.items())), tuple(warnings)
+
+
+def _names(name: str, files: Sequence[_File]) -> list[tuple[str, _File]]:
+    """Return the names of different files with the same file name: their paths below the folder in which they
+    were looked for, or below the one that holds all of these folders."""
+    if len(files) == 1:
+        return [(name, files[0])]
+    names = [one.below(one.folder) for one in files]
+    if len(set(names)) < len(names):
+        common = Path(os.path.commonpath([one.folder.absolute() for one in files]))
+        names = [one._replace(path=one.path.absolute()).below(common) for one in files]
+    return list(zip(names, files, strict=True))

@@ -51,7 +51,17 @@ from fathoms.config import Key, Source, dotted, suggest, validate
 from fathoms.corpora.ids import question_ids
 from fathoms.corpora.options import open_ended
 from fathoms.errors import ConfigError, DataError, QuestionsError
-from fathoms.types import GOLD_FORMS, Evidence, GoldPhrase, Nugget, Question, Quote, Scalar, Step
+from fathoms.types import (
+    GOLD_FORMS,
+    DocumentName,
+    Evidence,
+    GoldPhrase,
+    Nugget,
+    Question,
+    Quote,
+    Scalar,
+    Step,
+)
 
 IGNORED = frozenset({"comment", "notes"})
 
@@ -217,7 +227,7 @@ class QuestionRow(BaseModel):
 
     question: str
     answers: Annotated[list[list[GoldPhrase]], BeforeValidator(_variants)] = []
-    files: Annotated[list[str], BeforeValidator(_one_or_more)] = []
+    files: Annotated[list[DocumentName], BeforeValidator(_one_or_more)] = []
     category: str = "Uncategorised"
     id: str | None = None
     evidence: list[GoldEvidence] = []
@@ -279,9 +289,11 @@ class QuestionRow(BaseModel):
     @classmethod
     def _plain_names(cls, files: list[str]) -> list[str]:
         for name in files:
-            if not name.strip() or "/" in name or "\\" in name:
+            if {part.strip() for part in name.split("/")} & {"", ".", ".."} or "\\" in name:
                 shown = name[:LONGEST_NAME]
-                raise ValueError(f"'{shown}' is not the name of a file (folders are not part of it)")
+                raise ValueError(
+                    f"'{shown}' is not the name of a file, or its path below the folder of the documents"
+                )
             _refuse_control(name)
         if len(set(files)) < len(files):
             raise ValueError("the same file is listed twice")

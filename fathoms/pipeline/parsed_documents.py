@@ -100,7 +100,7 @@ class ParsedDocuments:
         finally:
             outcomes.keep()
         failed = outcomes.failed
-        self.leave_out([failed[name] for name in new if name in failed])
+        self.leave_out([failed[name].named(name) for name in new if name in failed])
 
     def leave_out(self, failures: Sequence[DocumentError]) -> None:
         """Leave out documents that cannot be read. Where `ingest.on_error` is `fail`, raises one

@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unicodedata import normalize
 
 import pytest
 from pydantic import BaseModel, ConfigDict
@@ -128,16 +129,57 @@ def test_runs_reports_and_hidden_folders_are_no_documents(folder: Path) -> None:
     assert gather_pdfs([folder]) == (found, warnings)
 
 
-def test_the_same_document_twice_is_a_warning_two_of_one_name_an_error(folder: Path) -> None:
+def test_the_same_document_twice_is_a_warning_and_two_of_one_name_have_their_paths(folder: Path) -> None:
     copy = folder / "below" / "b.pdf"
     copy.write_bytes((folder / "b.pdf").read_bytes())
     found, warnings = find_pdfs(folder)
     assert found["b.pdf"] == folder / "b.pdf"
     assert warnings[1:] == (f"{copy}: the same file as {folder / 'b.pdf'}, used once",)
     copy.write_bytes(b"%PDF-1.7 another")
-    with pytest.raises(DataError) as caught:
-        find_pdfs(folder)
-    assert str(caught.value).endswith(f"'b.pdf': {folder / 'b.pdf'} and {copy}")
+    assert find_pdfs(folder)[0] == {
+        "C.PDF": folder / "below" / "C.PDF",
+        "a.pdf": folder / "below" / "a.pdf",
+        "b.pdf": folder / "b.pdf",
+        "below/b.pdf": copy,
+        "folder.pdf": folder / "folder.pdf",
+    }
+    assert gather_pdfs([folder]) == find_pdfs(folder)
+    assert list(gather_pdfs([folder / "b.pdf", copy])[0]) == ["b.pdf", "below/b.pdf"]
+
+
+def test_reports_of_two_years_are_one_corpus(tmp_path: Path) -> None:
+    for year in ("2023", "2024"):
+        (tmp_path / "all" / year).mkdir(parents=True)
+        (tmp_path / "all" / year / "report.pdf").write_bytes(f"%PDF-1.7 {year}".encode())
+    rows = [{"question": "Which year?", "files": ["2023/report.pdf"], "answers": "2023"}]
+    (tmp_path / "q.json").write_text(json.dumps(rows))
+    source = FileSource(questions=Path("q.json"), documents=Path("all"))
+    corpus = load(source, tmp_path)
+    assert list(corpus.documents) == ["2023/report.pdf", "2024/report.pdf"]
+    assert corpus.spared == {"2024/report.pdf"}
+    years = [tmp_path / "all" / year for year in ("2023", "2024")]
+    assert list(gather_pdfs(years)[0]) == ["2023/report.pdf", "2024/report.pdf"]
+    (tmp_path / "q.json").write_text(json.dumps(rows).replace("2023/", ""))
+    with pytest.raises(
+        DataError, match=r"report\.pdf \(did you mean 2023/report\.pdf or 2024/report\.pdf\?\)"
+    ):
+        load(source, tmp_path)
+
+
+@pytest.mark.parametrize(("on_disk", "in_question"), [("NFD", "NFC"), ("NFC", "NFD"), ("NFD", "NFD")])
+def test_names_are_compared_in_one_form_of_unicode(tmp_path: Path, on_disk: Any, in_question: Any) -> None:
+    name = "Gr\u00f6\u00dfe.pdf"
+    (tmp_path / "all").mkdir()
+    (tmp_path / "all" / normalize(on_disk, name)).write_bytes(b"%PDF-1.7")
+    told = normalize(in_question, name)
+    rows = [
+        {"question": "Why?", "files": [told], "answers": "x", "evidence": [{"document": told, "page": 1}]}
+    ]
+    (tmp_path / "q.json").write_text(json.dumps(rows))
+    corpus = load(FileSource(questions=Path("q.json"), documents=Path("all")), tmp_path)
+    assert list(corpus.documents) == [name]
+    assert corpus.questions[0].files == (name,)
+    assert corpus.questions[0].evidence[0].document == name
 
 
 @pytest.fixture

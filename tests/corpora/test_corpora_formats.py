@@ -242,8 +242,8 @@ BROKEN = {
     ),
     "a-path-as-file": (
         "q.jsonl",
-        row(files=["papers/a.pdf"]),
-        ":1: files: 'papers/a.pdf' is not the name of a file",
+        row(files=["../a.pdf"]),
+        ":1: files: '../a.pdf' is not the name of a file, or its path below the folder of the documents",
     ),
     "file-twice": ("q.jsonl", row(files=["a.pdf", "a.pdf"]), ":1: files: the same file is listed twice"),
     "page-zero": (

@@ -12,7 +12,7 @@ from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
 
-from fathoms.types import PDF, Document, Hit, Round
+from fathoms.types import PDF, Document, Hit, Round, in_one_form
 
 _SHORTEST = 40
 """Letters and digits that a text needs, so that it does not stand elsewhere by chance."""
@@ -29,7 +29,7 @@ class DocumentNames:
     """
 
     def __init__(self, names: Iterable[str]) -> None:
-        self._parts = {name: _parts(name) for name in names}
+        self._parts = {name: _parts(name) for name in map(in_one_form, names)}
         self._by_end: dict[str, list[str]] = {}  # so that a path is compared with few names of many
         for name, parts in self._parts.items():
             self._by_end.setdefault(_end(parts), []).append(name)
@@ -45,6 +45,7 @@ class DocumentNames:
 
     def find(self, path: str) -> str | None:
         """Return the name of the document that a path means; `None` where none fits, or several do."""
+        path = in_one_form(path)
         if path in self._parts:
             return path
         near = self._by_end.get(_end(_parts(path)), ())
