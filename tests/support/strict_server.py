@@ -92,16 +92,25 @@ def _complaints(schema: dict[str, Any]) -> Iterator[str]:
 
 
 def in_schema(schema: dict[str, Any], said: str) -> str:
-    """Return what is said as JSON that fits a schema: a word becomes the value of the key that may have it.
-    Raises JsonSchemaValueException where a rule of the test has nothing that fits."""
+    """Return what is said as JSON that fits a schema: a word becomes the value of the key that may have it, and
+    all else is as short as it may be. Raises JsonSchemaValueException where a rule has nothing that fits."""
     try:
         data = json.loads(said)
     except ValueError:
         data = None
     if not isinstance(data, dict):
-        data = {
-            name: said if said in form.get("enum", ()) else "none given"
-            for name, form in schema["properties"].items()
-        }
+        data = {name: _fitting(form, said) for name, form in schema["properties"].items()}
     fastjsonschema.compile(schema)(data)
     return json.dumps(data)
+
+
+def _fitting(schema: dict[str, Any], said: str) -> Any:
+    """Return a value that fits a schema: what is said where it may be said, else the shortest one."""
+    kind, words = schema["type"], schema.get("enum", ())
+    if said in words:
+        return said
+    if kind == "object":
+        return {name: _fitting(form, "vital") for name, form in schema["properties"].items()}
+    if kind == "array":
+        return [_fitting(schema["items"], said)]
+    return {"integer": (*words, 1)[0], "boolean": False}.get(kind, "none given")

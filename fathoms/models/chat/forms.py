@@ -44,8 +44,19 @@ def response_format(form: Form | None) -> dict[str, Any]:
     """Return the field of OpenAI's API that holds a reply to a form."""
     if form is None:
         return {}
-    named = {"name": "reply", "strict": True, "schema": schema_of(form)}
+    named = {"name": "reply", "strict": True, "schema": _without_lengths(schema_of(form))}
     return {"response_format": {"type": "json_schema", "json_schema": named}}
+
+
+def _without_lengths(schema: Any) -> Any:
+    """Return a schema without the lengths of texts, which strict mode refuses. Readers cut and check texts."""
+    if isinstance(schema, list):
+        return [_without_lengths(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: _without_lengths(one) for key, one in schema.items() if key not in ("minLength", "maxLength")
+    }
 
 
 def read_choice(reply: str, choices: Sequence[str]) -> str | None:
