@@ -92,8 +92,8 @@ def _complaints(schema: dict[str, Any]) -> Iterator[str]:
 
 
 def in_schema(schema: dict[str, Any], said: str) -> str:
-    """Return what is said as JSON that fits a schema: a word becomes the value of the key that may have it, and
-    all else is as short as it may be. Raises JsonSchemaValueException where a rule has nothing that fits."""
+    """Return what is said as JSON that fits a schema: a word becomes the value of the key that may have it,
+    and all else is as short as it may be. Raises JsonSchemaValueException where nothing fits a rule."""
     try:
         data = json.loads(said)
     except ValueError:

@@ -49,7 +49,7 @@ def response_format(form: Form | None) -> dict[str, Any]:
 
 
 def _without_lengths(schema: Any) -> Any:
-    """Return a schema without the lengths of texts, which strict mode refuses. Readers cut and check texts."""
+    """Return a schema without the lengths of texts, which strict mode refuses, and which readers check."""
     if isinstance(schema, list):
         return [_without_lengths(one) for one in schema]
     if not isinstance(schema, dict):
