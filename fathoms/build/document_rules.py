@@ -48,11 +48,11 @@ def unreadable_document(subject: Subject) -> Iterator[Found]:
 
 
 def damaged_document(subject: Subject) -> Iterator[Found]:
-    """Report each document that was repaired or read in part, at the first question that names it."""
+    """Report each document that was not read as it stands, at the first question that names it."""
     for name, document in subject.texts.documents.items():
         if document.warnings:
             remarks = "; ".join(document.warnings)
-            yield Found(f"'{name}' may have lost text: {remarks}", *_first_naming(subject, name))
+            yield Found(f"'{name}' was not read as it stands: {remarks}", *_first_naming(subject, name))
 
 
 def page_beyond(subject: Subject) -> Iterator[Found]:

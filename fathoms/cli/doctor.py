@@ -221,8 +221,14 @@ def _documents(experiment: AnyExperiment, corpus: Corpus) -> Iterator[str]:
     if experiment.ingest.on_error == "fail" and {each.document for each in failures} - corpus.spared:
         raise DocumentError.stopping(failures)
     with opened(alone=True) as cache:
-        for document in experiment.parsed_before(documents, cache):
-            yield from (f"{document.id}: {warning}" for warning in document.warnings if warning != NO_PAGES)
+        known = experiment.parsed_before(documents, cache)
+    for document in known:
+        yield from (f"{document.id}: {warning}" for warning in document.warnings if warning != NO_PAGES)
+    if unknown := len(documents) - len(known) - len(failures):
+        yield (
+            f"{unknown} of {console.amount(len(documents), 'document')} not parsed yet: 'fathoms ingest' says"
+            " what may be missing of their text"
+        )
 
 
 def _trial(

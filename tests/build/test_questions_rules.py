@@ -305,7 +305,7 @@ def test_a_repaired_document_is_named(tmp_path: Path) -> None:
     found = check(
         path, {"varn.pdf": Path("varn.pdf")}, ParsedPdfs({"varn.pdf": repaired}, {}), ignore=["few-questions"]
     )
-    assert told(found) == [("damaged-document", 1, "'varn.pdf' may have lost text: no end; rebuilt")]
+    assert told(found) == [("damaged-document", 1, "'varn.pdf' was not read as it stands: no end; rebuilt")]
     assert found.findings[0].column == 56
 
 

@@ -184,7 +184,8 @@ def test_lam_alef_of_one_glyph_is_put_in_order(kind: str, tmp_path: Path) -> Non
     assert read(tmp_path, mapped(["\u0649", "\u0644", "\u0627"]), kind).pages[0].text.strip() == "الى"
 
 
-def test_form_values_and_free_text_are_read(kind: str, tmp_path: Path) -> None:
+def form() -> bytes:
+    """Write a PDF of one page with fields of a form, and free text on it."""
     from pypdf import PdfReader, PdfWriter
     from pypdf.annotations import FreeText
     from reportlab.pdfgen import canvas
@@ -202,7 +203,11 @@ def test_form_values_and_free_text_are_read(kind: str, tmp_path: Path) -> None:
     made.add_annotation(0, FreeText(text="Approved by the board", rect=(72, 400, 300, 440)))
     filled = io.BytesIO()
     made.write(filled)
-    text = read(tmp_path, filled.getvalue(), kind).pages[0].text
+    return filled.getvalue()
+
+
+def test_form_values_and_free_text_are_read(kind: str, tmp_path: Path) -> None:
+    text = read(tmp_path, form(), kind).pages[0].text
     assert "Name of the applicant" in text
     assert "Marta Oduya" in text
     assert "Bergen" in text
