@@ -20,6 +20,8 @@ EDGE = 1024
 """Bytes at either end of a file in which readers accept the header and the end mark (PDF 1.7, annex H)."""
 MAX_WARNINGS = 10
 MAX_WARNING = 200
+_LOST = re.compile(r"pages? ([0-9][0-9, -]*) could not be read", re.A)
+_FEWER = re.compile(r"([0-9]{1,9}) pages could be read, the file claims ([0-9]{1,9})", re.A)
 PICTURE = {"kind": "picture"}
 UNKNOWN_CHARACTER = "\N{REPLACEMENT CHARACTER}"
 NOT_TEXT = re.compile(r"[^\t\n\x20-\x7e\xa0-\ud7ff\ue000-\ufdcf\ufdf0-\ufffd\U00010000-\U0010ffff]")
@@ -108,7 +110,8 @@ def complaints_about(path: str | Path) -> list[str]:
 def _warnings(
     raw: Mapping[str, Any], pages: Sequence[Mapping[str, Any]], max_pages: int, complaints: Sequence[str]
 ) -> list[str]:
-    """Return the warnings about a document, at most `MAX_WARNINGS` lines."""
+    """Return the warnings about a document, at most `MAX_WARNINGS` lines, and one that names the pages that
+    could not be read."""
     found = [*complaints, *dict.fromkeys(clean_text(line)[:MAX_WARNING] for line in raw["warnings"])]
     wanted = min(raw["page_count"], max_pages)
     if wanted < raw["page_count"]:
@@ -117,8 +120,32 @@ def _warnings(
         found.append(f"{len(pages)} pages could be read, the file claims {raw['page_count']}")
     if not any((page["text"] or "").strip() for page in pages):
         found.append("no page has text: a scan, which needs OCR (ingest: {kind: docling}), or damaged")
-    lost = [number for number, page in enumerate(pages, 1) if page["text"] is None]
-    found += [f"page {number} could not be read" for number in lost]
     if len(found) > MAX_WARNINGS:
         found[MAX_WARNINGS - 1 :] = [f"and {len(found) - MAX_WARNINGS + 1} more"]
+    if lost := [number for number, page in enumerate(pages, 1) if page["text"] is None]:
+        found.append(f"page{'s' * (len(lost) > 1)} {_ranges(lost)} could not be read")
+    return found
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    """Return ascending numbers as text: `2, 5-9`."""
+    ends: list[list[int]] = []
+    for number in numbers:
+        if ends and number == ends[-1][1] + 1:
+            ends[-1][1] = number
+        else:
+            ends.append([number, number])
+    return ", ".join(f"{first}-{last}" if last > first else str(first) for first, last in ends)
+
+
+def unread_pages(warnings: Sequence[str]) -> list[range]:
+    """Return the numbers of the pages that could not be read, of the warnings about a document."""
+    found: list[range] = []
+    for warning in warnings:
+        if match := _LOST.fullmatch(warning):
+            for part in match[1].split(", "):
+                first, _, last = part.partition("-")
+                found.append(range(int(first), int(last or first) + 1))
+        elif match := _FEWER.fullmatch(warning):
+            found.append(range(int(match[1]) + 1, int(match[2]) + 1))
     return found

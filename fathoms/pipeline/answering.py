@@ -95,7 +95,11 @@ class Ingested:
         """
         self.assess(among or questions)
         if self.retriever.needs != "nothing":
-            self.unusable.update(unread_gold(questions, self.failures, self.stated, self.ingest))
+            self.unusable.update(
+                unread_gold(
+                    questions, self.failures, self.stated, self.ingest, by_text=self.retriever.files is None
+                )
+            )
         searched = among if among and self.retriever.searches_all else questions
         rows = self.retriever.search(self.index, searched)
         of_all = {question.id: row for question, row in zip(searched, rows, strict=True)}

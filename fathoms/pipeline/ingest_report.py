@@ -8,6 +8,7 @@ from typing import Any
 from fathoms.corpora.corpus import needs
 from fathoms.errors import DocumentError
 from fathoms.ingest import PdfParser
+from fathoms.pdf.finishing import unread_pages
 from fathoms.pipeline.ingest_times import IngestTimes
 from fathoms.pipeline.remembered import CorpusFacts
 from fathoms.retrieve import Index, Retriever
@@ -54,12 +55,17 @@ def unread_gold(
     failures: Iterable[DocumentError],
     documents: Iterable[DocumentFacts],
     parser: PdfParser,
+    *,
+    by_text: bool = True,
 ) -> dict[str, DocumentError]:
     """Return, by question id, why questions cannot be asked: a document that they need was not read, or a
-    page of their gold evidence is beyond the `max_pages` of the parser. Without it, any answer would say
-    something of the documents that were read, and nothing of the pipeline."""
+    page of their gold evidence is beyond the `max_pages` of the parser or could not be read (which matters
+    where its text is used, `by_text`). Without it, any answer would say something of the documents that were
+    read, and nothing of the pipeline."""
     unread = {failure.document: failure for failure in failures}
+    documents = tuple(documents)
     cut = {each.id for each in documents if each.pages == parser.max_pages}
+    lost = {each.id: unread_pages(each.warnings) for each in documents if by_text and each.warnings}
     found: dict[str, DocumentError] = {}
     for question in questions:
         for name in sorted(needs(question) & unread.keys()):
@@ -68,4 +74,9 @@ def unread_gold(
             if one.document in cut and one.page is not None and one.page > parser.max_pages:
                 detail = f"page {one.page} is not read (ingest.max_pages is {parser.max_pages}); raise it"
                 found.setdefault(question.id, DocumentError(one.document, "missing", detail))
+            elif any(one.page in pages for pages in lost.get(one.document, ())):
+                detail = (
+                    f"page {one.page} could not be read; fetch the file again, or try another ingest.kind"
+                )
+                found.setdefault(question.id, DocumentError(one.document, "damaged", detail))
     return found

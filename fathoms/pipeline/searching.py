@@ -128,7 +128,11 @@ class Searching:
         """Note the questions, which are searched for block by block; returns no hits. `among` are all
         questions of the data set, for a retriever that must search for all of them, and then does so now."""
         self._questions = list(questions)
-        self._failed.update(unread_gold(questions, self.failures, self.stated, self.ingest))
+        self._failed.update(
+            unread_gold(
+                questions, self.failures, self.stated, self.ingest, by_text=self.retriever.files is None
+            )
+        )
         self.assess(among or questions)
         if self.retriever.searches_all:
             self._search_block(list(among or questions))

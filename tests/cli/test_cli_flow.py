@@ -14,7 +14,9 @@ import jsonschema
 import pytest
 
 from fathoms.cli import main
+from fathoms.pdf.finishing import unread_pages
 from fathoms.runs.schemas import schema
+from tests.support import damage
 from tests.support.project import CONFIG, Project
 
 pytestmark = pytest.mark.slow  # processes, models and sockets of their own
@@ -231,6 +233,26 @@ def test_a_gold_page_beyond_the_pages_that_are_read_fails_its_question(project: 
     done = project.fathoms("run", "tiny.yaml", "--set", "ingest.max_pages=1")
     assert (done.returncode, "4 questions, 1 failed" in done.stdout) == (1, True)
     assert "varn.pdf: page 2 is not read (ingest.max_pages is 1)" in " ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize("options", [(), ("--retrieval-only",)])
+def test_a_gold_page_that_is_lost_in_its_document_fails_its_question(
+    project: Project, options: tuple[str, ...]
+) -> None:
+    """The second of three pages is damaged: the question on it is not asked and named."""
+    (project.path / "pdfs" / "gap.pdf").write_bytes(damage.build(damage.objects(3) | {6: b"42"}))
+    rows = [
+        {"question": f"{n}?", "files": ["gap.pdf"], "evidence": [{"document": "gap.pdf", "page": n}]}
+        for n in (1, 2, 3)
+    ]
+    project.write("questions.json", json.dumps({"Text": [{**row, "answers": [["x"]]} for row in rows]}))
+    done = project.fathoms("run", "tiny.yaml", *options)
+    said = " ".join(done.stdout.split())
+    assert (done.returncode, "3 questions asked" in said, "1 failed" in said) == (1, True, True), done.stdout
+    assert "gap.pdf: page 2 could not be read" in said
+    assert unread_pages(["page 7 could not be read", "pages 2, 5-9 could not be read", "a scan"]) == [
+        *(range(7, 8), range(2, 3), range(5, 10))
+    ]
 
 
 def test_an_output_folder_that_cannot_be_written(project: Project) -> None:
