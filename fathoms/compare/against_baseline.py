@@ -22,6 +22,7 @@ from fathoms.compare.question_scores import (
     match,
     match_ratios,
     names,
+    parser_notes,
     require_rules,
 )
 from fathoms.errors import DataError, UsageError, some_of
@@ -267,7 +268,7 @@ def gate(
         versions=tuple(run.versions for run in runs),
         baseline_versions=baseline.versions,
         changed=changed,
-        notes=count_notes([*runs, baseline], metrics),
+        notes=(*count_notes([*runs, baseline], metrics), *parser_notes(baseline, runs, old=True)),
     )
 
 

@@ -13,6 +13,7 @@ from fathoms.compare.question_scores import (
     match,
     match_ratios,
     names,
+    parser_notes,
     require_rules,
 )
 from fathoms.errors import UsageError
@@ -169,7 +170,7 @@ def compare(runs: Sequence[QuestionScores], metrics: Sequence[str]) -> Compariso
             for test, p, found in zip(tests, adjusted, others_adjusted, strict=True)
         ),
         unshared=tuple(_unshared(first, other) for other in others),
-        notes=count_notes(runs, metrics),
+        notes=(*count_notes(runs, metrics), *parser_notes(first, others, old=False)),
     )
 
 

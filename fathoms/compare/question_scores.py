@@ -21,7 +21,14 @@ from fathoms.config import fingerprint, misread, suggest
 from fathoms.errors import DataError, StoreError, UsageError, some_of
 from fathoms.paths import write_atomic
 from fathoms.runs.marks import OF_VARIANTS, variants_of
-from fathoms.runs.reading import Summary, all_metrics, read_questions, read_summary
+from fathoms.runs.reading import (
+    ParserFacts,
+    Summary,
+    all_metrics,
+    read_manifest,
+    read_questions,
+    read_summary,
+)
 from fathoms.runs.store import Run
 from fathoms.runs.views import ScoredQuestion
 from fathoms.safety.inputs import parse_json, read_text
@@ -108,7 +115,8 @@ class QuestionScores(StoredValue):
     `rules` are the scoring rules of `profile`. `answers` counts all answers asked for, including repeats;
     `failed` counts failed calls, and `cached` the replies reused from an earlier run. `versions` are those
     that the service behind the pipeline had, empty where they are not known. `retrieval_only` says that the
-    runs only searched: they have no answers, and no metrics of answers.
+    runs only searched: they have no answers, and no metrics of answers. `parsers` are those that read the
+    documents, empty where no parser of fathoms did, and in baselines of earlier versions.
     """
 
     runs: tuple[str, ...]
@@ -123,6 +131,7 @@ class QuestionScores(StoredValue):
     cached: int = Field(default=0, ge=0)
     versions: tuple[str, ...] = ()
     retrieval_only: bool = False
+    parsers: tuple[ParserFacts, ...] = ()
 
     def kind_of(self, metric: str) -> MetricKind:
         """Return what is known of a metric; raises UsageError if the run has no value of it."""
@@ -241,6 +250,7 @@ def read_scores(run: Run, profile: str | None = None) -> QuestionScores:
         cached=cached,
         versions=tuple(summary.service.versions),
         retrieval_only=summary.retrieval_only,
+        parsers=(parser,) if (parser := read_manifest(run.path).read_by) else (),
     )
 
 
@@ -318,6 +328,7 @@ def pool(parts: Sequence[QuestionScores]) -> QuestionScores:
         failed=sum(part.failed for part in parts),
         cached=sum(part.cached for part in parts),
         versions=tuple(dict.fromkeys(version for part in parts for version in part.versions)),
+        parsers=tuple({str(parser): parser for part in parts for parser in part.parsers}.values()),
         retrieval_only=all(part.retrieval_only for part in parts),
     )
 
@@ -353,6 +364,27 @@ def count_notes(runs: Iterable[QuestionScores], metrics: Iterable[str]) -> tuple
             for what in whats:
                 noted.setdefault((names(run), what), []).append(metric)
     return tuple(f"{', '.join(listed)} of {run}: {what}" for (run, what), listed in noted.items())
+
+
+def parser_notes(baseline: QuestionScores, runs: Iterable[QuestionScores], *, old: bool) -> tuple[str, ...]:
+    """Say where runs and their baseline read the documents by different revisions of one parser, so that the
+    text, and what is retrieved of it, can differ although the configuration does not. A baseline without
+    parsers may be an `old` one, which does not name them."""
+    before = {parser.kind: parser.revision for parser in baseline.parsers}
+    found: dict[str, None] = {}
+    for run in runs:
+        for kind, revision in ((parser.kind, parser.revision) for parser in run.parsers):
+            earlier = before.get(kind, None if old and not before else revision)
+            if earlier != revision:
+                was, now = (
+                    f"revision {one}" if one else "an unknown revision" for one in (earlier, revision)
+                )
+                found[
+                    f"{names(baseline)} read the documents by {kind} of {was}, {names(run)} by {kind} of"
+                    f" {now}: their text, and so what is retrieved, can differ with the same configuration;"
+                    " to see what else changed, make the older of them again"
+                ] = None
+    return tuple(found)
 
 
 def require_alike(first: QuestionScores, other: QuestionScores, metrics: Iterable[str]) -> None:

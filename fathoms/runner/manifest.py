@@ -67,6 +67,7 @@ def describe(
         **_searched(experiment),
         "seeds": seeds or None,
         "data": _data(corpus, prepared, asked) | pictures_of(experiment, asked),
+        **_parser(experiment),
         "fingerprints": prepared.fingerprints,
         **prepared.notes,
         "served": experiment.served(),
@@ -90,6 +91,14 @@ def shared_cache(cache: Cache) -> dict[str, Any]:
         return {}
     store.finish()
     return {"shared_cache": {"address": store.address, **store.counts}}
+
+
+def _parser(experiment: Runnable) -> dict[str, Any]:
+    """The parser that read the documents, if a parser of fathoms did. Its revision changes with the text that
+    it makes of the same file."""
+    if experiment.stages is None or experiment.stages.retrieve.needs == "nothing":
+        return {}
+    return {"parser": {"kind": experiment.stages.ingest.kind, "revision": experiment.stages.ingest.revision}}
 
 
 def _searched(experiment: Runnable) -> dict[str, Any]:

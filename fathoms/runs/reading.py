@@ -735,6 +735,13 @@ class Sweep(_Part):
     cell: Json = Field(default_factory=dict)
 
 
+class ParserFacts(_Part):
+    """The parser that read the documents of a run; the revision is `None` in runs of earlier versions."""
+
+    kind: str
+    revision: int | None = None
+
+
 class Manifest(_Part):
     """The parts of `manifest.json` that readers use."""
 
@@ -746,9 +753,17 @@ class Manifest(_Part):
     folder: str = ""
     repeats: int = 1
     retrieval_only: bool = False
+    parser: ParserFacts | None = None
     data: Data = Data()
     totals: Totals = Totals()
     sweep: Sweep = Sweep()
+
+    @property
+    def read_by(self) -> ParserFacts | None:
+        """The parser that read the documents; `None` where no parser of fathoms did."""
+        ingest = self.config.get("ingest")
+        kind = ingest.get("kind") if isinstance(ingest, dict) and self.data.ingest is not None else None
+        return self.parser or (ParserFacts(kind=kind) if isinstance(kind, str) else None)
 
 
 class QuestionMean(NamedTuple):
