@@ -171,6 +171,7 @@ _HINT = re.compile(
     r"|sec|seconds|tokens))\W{0,6}\Z",
     re.IGNORECASE,
 )
+_USUAL_ENDS = tuple(".)]*_?!:")
 _TAIL = 40
 _HINT_OF_SOURCES = re.compile(rf"\n\W{{0,8}}(?:{_WORDS_OF_SOURCES}|{_RELATED})\b", re.IGNORECASE)
 _MOST_OPENINGS = 3
@@ -206,8 +207,10 @@ def opening(text: str, start: int) -> Iterator[Piece]:
 
 def may_have(text: str) -> bool:
     """Return whether a text may have furniture: cheap, and wrong only by saying yes."""
+    end = text.rstrip()[-_TAIL:]
     return (
-        _HINT.search(text.rstrip()[-_TAIL:]) is not None
+        end.endswith(_USUAL_ENDS)
+        or _HINT.search(end) is not None
         or ("\n" in text and _HINT_OF_SOURCES.search(text[-_LONGEST_LINE:]) is not None)
         or _OPENING.match(text) is not None
     )

@@ -64,7 +64,7 @@ _ITEM_NUMBERS = re.compile(r"(?m)^[ \t]*\d{1,3}[.)][ \t]+(?=\S)")
 _FILES = re.compile(r"(?<![\w-])[\w-]{1,80}\.(?:pdf|docx?|pptx?|xlsx?|html?|csv|txt|md)\b", re.IGNORECASE)
 _FILE_HINT = re.compile(r"\.(?:pdf|docx?|pptx?|xlsx?|html?|csv|txt|md)\b", re.IGNORECASE)
 _DIGIT = re.compile(r"\d")
-_SUPERSCRIPT = re.compile("[¹²³⁴⁵⁶⁷⁸⁹⁰]|<sup>", re.IGNORECASE)
+_SUPERSCRIPT = re.compile("[¹²³⁴⁵⁶⁷⁸⁹⁰<](?:(?<!<)|(?i:sup>))")
 
 
 class Part(NamedTuple):
@@ -152,6 +152,8 @@ class Reading:
     @cached_property
     def parts(self) -> tuple[Part, ...]:
         """The stretches of the raw answer that were set aside, in order."""
+        if not self._layers:
+            return ()
         found = []
         traced = Traced.of(self.raw)
         for layer in self._layers:

@@ -152,13 +152,26 @@ def ngrams(tokens: Tokens) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     kept = _hashed(tokens.words, tokens.owners, _LONGEST_OF_WORDS, 29, BUCKETS, runs=False)
     hashes, owners = np.concatenate([dropped[0], kept[0]]), np.concatenate([dropped[1], kept[1]])
     totals = np.bincount(owners)
-    long = (totals > _LONG)[owners]
+    long = _may_loop(hashes, owners, totals)[owners]
     if not long.any():
         return hashes, owners
     once = distinct(owners[long] * BUCKETS + hashes[long])
     loops = np.bincount(once // BUCKETS, minlength=len(totals)) * 2 < totals
     rest, once = ~(long & loops[owners]), once[loops[once // BUCKETS]]
     return np.concatenate([hashes[rest], once % BUCKETS]), np.concatenate([owners[rest], once // BUCKETS])
+
+
+def _may_loop(
+    hashes: NDArray[np.int64], owners: NDArray[np.int64], totals: NDArray[np.intp]
+) -> NDArray[np.bool_]:
+    """Return which sentences may say the same again and again: long ones that have few different n-grams,
+    of which only 8 bits are compared here, because that is many times faster than sorting them."""
+    long = totals > _LONG
+    inside = long[owners]
+    found = np.zeros((np.count_nonzero(long), 256), dtype=bool)
+    found[(np.cumsum(long) - 1)[owners[inside]], hashes[inside] % 256] = True
+    long[long] = found.sum(axis=1) * 2 < totals[long]
+    return long
 
 
 def distinct(values: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -282,16 +295,16 @@ def features(sentences: Sequence[Sentence], characters: int) -> list[float]:
         number[top],
         any(guess),
         any(guess[after]),
-        any(guess[place] and silent[place] < 0 for place in places),
+        any(guess) and any(guess[place] and silent[place] < 0 for place in places),
         guess[top],
         concludes[top],
         concludes[last],
         any(concludes[place] for place in hot),
-        any(concludes[place] and number[place] and silent[place] <= 0 for place in places),
+        any(concludes) and any(concludes[place] and number[place] and silent[place] <= 0 for place in places),
         count == 1,
         at_end,
         first == 0,
         at_start,
         at_start and at_end,
     ]
-    return [float(value) for value in values]
+    return values

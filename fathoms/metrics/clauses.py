@@ -65,9 +65,10 @@ def normalise(text: str) -> str:
 
     Quotations are replaced because they are not the answer's own words, unless the whole text is one.
     """
-    # A heading is removed; the white space before any other line stays.
-    text = _HEADING.sub(lambda line: "" if line["heading"] else line[0], text.translate(_MARKS))
-    if not re.fullmatch(r'\s*"[^"]*"\s*', text):
+    text = text.replace("*", "").replace("`", "") if text.isascii() else text.translate(_MARKS)
+    if "#" in text:  # a heading is removed; the white space before any other line stays
+        text = _HEADING.sub(lambda line: "" if line["heading"] else line[0], text)
+    if '"' in text and not re.fullmatch(r'\s*"[^"]*"\s*', text):
         text = _QUOTE.sub('"quote"', text)
     return text.lower()
 

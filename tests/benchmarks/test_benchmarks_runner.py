@@ -94,3 +94,15 @@ def test_the_benchmark_runs(tmp_path: Path, sections: list[str], targets: int) -
     assert headings == [*(SECTIONS[name] for name in sections), "Targets"]
     verdicts = [row.split("|")[-2].strip() for row in done.stdout.splitlines() if "|" in row][-targets:]
     assert all(re.fullmatch(r"met|missed by \d+ %", verdict) for verdict in verdicts)
+
+
+@pytest.mark.slow  # four processes that read the weights
+def test_two_versions_are_compared_in_turns() -> None:
+    """This version beside itself; with so few records the ratio says nothing."""
+    sizes = ["--records", "40", "--questions", "8", "--rounds", "2"]
+    command = [sys.executable, str(RUNNER / "scores.py"), "--against", str(RUNNER.parents[1]), *sizes]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode in (0, 1), done.stderr
+    turns = [line.split()[:2] for line in done.stdout.splitlines()[:4]]
+    assert turns == [["1", "this"], ["1", "other"], ["2", "other"], ["2", "this"]]
+    assert re.search(r"^all rounds of score: \d\.\d{3}, at most 1\.1$", done.stdout, re.MULTILINE)
