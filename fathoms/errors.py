@@ -48,8 +48,11 @@ class ExitCode(IntEnum):
     )
     UNUSABLE = 2, "the call or the configuration cannot work, or something that it needs is missing"
     OVER_BUDGET = 3, "stopped by its budget (`--max-cost`, `--max-tokens-total`); `run --resume` continues"
-    GATE_FAILED = 100, "the gate failed: the runs are worse than the baseline"
-    GATE_UNDECIDED = 101, "the gate is undecided and `--strict` was given (without it: 0 and a warning)"
+    GATE_FAILED = 100, "the gate failed: the runs are worse than the baseline, or pass a fixed limit"
+    GATE_UNDECIDED = (
+        101,
+        "the gate is undecided, and a quarter or more was lost or `--strict` was given (else 0 and a warning)",
+    )
     INTERRUPTED = 130, "interrupted: answers in flight were awaited and kept, the other questions not asked"
 
 
