@@ -13,7 +13,7 @@ import typer
 from fathoms.cli import console, progress
 from fathoms.cli.agreeing import agree_about_runs
 from fathoms.cli.options import RUNS, Json, Out
-from fathoms.errors import DataError, UsageError
+from fathoms.errors import DataError, ExitCode, UsageError
 
 if TYPE_CHECKING:
     from fathoms.metrics.agreement import Labelled
@@ -83,8 +83,8 @@ def agree(
     `abstention`; rows with another label are left out, and counted. With --judge, a label says whether a
     premise supports a claim: `supported` or `unsupported`, or `entailment`, `neutral` or `contradiction`,
     unless --abstention judge asks for labels of answers. Reports print the figure of a judge on claims beside
-    the scores that rest on it, unless it rests on a sample. A cascade is compared with each of its judges
-    alone.
+    the scores that rest on it, unless it rests on a sample or verdicts are missing. A cascade is compared
+    with each of its judges alone. Ends with exit code 1 if a judge gave no verdict on a row.
 
     Given runs, it reads what people said of them with `fathoms review`, and asks nobody. It prints how far
     every two people agree about quality, claims and errors; how far the judge of a run agrees with people
@@ -119,7 +119,18 @@ def agree(
         console.show_json(figures)
     else:
         _print(figures)
-    return 0
+    return _ended(figures["left_out"].get("unjudged", 0), len(rows))
+
+
+def _ended(unjudged: int, rows: int) -> int:
+    """Say that a judge gave no verdict on some rows; returns the exit code."""
+    if not unjudged:
+        return ExitCode.OK
+    console.complain(
+        f"{unjudged} of {rows} rows have no verdict of the judge, and the figures rest on the others: the"
+        " same command asks again for what failed or could not be read"
+    )
+    return ExitCode.FAILED
 
 
 def _verdicts(file: Path, rows: Sequence[Labelled]) -> Mapping[Judgement, Verdict]:
@@ -149,7 +160,9 @@ def _measure(
     drawn: tuple[int | None, int],
     as_json: bool,
 ) -> int:
-    """Measure a judge, remember its figure unless it rests on a sample, and print it."""
+    """Measure a judge and print its figure, which is stored unless it rests on a sample, or verdicts are
+    missing."""
+    from fathoms.compare.against_baseline import MOST_UNJUDGED
     from fathoms.judges.agreement import FIGURES, agree, remember
     from fathoms.judges.journal import damage_sentence
     from fathoms.judges.of_run import read_judge
@@ -170,13 +183,14 @@ def _measure(
             chosen, no_threshold = threshold_of(judge, rows, cache_dir() / "agree"), ""
         except DataError as error:  # the other figures need no groups
             chosen, no_threshold = None, str(error)
-    if not is_sample:
+    unjudged = max(one["unjudged"] for one in (found, *found["others"]))
+    if not is_sample and found["unjudged"] <= MOST_UNJUDGED * len(rows):
         remember(found, labels)
     found["threshold"] = chosen and chosen.model_dump()
     found["probes"] = {name: one and one.model_dump() for name, one in turned.items()}
     if as_json:
         console.show_json(found)
-        return 0
+        return _ended(unjudged, len(rows))
     is_cascade = len(found["others"]) > len(against)
     stages = ["cheap judge", "dear judge"] if is_cascade else []
     titles = [
@@ -218,7 +232,7 @@ def _measure(
         console.complain(damage_sentence(found["damaged_lines"]))
     for row in found["differ"]:
         console.say(f"people {row['people']}, judge {row['judge']}: {row['claim']}")
-    return 0
+    return _ended(unjudged, len(rows))
 
 
 def _print_figures(found: dict[str, Any], names: Sequence[str], titles: Sequence[str]) -> None:

@@ -66,7 +66,7 @@ def probed(judge: Judge, rows: Sequence[LabelledClaim], folder: Path) -> dict[st
     judgements = [Judgement(claim=row.claim, premise=row.premise, context=row.context) for row in rows]
 
     async def work() -> dict[str, Turned | None]:
-        bench = Bench(judge, VerdictJournal(folder), Caller(), Spending())
+        bench = Bench(judge, VerdictJournal(folder), Caller(), Spending(), asks_again=False)
         order = await probe_order(bench, judgements)
         return {"parts swapped": order, "claim padded": await probe_padding(bench, judgements)}
 

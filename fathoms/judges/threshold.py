@@ -55,7 +55,7 @@ def threshold_of(judge: Judge, rows: Sequence[LabelledClaim], folder: Path) -> T
 
     async def work() -> None:
         for stage, judged in ((judge.cheap, cheap), (judge.dear, dear)):
-            bench = Bench(stage, VerdictJournal(folder), Caller(), Spending())
+            bench = Bench(stage, VerdictJournal(folder), Caller(), Spending(), asks_again=False)
             await bench.ask(judgements, judged)
 
     asyncio.run(work())

@@ -169,8 +169,10 @@ def test_agree_measures_it(
     project.write("labels.jsonl", "\n".join(map(json.dumps, rows)))
     project.write("judge.yaml", JUDGE)
     arguments = ["agree", "labels.jsonl", "--abstention", "judge", "--judge", "judge.yaml", "--json"]
-    assert main(arguments) == 0
-    found = json.loads(capfd.readouterr().out)
+    assert main(arguments) == 1
+    told = capfd.readouterr()
+    assert "1 of 3 rows have no verdict of the judge" in told.err
+    found = json.loads(told.out)
     assert (found["n"], found["accuracy"], found["left_out"]) == (2, 1, {"unjudged": 1})
     project.write("labels.jsonl", json.dumps({"id": "a", "answer": "No.", "label": "abstention"}))
     assert main(arguments) == 2

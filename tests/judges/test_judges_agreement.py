@@ -127,6 +127,18 @@ def test_the_disagreements_are_printed(judged: Project) -> None:
     assert "4 claims, of which people support 2; 0 without a verdict" in shown
 
 
+@pytest.mark.parametrize("label", ["failed", "unparsed"])
+def test_a_check_that_lacks_verdicts_ends_with_1_and_vouches_for_nothing(judged: Project, label: str) -> None:
+    judged.write("sick.yaml", f"kind: scripted\nlabels_by: {{'Ore is cheap': {label}}}\n")
+    done = judged.fathoms("agree", "labels.jsonl", "--judge", "sick.yaml")
+    assert (done.returncode, "3 claims, of which people support 2; 1 without" in done.stdout) == (1, True)
+    assert "1 of 4 rows have no verdict of the judge" in done.stderr
+    assert judged.fathoms("score", "one", "--judge", "sick.yaml").returncode == 0
+    summary = json.loads((judged.runs()[0] / "summary.json").read_text())
+    assert summary["judging"]["checked"] is None
+    assert judged.fathoms("score", "one").returncode == 0
+
+
 def test_the_probe_says_how_often_a_label_turns(judged: Project) -> None:
     judged.write(
         "yes.yaml", "kind: llm\nmodel: {kind: scripted, default: 'yes', replies: {it can be said: 'no'}}\n"
