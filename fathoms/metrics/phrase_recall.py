@@ -339,7 +339,11 @@ _PERCENT = re.compile(r"(?<=\d)(?:%| ?(?:percent|per cent|pct)\b\.?)")
 _TIMES = re.compile(r"(?<=\d) ?(?:×|x|times)(?!\w)")  # noqa: RUF001
 _HYPHENED = re.compile(r"(?<=[^\W\d_]{2})-(?=[^\W\d_]{2})")
 _HANGUL = re.compile("(?<=[\uac00-\ud7a3])(?=[\uac00-\ud7a3])")
-_LAM_ALEF = re.compile(f"(?<={_ARABIC}{{3}})\u0644\u0627")
+# Answers too, not only the text of PDFs: a service copies the reversed pair that its own parser reads. Only
+# after three letters beside the article, because short words with either order exist (peace and safe).
+_LAM_ALEF = re.compile(
+    f"(?<={_ARABIC}{{3}})(?<!\u0627\u0644{_ARABIC})(?<!\u0627\u0644{_ARABIC}{{2}})\u0644\u0627"
+)
 _BELOW = str.maketrans("₀₁₂₃₄₅₆₇₈₉₊₋", "0123456789+-")
 _MOST_BREAKS = 12
 

@@ -104,6 +104,10 @@ WORDS = [
     ("1", "This is shown in [1,2].", True, "a comma in a list"),
     ("41", "La tour mesure 41,5 m.", False, "a decimal comma"),
     ("الله", "له كتاب", False, "an article that is a part of a short word"),
+    ("المشكلات", "المشكالت", True, "lam-alef reversed inside a word, as a service copies it from a PDF"),
+    ("السلام", "السالم", False, "peace is not safe: both orders exist after the article"),
+    ("سلام", "سالم", False, "both orders exist in short words"),
+    ("لا", "ال", False, "no is not the article"),
 ]
 
 
