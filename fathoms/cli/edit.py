@@ -101,7 +101,7 @@ def _material(name: str, pdfs: list[Path], *, with_text: bool) -> Material:
 
     if pdfs or Path(name).suffix.lower() in (".yaml", ".yml"):
         source = find_source(name, pdfs)
-        note_all(source.warnings)
+        note_all(source.warnings, source.documents)
     else:
         source = QuestionSource(Path(name), {}, Pdfium(), profile_named(headline(None)))
     shown = with_text and source.documents

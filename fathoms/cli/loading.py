@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -128,10 +128,16 @@ def _data_of(experiment: AnyExperiment, config: Path) -> Corpus:
     corpus = corpora.load(experiment.data, config.parent)
     for warning in corpus.warnings:
         console.note(f"note: {warning}")
-    stages = experiment.stages
-    # A parser says itself what is damaged; a vendor that is sent the file reads a part of it without a word.
-    if stages is not None and stages.retrieve.files is not None:
-        for path in corpus.documents.values():
-            if cut := corpora.cut_short(path):
-                console.note(f"note: {path}: {cut}")
+    # before anything is paid for: what a parser or a vendor reads of such a file may be a part of it
+    if experiment.stages is None or experiment.stages.retrieve.needs != "nothing":
+        note_cut(corpus.documents.values())
     return corpus
+
+
+def note_cut(paths: Iterable[Path]) -> None:
+    """Name the PDFs whose end is missing."""
+    from fathoms.corpora import cut_short
+
+    for path in paths:
+        if cut := cut_short(path):
+            console.note(f"note: {path}: {cut}")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from fathoms.cli import console, progress
 from fathoms.cli.cache import opened
+from fathoms.cli.loading import note_cut
 from fathoms.errors import DataError
 
 if TYPE_CHECKING:
@@ -36,14 +37,15 @@ def find_documents(paths: Sequence[Path]) -> dict[str, Path]:
     from fathoms.corpora import gather_pdfs
 
     found, warnings = gather_pdfs(paths)
-    note_all(warnings)
+    note_all(warnings, found)
     return found
 
 
-def note_all(warnings: Iterable[str]) -> None:
-    """Print warnings about documents."""
+def note_all(warnings: Iterable[str], documents: Mapping[str, Path]) -> None:
+    """Print warnings about documents, and which of them are cut."""
     for warning in warnings:
         console.note(f"note: {warning}")
+    note_cut(documents.values())
 
 
 def read_text(paths: Sequence[Path], execution: ExecutionSettings | None = None) -> ParsedPdfs:

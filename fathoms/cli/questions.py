@@ -132,7 +132,7 @@ def check(
     from fathoms.build import find_source
 
     source = find_source(name, pdfs or (), parser=parser, profile=profile)
-    note_all(source.warnings)
+    note_all(source.warnings, source.documents)
     found = find(
         source.path,
         source.documents,
@@ -187,7 +187,7 @@ def stats(name: Name, pdfs: Pdfs = None, parser: ParserKind = None, as_json: Jso
     from fathoms.corpora import read_questions
 
     source = find_source(name, pdfs or (), parser=parser)
-    note_all(source.warnings)
+    note_all(source.warnings, source.documents)
     questions = read_questions(source.path).questions
     reading = parsed(source.documents, source.parser)
     figures = describe(questions, source.documents, reading.documents)

@@ -87,3 +87,29 @@ def test_the_option_that_a_missing_document_is_answered_with_works_for_a_name_to
     ran = project.fathoms("run", "tiny.yaml", *option.split(), "--partial")
     assert ran.returncode == 0, ran.stderr
     assert "2 of 4 questions" in ran.stdout.splitlines()[-1]
+
+
+@pytest.mark.parametrize("retrieve", ["dense", "whole-document", "bm25"])
+def test_a_paper_that_is_cut_is_named_before_anything_is_sent(project: Project, retrieve: str) -> None:
+    whole = (project.path / "pdfs" / "varn.pdf").read_bytes()
+    (project.path / "pdfs" / "varn.pdf").write_bytes(whole[: whole.rindex(b"startxref")])
+    said = "note: pdfs/varn.pdf: its end is missing, so it may be cut: get it once more"
+    chosen = f"--set=retrieve={{kind: {retrieve}}}"
+    planned = project.fathoms("run", "tiny.yaml", chosen, "--dry-run")
+    assert said in planned.stderr
+    ran = project.fathoms("run", "tiny.yaml", chosen)
+    assert said in ran.stderr
+    assert ran.returncode == 0
+
+
+def test_other_commands_name_what_is_cut_too(project: Project) -> None:
+    whole = (project.path / "pdfs" / "varn.pdf").read_bytes()
+    (project.path / "pdfs" / "varn.pdf").write_bytes(whole[: whole.rindex(b"startxref")])
+    said = "varn.pdf: its end is missing"
+    assert said in project.fathoms("ingest", "tiny.yaml").stderr
+    assert said in project.fathoms("questions", "check", "questions.json", "pdfs").stderr
+    own = CONFIG.split("chunk:")[0] + "pipeline: {kind: python, target: 'service:answer'}\n"
+    project.write("own.yaml", own)
+    project.write("service.py", "def answer(question):\n    return 'It is 41.5 m tall.'\n")
+    ran = project.fathoms("run", "own.yaml")
+    assert said in ran.stderr

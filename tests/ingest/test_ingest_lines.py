@@ -14,11 +14,12 @@ from pathlib import Path
 import pytest
 
 from fathoms.errors import DocumentError
-from fathoms.ingest import Pdfium, PdfParser, PyMuPDF, parse_in_child
+from fathoms.ingest import Pdfium, PdfParser, PyMuPDF, SentenceChunker, parse_in_child
+from fathoms.ingest.chunkers.boxes import text_boxes
 from fathoms.metrics.marks import marks
 from fathoms.metrics.phrase_recall import phrase_recall
 from fathoms.text.joining import join_lines
-from fathoms.types import Document
+from fathoms.types import Document, Element, Page
 from tests.support import damage
 
 pytestmark = pytest.mark.slow  # each file is read in a process of its own
@@ -160,6 +161,49 @@ def test_lines_join_by_their_script(lines: tuple[str, str], joined: str, kind: s
     assert kept[mark.start : mark.end].replace("\n", "").replace("\u00ad", "").replace(
         "-", ""
     ) == phrase.replace(" ", "")
+
+
+@pytest.mark.parametrize(
+    ("lines", "phrase"),
+    [
+        (("The office of coordina-", "tion opened in May.", "It closed in June."), "coordination opened"),
+        (("数据分析系统的设计与实", "现方法在这里说明。", "第二段从这里开始。"), "设计与实现方法"),
+    ],
+)
+def test_boxes_and_places_follow_joined_lines(
+    lines: tuple[str, ...], phrase: str, kind: str, tmp_path: Path
+) -> None:
+    """Elements have their lines as they stand on the page, chunks the joined text of the parser."""
+    if lines[0].isascii():
+        data = latin(*lines)
+    else:
+        data = page(
+            written([line.encode("gbk").hex().encode() for line in lines], b"F2"),
+            CJK % (b"STSong-Light", b"GBK-EUC-H", 7),
+            CID % (b"STSong-Light", b"GB1", 8),
+            DESCRIPTOR % b"STSong-Light",
+        )
+    joined, raw = (read(tmp_path, data, kind, join_lines=joins).pages[0].text for joins in (True, False))
+    assert [line.strip() for line in raw.split("\n") if line.strip()] == list(lines)
+    assert phrase in joined
+    assert phrase not in raw
+    boxes = [(72.0, 130.0 + 16 * at, 400.0, 142.0 + 16 * at) for at in range(len(lines))]
+    elements = tuple(
+        Element(kind="text", text=line, bbox=box) for line, box in zip(lines, boxes, strict=True)
+    )
+    made = Page(number=1, text=joined, elements=elements)
+    document = Document(id="a.pdf", path=tmp_path, sha256="", pages=(made,))
+    for piece, expected in ((joined, boxes), (phrase, boxes[:2]), (lines[2], boxes[2:])):
+        assert [box.bbox for box in next(text_boxes(made, [piece]))] == expected
+    for chunk in SentenceChunker(size=200, overlap=0).chunk(document):
+        inside = [box for line, box in zip(lines, boxes, strict=True) if letters(line) in letters(chunk.text)]
+        assert set(inside) <= {box.bbox for box in chunk.boxes}
+    ((start, end),) = [(mark.start, mark.end) for mark in marks(joined, [phrase], "word", "both")]
+    assert joined[start:end] == phrase
+
+
+def letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text))
 
 
 def test_letters_one_on_a_line_become_a_line(kind: str, tmp_path: Path) -> None:
