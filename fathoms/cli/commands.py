@@ -37,6 +37,7 @@ COMMANDS = {
     "comment": Command(
         "comment:comment", "Post or update the comment of a gate on the pull or merge request of this job."
     ),
+    "tune": Command("tune:tune", "Find the best of several pipelines with few of the calls."),
     "trends": Command("trends:trends", "Show the figures of one pipeline over its nights, oldest first."),
     "validate": Command("validate:validate", "Check a config and its data."),
     "doctor": Command(

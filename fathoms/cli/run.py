@@ -200,10 +200,10 @@ def run(
     )
     _require_possible(configs, resume=resume, changed=any(changed) or repeats > 1, trust=trust)
     axes, settings = _with_prompts(prompts, matrix or (), settings_with(settings, executor))
-    cells = functools.partial(_cells, axes, compared, retrieval_only=retrieval_only)
+    cells = functools.partial(cells_of, axes, compared, retrieval_only=retrieval_only)
     options = RunOptions(out, workers, repeats, max_cost, max_tokens_total, reuse_replies)
     if dry_run:
-        jobs = _jobs(configs or (), settings, cells, model, concurrency, retrieval_only)
+        jobs = jobs_of(configs or (), settings, cells, model, concurrency, retrieval_only)
         with opened(no_cache=no_cache, refresh=refresh) as cache:
             return print_plans(jobs, selection, cache, repeats, workers)
     nightly.prepare_junit(junit)
@@ -213,7 +213,7 @@ def run(
             if resume:
                 outcomes = [_resume(configs or [], cache, options, budget, trust=trust)]
             else:
-                jobs = _jobs(configs or (), settings, cells, model, concurrency, retrieval_only)
+                jobs = jobs_of(configs or (), settings, cells, model, concurrency, retrieval_only)
                 outcomes = _run(jobs, selection, cache, options, budget)
         results = [] if no_score else _scored(outcomes, budget)
         one_table = (retrieval_only or compared or prompts) and len(results) > 1
@@ -270,7 +270,7 @@ def _reporting_failure(configs: Sequence[Path], junit: Path | None) -> Iterator[
         raise
 
 
-def _jobs(
+def jobs_of(
     configs: Sequence[Path],
     settings: Sequence[str],
     cells: Callable[[Container[str]], Iterable[Mapping[str, Any]]],
@@ -327,7 +327,7 @@ def _job(
     return Job(experiment.model_copy(update={"name": name}), corpus, config.parent, cell)
 
 
-def _cells(
+def cells_of(
     matrix: Sequence[str], compared: str | None, axes: Container[str] = (), *, retrieval_only: bool
 ) -> Iterator[dict[str, Any]]:
     """Yield every combination of matrix values and settings for a config that has these axes in its own

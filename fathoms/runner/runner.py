@@ -111,27 +111,19 @@ def run(
             raise UsageError(f"{name} is {number}: expected a number from 1 to {most}")
     budget = budget or Budget()
     for job in jobs:
-        require_price(job.experiment, budget)
-        job.experiment.check()
-        cache.share(job.experiment.cache)
+        require_able(job.experiment, cache, budget)
     Run.require_writable(out)
+    # prepare all jobs before the first run is created
     ready = []
-    for job in jobs:  # prepare all jobs before the first run is created
+    for job in jobs:
         asked = job.corpus.select(limit=selection.limit, categories=selection.categories, ids=selection.ids)
-        work = Preparation(cache, workers, progress, spared=job.corpus.spared)
-        require_room_for_descriptions(job.experiment, job.corpus, work, budget)
-        prepared = _prepared(job.experiment, job.corpus, work)
-        ready.append((job, asked, prepared, _retrieved(prepared, asked, job.corpus)))
+        prepared = prepare_job(job, cache, workers, progress, budget)
+        ready.append((job, asked, prepared, retrieved(prepared, asked, job.corpus)))
         budget.add_embedding(prepared.report().get("times", {}))
     with ExitStack() as locks:
         runs = []
         for job, asked, prepared, (hits, share) in ready:
-            *_, state = prepared.fingerprints.values()  # the last stage covers all before it
-            manifest = describe(job.experiment, job.corpus, prepared, asked, job.folder, repeats)
-            manifest |= shared_cache(cache)
-            if sweep is not None:
-                manifest["sweep"] = {"id": sweep, "cell": dict(job.cell)}
-            store = Run.create(out, job.experiment.name, state, manifest)
+            store = create_run(out, job, prepared, asked, cache, repeats=repeats, sweep=sweep)
             locks.enter_context(store.locked())
             keep_documents(store, prepared.documents, prepared.stated, cache)
             turns = [Turn(question, repeat) for question in asked for repeat in range(repeats)]
@@ -140,7 +132,40 @@ def run(
             )
             runs.append(active)
         replies = ReplyCache(cache) if reuse_replies else None
-        return _ask(runs, on_record, on_tally, on_stop, stop, replies)
+        return ask_runs(runs, on_record, on_tally, on_stop, stop, replies)
+
+
+def require_able(experiment: Runnable, cache: Cache, budget: Budget) -> None:
+    """Raise what would make a run of this experiment fail: a missing price, package, weight or server."""
+    require_price(experiment, budget)
+    experiment.check()
+    cache.share(experiment.cache)
+
+
+def prepare_job(job: Job, cache: Cache, workers: int, progress: Progress, budget: Budget) -> Prepared:
+    """Make everything ready for the questions of a job."""
+    work = Preparation(cache, workers, progress, spared=job.corpus.spared)
+    require_room_for_descriptions(job.experiment, job.corpus, work, budget)
+    return _prepared(job.experiment, job.corpus, work)
+
+
+def create_run(
+    out: Path,
+    job: Job,
+    prepared: Prepared,
+    asked: Sequence[Question],
+    cache: Cache,
+    *,
+    repeats: int = 1,
+    sweep: str | None = None,
+) -> Run:
+    """Create the folder of a run, with its manifest and no answers yet."""
+    *_, state = prepared.fingerprints.values()  # the last stage covers all before it
+    manifest = describe(job.experiment, job.corpus, prepared, asked, job.folder, repeats)
+    manifest |= shared_cache(cache)
+    if sweep is not None:
+        manifest["sweep"] = {"id": sweep, "cell": dict(job.cell)}
+    return Run.create(out, job.experiment.name, state, manifest)
 
 
 @rare_collections()
@@ -161,9 +186,7 @@ def resume(
     changed, or where another process is writing to the run.
     """
     store, experiment, budget = reopened.run, reopened.experiment, budget or Budget()
-    require_price(experiment, budget)
-    experiment.check()
-    cache.share(experiment.cache)
+    require_able(experiment, cache, budget)
     with store.locked():
         missing = unanswered(store, reopened.asked, reopened.repeats)  # again, now under the lock
         work = Preparation(cache, workers, progress, spared=reopened.corpus.spared)
@@ -171,11 +194,11 @@ def resume(
         prepared = _prepared(experiment, reopened.corpus, work)
         require_same(store, prepared)
         questions = list({turn.question.id: turn.question for turn in missing}.values())
-        hits, share = _retrieved(prepared, questions, reopened.corpus)
+        hits, share = retrieved(prepared, questions, reopened.corpus)
         budget.add_embedding(prepared.report().get("times", {}))
         asked = len(reopened.asked) * reopened.repeats
         active = ActiveRun(experiment, prepared, store, asked, missing, hits, share, budget, reopened.repeats)
-        (outcome,) = _ask([active], on_record, on_tally, on_stop)
+        (outcome,) = ask_runs([active], on_record, on_tally, on_stop)
     return outcome
 
 
@@ -190,7 +213,7 @@ def _prepared(experiment: Runnable, corpus: Corpus, work: Preparation) -> Prepar
     )
 
 
-def _retrieved(
+def retrieved(
     prepared: Prepared, questions: Sequence[Question], corpus: Corpus
 ) -> tuple[dict[str, tuple[Hit, ...]], float]:
     """Retrieve for all questions; returns the hits, and the mean seconds per question."""
@@ -204,7 +227,7 @@ def new_sweep() -> str:
     return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
 
 
-def _ask(
+def ask_runs(
     runs: Sequence[ActiveRun],
     on_record: OnRecord,
     on_tally: OnTally,

@@ -42,6 +42,8 @@ def shorter(line: str) -> tuple[str, ...]:
     Where it makes several runs, a script replies: other commands ask the model.
     """
     arguments = words(line)[1:]
+    if arguments[0] == "tune":
+        arguments += ["--out", "others", "--set", "generate={kind: scripted}"]
     if arguments[0] == "run" and "--resume" not in arguments:
         if "--limit" in arguments:
             place = arguments.index("--limit")

@@ -21,6 +21,7 @@ SHOWN = {
 }
 
 ELSEWHERE = {
+    "fathoms tune --replay baseline --replay docling": "test_tune_command.py",
     "fathoms doctor --executor ray --address HOST:6379": "test_ray_executor.py",
     "fathoms score RUN --executor ray --address HOST:6379": "test_ray_executor.py",
     "ollama pull gemma3:4b": "a hub",

@@ -24,7 +24,7 @@ FLOORS = [
     {"pipeline"},
     {"exporters", "importers", "report", "runner", "scoring"},
     {"experiment"},
-    {"build"},
+    {"build", "tune"},
     {"api", "reproduce"},
     {"cli", "pytest_plugin"},
 ]

@@ -1,0 +1,240 @@
+"""`fathoms tune`: find the best of several pipelines with few of the calls."""
+
+from __future__ import annotations
+
+import functools
+import os
+import time
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fathoms.cli import console, progress
+from fathoms.cli.cache import opened
+from fathoms.cli.loading import CORES, Set, Workers
+from fathoms.cli.options import RUNS, Json, NoCache, Out, Profile
+from fathoms.cli.results import announce
+from fathoms.cli.run import Concurrency, Matrix, MaxCost, Model, cells_of, jobs_of
+from fathoms.errors import ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from fathoms.runner.runner import Job
+    from fathoms.tune.result import Result
+    from fathoms.tune.session import Progress, Settings
+
+Configs = Annotated[
+    list[Path] | None, typer.Argument(help="The YAML files of one or more pipelines.", show_default=False)
+]
+Metric = Annotated[str, typer.Option("--metric", help="What is best: any metric from 0 to 1, a judge's too.")]
+Within = Annotated[
+    float,
+    typer.Option(
+        "--within", metavar="MARGIN", help="Stop when one is at most this much worse than any other."
+    ),
+]
+Confidence = Annotated[
+    float,
+    typer.Option(
+        "--confidence", help="The probability with which the best on these questions is never dropped."
+    ),
+]
+MaxCalls = Annotated[
+    int | None, typer.Option("--max-calls", min=1, metavar="N", help="Stop before more questions are asked.")
+]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="The seed that orders the questions.")]
+Write = Annotated[
+    Path | None,
+    typer.Option("--write", metavar="FILE", help="Write the configuration of the best to this YAML file."),
+]
+Replay = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--replay",
+        metavar="RUN",
+        help="Ask nothing: say what a race between finished runs would have saved (repeatable).",
+    ),
+]
+Resume = Annotated[
+    str | None,
+    typer.Option("--resume", metavar="RACE", help="Go on with a race: its id, or `latest`."),
+]
+
+
+def tune(
+    configs: Configs = None,
+    matrix: Matrix = None,
+    settings: Set = None,
+    model: Model = None,
+    metric: Metric = "correctness",
+    max_cost: MaxCost = None,
+    max_calls: MaxCalls = None,
+    within: Within = 0.0,
+    confidence: Confidence = 0.95,
+    write: Write = None,
+    replay: Replay = None,
+    resume: Resume = None,
+    profile: Profile = None,
+    concurrency: Concurrency = None,
+    seed: Seed = 0,
+    out: Out = RUNS,
+    workers: Workers = CORES,
+    no_cache: NoCache = False,
+    as_json: Json = False,
+) -> int:
+    """Find the best of several pipelines with few of the calls.
+
+    All candidates are asked the same questions in the same random order, and each is dropped as soon as it is
+    clear that another one is better on these questions. What is best for new questions is said beside it.
+    """
+    from fathoms.tune.session import Settings
+
+    chosen = Settings(metric, profile, confidence, within, False, max_calls, seed)
+    if replay:
+        return _replay(replay, chosen, out, as_json=as_json)
+    if resume is None and not configs:
+        raise UsageError("missing argument CONFIG: a pipeline's YAML file, with --matrix KEY=V1,V2")
+    if resume is not None and (configs or matrix or settings or model):
+        raise UsageError(
+            "--resume goes on with the candidates of the race: leave out CONFIG and what changes it"
+        )
+    started = time.monotonic()
+    jobs = []
+    if resume is None:
+        cells = functools.partial(cells_of, matrix or (), None, retrieval_only=False)
+        jobs = jobs_of(configs or (), settings or (), cells, model, concurrency, retrieval_only=False)
+        _require_several(jobs)
+    with opened(no_cache=no_cache) as cache:
+        result, code = _race(jobs, resume, chosen, out, cache, max_cost, workers)
+    _show(result, time.monotonic() - started, out, as_json=as_json)
+    if write is not None:
+        _write(result, write, out)
+    return code
+
+
+def _require_several(jobs: Sequence[Job]) -> None:
+    """Raise UsageError for a single candidate."""
+    if len(jobs) < 2:
+        raise UsageError(
+            "one candidate is no choice: name several configs, or values with --matrix, such as"
+            " --matrix retrieve.top_k=3,5,10"
+        )
+
+
+def _race(
+    jobs: Sequence[Job],
+    resume: str | None,
+    chosen: Settings,
+    out: Path,
+    cache: Any,
+    max_cost: float | None,
+    workers: int,
+) -> tuple[Result, int]:
+    """Run a new race, or go on with one; returns what it found, and the exit code."""
+    from fathoms.judges.of_run import Judging
+    from fathoms.models.calling.stop import Stop
+    from fathoms.runner.budget import Budget
+    from fathoms.runner.rounds import Means, new_rounds, same_rounds
+    from fathoms.runner.runner import new_sweep
+    from fathoms.tune.session import Session, distinct, find, save
+
+    if max_cost is not None and not max_cost >= 0:
+        raise UsageError("--max-cost: expected a number of 0 or more")
+    stop = Stop()
+    with progress.bars() as bars:
+        means = Means(
+            cache, Budget(max_cost), workers, bars.stage, bars.tally, lambda: console.note("stopping")
+        )
+        if resume is None:
+            sweep = new_sweep()
+            rounds_of = new_rounds(jobs, means, out=out, sweep=sweep)
+        else:
+            saved = find(out, resume)
+            chosen, sweep = saved.settings, saved.id
+            rounds_of = same_rounds(saved.reopened(), means)
+        with rounds_of as rounds:
+            merged = distinct(rounds)
+            for name, same in merged.same.items():
+                console.note(f"{name} and {', '.join(same)} are the same pipeline: it is asked once")
+            session = Session(merged.rounds, chosen)
+            if resume is None:
+                save(out, sweep, chosen, [one.run for one in rounds.runs])
+            again = f"fathoms tune --resume {sweep}" + ("" if out == RUNS else f" --out {out}")
+            console.note(
+                f"{len(merged.rounds.runs)} candidates, {len(session.questions)} questions; race {sweep}"
+            )
+            judging = Judging(on_done=partial(bars.stage, "judge"), on_ahead=announce)
+            result = session.go(stop, lambda: judging, _told)
+    if result.stopped is not None:
+        console.complain(f"stopped; continue with: {again}")
+    codes = {"signal": ExitCode.INTERRUPTED, "budget": ExitCode.OVER_BUDGET, "calls": ExitCode.OVER_BUDGET}
+    return result, codes.get(result.stopped or "", ExitCode.OK)
+
+
+def _told(step: Progress) -> None:
+    """Say after a round who was dropped."""
+    for name in step.dropped:
+        console.note(f"{step.asked} of {step.questions} questions: dropped {name}, {len(step.alive)} left")
+
+
+def _show(result: Result, seconds: float, out: Path, *, as_json: bool) -> None:
+    """Print a result."""
+    from fathoms.tune.lines import details, headline, table
+
+    if as_json:
+        from dataclasses import asdict
+
+        console.show_json(asdict(result))
+        return
+    for line in headline(result):
+        console.say(line)
+    console.say("")
+    console.show_table(*table(result))
+    console.say("")
+    for line in details(result, seconds):
+        console.say(line)
+    where = "" if out == RUNS else f" --out {out}"
+    console.say(f"more: fathoms show {result.best.candidate.run}{where}")
+
+
+def _write(result: Result, path: Path, out: Path) -> None:
+    """Write the configuration of the best candidate."""
+    import yaml
+
+    from fathoms.errors import StoreError
+    from fathoms.paths import write_atomic
+    from fathoms.runs.finding import find_run
+
+    manifest = find_run(result.best.candidate.run, out).manifest()
+    config = dict(manifest["config"])
+    folder = Path(manifest["folder"])
+    here = path.resolve().parent
+    if folder.resolve() != here:
+        console.complain(
+            f"{path}: relative paths in it start from {os.path.relpath(folder, here)}, where the configs are:"
+            " write the file there"
+        )
+    text = yaml.safe_dump(config, sort_keys=False, allow_unicode=True)
+    try:
+        write_atomic(path, text.encode())
+    except OSError as error:
+        raise StoreError(f"{path} cannot be written: {error.strerror or error}") from error
+    console.say(f"config: {path}")
+
+
+def _replay(references: Sequence[str], chosen: Settings, out: Path, *, as_json: bool) -> int:
+    """Say what a race between finished runs would have saved."""
+    from fathoms.runs.finding import find_run
+    from fathoms.tune.session import replayed
+
+    found = replayed([find_run(name, out) for name in references], chosen)
+    if as_json:
+        console.show_json(found)
+        return 0
+    console.say(
+        f"best on these questions: {found['best']}; a race finds it with {found['calls']:.0%} of the"
+        f" {found['whole']:,} calls ({found['right']} of {found['draws']} random orders chose it)"
+    )
+    return 0

@@ -1,0 +1,155 @@
+"""Runs that are asked a few questions at a time, because what is asked next depends on the answers so far."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fathoms.corpora import Corpus
+from fathoms.models.caching import ReplyCache
+from fathoms.models.calling.stop import Stop
+from fathoms.pipeline.preparation import Progress, silent
+from fathoms.pipeline.prepared import Prepared
+from fathoms.pipeline.runnable import Runnable
+from fathoms.runner.active_run import ActiveRun, Outcome
+from fathoms.runner.budget import Budget
+from fathoms.runner.reopen import Reopened, require_same, unanswered
+from fathoms.runner.runner import (
+    Job,
+    OnTally,
+    ask_runs,
+    create_run,
+    prepare_job,
+    require_able,
+    retrieved,
+)
+from fathoms.runs.cache import Cache
+from fathoms.runs.documents import keep_documents
+from fathoms.runs.store import Run
+from fathoms.types import Question
+
+
+@dataclass(frozen=True)
+class Means:
+    """What all rounds share: the cache, the budget, the number of processes, and what shows the progress."""
+
+    cache: Cache
+    budget: Budget = field(default_factory=Budget)
+    workers: int = 2
+    progress: Progress = silent
+    on_tally: OnTally = lambda tally: None
+    on_stop: Callable[[], None] = lambda: None
+
+
+@dataclass(frozen=True)
+class _Ready:
+    """A run with everything ready for its questions."""
+
+    experiment: Runnable
+    corpus: Corpus
+    prepared: Prepared
+    run: Run
+    asked: tuple[Question, ...]
+    counted: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """What embedding has taken, as far as the budget knows it, by stage."""
+
+    def new_times(self) -> dict[str, dict[str, Any]]:
+        """What embedding has taken since this was called before, by stage."""
+        found = {}
+        for stage, took in self.prepared.report().get("times", {}).items():
+            before = self.counted.get(stage, {})
+            found[stage] = {
+                key: value - (before.get(key) or 0) if isinstance(value, int | float) else value
+                for key, value in took.items()
+            }
+            self.counted[stage] = dict(took)
+        return found
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """Runs whose questions are asked in rounds; `new_rounds` and `same_rounds` make them.
+
+    Replies to identical prompts are shared between the runs: they are asked once.
+    """
+
+    runs: tuple[_Ready, ...]
+    means: Means
+
+    def ask(self, questions: Mapping[int, Sequence[Question]], stop: Stop) -> list[Outcome]:
+        """Ask some runs, by their numbers, those of the questions that have no answer yet, failed ones again.
+
+        An outcome says whether a run was stopped, or is over the budget.
+        """
+        active = []
+        for number, row in questions.items():
+            one, means = self.runs[number], self.means
+            turns = unanswered(one.run, row, 1)
+            if not turns:
+                continue
+            hits, share = retrieved(one.prepared, [turn.question for turn in turns], one.corpus)
+            means.budget.add_embedding(one.new_times())
+            active.append(
+                ActiveRun(
+                    one.experiment,
+                    one.prepared,
+                    one.run,
+                    len(one.asked),
+                    turns,
+                    hits,
+                    share,
+                    means.budget,
+                    1,
+                )
+            )
+        if not active:
+            return []
+        replies = ReplyCache(self.means.cache)
+        return ask_runs(active, _ignore, self.means.on_tally, self.means.on_stop, stop, replies)
+
+
+def _ignore(record: object, done: int, total: int) -> None:
+    """Do nothing for a record: what happens is shown by provider."""
+
+
+@contextmanager
+def new_rounds(jobs: Sequence[Job], means: Means, *, out: Path, sweep: str) -> Iterator[Rounds]:
+    """Prepare jobs, and make a run of each for all its questions, without answers yet. The runs are locked
+    until the block ends."""
+    for job in jobs:
+        require_able(job.experiment, means.cache, means.budget)
+    Run.require_writable(out)
+    ready = [(job, _prepared(job, means)) for job in jobs]
+    with ExitStack() as locks:
+        runs = []
+        for job, prepared in ready:
+            asked = job.corpus.select()
+            run = create_run(out, job, prepared, asked, means.cache, sweep=sweep)
+            locks.enter_context(run.locked())
+            keep_documents(run, prepared.documents, prepared.stated, means.cache)
+            runs.append(_Ready(job.experiment, job.corpus, prepared, run, asked))
+        yield Rounds(tuple(runs), means)
+
+
+@contextmanager
+def same_rounds(reopened: Sequence[Reopened], means: Means) -> Iterator[Rounds]:
+    """Go on with the runs of earlier rounds; raises UsageError where anything that the answers depend on has
+    changed, or where another process is writing to a run."""
+    for one in reopened:
+        require_able(one.experiment, means.cache, means.budget)
+    with ExitStack() as locks:
+        runs = []
+        for one in reopened:
+            locks.enter_context(one.run.locked())
+            prepared = _prepared(Job(one.experiment, one.corpus, one.folder), means)
+            require_same(one.run, prepared)
+            runs.append(_Ready(one.experiment, one.corpus, prepared, one.run, one.asked))
+        yield Rounds(tuple(runs), means)
+
+
+def _prepared(job: Job, means: Means) -> Prepared:
+    """Prepare a job, without searching for its questions."""
+    return prepare_job(job, means.cache, means.workers, means.progress, means.budget)

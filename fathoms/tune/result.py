@@ -1,0 +1,235 @@
+"""What a race has found: the best, who else might be, with intervals for these questions and for new ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fathoms.tune.intervals import difference_on_new, on_new, on_these, questions_to_settle
+from fathoms.tune.order import Array, Order
+from fathoms.tune.race import Race
+
+if TYPE_CHECKING:
+    from fathoms.tune.session import Settings
+
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A candidate: its run, what it answered and what that took. `cost` is in US dollars for all answers and
+    `latency` in seconds for one; `None` where they are not known."""
+
+    name: str
+    run: str
+    cell: Mapping[str, str] = field(default_factory=dict)
+    asked: int = 0
+    failed: int = 0
+    cost: float | None = None
+    latency: float | None = None
+
+    @property
+    def cost_each(self) -> float | None:
+        """The cost of a question."""
+        return None if self.cost is None or not self.asked else self.cost / self.asked
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a candidate stands. `value` estimates the overall figure from the questions asked; `on_these` and
+    `on_new` are its intervals for these questions and for new ones. `behind` is the interval of how far the
+    best leads on new questions, and `to_settle` about how many questions would tell both apart, if that can
+    be said. `dropped_at` is the number of questions after which it was dropped."""
+
+    candidate: Candidate
+    value: float
+    on_these: Interval
+    on_new: Interval
+    behind: Interval | None
+    to_settle: int | None
+    dropped_at: int | None
+    unknown: int = 0
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether the best is surely better on new questions."""
+        return self.behind is not None and self.behind[0] > 0
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What a value of an axis adds to the figure, beside the first value of the axis: the mean difference of
+    candidates that differ in this alone, on the `questions` that both were asked, and its interval for new
+    questions. `pairs` is the number of these pairs."""
+
+    axis: str
+    value: str
+    beside: str
+    difference: float
+    interval: Interval
+    questions: int
+    pairs: int
+
+
+@dataclass(frozen=True)
+class Result:
+    """The result of a race. `standings` are in order, the best first; `is_decided` says that no other can be
+    better on these questions, and `stopped` what ended the race before: budget, calls or signal."""
+
+    best: Standing
+    standings: tuple[Standing, ...]
+    effects: tuple[Effect, ...]
+    asked: int
+    questions: int
+    calls: int
+    whole: int
+    cost: float | None
+    is_decided: bool
+    stopped: str | None
+    settings: Settings
+
+    @property
+    def not_apart(self) -> tuple[Standing, ...]:
+        """The candidates that are not told apart from the best for new questions."""
+        return tuple(one for one in self.standings[1:] if not one.is_apart)
+
+    @property
+    def front(self) -> tuple[Standing, ...]:
+        """The candidates that none is both no dearer and better than, the cheapest first; empty where costs
+        are not known. Figures of dropped candidates rest on the questions they were asked."""
+        priced = [one for one in self.standings if one.candidate.cost_each is not None]
+        ranked = sorted(priced, key=lambda one: (one.candidate.cost_each or 0.0, -one.value))
+        found: list[Standing] = []
+        for one in ranked:
+            if not found or one.value > found[-1].value:
+                found.append(one)
+        return tuple(found)
+
+
+def result_of(
+    race: Race,
+    order: Order,
+    scores: Array,
+    candidates: Sequence[Candidate],
+    settings: Settings,
+    stopped: str | None,
+    *,
+    flipped: bool = False,
+) -> Result:
+    """Sum up a race over the scores of candidates, in the order of their questions; `flipped` scores are 1
+    less the figure that is shown."""
+    best = race.best()
+    ordered = scores[:, order.positions]
+    asked = [race.dropped_at[number] or race.asked for number in range(len(candidates))]
+    standings = [
+        _standing(number, best, ordered, asked, order, race, candidates[number], settings, flipped=flipped)
+        for number in range(len(candidates))
+    ]
+    ranked = sorted(
+        standings,
+        key=lambda one: (
+            one.candidate is not candidates[best],
+            one.dropped_at is not None,
+            -(one.dropped_at or 0),
+            one.value if flipped else -one.value,
+        ),
+    )
+    alive = int(race.alive.sum())
+    costs = [one.cost for one in candidates]
+    return Result(
+        best=ranked[0],
+        standings=tuple(ranked),
+        effects=tuple(_effects(candidates, ordered, asked, order, settings.alpha, flipped=flipped)),
+        asked=race.asked,
+        questions=len(order),
+        calls=sum(one.asked for one in candidates),
+        whole=len(order) * len(candidates),
+        cost=None if None in costs else sum(cost for cost in costs if cost is not None),
+        is_decided=alive == 1 or race.chosen is not None or race.asked == len(order),
+        stopped=stopped,
+        settings=settings,
+    )
+
+
+def _standing(
+    number: int,
+    best: int,
+    ordered: Array,
+    asked: Sequence[int],
+    order: Order,
+    race: Race,
+    candidate: Candidate,
+    settings: Settings,
+    *,
+    flipped: bool,
+) -> Standing:
+    """Where one candidate stands."""
+    count = asked[number]
+    row = ordered[number, :count]
+    known = ~np.isnan(row)
+    filled = np.where(known, row, 0.5)
+    strata, categories = order.strata[:count], int(order.strata.max()) + 1
+    low, high = on_these(filled, order, settings.alpha)
+    missing = float(order.weights[:count] @ ~known)
+    these = (max(0.0, low - missing / 2), min(1.0, high + missing / 2))
+    new = on_new(row[known], strata[known], categories, settings.alpha)
+    behind = settle = None
+    if number != best:
+        both = known & ~np.isnan(ordered[best, :count])
+        gaps = ordered[best, :count][both] - row[both]
+        level = settings.alpha / max(1, len(asked) - 1)
+        behind = difference_on_new(gaps, strata[both], categories, level)
+        settle = questions_to_settle(gaps, strata[both], level) if behind[0] <= 0 else None
+    return Standing(
+        candidate=candidate,
+        value=_shown((race.figure(number),) * 2, flipped)[0],
+        on_these=_shown(these, flipped),
+        on_new=_shown(new, flipped),
+        behind=behind,
+        to_settle=settle,
+        dropped_at=race.dropped_at[number],
+        unknown=int((~known).sum()),
+    )
+
+
+def _shown(interval: Interval, flipped: bool) -> Interval:
+    """An interval as it is shown, where less may be better."""
+    return (1 - interval[1], 1 - interval[0]) if flipped else interval
+
+
+def _effects(
+    candidates: Sequence[Candidate],
+    ordered: Array,
+    asked: Sequence[int],
+    order: Order,
+    alpha: float,
+    *,
+    flipped: bool,
+) -> list[Effect]:
+    """What each value of each axis adds, from pairs of candidates that differ in it alone."""
+    found = []
+    axes = dict.fromkeys(axis for one in candidates for axis in one.cell)
+    for axis in axes:
+        values = list(dict.fromkeys(one.cell[axis] for one in candidates if axis in one.cell))
+        first, *others = values
+        for value in others:
+            pairs = [
+                (ours, theirs)
+                for ours, one in enumerate(candidates)
+                for theirs, other in enumerate(candidates)
+                if one.cell.get(axis) == value and other.cell == {**one.cell, axis: first}
+            ]
+            if not pairs:
+                continue
+            count = min(min(asked[ours], asked[theirs]) for ours, theirs in pairs)
+            rows = [ordered[ours, :count] - ordered[theirs, :count] for ours, theirs in pairs]
+            gaps = np.mean(np.nan_to_num(rows), axis=0)
+            gaps = -gaps if flipped else gaps
+            strata = order.strata[:count]
+            interval = difference_on_new(gaps, strata, int(order.strata.max()) + 1, alpha)
+            means = [gaps[strata == code].mean() for code in np.unique(strata)]
+            found.append(Effect(axis, value, first, float(np.mean(means)), interval, count, len(pairs)))
+    return found

@@ -1,0 +1,358 @@
+"""A race of real pipelines: rounds of questions, their scores, and what is left at the end.
+
+What is decided follows from the answers on disk alone, in the order that the seed draws, so a race that was
+killed goes on where it was and ends as it would have ended.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fathoms.compare.question_scores import MetricKind, read_scores
+from fathoms.errors import StoreError, UsageError
+from fathoms.experiment.reopening import reopen
+from fathoms.judges.of_run import Judging
+from fathoms.models.calling.stop import Stop
+from fathoms.paths import write_atomic
+from fathoms.runner.active_run import Outcome
+from fathoms.runner.budget import Amount
+from fathoms.runner.reopen import Reopened
+from fathoms.runner.rounds import Rounds
+from fathoms.runs.marks import variants_of
+from fathoms.runs.store import Run
+from fathoms.runs.usage import billed, total
+from fathoms.safety.inputs import parse_json, read_text
+from fathoms.scoring import score_run
+from fathoms.tune.order import Array, Order, draw_order
+from fathoms.tune.race import Race
+from fathoms.tune.replay import figures, replay
+from fathoms.tune.result import Candidate, Result, result_of
+from fathoms.types import Question
+
+FOLDER = ".tune"
+"""The folder beside the runs with one file for each race."""
+_SHARE = 8
+"""A round has an eighth of the questions that were asked before, or as many as are asked at once."""
+_SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is decided, and how surely.
+
+    `metric` is any metric from 0 to 1, under `profile` or the one that the reports of the runs show first.
+    `confidence` is the probability with which the best is never dropped. Within `within` of the best is good
+    enough, if it is above 0. With `by_cost`, a candidate is dropped only where one that is no dearer is
+    better. `max_calls` limits the answers. `seed` draws the order of the questions.
+    """
+
+    metric: str = "correctness"
+    profile: str | None = None
+    confidence: float = 0.95
+    within: float = 0.0
+    by_cost: bool = False
+    max_calls: int | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0.5 <= self.confidence < 1:
+            raise UsageError(f"--confidence {self.confidence:g}: expected a number from 0.5 to below 1")
+        if not 0 <= self.within < 1:
+            raise UsageError(f"--within {self.within:g}: expected a number from 0 to below 1")
+
+    @property
+    def alpha(self) -> float:
+        """The greatest probability of dropping the best."""
+        return 1 - self.confidence
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What is known after a round: the questions asked, of how many, and the candidates that are left."""
+
+    asked: int
+    questions: int
+    alive: tuple[str, ...]
+    dropped: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A race on disk: its settings, and its runs in the order of the candidates."""
+
+    path: Path
+    settings: Settings
+    runs: tuple[Run, ...]
+
+    @property
+    def id(self) -> str:
+        """The id that the runs share as a sweep."""
+        return self.path.stem
+
+    def reopened(self) -> list[Reopened]:
+        """Read the runs back; raises UsageError where the questions have changed since."""
+        return [reopen(run) for run in self.runs]
+
+
+def save(out: Path, sweep: str, settings: Settings, runs: Sequence[Run]) -> Saved:
+    """Write what is needed to go on with a race; raises StoreError."""
+    path = out / FOLDER / f"{sweep}.json"
+    data = {
+        "schema": _SCHEMA,
+        "settings": {name: getattr(settings, name) for name in settings.__dataclass_fields__},
+        "runs": [run.id for run in runs],
+    }
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomic(path, (json.dumps(data, indent=2) + "\n").encode())
+    except OSError as error:
+        raise StoreError(f"{path} cannot be written: {error.strerror or error}") from error
+    return Saved(path, settings, tuple(runs))
+
+
+def find(out: Path, reference: str) -> Saved:
+    """Find a race by its id or file, or the `latest`; raises UsageError and StoreError."""
+    path = Path(reference)
+    if path.suffix != ".json":
+        known = sorted((out / FOLDER).glob("*.json"))
+        if not known:
+            raise UsageError(f"{out} holds no race: 'fathoms tune CONFIG --matrix KEY=V1,V2' starts one")
+        named = known if reference == "latest" else [one for one in known if one.stem == reference]
+        if not named:
+            raise UsageError(f"no race '{reference}' in {out}; the latest is {known[-1].stem}")
+        path = named[-1]
+    found = parse_json(read_text(path), str(path))
+    try:
+        settings = Settings(**found["settings"])
+        runs = tuple(Run(path.parent.parent / str(name)) for name in found["runs"])
+    except (KeyError, TypeError) as error:
+        raise StoreError(f"{path} is not a race that fathoms wrote") from error
+    return Saved(path, settings, runs)
+
+
+class Session:
+    """A race over the runs of some rounds."""
+
+    def __init__(self, rounds: Rounds, settings: Settings) -> None:
+        self.rounds, self.settings = rounds, settings
+        self.questions = _population(rounds, settings.metric)
+        if len(self.questions) < 2 or len(rounds.runs) < 2:
+            raise UsageError(
+                f"{len(self.questions)} questions with a gold answer and {len(rounds.runs)} candidates:"
+                " a race needs two or more of both"
+            )
+        rng = np.random.default_rng(settings.seed)
+        self.order: Order = draw_order([question.category for question in self.questions], rng)
+        self.scores: Array = np.full((len(rounds.runs), len(self.questions)), np.nan)
+        self.kind: MetricKind | None = None
+
+    def go(
+        self,
+        stop: Stop,
+        judging: Callable[[], Judging],
+        on_round: Callable[[Progress], None] = lambda progress: None,
+    ) -> Result:
+        """Ask rounds of questions until the best is known, all are asked, or a budget or a signal ends it."""
+        race, stopped = self._replayed(), None
+        while not race.is_over and stopped is None:
+            end = self._end_of_round(race)
+            stopped = self._ask(race, end, stop)
+            self._score([number for number in range(len(race.alive)) if race.alive[number]], judging())
+            before = race.alive.copy()
+            race = self._replayed()
+            names = [one.experiment.name for one in self.rounds.runs]
+            gone = np.flatnonzero(before & ~race.alive)
+            on_round(
+                Progress(
+                    race.asked,
+                    len(self.order),
+                    tuple(names[number] for number in np.flatnonzero(race.alive)),
+                    tuple(names[number] for number in gone),
+                )
+            )
+        return self.result(race, stopped)
+
+    def result(self, race: Race, stopped: str | None) -> Result:
+        """What the race has found so far."""
+        assert self.kind is not None
+        flipped = self.kind.direction == "lower"
+        candidates = [self._candidate(number) for number in range(len(self.rounds.runs))]
+        return result_of(race, self.order, self.scores, candidates, self.settings, stopped, flipped=flipped)
+
+    def _candidate(self, number: int) -> Candidate:
+        """What is known of a candidate besides its scores."""
+        one = self.rounds.runs[number]
+        sweep = one.run.manifest().get("sweep") or {}
+        records = one.run.records(light=True)
+        costs = [total([reply.cost for reply in billed(record)]) for record in records]
+        latencies = [sum(record.timings.values()) for record in records if record.answer is not None]
+        return Candidate(
+            name=one.experiment.name,
+            run=one.run.id,
+            cell={str(key): str(value) for key, value in (sweep.get("cell") or {}).items()},
+            asked=len(records),
+            failed=sum(record.error is not None for record in records),
+            cost=total(costs),
+            latency=sum(latencies) / len(latencies) if latencies else None,
+        )
+
+    def _replayed(self) -> Race:
+        """The race as the scores so far decide it."""
+        number = len(self.rounds.runs)
+        race = Race(self.order, number, alpha=self.settings.alpha, within=self.settings.within)
+        if self.kind is None:
+            self._score(range(number), Judging(max_cost=0.0))
+        while not race.is_over:
+            column = self.scores[:, self.order.positions[race.asked]]
+            if np.isinf(column[race.alive]).any():  # not asked of all yet
+                break
+            race.add(column)
+        return race
+
+    def _end_of_round(self, race: Race) -> int:
+        """How many questions are asked after the next round."""
+        at_once = max(one.experiment.max_concurrency for one in self.rounds.runs)
+        size = max(2, min(at_once, math.ceil(len(self.order) / 10)), race.asked // _SHARE)
+        return min(len(self.order), race.asked + size)
+
+    def _ask(self, race: Race, end: int, stop: Stop) -> str | None:
+        """Ask the candidates that are left the questions of a round; returns what ended it early, if so."""
+        row = [self.questions[place] for place in self.order.positions[race.asked : end]]
+        alive = [int(number) for number in np.flatnonzero(race.alive)]
+        if self.settings.max_calls is not None:
+            made = sum(len(one.run.entries()) for one in self.rounds.runs)
+            row = row[: max(0, (self.settings.max_calls - made) // len(alive))]
+            if not row:
+                return "calls"
+        outcomes = self.rounds.ask(dict.fromkeys(alive, row), stop)
+        return _ended(outcomes, stop)
+
+    def _score(self, numbers: Sequence[int], judging: Judging) -> None:
+        """Score the answers of some runs, and take over the scores; infinite ones are not asked yet."""
+        budget = self.rounds.means.budget
+        for number in range(len(self.rounds.runs)):
+            if self.kind is None:
+                self.scores[number] = np.inf
+        for number in numbers:
+            run = self.rounds.runs[number].run
+            if not run.entries():
+                continue
+            left = None if budget.max_cost is None else max(0.0, budget.max_cost - budget.spent.cost)
+            summary = score_run(run, judging=replace(judging, max_cost=left))
+            if judged := summary.get("judging"):
+                budget.spent += Amount(cost=judged["cost"] or 0.0)
+            scores = read_scores(run, self.settings.profile)
+            kind = scores.metrics.get(self.settings.metric)
+            if kind is None:
+                raise UsageError(
+                    f"--metric {self.settings.metric}: the runs have {', '.join(sorted(scores.metrics))}"
+                )
+            if kind.unit != "share":
+                raise UsageError(f"--metric {self.settings.metric}: expected a metric from 0 to 1")
+            self.kind = kind
+            for place, question in enumerate(self.questions):
+                known = scores.questions.get(question.id)
+                if known is not None:
+                    self.scores[number, place] = _score_of(known.values.get(self.settings.metric, ()), kind)
+
+
+def _score_of(values: Sequence[float], kind: MetricKind) -> float:
+    """The score of a question, where more is better; NaN if it has none."""
+    if not values:
+        return math.nan
+    mean = sum(values) / len(values)
+    return 1 - mean if kind.direction == "lower" else mean
+
+
+def _ended(outcomes: Sequence[Outcome], stop: Stop) -> str | None:
+    """What ended a round early, if anything did."""
+    if stop.is_set():
+        return "signal"
+    return "budget" if any(outcome.over_budget for outcome in outcomes) else None
+
+
+def _population(rounds: Rounds, metric: str) -> tuple[Question, ...]:
+    """The questions of the race: those that all candidates are asked, without variants of others, and for
+    correctness those with a gold answer. Raises UsageError where the candidates have other questions."""
+    first = rounds.runs[0]
+    if any(one.corpus.questions_sha256 != first.corpus.questions_sha256 for one in rounds.runs):
+        raise UsageError("the candidates have different questions: a race needs the same `data` in all")
+    variants = variants_of(first.run.manifest())
+    ids = set.intersection(*({question.id for question in one.asked} for one in rounds.runs))
+    return tuple(
+        question
+        for question in first.asked
+        if question.id in ids
+        and question.id not in variants
+        and (metric != "correctness" or question.answers)
+    )
+
+
+@dataclass(frozen=True)
+class Merged:
+    """Rounds without candidates that are the same pipeline as another, and the names of these by the name of
+    the one that stays."""
+
+    rounds: Rounds
+    same: dict[str, list[str]]
+
+
+def distinct(rounds: Rounds) -> Merged:
+    """Leave out candidates whose stages and model are those of another one."""
+    first: dict[tuple[str, ...], int] = {}
+    same: dict[str, list[str]] = {}
+    for number, one in enumerate(rounds.runs):
+        key = tuple(one.prepared.fingerprints.values())
+        if key in first:
+            same.setdefault(rounds.runs[first[key]].experiment.name, []).append(one.experiment.name)
+        else:
+            first[key] = number
+    return Merged(replace(rounds, runs=tuple(rounds.runs[number] for number in first.values())), same)
+
+
+def replayed(runs: Sequence[Run], settings: Settings, draws: int = 20) -> dict[str, Any]:
+    """What races between finished runs would have asked, over random orders of the questions that all have
+    answered: the share of calls, and in how many the best was chosen. Raises DataError for runs without
+    scores, and UsageError for fewer than two."""
+    if len(runs) < 2:
+        raise UsageError("--replay needs two runs or more")
+    found = [read_scores(run, settings.profile) for run in runs]
+    shared = [
+        name
+        for name, question in found[0].questions.items()
+        if all(
+            name in other.questions
+            and other.questions[name].gold == question.gold
+            and other.questions[name].values.get(settings.metric)
+            for other in found
+        )
+    ]
+    if len(shared) < 2:
+        raise UsageError(f"the runs have fewer than two questions with {settings.metric} in common")
+    kind = found[0].metrics[settings.metric]
+    scores = np.array(
+        [[_score_of(one.questions[name].values[settings.metric], kind) for name in shared] for one in found]
+    )
+    categories = [found[0].questions[name].category for name in shared]
+    overall = figures(scores, categories)
+    rng = np.random.default_rng(settings.seed)
+    races = [
+        replay(scores, categories, rng, alpha=settings.alpha, within=settings.within) for _ in range(draws)
+    ]
+    best = int(np.argmax(overall))
+    good = overall.max() - settings.within - 1e-12
+    return {
+        "best": runs[best].id,
+        "questions": len(shared),
+        "calls": sum(race.calls for race in races) / draws,
+        "whole": scores.size,
+        "right": sum(bool(overall[race.chosen] >= good) for race in races),
+        "draws": draws,
+    }

@@ -1,0 +1,127 @@
+"""`fathoms tune` from the shell: a race of real runs, its end, an interruption, and what it prints."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+
+import pytest
+
+from tests.support.project import Project
+
+pytestmark = pytest.mark.slow
+
+QUESTIONS = 24
+CONFIG = """\
+name: race
+data: {questions: questions.json, documents: pdfs}
+chunk: {kind: page}
+embed: {kind: lexical}
+retrieve: {kind: dense, top_k: 1}
+generate: {kind: scripted, patterns: {'number (\\d+)': 'It is \\1.'}, max_concurrency: 2}
+"""
+
+
+def prepare(project: Project, latency: float = 0.0) -> None:
+    rows = [
+        {
+            "question": f"Which is number {number}?",
+            "files": ["varn.pdf"],
+            "answers": [[str(number)]],
+        }
+        for number in range(100, 100 + QUESTIONS)
+    ]
+    project.write(
+        "questions.json", json.dumps({"Text-Only": rows[: QUESTIONS // 2], "Tables": rows[QUESTIONS // 2 :]})
+    )
+    half = ", ".join(f"'number 1{number:02d}': '1{number:02d}'" for number in range(0, QUESTIONS, 2))
+    models = [
+        CONFIG,
+        CONFIG.replace("patterns: {'number (\\d+)': 'It is \\1.'}", f"replies: {{{half}}}"),
+        CONFIG.replace("patterns: {'number (\\d+)': 'It is \\1.'}", "default: No idea."),
+    ]
+    for name, text in zip(("good", "half", "bad"), models, strict=True):
+        slow = text.replace("max_concurrency", f"latency: {latency}, max_concurrency")
+        project.write(f"{name}.yaml", slow.replace("name: race", f"name: {name}"))
+
+
+CONFIGS = ("good.yaml", "half.yaml", "bad.yaml")
+
+
+def test_the_best_is_found_with_few_calls(project: Project) -> None:
+    prepare(project)
+    done = project.fathoms("tune", *CONFIGS, "--write", "best.yaml")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0] == "best on these questions: good (correctness 1.00)"
+    assert "half" in done.stdout
+    assert "dropped" in done.stdout
+    assert len(lines) <= 25
+    assert project.fathoms("validate", "best.yaml").returncode == 0
+    # every candidate is an ordinary run with a part of the answers
+    answers = [len((run / "journal.jsonl").read_text().splitlines()) for run in project.runs()]
+    assert len(answers) == 3
+    assert sum(answers) < 2 * QUESTIONS
+    shown = project.fathoms("show", "bad")
+    assert shown.returncode == 0
+    assert "bad" in shown.stdout
+    again = project.json("tune", "--replay", "good", "--replay", "good")
+    assert again["right"] == again["draws"]
+
+
+def test_a_race_that_was_killed_ends_as_an_undisturbed_one(project: Project) -> None:
+    prepare(project)
+    whole = project.json("tune", *CONFIGS, "--seed", "5", "--out", "undisturbed")
+    prepare(project, latency=0.4)
+    started = project.start("tune", *CONFIGS, "--seed", "5")
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and not any(
+        (run / "journal.jsonl").exists() and len((run / "journal.jsonl").read_text().splitlines()) > 1
+        for run in project.runs()
+    ):
+        time.sleep(0.05)
+    started.send_signal(signal.SIGKILL)
+    started.wait()
+    found = project.json("tune", "--resume", "latest")
+    assert found["best"]["candidate"]["name"] == whole["best"]["candidate"]["name"] == "good"
+    dropped = {one["candidate"]["name"]: one["dropped_at"] for one in found["standings"]}
+    assert dropped == {one["candidate"]["name"]: one["dropped_at"] for one in whole["standings"]}
+
+
+def test_calls_that_run_out_leave_the_others_with_intervals(project: Project) -> None:
+    prepare(project)
+    done = project.fathoms("tune", "good.yaml", "half.yaml", "--max-calls", "6")
+    assert done.returncode == 3
+    assert done.stdout.startswith("leading on these questions: ")
+    assert "fathoms tune --resume" in done.stderr
+    # edited questions start a new race
+    rows = json.loads((project.path / "questions.json").read_text())
+    rows["Tables"][0]["question"] = "Which is number 7?"
+    project.write("questions.json", json.dumps(rows))
+    refused = project.fathoms("tune", "--resume", "latest")
+    assert refused.returncode == 2
+    assert "changed since" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ((), "missing argument CONFIG"),
+        (("good.yaml",), "one candidate is no choice"),
+        (("good.yaml", "half.yaml", "--metric", "height"), "--metric height: the runs have"),
+        (("good.yaml", "half.yaml", "--within", "2"), "--within 2: expected a number from 0"),
+        (("--resume", "latest"), "holds no race"),
+    ],
+)
+def test_what_is_wrong_is_said(project: Project, arguments: tuple[str, ...], says: str) -> None:
+    prepare(project)
+    done = project.fathoms("tune", *arguments)
+    assert done.returncode == 2 and says in done.stderr, done.stderr
+
+
+def test_the_same_pipeline_twice_is_one_candidate(project: Project) -> None:
+    prepare(project)
+    done = project.fathoms("tune", "good.yaml", "bad.yaml", "--matrix", "generate.max_concurrency=2,3")
+    assert done.returncode == 0
+    assert "are the same pipeline" in done.stderr
