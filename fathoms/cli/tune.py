@@ -22,8 +22,8 @@ from fathoms.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from fathoms.runner.runner import Job
-    from fathoms.tune.result import Result
-    from fathoms.tune.session import Progress, Settings
+    from fathoms.tune.result import Result, Settings
+    from fathoms.tune.session import Progress
 
 Configs = Annotated[
     list[Path] | None, typer.Argument(help="The YAML files of one or more pipelines.", show_default=False)
@@ -89,7 +89,7 @@ def tune(
     All candidates are asked the same questions in the same random order, and each is dropped as soon as it is
     clear that another one is better on these questions. What is best for new questions is said beside it.
     """
-    from fathoms.tune.session import Settings
+    from fathoms.tune.result import Settings
 
     chosen = Settings(metric, profile, confidence, within, False, max_calls, seed)
     if replay:

@@ -33,7 +33,7 @@ from fathoms.scoring import score_run
 from fathoms.tune.order import Array, Order, draw_order
 from fathoms.tune.race import Race
 from fathoms.tune.replay import figures, replay
-from fathoms.tune.result import Candidate, Result, result_of
+from fathoms.tune.result import Candidate, Result, Settings, result_of
 from fathoms.types import Question
 
 FOLDER = ".tune"
@@ -41,36 +41,6 @@ FOLDER = ".tune"
 _SHARE = 8
 """A round has an eighth of the questions that were asked before, or as many as are asked at once."""
 _SCHEMA = 1
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What is decided, and how surely.
-
-    `metric` is any metric from 0 to 1, under `profile` or the one that the reports of the runs show first.
-    `confidence` is the probability with which the best is never dropped. Within `within` of the best is good
-    enough, if it is above 0. With `by_cost`, a candidate is dropped only where one that is no dearer is
-    better. `max_calls` limits the answers. `seed` draws the order of the questions.
-    """
-
-    metric: str = "correctness"
-    profile: str | None = None
-    confidence: float = 0.95
-    within: float = 0.0
-    by_cost: bool = False
-    max_calls: int | None = None
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if not 0.5 <= self.confidence < 1:
-            raise UsageError(f"--confidence {self.confidence:g}: expected a number from 0.5 to below 1")
-        if not 0 <= self.within < 1:
-            raise UsageError(f"--within {self.within:g}: expected a number from 0 to below 1")
-
-    @property
-    def alpha(self) -> float:
-        """The greatest probability of dropping the best."""
-        return 1 - self.confidence
 
 
 @dataclass(frozen=True)
