@@ -117,7 +117,8 @@ def test_calls_that_run_out_leave_the_others_with_intervals(project: Project) ->
 def test_what_is_wrong_is_said(project: Project, arguments: tuple[str, ...], says: str) -> None:
     prepare(project)
     done = project.fathoms("tune", *arguments)
-    assert done.returncode == 2 and says in done.stderr, done.stderr
+    assert done.returncode == 2, done.stderr
+    assert says in done.stderr
 
 
 def test_the_same_pipeline_twice_is_one_candidate(project: Project) -> None:
