@@ -20,7 +20,7 @@ when an answer is read (`fathoms.answers.reading`).
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -328,16 +328,18 @@ def _sentences(answer: str, markers: Sequence[Span], begin: int) -> Callable[[Sp
     text = _blanked(answer, markers)  # markers must not hide that a full stop is before white space
     spans = list(_split(text, begin))
     starts = [start for start, _ in spans]
+    breaks = [found.start() for found in re.finditer("\n", text)]
 
     def sentence_of(marker: Span) -> Span | None:
         after = bisect_right(starts, marker[0])
-        inside = after > 0 and marker[0] < spans[after - 1][1]
-        line = text.rfind("\n", 0, marker[0]) + 1
-        line_end = text.find("\n", marker[0]) % (len(text) + 1)
-        leads = not text[line : marker[0]].strip() and after < len(spans) and starts[after] < line_end
-        if not inside and (leads or after == 0):
-            return spans[after] if after < len(spans) else None
-        return spans[after - 1]
+        if after == 0:
+            return spans[0] if spans else None
+        line = bisect_left(breaks, marker[0])
+        # Nothing but white space stands between the sentence before and the marker, if it is not inside.
+        begins_line = line > 0 and spans[after - 1][1] <= breaks[line - 1]
+        line_end = breaks[line] if line < len(breaks) else len(text)
+        leads = begins_line and after < len(spans) and starts[after] < line_end
+        return spans[after] if leads else spans[after - 1]
 
     return sentence_of
 
