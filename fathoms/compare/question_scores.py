@@ -47,6 +47,10 @@ _RULES = {
     "abstained-answerable": _LABELS,
     "abstention-f1": _LABELS,
 }
+_NEED_LABELS = frozenset(
+    {"answer-rate-on-hits", "abstention-on-misses", "accuracy-on-hits", "premise-adopted"}
+)
+"""The other metrics that rest on which answers abstain; their rules cover the classifier."""
 POSITION_GAP, GPD_GO_GAP = "position-gap", "gpd-go-gap"
 OF_SWEEPS = {
     POSITION_GAP: "--matrix retrieve.position=first,middle,last",
@@ -237,7 +241,7 @@ def read_scores(run: Run, profile: str | None = None) -> QuestionScores:
                 judge=kind.judge,
                 unjudged=max(
                     kind.judged.share if kind.judged else 0.0,
-                    without_label if "classifier_key" in _rules(name) else 0.0,
+                    without_label if name in _NEED_LABELS or "classifier_key" in _rules(name) else 0.0,
                 ),
                 balanced_accuracy=kind.checked.balanced_accuracy,
                 counted=kind.counted,

@@ -19,10 +19,11 @@ from fathoms.types import Question, Record, Reply, Verdict
 from tests.support.project import Project
 
 ANSWER = "The report covers three mines.\n\nIts owner is not named in it."
+RED = {"metadata": {"wrong_premise": "red"}}
 QUESTIONS = [
     {"id": "owner", "question": "Who owns the mine?", "answers": [["Varn"]]},
     {"id": "guess", "question": "How deep is it?", "answers": [["41"]]},
-    {"id": "plain", "question": "What colour is the door?", "answers": [["green"]]},
+    {"id": "plain", "question": "What colour is the door?", "answers": [["green"]], **RED},
     {"id": "safe", "question": "How is it blown up?", "answers": [["dynamite"]]},
     {"id": "broken", "question": "Where is it?", "answers": [["north"]]},
     {"id": "made-up", "question": "What did it earn?", "answers": [], "answerable": False},
@@ -125,11 +126,20 @@ def test_verdicts_are_stored_and_hedging_can_count_as_abstaining(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("of", ["--max-rate=hallucination=1", "--min=abstention=0", "--min=truthfulness=-1"])
+@pytest.mark.parametrize(
+    "of",
+    [
+        "--max-rate=hallucination=1",
+        "--min=abstention=0",
+        "--min=truthfulness=-1",
+        "--max-rate=premise-adopted=1",
+    ],
+)
 def test_no_gate_passes_on_labels_that_are_missing(
     run: Project, of: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """One of six answers has no label, whatever else is allowed; correctness needs no label."""
+    assert main(["score", "judged", "--metric", "premise-adopted"]) == 1
     assert main(["gate", "judged", "--save-baseline", "base.json"]) == 0
     capfd.readouterr()
     metric = of.split("=")[1]
@@ -138,6 +148,7 @@ def test_no_gate_passes_on_labels_that_are_missing(
     assert refused in capfd.readouterr().err
     assert main(["gate", "judged", "--min=correctness=0"]) == 0
     assert main(["run", "judged.yaml"]) == 1
+    assert main(["score", "judged", "--metric", "premise-adopted"]) == 1
     capfd.readouterr()
     against = ["gate", "judged", "--baseline", "base.json", "--allow-unchecked-judge", "--changed", "100%"]
     assert main([*against, "--metric", metric]) == 1
