@@ -11,7 +11,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 # The tests start hundreds of processes. Without cached bytecode, each of them would take seconds longer to start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-fast check lint types slow bench verify-real docs reference packages clean
+.PHONY: demo test test-fast check lint types slow lowest bench verify-real docs reference packages clean
 
 # Runs the demo: questions with and without retrieval, with small models on this machine. Ten questions give a
 # first table, and then all 50 are asked, of which the first ten replies come from the cache.
@@ -29,10 +29,16 @@ test: $(VENV)/.test
 test-fast: $(VENV)/.test
 	$(BIN)/python $(TESTS) -m "not slow and not long"
 
-# Runs the long simulations and benchmarks, and the properties with twenty times the examples.
+# Runs the long simulations and benchmarks, the properties with twenty times the examples, and `make lowest`.
 slow: $(VENV)/.test
 	$(BIN)/python -m pytest -m long
 	$(BIN)/python -m pytest -m hypothesis --hypothesis-profile thorough
+	$(MAKE) lowest
+
+# Runs the quick tests and those of the extras with the lowest versions of dependencies that pyproject.toml allows.
+lowest: $(VENV)/.test
+	$(PIP) install $(LOCK) nox
+	PATH=$(abspath $(BIN)):$$PATH $(BIN)/python -m nox -s lowest
 
 # Measures the goals for speed and memory, prints a table of them, and fails where one is missed (15 to 25 minutes).
 bench: $(VENV)/.test

@@ -1,12 +1,14 @@
 """Builds fathoms as a package and tries it in empty environments: `nox` or `make packages`.
 
 `nox` alone takes the wheel and the sdist without extras. `nox -s extra` takes each extra alone, which
-downloads several GB; `nox -s "extra(bm25)"` takes one. `nox -db uv -s lowest` runs the quick tests with the
-lowest versions that pyproject.toml allows. With `-db uv`, uv installs, which is much quicker.
+downloads several GB; `nox -s "extra(bm25)"` takes one. `nox -s lowest` (`make lowest`) runs tests with
+the lowest versions that pyproject.toml allows. With `-db uv`, uv installs, which is much quicker.
 """
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
 import tomllib
 from pathlib import Path
@@ -16,19 +18,20 @@ import nox
 ROOT = Path(__file__).parent
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 FOR_DEVELOPERS = {"docs", "test"}
-LARGE = {"all", "az", "bertscore", "docling", "gs", "lancedb", "ray", "s3", "sentence-transformers"}
-"""Extras that are not tried with their lowest versions, because they bring torch, several hundred MB, or what
-only a server can try."""
 TOOLS = """
     check-jsonschema flask flask-cors hypothesis ipython jsonschema moto pypdf pytest pytest-cov pytest-xdist
     reportlab requests rouge-score threadpoolctl uvicorn
 """
-"""What the quick tests need besides the extras, in the versions of requirements.lock."""
-OF_LARGE = """
-    tests/executors tests/ingest/test_ingest_docling.py tests/pipeline/test_cut_outs_searched.py tests/real
-    tests/runs/test_shared_cache.py
+"""What the tests need besides the extras, in the versions of requirements.lock."""
+OF_EXTRAS = """
+    tests/executors tests/ingest/test_ingest_docling.py tests/metrics/test_metrics_reference.py
+    tests/models/test_models_embedded.py tests/models/test_models_sentence_transformers.py
+    tests/retrieve/test_retrieve_bm25.py tests/retrieve/test_retrieve_lance_multi_vectors.py
+    tests/retrieve/test_retrieve_stores.py tests/runs/test_shared_cache.py
 """
-"""Tests that need one of the extras that are too large."""
+"""Tests of which many are slow, because they use an extra that the quick tests hardly touch."""
+LOWEST = ROOT / "requirements.lowest"
+LOCK = ROOT / "requirements.lock"
 
 nox.options.default_venv_backend = "venv"
 nox.options.sessions = ["wheel", "sdist"]
@@ -56,18 +59,25 @@ def extra(session: nox.Session, extra: str) -> None:
     tried(session, extra)
 
 
-@nox.session(venv_backend="uv")
+@nox.session(venv_backend="uv", python="3.11")
 def lowest(session: nox.Session) -> None:
-    """The quick tests with the lowest version of each dependency that pyproject.toml allows."""
-    lock = dict(
-        line.split("==") for line in (ROOT / "requirements.lock").read_text().splitlines() if ";" not in line
-    )
-    tools = [f"{name}=={lock[name]}" for name in TOOLS.split()]
-    extras = ",".join(sorted(EXTRAS.keys() - FOR_DEVELOPERS - LARGE))
-    session.install("--resolution", "lowest-direct", "-e", f"{ROOT}[{extras}]", *tools)
-    left_out = [f"--ignore={path}" for path in OF_LARGE.split()]
-    quick = ["-m", "not slow and not long", "-n", "2", "--dist", "loadfile"]
-    session.run("python", "-m", "pytest", "-q", *quick, *left_out)
+    """The quick tests, and those of the extras, with the lowest versions that pyproject.toml allows, as
+    requirements.lowest has them. `-- renew` looks for these versions again and writes that file first."""
+    tools = TOOLS.split()
+    package = f"{ROOT}[{','.join(sorted(EXTRAS.keys() - FOR_DEVELOPERS))}]"
+    # uv does not read pip's variable, which may name a folder with a torch for CPUs
+    folders = {"UV_FIND_LINKS": os.environ["PIP_FIND_LINKS"]} if "PIP_FIND_LINKS" in os.environ else {}
+    if "renew" in session.posargs:
+        lock = dict(line.split("==") for line in LOCK.read_text().splitlines() if ";" not in line)
+        tested = [f"{name}=={lock[name]}" for name in tools]
+        session.install("--resolution", "lowest-direct", "-e", package, *tested, env=folders)
+        found = str(session.run("uv", "pip", "freeze", "--exclude-editable", external=True, silent=True))
+        LOWEST.write_text("".join(re.findall(r"^[\w.-]+==[^+\n]+", line)[0] + "\n" for line in found.split()))
+    else:
+        session.install("-c", str(LOWEST), "-e", package, *tools, env=folders)
+    workers = ["-n", "2", "--dist", "loadfile"]
+    session.run("python", "-m", "pytest", "-q", *workers, "-m", "not slow and not long")
+    session.run("python", "-m", "pytest", "-q", *workers, "-m", "slow and not long", *OF_EXTRAS.split())
 
 
 def built(session: nox.Session, kind: str) -> Path:
@@ -86,7 +96,7 @@ def built(session: nox.Session, kind: str) -> Path:
 
 def install(session: nox.Session, what: object) -> None:
     """Install with the tested versions of all dependencies."""
-    session.install("-c", str(ROOT / "requirements.lock"), str(what))
+    session.install("-c", str(LOCK), str(what))
     check = ["uv", "pip", "check"] if session.venv_backend == "uv" else ["python", "-m", "pip", "check"]
     session.run(*check, external=True)
 

@@ -42,7 +42,11 @@ def send_spans(
         exporter, convert = _exporter(address), _Converter()
         try:
             while some := [convert(span) for span in islice(spans, _TOGETHER)]:
-                if exporter.export(some).name != "SUCCESS":
+                try:
+                    taken = exporter.export(some).name == "SUCCESS"
+                except OSError as error:  # older releases leave what requests raises to the caller
+                    taken, said = False, [str(error)]
+                if not taken:
                     reason = _reason(said[0]) if said else "no reason given"
                     raise ServerError(f"the collector at {without_logins(address)} took no spans: {reason}")
                 count += len(some)

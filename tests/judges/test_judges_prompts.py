@@ -71,7 +71,8 @@ def own(name: str) -> str:
 def asked(judge: Any, folder: Path, *judgements: Judgement) -> tuple[list[str], int]:
     """The labels of verdicts, and the number of calls."""
     judged, spending = Judged(), Spending()
-    asyncio.run(Bench(judge, VerdictJournal(folder), Caller(), spending).ask(judgements, judged))
+    bench = Bench(judge, VerdictJournal(folder), Caller(), spending, asks_again=False)
+    asyncio.run(bench.ask(judgements, judged))
     return [judged.verdicts[one].label for one in judgements], spending.asked
 
 

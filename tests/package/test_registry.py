@@ -73,7 +73,16 @@ def test_a_component_keeps_its_fingerprint_wherever_its_module_is(
 ) -> None:
     made = TypeAdapter(built_in(room)[options["kind"]]).validate_python(options)
     identity = made.identity()
-    assert fingerprint({name: part for name, part in identity.items() if name != "versions"}) == expected
+    assert fingerprint(without_versions(identity)) == expected
+
+
+def without_versions(identity: Any) -> Any:
+    """An identity, with those of its parts, without the versions of the packages that are installed here."""
+    if isinstance(identity, list):
+        return [without_versions(part) for part in identity]
+    if not isinstance(identity, dict):
+        return identity
+    return {name: without_versions(part) for name, part in identity.items() if name != "versions"}
 
 
 def test_the_classes_that_a_package_extends_are_where_the_page_says(root: Path) -> None:
