@@ -236,10 +236,8 @@ def test_both_kinds_of_hallucination_stand_beside_faithfulness_and_ask_for_nothi
     assert [(kind["overall"]["value"], kind["asked"]) for kind in kinds] == [(1 / 3, False)] * 2
     assert again["metrics"]["answer-length"]["overall"]["value"] == len(ANSWER.split())
     judging = again["judging"]
-    assert (judging["asked"], judging["failed"]) == (
-        4,
-        2,
-    )  # what failed, by two texts, and what could not be read
+    # asked again for what failed, by two texts, and for what could not be read
+    assert (judging["asked"], judging["failed"]) == (4, 2)
     kept = {"verdicts": 8, "lists": 0, "cost": 0.0, "seconds": None}
     assert {key: judging["kept"][key] for key in kept} == kept
 
