@@ -790,13 +790,14 @@ class Call(StoredValue):
     `model` is the name that the server reported, or the configured one. `attempts` counts the requests that
     were sent, 0 for a reply from the cache (`cached`), whose `usage` and `cost` were not spent again. `cost`
     is in US dollars, `None` where no price is known. `seconds` include the waits for rate limits and between
-    the attempts. `error` is set where there was no reply, and `unread` where there was one that could not be
-    read and was not used.
+    the attempts, and `retries` are why each request but the first was sent. `error` is set where there was no
+    reply, and `unread` where there was one that could not be read and was not used.
     """
 
     purpose: Purpose
     model: str | None = None
     attempts: int = 1
+    retries: tuple[str, ...] = ()
     usage: Usage = Usage()
     cost: float | None = None
     seconds: float = 0.0
@@ -857,11 +858,12 @@ class Record(StoredValue):
     """The result of asking one question once, stored as one line of the journal. At most one of `answer` and
     `error` is set; a question that was only searched for has neither.
 
-    `repeat` counts from 0; `seed` is its sampling seed, `None` where none is set. `hits` is `None` where an
-    external pipeline does not report what it retrieved, and `rounds` are the rounds in which a pipeline
-    retrieved, where it reports them. `calls` are the calls to models besides the answer. `citations` are the
-    places that the answer itself cites: those that the pipeline reports, then those written in the answer;
-    `None` where that is unknown. `timings` are seconds per stage (`retrieve`, `rerank`, `prompt`,
+    `repeat` counts from 0; `seed` is its sampling seed, `None` where none is set. `attempts` counts the
+    requests for the answer, and `retries` are why some of them were sent again (`cause_of`). `hits` is `None`
+    where an external pipeline does not report what it retrieved, and `rounds` are the rounds in which a
+    pipeline retrieved, where it reports them. `calls` are the calls to models besides the answer. `citations`
+    are the places that the answer itself cites: those that the pipeline reports, then those written in the
+    answer; `None` where that is unknown. `timings` are seconds per stage (`retrieve`, `rerank`, `prompt`,
     `generate`), and `fingerprints` identify the state of every stage that produced the record. `released`
     holds scores that were published with imported results.
     """
@@ -870,6 +872,7 @@ class Record(StoredValue):
     repeat: int = 0
     seed: int | None = None
     attempts: int = 1
+    retries: tuple[str, ...] = ()
     hits: tuple[Hit, ...] | None = ()
     rounds: tuple[Round, ...] = ()
     prompt: Prompt | None = None

@@ -101,6 +101,27 @@ def gate(
             show_default="10%",
         ),
     ] = None,
+    max_same: Annotated[
+        str | None,
+        typer.Option(
+            "--max-same",
+            help="FAIL if more answers of the newest run are one and the same text: a number, or a share such"
+            " as 20%.",
+        ),
+    ] = None,
+    max_empty: Annotated[
+        str | None,
+        typer.Option(
+            "--max-empty", help="FAIL if more answers of the newest run are empty, such as 3 or 5%."
+        ),
+    ] = None,
+    max_retry_rate: Annotated[
+        str | None,
+        typer.Option(
+            "--max-retry-rate",
+            help="FAIL if more calls of the newest run took several requests, such as 3 or 10%.",
+        ),
+    ] = None,
     allow_unchecked: Annotated[
         bool,
         typer.Option(
@@ -159,13 +180,16 @@ def gate(
         "max_rate": read_limits("--max-rate", most) if most else None,
         "fail_on_error": fail_on_error,
         "changed": changed,
+        "max_same": max_same,
+        "max_empty": max_empty,
+        "max_retry_rate": max_retry_rate,
     }
     settings, section = settings_of(stored[-1], given)
     terms = Terms(settings, section, baseline or (), profile, out, last, sequential, allow_unchecked)
-    if baseline is None and save_baseline is None and not terms.limits:
+    if baseline is None and save_baseline is None and not terms.has_limits:
         raise UsageError(
-            "gate needs --baseline RUN to compare with, --min or --max-rate as fixed limits, or"
-            " --save-baseline FILE to save one"
+            "gate needs --baseline RUN to compare with, --min, --max-rate or another --max option as fixed"
+            " limits, or --save-baseline FILE to save one"
         )
     if save_baseline is not None:
         kept = pool([read_all_scores(run, profile) for run in stored])

@@ -94,7 +94,7 @@ def report_failure(names: Sequence[str], error: BaseException, junit: Path | Non
     """Report an error that ends the command: in the log, the JUnit file, the step summary and on stdout."""
     from fathoms.report.junit import Case, Suite
     from fathoms.report.markdown import escape
-    from fathoms.report.text import plain, shorten
+    from fathoms.report.text import plain
     from fathoms.runs.events import happened
 
     kind, word = type(error).__name__, "INTERRUPTED" if isinstance(error, KeyboardInterrupt) else "FAILED"
@@ -104,7 +104,7 @@ def report_failure(names: Sequence[str], error: BaseException, junit: Path | Non
     _append_step_summary(
         lambda: [f"**{escape(', '.join(names))}: not finished: {word}**", "", escape(message)]
     )
-    console.say(f"{plain(', '.join(names))}: not finished ({shorten(message, 300)}): {word}")
+    console.say(f"{plain(', '.join(names))}: not finished: {word}")  # stderr says why, once
 
 
 def report_end(

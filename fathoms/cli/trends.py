@@ -40,9 +40,9 @@ def trends(
 ) -> int:
     """Show the figures of one pipeline over its nights, oldest first.
 
-    Each run has its figure with the 95 % interval, its failed questions and its cost, what has changed since
-    the run before (questions, documents, model, service, version of fathoms, settings), and, with --log, what
-    the gate said. A figure after a change is not of the same kind as those before it.
+    Each run has its figure with the 95 % interval, its failed questions, retried calls and cost, what has
+    changed since the run before (questions, documents, model, service, version of fathoms, settings), and,
+    with --log, what the gate said. A figure after a change is not of the same kind as those before it.
     """
     from fathoms.report.trends import gate_verdicts, trend
     from fathoms.runs.finding import find_run, list_runs, run_name
@@ -66,7 +66,7 @@ def trends(
             night.run,
             shown(night.value) + bracket(night.bounds),
             str(night.n),
-            "-" if night.errors is None else str(night.errors),
+            *("-" if count is None else str(count) for count in (night.errors, night.retried)),
             "-" if night.cost is None else dollars(night.cost),
             night.verdict or "-",
             "; ".join([*(f"{what}: {text}" for what, text in night.changes), *filter(None, [night.why])]),
@@ -75,6 +75,6 @@ def trends(
     ]
     better = "higher" if found.direction == "higher" else "lower"
     console.say(f"{wanted}: {found.metric} ({better} is better)")
-    heads = ("run", found.metric, "n", "failed", "cost", "gate", "changed since the run before")
+    heads = ("run", found.metric, "n", "failed", "retried", "cost", "gate", "changed since the run before")
     console.show_table(heads, rows, folds=False)
     return ExitCode.OK

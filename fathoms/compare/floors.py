@@ -8,8 +8,11 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Literal
 
+from fathoms.compare.allowance import allowance
+from fathoms.compare.gate_settings import GateSettings
 from fathoms.compare.question_scores import QuestionScores, names
 from fathoms.errors import DataError, UsageError
+from fathoms.runs.reading import Counts
 
 
 @dataclass(frozen=True)
@@ -25,8 +28,8 @@ class Limit:
 class LimitCheck:
     """Whether a run keeps a limit, over all categories (macro mean, `category` is `None`) or in one category.
 
-    `found` is the value of the run over so many `questions`. It is compared as it is: whether it is above or
-    below the limit by chance is not asked.
+    `found` is the value of the run over so many `questions`, or over what `of` says. It is compared as it is:
+    whether it is above or below the limit by chance is not asked.
     """
 
     limit: Limit
@@ -34,6 +37,7 @@ class LimitCheck:
     found: float
     questions: int
     kept: bool
+    of: str = "question"
 
 
 def read_limits(option: str, texts: Iterable[str]) -> dict[str, float]:
@@ -66,6 +70,37 @@ def check_limits(run: QuestionScores, limits: Sequence[Limit], *, by_category: b
             elif category is None:
                 raise DataError(f"{names(run)} has no value of {limit.metric}, so no limit can be checked")
     return found
+
+
+REPLIES = {
+    "max_same": ("same answers", "same", "answer"),
+    "max_empty": ("empty answers", "empty", "answer"),
+    "max_retry_rate": ("retried calls", "retried", "call"),
+}
+"""The limits for the replies of a run by their setting: the name of what is limited, its count in the
+summary, and what it is a share of."""
+
+
+def check_replies(run: str, counts: Counts, settings: GateSettings) -> list[LimitCheck]:
+    """Compare the counts of the replies of a run with the limits of the settings; raises DataError for counts
+    that the run does not have."""
+    checked = []
+    for setting, (name, key, of) in REPLIES.items():
+        if (given := getattr(settings, setting)) is None:
+            continue
+        option = f"--{setting.replace('_', '-')}"
+        allowed = allowance(given, option)
+        number, whole = getattr(counts, key), counts.calls if of == "call" else counts.answered
+        if counts.calls is None:
+            raise DataError(
+                f"{run} was scored by an earlier version, which did not count {name}: run 'fathoms score"
+                f" {run}'"
+            )
+        if number is None or not whole:
+            raise DataError(f"{run} has too few {of}s for {option}: {whole or 0}")
+        limit = Limit(name, "max", allowed(whole) / whole)
+        checked.append(LimitCheck(limit, None, number / whole, whole, number <= allowed(whole), of))
+    return checked
 
 
 def _value(run: QuestionScores, metric: str, category: str | None) -> tuple[float | None, int]:

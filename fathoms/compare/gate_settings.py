@@ -57,6 +57,13 @@ class GateSettings(BaseModel):
     changed: Annotated[str, BeforeValidator(_allowance)] = CHANGED
     """How many questions may differ from those of the baseline: a number, or a share such as `10%`. They are
     left out."""
+    max_same: Annotated[str, BeforeValidator(_allowance)] | None = None
+    """FAIL if more answers of the newest run are one and the same text, although their questions have
+    different gold answers: a number, or a share such as `20%`."""
+    max_empty: Annotated[str, BeforeValidator(_allowance)] | None = None
+    """FAIL if more answers of the newest run are empty: a number, or a share such as `5%`."""
+    max_retry_rate: Annotated[str, BeforeValidator(_allowance)] | None = None
+    """FAIL if more calls of the newest run took several requests: a number, or a share such as `10%`."""
 
     def mistakes(self, units: Mapping[str, str]) -> Iterator[tuple[Key, str]]:
         """Yield each metric that cannot be judged, with a message: those that a run of the configuration does

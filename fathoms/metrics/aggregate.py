@@ -61,19 +61,24 @@ def _scored(records: Sequence[RecordFacts], scores: Sequence[RecordScore]) -> _S
     import numpy as np
 
     asked = Asked()
+    failed = np.array([record.error is not None for record in records], dtype=bool)
+    columns = [Repeated(scores).values(attrgetter(name)) for name in _COLUMNS]
+    if failed.all():  # whatever failed, these are no figures of the pipeline
+        columns = [np.full(len(failed), np.nan) for _ in columns]
     return _Scored(
         asked,
         np.array([asked.number(record.question) for record in records], dtype=int),
         np.array([record.question.answerable for record in records], dtype=bool),
-        np.array([record.error is not None for record in records], dtype=bool),
-        *map(Repeated(scores).values, (attrgetter(name) for name in _COLUMNS)),
+        failed,
+        *columns,
     )
 
 
 def summarise(records: Sequence[RecordFacts], scores: Scores) -> dict[str, dict[str, Any]]:
     """Return the figures of a run per profile: the `profiles` object of its summary.
 
-    - `correctness` and `hallucination` are means over `n` and `hallucination_n` questions.
+    - `correctness` and `hallucination` are means over `n` and `hallucination_n` questions; of a run whose
+      calls all failed, nothing is known.
     - `abstention` is the abstention rate on answerable questions; failed calls and refusals are left out.
     - Under `fathoms`, `hallucination_over` holds the rate over `all`, `answerable` and `unanswerable`
       questions.

@@ -165,8 +165,12 @@ def _embed_new(
 ) -> None:
     """Embed texts in batches; each batch is kept as it comes, by the keys of its texts."""
     keys = list(texts)
-    batches = [keys[start : start + _BATCH] for start in range(0, len(keys), _BATCH)]
+    # a server may take minutes for what a local model does in a second: its progress is that of its requests
+    size = _BATCH if work.is_local else min(_BATCH, getattr(work.embedder, "batch_size", None) or _BATCH)
+    batches = [keys[start : start + size] for start in range(0, len(keys), size)]
     embedded = 0
+    if on_progress:
+        on_progress(0, len(keys))  # so that it is seen what the first request is waited for
 
     def done(at: int, vectors: NDArray[np.float32], seconds: float) -> None:
         nonlocal embedded

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
@@ -151,6 +151,7 @@ class Caller:
         # this size counts against `execution.tokens_per_minute`
         size = prompt_size(prompt) + (model.max_tokens or 0)
         attempts, started = 0, time.perf_counter()
+        retries: list[str] = []
         described = partial(_described, purpose, model)
 
         async def attempt() -> Reply:
@@ -164,19 +165,23 @@ class Caller:
 
         try:
             async with asyncio.timeout(self.timeout if deadline is None else None) as own:
-                reply = without_known(await self.calls_to(model).make(attempt, size, deadline or own))
+                reply = without_known(
+                    await self.calls_to(model).make(attempt, size, deadline or own, retries)
+                )
             reply = reply.model_copy(update={"cost": model.cost(reply.usage, reply.model)})
         except BaseException as error:
             failure = error
             if own.expired():
                 failure = TimedOutError(f"no reply within {self.timeout:g} s")
             seconds = time.perf_counter() - started
-            calls.append(described(None, attempts=attempts, seconds=seconds, error=to_failure(failure)))
+            told = to_failure(failure)
+            calls.append(described(None, attempts=attempts, seconds=seconds, error=told, retries=retries))
             if failure is error:
                 raise
             raise failure from None
         seconds = time.perf_counter() - started
-        calls.append(call := described(reply, attempts=attempts, seconds=seconds))
+        call = described(reply, attempts=attempts, seconds=seconds, retries=retries)
+        calls.append(call)
         return reply, call
 
     @asynccontextmanager
@@ -287,6 +292,7 @@ def _described(
     attempts: int,
     seconds: float,
     error: Failure | None = None,
+    retries: Sequence[str] = (),
 ) -> Call:
     """Describe a call by its reply, or by its failure."""
     reply = reply or Reply(text="")
@@ -295,6 +301,7 @@ def _described(
         purpose=purpose,
         model=None if named is None else str(named),
         attempts=attempts,
+        retries=tuple(retries),
         usage=reply.usage,
         cost=reply.cost,
         seconds=seconds,

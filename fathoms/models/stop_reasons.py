@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from fathoms.types import Reply
 
 _CUT = frozenset(
@@ -20,3 +23,12 @@ def was_cut(reply: Reply) -> bool:
     enumeration, as LlamaIndex hands them on (`FinishReason.MAX_TOKENS`), count by their last part."""
     word = (reply.stop_reason or "").rpartition(".")[2]
     return word.lower() in _CUT
+
+
+_SAY_ENDS = frozenset({"openai-compatible", "openai", "anthropic", "google", "ollama", "embedded"})
+
+
+def says_ends(config: Mapping[str, Any]) -> bool:
+    """Return whether the API that answers in a configuration gives a finish reason with every reply."""
+    generate, pipeline = (config.get(name) or {} for name in ("generate", "pipeline"))
+    return generate.get("kind") in _SAY_ENDS or bool(pipeline.get("preset"))

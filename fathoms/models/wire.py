@@ -59,8 +59,9 @@ Hear = Callable[[dict[str, Any], float], None]
 """Callback that receives a JSON object and the seconds since the request was sent."""
 
 
-async def exchange(request: Request, hear: Hear) -> None:
-    """Send the request and pass every JSON object of the answer to `hear` as soon as it arrives.
+async def exchange(request: Request, hear: Hear) -> bool:
+    """Send the request and pass every JSON object of the answer to `hear` as soon as it arrives. Returns
+    whether the server said that the answer is whole: it is one object, or its stream ended with `[DONE]`.
 
     The answer is a single object or a stream: server-sent events, which may end with `[DONE]`, or one object
     per line. Raises ModelError if the answer is malformed or its status is not 200 (among others
@@ -89,7 +90,7 @@ async def exchange(request: Request, hear: Hear) -> None:
             await turns.take()
             if response.status != 200:
                 raise await _refusal(response, sender)
-            await _heard(response, timed, sender)
+            return await _heard(response, timed, sender)
     except aiohttp.ConnectionTimeoutError as error:
         raise NoAnswerError(f"{sender.address}: no connection within {_CONNECT_SECONDS} seconds") from error
     except TimeoutError as error:
@@ -110,12 +111,13 @@ def _json(body: dict[str, Any]) -> bytes:
         return json.dumps(body).encode()
 
 
-async def _heard(response: aiohttp.ClientResponse, hear: Callable[[bytes], None], sender: Sender) -> None:
-    """Pass the text of every value of the answer to `hear`; raises ModelError for an event named `error`."""
+async def _heard(response: aiohttp.ClientResponse, hear: Callable[[bytes], None], sender: Sender) -> bool:
+    """Pass the text of every value of the answer to `hear`, and return whether it is said to be whole; raises
+    ModelError for an event named `error`."""
     kind = response.content_type
     if kind not in ("text/event-stream", "application/x-ndjson"):
         hear(b"".join([piece async for piece in _pieces(response, sender)]))
-        return
+        return True
     event = b""
     async for line in _lines(response, sender):
         text = line.strip()
@@ -130,9 +132,10 @@ async def _heard(response: aiohttp.ClientResponse, hear: Callable[[bytes], None]
             if event == b"error":
                 raise _error_event(text, sender)
         if text == DONE.encode():
-            return
+            return True
         if text:
             hear(text)
+    return False
 
 
 def _error_event(text: bytes, sender: Sender) -> ModelError:

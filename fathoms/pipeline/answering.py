@@ -252,7 +252,8 @@ class _QuestionInProgress:
     def __init__(self, packed: PackedQuestion) -> None:
         self.packed = packed
         self.ingested = packed.ingested
-        self.found: dict[str, Any] = {"timings": {"prompt": packed.seconds, "generate": 0.0}, "attempts": 0}
+        timings = {"prompt": packed.seconds, "generate": 0.0}
+        self.found: dict[str, Any] = {"timings": timings, "attempts": 0, "retries": ()}
 
     async def ask(self, calls: ModelCalls) -> None:
         """Let a language model help to retrieve if there is one, build the prompt and get the reply.
@@ -312,6 +313,7 @@ class _QuestionInProgress:
             reply, _ = await own.reply(self.ingested.generate, prompt, "answer")
         finally:
             self.found["attempts"] += sum(call.attempts for call in own.made)
+            self.found["retries"] += tuple(cause for call in own.made for cause in call.retries)
             self.found["timings"]["generate"] += sum(call.seconds for call in own.made)
         return reply
 

@@ -3,6 +3,9 @@
     demo: correctness .19 (50 questions, 1 failed), $0.42, 3 min: OK
     search: retrieval only (50 questions, 0 failed), $0.00, 3 s: OK
     faith: correctness .40 (50 questions, 0 failed, 12 not judged as a whole), $0.42, 3 min: PARTIAL
+    down: no answers (50 questions, 50 failed), cost not known, 3 min: FAILED
+    login: correctness .00 (50 questions, 0 failed, 50 pages of HTML), $0.42, 3 min: OK
+    busy: correctness .40 (50 questions, 0 failed, 2 of 50 calls retried: 429 x 2), $0.42, 3 min: OK
     night: correctness .50 (50 questions, 2 failed, not read: lune.pdf), $0.42, 3 min: FAILED
 
 The last word is `OK`, `FAILED` (the command failed, or more questions failed than allowed), `STOPPED` (the
@@ -12,8 +15,9 @@ answers are missing, or more answers than may fail are not judged as a whole).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from fathoms.errors import some_of
 from fathoms.report.amounts import dollars, duration, short
@@ -28,9 +32,11 @@ class Ending:
     """The end of one run.
 
     `correctness` is in [0, 1], and `None` if the run was not scored or correctness does not apply. `cost` is
-    in US dollars, and `None` if it is not known. `asked` and `done` count a question once for each repeat.
-    `left_out` counts the questions that could not be asked, `unread` names documents that were not read, and
-    of `unjudged` answers, a part has no verdict of the judge.
+    in US dollars, and `None` if it is not known; with `is_local`, only a model of this machine is asked.
+    `asked` and `done` count a question once for each repeat. `left_out` counts the questions that could not
+    be asked, `unread` names documents that were not read, and of `unjudged` answers, a part has no verdict of
+    the judge. `replies` says what is wrong with the replies as a whole: that most of them are no answers, and
+    how many calls were retried.
     """
 
     name: str
@@ -42,22 +48,27 @@ class Ending:
     left_out: int = 0
     unread: tuple[str, ...] = ()
     unjudged: int = 0
+    replies: tuple[str, ...] = ()
     correctness: float | None = None
     cost: float | None = None
     seconds: float | None = None
     retrieval_only: bool = False
+    is_local: bool = False
 
     @property
     def line(self) -> str:
         """The line, as in the example of the module."""
         score = f"correctness {'n/a' if self.correctness is None else short(self.correctness)}"
+        if self.failed and self.failed == self.done:
+            score = "no answers"
         if self.retrieval_only:
             score = "retrieval only"
         unread = f", not read: {plain(some_of(self.unread, 3))}" if self.unread else ""
         unjudged = f", {self.unjudged} not judged as a whole" if self.unjudged else ""
+        replies = "".join(f", {plain(what)}" for what in self.replies)
         parts = [
-            f"{score} ({self._questions}, {self.failed} failed{unjudged}{unread})",
-            "cost not known" if self.cost is None else dollars(self.cost),
+            f"{score} ({self._questions}, {self.failed} failed{replies}{unjudged}{unread})",
+            "local" if self.is_local else "cost not known" if self.cost is None else dollars(self.cost),
             "time not known" if self.seconds is None else duration(self.seconds),
         ]
         return f"{plain(self.name)}: {', '.join(parts)}: {self.verdict}"
@@ -73,6 +84,12 @@ class Ending:
         return f"{number} question{'' if number == 1 else 's'}{times}"
 
 
+def is_local(config: Mapping[str, Any]) -> bool:
+    """Return whether a model of this machine answers in a configuration, so that no call costs money."""
+    generate = config.get("generate") or {}
+    return isinstance(generate, Mapping) and generate.get("kind") == "embedded"
+
+
 def ending(manifest: Manifest, summary: Summary | None, verdict: Verdict, asked: int, done: int) -> Ending:
     """Build the end of a run from its manifest, and from its summary if it was scored."""
     return Ending(
@@ -85,8 +102,11 @@ def ending(manifest: Manifest, summary: Summary | None, verdict: Verdict, asked:
         left_out=len(manifest.data.left_out) if manifest.data.is_partial else 0,
         unread=tuple(manifest.data.ingest.failures) if manifest.data.ingest else (),
         unjudged=summary.judging.unjudged if summary and summary.judging else 0,
+        replies=(*summary.counts.rubbish, *filter(None, [summary.retried])) if summary else (),
         correctness=summary.headline.correctness if summary else None,
-        cost=manifest.totals.cost,
+        # what a vendor takes for calls without a reply is not known
+        cost=manifest.totals.cost if manifest.totals.cost or manifest.totals.errors < done else None,
+        is_local=not manifest.totals.cost and is_local(manifest.config),
         seconds=manifest.totals.seconds,
         retrieval_only=summary.retrieval_only if summary else manifest.retrieval_only,
     )

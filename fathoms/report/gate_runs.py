@@ -17,14 +17,14 @@ from fathoms.compare.against_baseline import (
     without_baseline,
 )
 from fathoms.compare.allowance import allowance
-from fathoms.compare.floors import Limit, check_limits
+from fathoms.compare.floors import REPLIES, Limit, check_limits, check_replies
 from fathoms.compare.gate_settings import GateSettings
 from fathoms.compare.question_scores import QuestionScores, count_notes, pool, read_baseline
 from fathoms.config import Source, validate
 from fathoms.errors import StoreError, UsageError
 from fathoms.report.of_sweeps import read_all_scores
 from fathoms.runs.finding import find_run, with_earlier
-from fathoms.runs.reading import read_manifest
+from fathoms.runs.reading import Summary, read_manifest, read_summary
 from fathoms.runs.store import Run
 
 
@@ -54,6 +54,11 @@ class Terms:
         least = [Limit(name, "min", value) for name, value in self.settings.min.items()]
         return least + [Limit(name, "max", value) for name, value in self.settings.max_rate.items()]
 
+    @property
+    def has_limits(self) -> bool:
+        """Whether there is a fixed limit, for a metric or for the replies as a whole."""
+        return bool(self.limits) or any(getattr(self.settings, name) is not None for name in REPLIES)
+
 
 def settings_of(run: Run, given: Mapping[str, Any]) -> tuple[GateSettings, SectionUsed | None]:
     """Return the settings to judge with: those that are given as options (not `None`), the others from the
@@ -70,7 +75,9 @@ def settings_of(run: Run, given: Mapping[str, Any]) -> tuple[GateSettings, Secti
     else:
         raise StoreError(f"{run.path}/manifest.json: the section 'gate' of its config is not a mapping")
     allowance(settings.fail_on_error)
-    allowance(settings.changed, "--changed")
+    for name in ("changed", *REPLIES):
+        if (text := getattr(settings, name)) is not None:
+            allowance(text, f"--{name.replace('_', '-')}")
     return settings, used
 
 
@@ -83,6 +90,8 @@ def judge_runs(stored: Sequence[Run], terms: Terms) -> Gated:
     allowed = allowance(settings.fail_on_error)
     nights = [read_all_scores(run, profile) for run in stored]
     checked = check_limits(nights[-1], terms.limits, by_category=settings.by_category)
+    counts = (read_summary(stored[-1].path) or Summary()).counts
+    checked += check_replies(stored[-1].id, counts, settings)
     limited = dict.fromkeys(limit.metric for limit in terms.limits)
     for metric in limited:
         require_verdicts(nights[-1], metric)

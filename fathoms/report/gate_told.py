@@ -89,6 +89,8 @@ def _losses(found: Gated, check: GateCheck) -> dict[str, tuple[float | None, flo
 def _misses(scores: QuestionScores, check: LimitCheck) -> dict[str, tuple[float | None, float]]:
     """Return the questions with the worst scores by the metric of a limit that are not at its best value."""
     metric = check.limit.metric
+    if check.of != LimitCheck.of:  # a limit for the replies as a whole has no value for a question
+        return {}
     higher = scores.higher_is_better(metric)
     ends = range_of(scores.kind_of(metric).unit)
     best = None if ends is None else ends[1] if higher else ends[0]

@@ -55,7 +55,7 @@ def limited(check: LimitCheck) -> str:
     """Say what was found and what the limit is: `correctness 0.52 (93 questions), at least 0.6: FAIL`."""
     name = check.limit.metric + (f" in {plain(check.category)}" if check.category else "")
     side = "at least" if check.limit.side == "min" else "at most"
-    questions = f"{check.questions} question{'s' * (check.questions != 1)}"
+    questions = f"{check.questions} {check.of}{'s' * (check.questions != 1)}"
     verdict = "PASS" if check.kept else "FAIL"
     return f"{name} {check.found:.2f} ({questions}), {side} {check.limit.value:g}: {verdict}"
 

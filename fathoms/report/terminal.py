@@ -65,6 +65,8 @@ def summary_panel(
     seconds by stage are left out; `fathoms show` and the page have them.
     """
     profile = run.profile(scores)
+    if run.summary.all_failed:
+        return [heading(run, profile), counts_line(run), *left_out(run), *failures(run, profile)]
     parts: list[RenderableType] = [heading(run, profile), *run_table(run, scores)]
     parts += [*section_panels([run]), *search_panel([run]), *modality_panel([run])]
     parts += metrics_panel([run], scores)
@@ -417,13 +419,18 @@ def counts_line(run: ScoredRun) -> Text:
     labels = summary.profiles["fathoms"].labels if "fathoms" in summary.profiles else {}
     if empty := labels.get("empty"):
         parts.append(f"{empty} of {counts.asked or 0} replies {'was' if empty == 1 else 'were'} empty")
+    parts += [found for found in counts.rubbish if not found.endswith(" empty")]
+    if counts.unended:
+        parts.append(f"{counts.unended} without a finish reason")
+    if summary.retried:
+        parts.append(summary.retried)
     if "asks-back" in labels:
         parts.append(f"{labels['asks-back']} asked back")
     if counts.cut_prompts:
         parts.append(f"{counts.cut_prompts} prompts cut")
     if usage.prompt_tokens or (usage.prompt_tokens is not None and not run.retrieval_only):
         parts.append(f"{usage.prompt_tokens} + {usage.completion_tokens or 0} tokens")
-    if summary.cost or (summary.cost is not None and not run.retrieval_only):
+    if summary.cost or (summary.cost is not None and not run.retrieval_only and not summary.all_failed):
         parts.append(f"cost {dollars(summary.cost)}")
     if summary.seconds.wall is not None:
         parts.append(f"{summary.seconds.wall:.1f} s")

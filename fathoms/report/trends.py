@@ -35,6 +35,11 @@ class Night:
     high: Number | None = None
     n: int = 0
     errors: int | None = None
+    calls: int | None = None
+    retried: int | None = None
+    empty: int | None = None
+    same: int | None = None
+    markup: int | None = None
     cost: Number | None = None
     verdict: str | None = None
     line: str | None = None
@@ -124,6 +129,7 @@ def _night(run: Run, found: ScoredRun, metric: str) -> Night:
         why = f"{figures.judged.share:.1%} of the items have no verdict of the judge"
     elif found.judges_labels and found.summary.judging and (unjudged := found.summary.judging.unjudged):
         why = f"{unjudged} of {found.summary.counts.answered} answers are not judged as a whole"
+    counts = found.summary.counts
     return Night(
         run=run.id,
         created=found.manifest.created or "",
@@ -131,9 +137,14 @@ def _night(run: Run, found: ScoredRun, metric: str) -> Night:
         low=overall.low if overall else None,
         high=overall.high if overall else None,
         n=overall.n if overall else 0,
-        errors=found.summary.counts.errors,
+        errors=counts.errors,
+        calls=counts.calls,
+        retried=counts.retried,
+        empty=counts.empty,
+        same=counts.same,
+        markup=counts.markup,
         cost=found.summary.cost,
-        why=why,
+        why="; ".join(filter(None, [why, ", ".join(counts.rubbish)])) or None,
     )
 
 

@@ -44,8 +44,8 @@ def write_report(
     not written, an old one is deleted. `thumbnails` adds page pictures to it, and `warn` is called with a
     sentence about each thing that it leaves out. `intervals` adds confidence intervals to `table.tex`; the
     other files always have them. Without `plots`, which take longer than everything else, no radar plots are
-    drawn, and old ones are deleted, because they may show other scores; runs that only searched have none.
-    `scale` is that of the radar plots.
+    drawn, and old ones are deleted, because they may show other scores; runs that only searched, or whose
+    calls all failed, have none. `scale` is that of the radar plots.
     `metrics` names further metrics to show, `all` for all. `shrink` adds the shrunk categories to `report.md`
     and `report.json`.
 
@@ -55,6 +55,7 @@ def write_report(
     if not runs:
         raise UsageError("a report needs at least one run")
     answered = [run for run in runs if not run.retrieval_only]
+    drawn_runs = [run for run in answered if not run.summary.all_failed]
     answers = sum(run.summary.counts.done for run in runs)
     page = html if html is not None else answers <= QUICK
     lines = report_csv(runs, scores)  # reads the questions for the tables of the others, too
@@ -62,7 +63,7 @@ def write_report(
     texts = {
         **({"report.html": report_html(runs, scores, thumbnails=thumbnails, warn=warn)} if page else {}),
         "report.md": report_markdown(
-            runs, out, scores, plots=plots, page=page, metrics=metrics, shrink=shrink
+            runs, out, scores, plots=plots and bool(drawn_runs), page=page, metrics=metrics, shrink=shrink
         ),
         "table.tex": report_latex(runs, scores, intervals, metrics),
         "scores.csv": lines,
@@ -76,8 +77,8 @@ def write_report(
         drawn: list[Path] = []
         for metric in TITLES:
             path = out / f"radar-{metric}"
-            if plots and answered:
-                drawn += draw_radar(answered, metric, path, scores, scale=scale)
+            if plots and drawn_runs:
+                drawn += draw_radar(drawn_runs, metric, path, scores, scale=scale)
             else:
                 remove_radar(path)
     except OSError as error:

@@ -493,7 +493,9 @@ def _ends(bounds: Bounds | None) -> dict[str, Any]:
 
 class Counts(_Part):
     """Counts of questions and answers; answers and errors count once per repeat. `searched` are questions
-    that were only searched for."""
+    that were only searched for. `same` are the answers that are one text although their questions have
+    different gold answers, and `unended` those without a finish reason, `None` where it is not known.
+    `retried` are those of the `calls` of models or services that took more than one request."""
 
     questions: int | None = None
     asked: int | None = None
@@ -507,6 +509,39 @@ class Counts(_Part):
     cut_by_server: int | None = None
     cached: int | None = None
     reasoned: int | None = None
+    empty: int | None = None
+    markup: int | None = None
+    same: int | None = None
+    unended: int | None = None
+    calls: int | None = None
+    retried: int | None = None
+
+    @property
+    def rubbish(self) -> list[str]:
+        """What more than half of the answers are that no pipeline means to answer: empty, a page of markup,
+        or one text for all questions."""
+        kinds = {
+            f"{self.empty} empty": self.empty,
+            f"{self.markup} pages of HTML": self.markup,
+            f"{self.same} all the same": self.same,
+        }
+        return [what for what, count in kinds.items() if 2 * (count or 0) > (self.answered or 0)]
+
+    @property
+    def suspicions(self) -> list[str]:
+        """What a reader of the scores must know about the replies, in sentences."""
+        found = []
+        if self.rubbish:
+            found.append(
+                f"of {self.answered} answers, {' and '.join(self.rubbish)}: look at them with 'fathoms show"
+                " RUN' before you believe the scores"
+            )
+        if self.unended:
+            are = "reply has" if self.unended == 1 else "replies have"
+            found.append(
+                f"{self.unended} of {self.answered} {are} no finish reason: the text may have been cut"
+            )
+        return found
 
     @property
     def done(self) -> int:
@@ -647,10 +682,24 @@ class Summary(_Part):
     length_against_support: dict[str, LengthSupport] = Field(default_factory=dict)
     usage: Usage = Usage()
     cost: Number | None = None
+    retries: dict[str, int] = Field(default_factory=dict)
     usage_by_purpose: dict[str, PurposeUsage] = Field(default_factory=dict)
     seconds: Seconds = Seconds()
     errors: dict[str, int] = Field(default_factory=dict)
     service: ServiceFigures = ServiceFigures()
+
+    @property
+    def all_failed(self) -> bool:
+        """Whether there is no answer because every call failed, so that no figure says anything."""
+        return bool(self.counts.errors) and self.counts.done == self.counts.errors
+
+    @property
+    def retried(self) -> str:
+        """How many calls were retried, with the causes; empty where none was."""
+        if not self.counts.retried:
+            return ""
+        causes = ", ".join(f"{cause} x {count}" for cause, count in self.retries.items())
+        return f"{self.counts.retried} of {self.counts.calls} calls retried{causes and f': {causes}'}"
 
     @property
     def headline(self) -> Means:

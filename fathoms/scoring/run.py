@@ -43,11 +43,12 @@ from fathoms.metrics.registry import (
 from fathoms.metrics.score_records import Scores, Scoring
 from fathoms.metrics.stages import Stage
 from fathoms.models.calling.collecting import rare_collections
+from fathoms.models.stop_reasons import says_ends
 from fathoms.runs.documents import StoredDocuments, missing_sentence
 from fathoms.runs.folder import SCHEMA
 from fathoms.runs.marks import variants_of
 from fathoms.runs.people import LABELS_FILE, ClaimLabel, read_all
-from fathoms.runs.reading import Summary, read_summary
+from fathoms.runs.reading import Counts, Summary, read_summary
 from fathoms.runs.search_notes import search_notes
 from fathoms.runs.service import service_figures
 from fathoms.runs.store import Entry, Flaw, Run, flaws_sentence
@@ -685,6 +686,8 @@ def summary_of(
             f"the search texts for {unread} of {len(tally)} answers could not be read from the reply of"
             " retrieve.generate: these questions were searched for as they are"
         )
+    counts = _counts(data, tally, says_ends=says_ends(manifest.get("config") or {}))
+    warnings += Counts.model_validate(counts).suspicions
     return {
         "schema": SCHEMA,
         "run": run,
@@ -696,7 +699,8 @@ def summary_of(
         "incomplete": incomplete,
         "categories": data.get("categories") or list(dict.fromkeys(one.category for one in tally.asked)),
         "warnings": warnings,
-        "counts": _counts(data, tally),
+        "counts": counts,
+        **({"retries": dict(tally.retries.most_common())} if tally.retries else {}),
         "repeats": manifest.get("repeats") or 1,
         "retrieval_only": _retrieval_only(
             manifest, searched=tally.counts["searched"] > 0, answered=tally.counts["answered"] > 0
@@ -738,9 +742,12 @@ def _order_categories(summary: dict[str, Any]) -> None:
         found["categories"] = {name: made[name] for name in dict.fromkeys([*first, *made])}
 
 
-def _counts(data: Mapping[str, Any], tally: Tally) -> dict[str, int]:
-    """Count questions and answers. A question counts once; answers and errors count once per repeat."""
+def _counts(data: Mapping[str, Any], tally: Tally, *, says_ends: bool) -> dict[str, int]:
+    """Count questions and answers. A question counts once; answers and errors count once per repeat. What is
+    not known is left out."""
     counts, asked = tally.counts, len(tally.asked)
+    same, unended = tally.same(), counts["unended"]
+    tells = says_ends or unended < counts["answered"] - counts["refused"]
     return {
         "questions": data.get("questions") or asked,
         "asked": data.get("asked") or asked,
@@ -754,6 +761,12 @@ def _counts(data: Mapping[str, Any], tally: Tally) -> dict[str, int]:
         "cut_by_server": counts["cut_by_server"],
         "cached": counts["cached"],
         "reasoned": counts["reasoned"],
+        "empty": counts["empty"],
+        "markup": counts["markup"],
+        **({} if same is None else {"same": same}),
+        **({"unended": unended} if tells else {}),
+        "calls": counts["calls"],
+        "retried": counts["retried"],
     }
 
 

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from array import array
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from hashlib import blake2b
 from typing import Any
 
 from fathoms.metrics.asked import Asked, AskedQuestion, AskedRecord
 from fathoms.metrics.columns import packed, renumbered, unpacked
 from fathoms.metrics.score_records import BareScores, RecordScore
 from fathoms.runs.usage import Sums
-from fathoms.types import Failure, Record, ServiceReply
+from fathoms.types import Failure, Record, Reply, ServiceReply
+
+ENOUGH = 5
+"""Of fewer answers, nobody can say that too many are the same."""
+_PAGE = re.compile(r"<!doctype html|<html[\s>]|<head[\s>]|<body[\s>]", re.IGNORECASE)
 
 
 class Tally:
@@ -21,13 +27,14 @@ class Tally:
     records, `seconds` the times of the stages of those that were really asked, and `stages` the stages that
     any record has. `told` holds what the replies of a service say about it, each with the time when it came.
     `timed` holds the number of the question of each of `seconds`. `unlabelled` are answers without an
-    abstention label.
+    abstention label. `retries` counts the requests that were sent again by cause.
     """
 
     def __init__(self, asked: Asked | None = None) -> None:
         self.asked = Asked() if asked is None else asked
         self.counts: Counter[str] = Counter()
         self.errors: Counter[str] = Counter()
+        self.retries: Counter[str] = Counter()
         self.sums = Sums()
         self.seconds: dict[str, array[float]] = {}
         self.timed: dict[str, array[int]] = {}
@@ -37,6 +44,7 @@ class Tally:
         self._failures: dict[int, Failure] = {}
         self._bare = BareScores()
         self._scores = array("i")
+        self._said, self._golds = array("Q"), array("Q")
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -71,6 +79,7 @@ class Tally:
         self._numbers.append(number)
         self._scores.append(self._bare.number(row))
         self.sums.add(record)
+        self._add_calls(record)
         if record.prompt is not None and record.prompt.cuts:
             counts["cut_prompts"] += 1
         if answer is not None:
@@ -80,6 +89,7 @@ class Tally:
             counts["lacks_mark"] += answer.lacks_mark
             counts["cached"] += answer.cached
             counts["reasoned"] += bool(answer.reasoning or answer.usage.reasoning_tokens)
+            self._add_text(record, answer, row)
             if "fathoms" in row and row["fathoms"].abstention is None:
                 counts["unlabelled"] += 1
             if record.service is not None:
@@ -95,6 +105,43 @@ class Tally:
                     self.seconds[stage], self.timed[stage] = array("d"), array("i")
                 self.seconds[stage].append(seconds)
                 self.timed[stage].append(number)
+
+    def _add_calls(self, record: Record) -> None:
+        """Count the calls that a record took, the answer being one of them, and those that were retried."""
+        parts = len(record.prompt.parts) + 1 if record.prompt and record.prompt.parts else 1
+        made = [(record.attempts, parts, record.retries), *((c.attempts, 1, c.retries) for c in record.calls)]
+        for attempts, requests, causes in made:
+            self.counts["calls"] += attempts > 0
+            self.counts["retried"] += bool(causes) or attempts > requests
+            self.retries.update(causes)
+
+    def _add_text(self, record: Record, answer: Reply, row: Mapping[str, RecordScore]) -> None:
+        """Count what nobody would call an answer: an empty text, or a page of markup. Of other texts, what is
+        needed to find those that are the same is kept."""
+        text = answer.text.strip()
+        label = row["fathoms"].abstention if "fathoms" in row else None
+        if answer.refusal is not None:
+            return
+        self.counts["unended"] += answer.stop_reason is None
+        if label == "empty" or not text:
+            self.counts["empty"] += 1
+            return
+        self.counts["markup"] += text.startswith("<") and _PAGE.search(text, 0, 1_000) is not None
+        gold = "\n".join(sorted(str(variant) for variant in record.question.answers))
+        self._said.append(_digest(" ".join(text.split()).casefold()))
+        self._golds.append(_digest(gold))
+
+    def same(self) -> int | None:
+        """Return how many answers are the most frequent text, in whatever case and spacing, among the texts
+        that answer questions of which no gold answer is that of half or more; `None` of too few answers."""
+        if self.counts["answered"] < ENOUGH:
+            return None
+        often = {said: count for said, count in Counter(self._said).items() if count > 1}
+        golds: dict[int, Counter[int]] = {said: Counter() for said in often}
+        for said, gold in zip(self._said, self._golds, strict=True):
+            if said in golds:
+                golds[said][gold] += 1
+        return max((n for said, n in often.items() if 2 * max(golds[said].values()) < n), default=0)
 
     def state(self) -> dict[str, Any]:
         """Return everything that was added as JSON values, for `extend`."""
@@ -116,6 +163,9 @@ class Tally:
                 for row in self._bare.kept
             ],
             "scores": packed(self._scores),
+            "retries": self.retries,
+            "said": packed(self._said),
+            "golds": packed(self._golds),
         }
 
     def extend(self, state: Mapping[str, Any]) -> Sequence[int]:
@@ -135,6 +185,9 @@ class Tally:
         self._scores += renumbered(state["scores"], self._scores, kept)
         self.counts.update(state["counts"])
         self.errors.update(state["errors"])
+        self.retries.update(state["retries"])
+        self._said += unpacked(state["said"], self._said)
+        self._golds += unpacked(state["golds"], self._golds)
         self.sums.extend(state["sums"])
         for stage, values in state["seconds"].items():
             seconds = self.seconds.setdefault(stage, array("d"))
@@ -144,3 +197,8 @@ class Tally:
         self.stages.update(state["stages"])
         self.told += [(time, ServiceReply.model_validate(reply)) for time, reply in state["told"]]
         return numbers
+
+
+def _digest(text: str) -> int:
+    """Return a number for a text that is the same in every process."""
+    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest())

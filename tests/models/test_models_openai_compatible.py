@@ -14,6 +14,8 @@ from pydantic import ValidationError
 
 from fathoms.errors import ConfigError, ModelError, PromptTooLongError, RateLimitError, ServerError
 from fathoms.models import OpenAICompatibleEmbedder, OpenAICompatibleLLM
+from fathoms.models.caching import embed_cached
+from fathoms.runs.cache import Cache
 from fathoms.types import Message, Prompt, Reply, TextPart
 from tests.support.http_stub import Stub, serving
 from tests.support.llama_server import KEY, MODEL
@@ -425,3 +427,17 @@ def test_a_server_that_does_not_count_is_asked_once() -> None:
     assert len(stub.requests) == 2
     with pytest.raises(ModelError, match="ConnectError"):
         model.model_copy(update={"base_url": NOBODY}).count_tokens(prompt("hi").messages)
+
+
+def test_the_progress_of_embedding_is_that_of_the_requests(tmp_path: Path) -> None:
+    """A server on a slow machine takes minutes for 64 texts, so the first of them are told before."""
+    told: list[tuple[int, int]] = []
+
+    def vectors(body: Any) -> tuple[int, Any]:
+        return 200, rows(*([1.0, float(len(text))] for text in body["input"]))
+
+    pytest.importorskip("llama_index.embeddings.openai_like")
+    with serving({"/v1/embeddings": vectors}) as stub:
+        embedder = OpenAICompatibleEmbedder(model="m", base_url=f"{stub.address}/v1", batch_size=2)
+        embed_cached(embedder, list("abcde"), Cache(tmp_path), lambda done, total: told.append((done, total)))
+    assert told == [(0, 5), (2, 5), (4, 5), (5, 5)]

@@ -162,7 +162,8 @@ def reset(connection: socket.socket, _: Any) -> None:
     [
         (reset, "no connection, or it broke off"),
         (sending(HEAD + delta(content="4")), "no connection, or it broke off"),
-        (sending(HEAD + delta(content="4") + END), "the stream ended before the answer was complete"),
+        (sending(HEAD + delta(content="4") + chunk(b"")), "the stream ended before the answer was complete"),
+        (sending(HEAD + END), "the stream ended before the answer was complete"),
         (sending(HEAD + chunk(b"")), "the stream ended before the answer was complete"),
         (sending(b""), "no connection, or it broke off"),
         (hangs, "sent nothing for 0.5 seconds"),
@@ -305,3 +306,8 @@ def test_pieces_of_ollama() -> None:
         pytest.raises(NoAnswerError, match="the stream ended before the answer was complete"),
     ):
         asyncio.run(OllamaLLM(model="m", base_url=made.address).reply(PROMPT))
+
+
+def test_a_stream_whose_end_is_said_needs_no_finish_reason() -> None:
+    reply = asked(sending(HEAD, delta(content="4"), delta(content="2"), END))
+    assert (reply.text, reply.stop_reason) == ("42", None)

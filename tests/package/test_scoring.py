@@ -98,6 +98,10 @@ def test_score_run_gives_the_scores_worked_by_hand(tmp_path: Path) -> None:
         "cut_by_server": 0,
         "cached": 0,
         "reasoned": 0,
+        "empty": 0,
+        "markup": 0,
+        "calls": 5,
+        "retried": 0,
     }
     assert summary["errors"] == {"ModelError": 1}
     assert summary["usage"] == {"prompt_tokens": 40, "completion_tokens": 8}

@@ -17,9 +17,7 @@ def test_the_line_of_the_morning() -> None:
     end = Ending("demo", "OK", 50, 50, 1, correctness=0.19, cost=0.42, seconds=185)
     assert end.line == "demo: correctness .19 (50 questions, 1 failed), $0.42, 3 min: OK"
     unknown = Ending("x\ny", "FAILED", 1, 1, 1)
-    assert (
-        unknown.line == "x y: correctness n/a (1 question, 1 failed), cost not known, time not known: FAILED"
-    )
+    assert unknown.line == "x y: no answers (1 question, 1 failed), cost not known, time not known: FAILED"
     stopped = Ending("demo", "STOPPED", 100, 17, 0, repeats=2, correctness=1.0, cost=0.0, seconds=3725)
     assert (
         stopped.line == "demo: correctness 1.00 (17 of 100 questions, 0 failed), $0.00, 1 h 02 min: STOPPED"

@@ -49,7 +49,8 @@ def test_scoring_again_gives_the_same_figures(old: Path) -> None:
     assert len(run.records()) == 8
     again = score_run(run)
     assert comparable(figures(again)) == comparable(figures(before))
-    assert again["counts"] == {**before["counts"], "searched": 0, "reasoned": 0}
+    new = {"searched": 0, "reasoned": 0, "empty": 0, "markup": 0, "same": 0, "unended": 0}
+    assert again["counts"] == {**before["counts"], **new, "calls": 8, "retried": 0}
     assert "warnings" not in again or not again["warnings"]
     assert again["profiles"].keys() == {"fathoms"}  # three were always computed then
 

@@ -105,14 +105,19 @@ class ProviderCalls:
         self._outage.answered()
 
     async def make(
-        self, call: Callable[[], Awaitable[T]], tokens: int = 0, deadline: asyncio.Timeout | None = None
+        self,
+        call: Callable[[], Awaitable[T]],
+        tokens: int = 0,
+        deadline: asyncio.Timeout | None = None,
+        retries: list[str] | None = None,
     ) -> T:
         """Return the result of `call`, which is retried after temporary errors; the last error is raised
         unchanged.
 
         `tokens` are counted against the rate limit in every attempt. `deadline` is extended by the time that
         all calls under it wait for the rate limits or the end of an outage, because that is not the
-        provider's delay. Raises Stopped if a stop is requested during a wait.
+        provider's delay. The cause of each retry is appended to `retries`. Raises Stopped if a stop is
+        requested during a wait.
         """
 
         async def attempt() -> T:
@@ -143,24 +148,29 @@ class ProviderCalls:
                     return await attempt()
                 # tenacity is used only after a failure, as it costs as much CPU time as the rest of a call
                 except Exception as error:
-                    return await self._retry(attempt, error)
+                    return await self._retry(attempt, error, [] if retries is None else retries)
         except (NoAnswerError, asyncio.CancelledError) as error:
             if _is_silence(error, deadline):
                 self._outage.begin()
             raise
 
-    async def _retry(self, attempt: Callable[[], Awaitable[T]], error: Exception) -> T:
-        """Retry after a first attempt that failed with `error`."""
+    async def _retry(self, attempt: Callable[[], Awaitable[T]], error: Exception, retries: list[str]) -> T:
+        """Retry after a first attempt that failed with `error`, and append the causes to `retries`."""
         from tenacity import AsyncRetrying, retry_if_exception
 
-        failed: Exception | None = error
+        last, is_first = error, True
 
         async def next_attempt() -> T:
-            nonlocal failed
-            if failed is not None:  # hands the error of the first attempt to tenacity
-                error, failed = failed, None
-                raise error
-            return await attempt()
+            nonlocal last, is_first
+            if is_first:  # hands the error of the first attempt to tenacity
+                is_first = False
+                raise last
+            retries.append(cause_of(last))
+            try:
+                return await attempt()
+            except Exception as error:
+                last = error
+                raise
 
         def is_enough(state: RetryCallState) -> bool:
             hopeless = self._outage.is_hopeless(self.settings.give_up_after)
@@ -240,6 +250,16 @@ def _log_retry(state: RetryCallState) -> None:
         kind=type(error).__name__,
         error=str(error),
     )
+
+
+def cause_of(error: BaseException) -> str:
+    """Name why a call is made again: the status of the response, `timeout`, or `no answer`."""
+    if isinstance(error, ModelError) and error.status is not None:
+        return str(error.status)
+    if isinstance(error, RateLimitError):
+        return "rate limit"
+    causes = (type(each).__name__.lower() for each in (error, error.__cause__))
+    return "timeout" if any("time" in name and "out" in name for name in causes) else "no answer"
 
 
 def is_transient(error: BaseException) -> bool:

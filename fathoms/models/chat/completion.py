@@ -117,9 +117,11 @@ class Completion:
         thought, said = split_parts(content) or ("", None if content == [] else content)
         return any([_text(self._reasoning, thought), _text(self._text, said)])
 
-    def reply(self) -> Reply:
-        """Make the reply; raises NoAnswerError if the stream ended before the answer was complete."""
-        if not self._is_whole and self._stop is None:
+    def reply(self, *, is_whole: bool = False) -> Reply:
+        """Make the reply; raises NoAnswerError if the stream ended before the answer was complete. It is
+        complete with a finish reason, or if it has a text and the server said that it is (`is_whole`)."""
+        said = self._text or self._reasoning or self._refused
+        if not (self._is_whole or (is_whole and said)) and self._stop is None:
             raise NoAnswerError(f"{self._sender.address}: the stream ended before the answer was complete")
         reasoning, text = split_reasoning(self._sender.masked("".join(self._text)))
         refused = self._sender.masked("".join(self._refused))

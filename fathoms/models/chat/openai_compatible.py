@@ -169,8 +169,8 @@ class OpenAICompatibleLLM(ChatComponent, FromServer):
         sender = self.sender()
         request = Request(f"{self.base_url}/chat/completions", self._body(prompt), sender, self.headers())
         completion = Completion(sender)
-        await exchange(request, completion.hear)
-        reply = completion.reply()
+        is_whole = await exchange(request, completion.hear)
+        reply = completion.reply(is_whole=is_whole)
         return reply.model_copy(update={"prompt_cut": prompt_cut(prompt, reply.usage, self.n_ctx)})
 
     def _body(self, prompt: Prompt) -> dict[str, Any]:

@@ -175,6 +175,7 @@ class Connected:
         started = time.perf_counter()
         ids = new_ids(around())
         found: dict[str, Any] = {"attempts": 0, "trace": ids if self.sends_trace else None}
+        retries: list[str] = []
 
         async def call() -> tuple[Told, float]:
             found["attempts"] += 1
@@ -184,7 +185,7 @@ class Connected:
 
         try:
             async with asyncio.timeout(timeout) as deadline:
-                told, seconds = await (caller or Caller()).calls.make(call, deadline=deadline)
+                told, seconds = await (caller or Caller()).calls.make(call, 0, deadline, retries)
             answer = told.answer
             reported, rounds, placed = await asyncio.to_thread(
                 with_places, answer.hits(question.id), answer.searched(question.id), self.names, self.texts
@@ -208,6 +209,7 @@ class Connected:
             found["error"] = Failure(kind="Timeout", message=f"no answer within {timeout:g} s")
         except Exception as failure:  # any error fails this question only, never the run
             found["error"] = to_failure(failure)
+        found["retries"] = tuple(retries)
         found["timings"] = {"generate": time.perf_counter() - started}
         return record.model_copy(update=found)
 
