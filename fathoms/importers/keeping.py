@@ -6,11 +6,12 @@ from collections import Counter
 from pathlib import Path
 
 from fathoms.config import VERSION, fingerprint
+from fathoms.errors import DataError
 from fathoms.importers.imported import Imported
 from fathoms.importers.parsing import NO_DOCUMENTS, ParsedFolder
 from fathoms.runs.documents import keep_documents
 from fathoms.runs.marks import variants_among
-from fathoms.runs.store import Run
+from fathoms.runs.store import Run, refusal
 
 
 def keep(imported: Imported, data: str, out: Path, parsed: ParsedFolder = NO_DOCUMENTS) -> Run:
@@ -20,6 +21,9 @@ def keep(imported: Imported, data: str, out: Path, parsed: ParsedFolder = NO_DOC
     Claims and verdicts that came with the answers are stored as those of the judge of the run.
     """
     sizes = Counter(question.category for question in imported.questions)
+    for record in imported.records:
+        if (why := refusal(record)) is not None:
+            raise DataError(f"{imported.name}: the answer to '{record.question.id}' cannot be kept: {why}")
     kept = imported.kept
     judge = {"judge": kept.judge.model_dump(mode="json")} if kept else {}
     config = {**judge, **({"metrics": list(imported.metrics)} if imported.metrics else {})}

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fathoms.corpora.corpus import needs
-from fathoms.errors import DataError
+from fathoms.errors import DataError, QuestionsError
 from fathoms.importers.imported import SHOWN, Imported, did_you_mean, fold_space, missing_warning
 from fathoms.pipeline.external.answer import Parts, renamed, renamed_in_rounds, with_places
 from fathoms.pipeline.external.names import DocumentNames, TextPlaces
+from fathoms.runs.store import refusal
 from fathoms.types import Failure, Hit, Question, Record, Round
 
 NO_PARTS = Parts()
@@ -113,9 +114,10 @@ def imported_rows(
     have the places where their texts stand in `texts`, if they are found; a warning says how many. Rows for
     unknown questions and second answers to the same question are left out with a warning. Questions without
     an answer are named in a warning too. `warnings` are those of reading the file, and `left_out` counts the
-    rows that it could not use. Raises DataError if no row answers any of the questions.
+    rows that it could not use. Raises DataError if no row answers any of the questions, and a QuestionsError
+    with all rows that could be stored and not be read again.
     """
-    known = _Questions(questions)
+    known, complaints = _Questions(questions), list[str]()
     records: dict[tuple[str, int], Record] = {}
     first: dict[tuple[str, int], Row] = {}
     found = list(warnings)
@@ -141,6 +143,10 @@ def imported_rows(
             records[key], number = row.record(question, named, names, places)
             placed += number
             first[key] = row
+            if (why := refusal(records[key])) is not None:
+                complaints.append(f"{row.place(path)}: {why}")
+    if complaints:
+        raise QuestionsError(complaints)
     if not records:
         raise DataError("\n".join([f"{path}: no row answers a question of the data set", *found[:SHOWN]]))
     if unmatched:

@@ -15,7 +15,6 @@ or less are not evidence.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +23,7 @@ from fathoms.corpora.page_ids import place_of, text_of
 from fathoms.errors import DataError, QuestionsError
 from fathoms.importers.foreign import require_name
 from fathoms.importers.imported import LARGEST_IMPORT, SHOWN, Imported
+from fathoms.runs.schemas import LARGEST
 from fathoms.safety.inputs import read_text
 from fathoms.types import Chunk, Evidence, Hit, Question, Record
 
@@ -158,7 +158,7 @@ def _read_run(path: Path) -> _Lines:
         query, _, item, rank, score, tag = words
         try:
             one = _Retrieved(line, item, int(rank), float(score))
-            if not math.isfinite(one.score):
+            if not abs(one.score) <= LARGEST:
                 raise ValueError
         except ValueError:
             complaints.append(f"{place}: expected a rank and a finite score, not '{rank[:20]} {score[:20]}'")

@@ -45,6 +45,7 @@ from fathoms.runs.journal import JOURNAL, Journal, OpenJournal, journal_line
 from fathoms.runs.order import placed
 from fathoms.runs.question_lines import file_names, find_line, id_of, new_lines, remove
 from fathoms.runs.question_tables import QuestionTables
+from fathoms.runs.schemas import complaint
 from fathoms.runs.trust import signed
 from fathoms.runs.verdicts import Verdicts
 from fathoms.runs.views import read_views, view_names, view_of
@@ -99,6 +100,14 @@ def _dump(value: Any, indent: int | None = 2) -> bytes:
         separators = (",", ":") if indent is None else None
         text = json.dumps(plain, ensure_ascii=False, indent=indent, allow_nan=False, separators=separators)
         return (text + "\n").encode("utf-8", "replace")
+
+
+def refusal(record: Record) -> str | None:
+    """What reading would find wrong with the question file of a record, `None` if it can be read: what an
+    import writes is what reading accepts."""
+    repeats = [view_of(record, {}, {}, {})]
+    view = {"schema": SCHEMA, "run": "x", "question": record.question, "repeats": repeats}
+    return complaint("question", _loads(_dump(view)))
 
 
 _OfRecords = Sequence[Mapping[str, Any]] | None

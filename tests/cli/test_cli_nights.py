@@ -165,7 +165,7 @@ def test_a_week_of_nights(nights: Project, capsys: pytest.CaptureFixture[str]) -
 
     down = night(nights, capsys, 'generate.fail_on={"number": no answer}')
     assert down.code == 1
-    assert down.line == "night: correctness .00 (50 questions, 50 failed), $0.00, 0 s: FAILED"
+    assert down.line == "night: no answers (50 questions, 50 failed), cost not known, 0 s: FAILED"
     assert down.counts["question-failed"] == 50
     assert down.cases == {"Even": "failed", "Odd": "failed"}
     verdict = gated(nights, capsys)

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from fathoms.errors import DataError
-from fathoms.importers import read_answers
+from fathoms.importers import keep, read_answers
+from fathoms.runs.reading import load
+from fathoms.scoring import score_run
 from fathoms.types import Citation, Failure, Question, Reply
 
 QUESTIONS = [
@@ -193,3 +195,27 @@ def test_documents_are_found_by_the_end_of_their_paths(write: Any) -> None:
     ]
     assert [cited.document for cited in record.citations or ()] == ["2024/other.pdf"]
     assert f"{path}: contexts or citations of unknown documents: papers/nowhere.pdf" in found.warnings
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        '"contexts": [{"text": "x", "score": 1e308}]',
+        '"contexts": [{"text": "x", "score": NaN}]',
+        '"contexts": [{"text": "x", "score": -Infinity}]',
+        '"contexts": [{"text": "x", "page": 1' + "0" * 310 + "}]",
+        '"contexts": [{"text": "x", "page": -1}]',
+        '"usage": {"prompt_tokens": -5}',
+        '"usage": {"prompt_tokens": 1' + "0" * 310 + "}",
+        '"cost": -1',
+        '"cost": 1e301',
+    ],
+)
+def test_what_reading_refuses_is_not_imported(write: Any, tmp_path: Path, answer: str) -> None:
+    path = write({"id": "text-only-02", "answer": "5"}, f'{{"id": "text-only-01", "answer": "4", {answer}}}')
+    with pytest.raises(DataError, match=r"mine\.jsonl:2: "):
+        read_answers(path, QUESTIONS)
+    largest = {"id": "text-only-02", "answer": "5", "contexts": [{"text": "x", "score": 1e300}]}
+    run = keep(read_answers(write(largest), QUESTIONS), "data", tmp_path)
+    score_run(run)
+    assert len(list(load(run.path).questions())) == 1

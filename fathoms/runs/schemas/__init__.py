@@ -26,7 +26,7 @@ def schema(name: str) -> dict[str, Any]:
     return value
 
 
-_LARGEST = 1e300
+LARGEST = 1e300
 """Larger numbers, and infinite ones, are refused, because sums of them would be infinite."""
 
 
@@ -70,6 +70,6 @@ def _bounded(rule: Any) -> Any:
         return rule
     kinds = rule.get("type", ())
     numeric = not {"number", "integer"}.isdisjoint([kinds] if isinstance(kinds, str) else kinds)
-    limits = {"minimum": -_LARGEST, "maximum": _LARGEST} if numeric else {}
+    limits = {"minimum": -LARGEST, "maximum": LARGEST} if numeric else {}
     parts = {key: _bounded(part) for key, part in rule.items() if key != "const"}
     return limits | parts | ({"enum": [rule["const"]]} if "const" in rule else {})
