@@ -114,7 +114,7 @@ def judge_run(
         providers = {provider_of(model) for model in judge.parts().values()}
         calls = {provider: ProviderCalls(how.execution, how.stop) for provider in providers}
         caller = Caller(others=calls, timeout=how.timeout)
-        bench = Bench(judge, journal, caller, spending, how.on_done, known, how.on_ahead, how.executor)
+        bench = Bench(judge, journal, caller, spending, how.on_done, known, _once(how.on_ahead), how.executor)
         task = asyncio.current_task()
         signals = StopSignals(how.stop.set, lambda: task and task.cancel())
         with signals.on(asyncio.get_running_loop()):
@@ -133,6 +133,13 @@ def judge_run(
     return judged, spending
 
 
+def _once(say: Callable[[Ahead], None]) -> Callable[[Ahead], None]:
+    """Return what says only the first thing that it is to say: the splitting of texts, the verdicts, and
+    those that depend on others would each say how many calls there are."""
+    left = [say]
+    return lambda ahead: left.pop()(ahead) if left else None
+
+
 async def _announce(
     bench: Bench,
     metrics: Sequence[NeedsVerdicts],
@@ -141,7 +148,7 @@ async def _announce(
     stop: Stop,
 ) -> None:
     """Say how many calls there will be and how long they take, if texts have to be split first; what depends
-    on verdicts is not counted. Without a known pace, the first record is judged to measure it. Raises
+    on verdicts is not counted. Without a known pace, the first record is judged before, to measure it. Raises
     Stopped."""
     decompose = bench.judge.claims
     if not (texts := bench.unsplit(_texts(metrics, records()), decompose)):
@@ -150,7 +157,6 @@ async def _announce(
     if ahead.texts + ahead.verdicts < FEW:
         return
     if not bench.pace.is_known:
-        bench.on_ahead(ahead)
         known = set(texts)
         first = next(record for record in records() if not known.isdisjoint(_texts(metrics, [record])))
         await bench.split(_texts(metrics, [first]), decompose, judged, stop)
@@ -158,7 +164,9 @@ async def _announce(
         measured = [one for batch in bench.batches(wanted)[: FEW - 1] for one in batch]
         await bench.ask(measured, judged, stop)
         texts = [text for text in texts if text not in judged.claims]
-    bench.on_ahead(_ahead(bench, metrics, records, judged, texts))
+        left = _ahead(bench, metrics, records, judged, texts)
+        ahead = ahead._replace(minutes=left.minutes)
+    bench.on_ahead(ahead)
 
 
 def _ahead(

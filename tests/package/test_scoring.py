@@ -109,6 +109,18 @@ def test_score_run_gives_the_scores_worked_by_hand(tmp_path: Path) -> None:
     assert summary["complete"]
 
 
+@pytest.mark.parametrize(("kind", "counted"), [("openai-compatible", 4), ("llamaindex", None)])
+def test_replies_without_a_finish_reason_are_said(tmp_path: Path, kind: str, counted: int | None) -> None:
+    """Where none of the replies of a kind has one that not every server gives, nothing is known."""
+    manifest = {"model": "m", "config": {"generate": {"kind": kind}}, "data": {"name": "d"}}
+    run = Run.create(tmp_path, "x", "0" * 16, manifest)
+    run.append(RECORDS)
+    summary = score_run(run)
+    said = "4 of 4 replies have no finish reason: the text may have been cut"
+    assert summary["counts"].get("unended") == counted
+    assert (said in summary["warnings"]) == (counted is not None)
+
+
 def test_repeats_are_averaged_within_their_question(tmp_path: Path) -> None:
     first, second = question("a1", "A", "yes"), question("a2", "A", "yes")
     records = [answered(first, "yes"), answered(first, "no", 1), answered(second, "yes")]
