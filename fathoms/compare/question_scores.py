@@ -67,6 +67,11 @@ def _rules(metric: str) -> tuple[str, ...]:
     return _RULES.get("truthfulness" if metric.startswith("truthfulness-") else metric, ())
 
 
+def _needs_label(metric: str) -> bool:
+    """Return whether a metric rests on which answers abstain."""
+    return metric in _NEED_LABELS or "classifier_key" in _rules(metric)
+
+
 class MetricKind(StoredValue):
     """What a comparison must know of a metric: which direction is better, its unit, and a fingerprint of what
     decides its values (`None` for metrics that depend on the profile).
@@ -241,7 +246,7 @@ def read_scores(run: Run, profile: str | None = None) -> QuestionScores:
                 judge=kind.judge,
                 unjudged=max(
                     kind.judged.share if kind.judged else 0.0,
-                    without_label if name in _NEED_LABELS or "classifier_key" in _rules(name) else 0.0,
+                    without_label if kind.splits or _needs_label(name) else 0.0,
                 ),
                 balanced_accuracy=kind.checked.balanced_accuracy,
                 counted=kind.counted,

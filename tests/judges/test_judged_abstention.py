@@ -19,7 +19,8 @@ from fathoms.types import Question, Record, Reply, Verdict
 from tests.support.project import Project
 
 ANSWER = "The report covers three mines.\n\nIts owner is not named in it."
-RED = {"metadata": {"wrong_premise": "red"}}
+RED = {"metadata": {"wrong_premise": "red"}, "reference": "The door is green."}
+MORE = ["--metric", "premise-adopted", "--metric", "ragchecker.precision"]
 QUESTIONS = [
     {"id": "owner", "question": "Who owns the mine?", "answers": [["Varn"]]},
     {"id": "guess", "question": "How deep is it?", "answers": [["41"]]},
@@ -133,13 +134,14 @@ def test_verdicts_are_stored_and_hedging_can_count_as_abstaining(
         "--min=abstention=0",
         "--min=truthfulness=-1",
         "--max-rate=premise-adopted=1",
+        "--min=ragchecker.precision=0",
     ],
 )
 def test_no_gate_passes_on_labels_that_are_missing(
     run: Project, of: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """One of six answers has no label, whatever else is allowed; correctness needs no label."""
-    assert main(["score", "judged", "--metric", "premise-adopted"]) == 1
+    assert main(["score", "judged", *MORE]) == 1
     assert main(["gate", "judged", "--save-baseline", "base.json"]) == 0
     capfd.readouterr()
     metric = of.split("=")[1]
@@ -148,7 +150,7 @@ def test_no_gate_passes_on_labels_that_are_missing(
     assert refused in capfd.readouterr().err
     assert main(["gate", "judged", "--min=correctness=0"]) == 0
     assert main(["run", "judged.yaml"]) == 1
-    assert main(["score", "judged", "--metric", "premise-adopted"]) == 1
+    assert main(["score", "judged", *MORE]) == 1
     capfd.readouterr()
     against = ["gate", "judged", "--baseline", "base.json", "--allow-unchecked-judge", "--changed", "100%"]
     assert main([*against, "--metric", metric]) == 1
