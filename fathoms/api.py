@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 from fathoms import corpora
 from fathoms.errors import FathomsError, MissingExtraError, UsageError
 from fathoms.experiment import AnyExperiment, load_experiment
+from fathoms.judges.of_run import Judging
 from fathoms.models.calling.stop import Stop
 from fathoms.paths import load_env
 from fathoms.pipeline.matrix import titled
@@ -41,6 +42,7 @@ from fathoms.report.write import write_report
 from fathoms.runner import runner
 from fathoms.runner.active_run import Outcome
 from fathoms.runner.budget import Budget
+from fathoms.runner.rounds import Means, new_rounds
 from fathoms.runner.runner import Job, Selection
 from fathoms.runs.cache import Cache
 from fathoms.runs.finding import find_run
@@ -50,6 +52,8 @@ from fathoms.runs.store import Run
 from fathoms.runs.views import ScoredRepeat
 from fathoms.safety.signals import result_of
 from fathoms.scoring import score_run
+from fathoms.tune.result import Result as Race
+from fathoms.tune.result import Settings
 from fathoms.types import Question, Record
 
 if TYPE_CHECKING:
@@ -354,6 +358,50 @@ def run(
     if outcome.done:
         score(outcome.run.path)
     raise _interrupted(outcome)
+
+
+def tune(
+    candidates: Sequence[Config],
+    *,
+    metric: str = "correctness",
+    within: float = 0.0,
+    front: Literal["cost", "latency"] | None = None,
+    confidence: float = 0.95,
+    max_cost: float | None = None,
+    max_calls: int | None = None,
+    profile: str | None = None,
+    seed: int = 0,
+    out: str | Path = RUNS,
+    workers: int | None = None,
+) -> Race:
+    """Find the best of several pipelines with few of the calls, as `fathoms tune` does.
+
+    `candidates` are loaded configurations with the same data, such as `[fathoms.load("a.yaml",
+    f"retrieve.top_k={k}") for k in (3, 5)]`; their numbers are added to their names. `within` is
+    the margin in units of the metric that is good enough. The result has the `best` and all `standings` with
+    intervals for these questions and for new ones; `stopped` says whether a limit ended the race before.
+    Raises UsageError for fewer than two candidates or questions.
+    """
+    from fathoms.tune.session import Session, distinct, save
+
+    settings = Settings(metric, profile, confidence, within, front, max_calls, seed)
+    jobs = []
+    for number, one in enumerate(candidates, 1):
+        corpus = corpora.load(one.experiment.data, one.folder)
+        name = f"{one.experiment.name} {number}"
+        experiment = one.experiment.model_copy(update={"name": name})
+        jobs.append(Job(experiment, corpus, one.folder, {"candidate": str(number)}))
+    stop, sweep = Stop(), runner.new_sweep()
+
+    def race(cache: Cache) -> Race:
+        means = Means(cache, Budget(max_cost), workers or os.cpu_count() or 1)
+        with new_rounds(jobs, means, out=Path(out), sweep=sweep) as rounds:
+            session = Session(distinct(rounds).rounds, settings)
+            save(Path(out), sweep, settings, [one.run for one in rounds.runs])
+            return session.go(stop, Judging)
+
+    with closing(Cache()) as cache:
+        return _outside_loops(lambda: race(cache), stop)
 
 
 def find(reference: Reference, out: str | Path = RUNS) -> Result:

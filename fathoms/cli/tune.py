@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -39,6 +39,15 @@ Confidence = Annotated[
     float,
     typer.Option(
         "--confidence", help="The probability with which the best on these questions is never dropped."
+    ),
+]
+Front = Annotated[
+    Literal["cost", "latency"] | None,
+    typer.Option(
+        "--front",
+        help="Drop a candidate only where one that costs (or takes) no more is better: leaves the choice"
+        " between cheap and good.",
+        show_default=False,
     ),
 ]
 MaxCalls = Annotated[
@@ -72,6 +81,7 @@ def tune(
     max_cost: MaxCost = None,
     max_calls: MaxCalls = None,
     within: Within = 0.0,
+    front: Front = None,
     confidence: Confidence = 0.95,
     write: Write = None,
     replay: Replay = None,
@@ -91,7 +101,7 @@ def tune(
     """
     from fathoms.tune.result import Settings
 
-    chosen = Settings(metric, profile, confidence, within, False, max_calls, seed)
+    chosen = Settings(metric, profile, confidence, within, front, max_calls, seed)
     if replay:
         return _replay(replay, chosen, out, as_json=as_json)
     if resume is None and not configs:

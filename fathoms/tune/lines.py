@@ -29,6 +29,11 @@ def headline(result: Result) -> list[str]:
         first += (
             f" after {result.asked} of {result.questions} questions, and {len(rest) + 1} candidates are left"
         )
+    elif result.settings.front and rest:
+        first = (
+            f"best on these questions: {best.candidate.name} ({figure}); {len(rest)} others are left, because"
+        )
+        first += f" none of less {result.settings.front} is surely better"
     elif same:
         first = f"best on these questions: {best.candidate.name} ({figure}), as good as {_names(same)}"
     else:

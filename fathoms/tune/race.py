@@ -47,7 +47,8 @@ class Race:
     `order` has the n questions. `alpha` is the greatest probability of dropping the best. With `within` > 0,
     half of alpha is used to find a candidate that is at most so much worse than any other, in units of the
     score. `costs` are the costs of a question by candidate; with them, a candidate is dropped only where one
-    that is no dearer is better.
+    that is no dearer is better. Nothing is bet on the first `costs_known_after` questions, from which the
+    costs may be known.
     """
 
     def __init__(
@@ -58,6 +59,7 @@ class Race:
         alpha: float = 0.05,
         within: float = 0.0,
         costs: Sequence[float] | None = None,
+        costs_known_after: int = 0,
     ) -> None:
         if candidates < 1 or not 0 < alpha < 1 or not 0 <= within < 1:
             raise ValueError("expected a candidate or more, 0 < alpha < 1 and 0 <= within < 1")
@@ -86,6 +88,7 @@ class Race:
         if costs is not None:
             known = np.asarray(costs, dtype=float)
             self._no_dearer = known[None, :] <= known[:, None]
+        self._first_bet = costs_known_after
 
     @property
     def is_over(self) -> bool:
@@ -122,7 +125,7 @@ class Race:
         if not ((low >= 0) & (high <= 1)).all():
             raise ValueError("expected scores from 0 to 1")
         left = float(self._left.sum())  # with the question that is added now
-        if len(alive) > 1:
+        if len(alive) > 1 and self.asked >= self._first_bet:
             self._bet(alive, low, high, left)
             if self._within:
                 self._cover(alive, low, high, left)

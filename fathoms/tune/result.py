@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 
@@ -29,7 +30,7 @@ class Settings:
     profile: str | None = None
     confidence: float = 0.95
     within: float = 0.0
-    by_cost: bool = False
+    front: Literal["cost", "latency"] | None = None
     max_calls: int | None = None
     seed: int = 0
 
@@ -38,6 +39,8 @@ class Settings:
             raise UsageError(f"--confidence {self.confidence:g}: expected a number from 0.5 to below 1")
         if not 0 <= self.within < 1:
             raise UsageError(f"--within {self.within:g}: expected a number from 0 to below 1")
+        if self.within and self.front:
+            raise UsageError("--within looks for one candidate, and --front for several: use one of them")
 
     @property
     def alpha(self) -> float:
@@ -164,7 +167,6 @@ def result_of(
             one.value if flipped else -one.value,
         ),
     )
-    alive = int(race.alive.sum())
     costs = [one.cost for one in candidates]
     return Result(
         best=ranked[0],
@@ -175,7 +177,7 @@ def result_of(
         calls=sum(one.asked for one in candidates),
         whole=len(order) * len(candidates),
         cost=None if None in costs else sum(cost for cost in costs if cost is not None),
-        is_decided=alive == 1 or race.chosen is not None or race.asked == len(order),
+        is_decided=stopped is None,
         stopped=stopped,
         settings=settings,
     )

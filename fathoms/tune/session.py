@@ -176,9 +176,16 @@ class Session:
     def _replayed(self) -> Race:
         """The race as the scores so far decide it."""
         number = len(self.rounds.runs)
-        race = Race(self.order, number, alpha=self.settings.alpha, within=self.settings.within)
         if self.kind is None:
             self._score(range(number), Judging(max_cost=0.0))
+        race = Race(
+            self.order,
+            number,
+            alpha=self.settings.alpha,
+            within=self.settings.within,
+            costs=self._costs() if self.settings.front else None,
+            costs_known_after=self._size(0) if self.settings.front else 0,
+        )
         while not race.is_over:
             column = self.scores[:, self.order.positions[race.asked]]
             if np.isinf(column[race.alive]).any():  # not asked of all yet
@@ -186,11 +193,32 @@ class Session:
             race.add(column)
         return race
 
+    def _costs(self) -> list[float]:
+        """What a question costs or takes each candidate, by those of the first round, before anything is
+        decided; raises UsageError where that is not known."""
+        first = {self.questions[place].id for place in self.order.positions[: self._size(0)]}
+        found = []
+        for one in self.rounds.runs:
+            records = [record for record in one.run.records(light=True) if record.question.id in first]
+            cost = total([reply.cost for record in records for reply in billed(record)])
+            if self.settings.front == "latency":
+                cost = sum(sum(record.timings.values()) for record in records)
+            if cost is None:
+                raise UsageError(
+                    f"--front cost: the price of {one.experiment.name} is not known: give `generate` a"
+                    " `price`, or use --front latency"
+                )
+            found.append(cost / max(1, len(records)))
+        return found
+
     def _end_of_round(self, race: Race) -> int:
         """How many questions are asked after the next round."""
+        return min(len(self.order), race.asked + self._size(race.asked))
+
+    def _size(self, asked: int) -> int:
+        """How many questions a round has after so many."""
         at_once = max(one.experiment.max_concurrency for one in self.rounds.runs)
-        size = max(2, min(at_once, math.ceil(len(self.order) / 10)), race.asked // _SHARE)
-        return min(len(self.order), race.asked + size)
+        return max(2, min(at_once, math.ceil(len(self.order) / 10)), asked // _SHARE)
 
     def _ask(self, race: Race, end: int, stop: Stop) -> str | None:
         """Ask the candidates that are left the questions of a round; returns what ended it early, if so."""

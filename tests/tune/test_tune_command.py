@@ -8,6 +8,8 @@ import time
 
 import pytest
 
+from fathoms.api import load, tune
+from fathoms.errors import UsageError
 from tests.support.project import Project
 
 pytestmark = pytest.mark.slow
@@ -126,3 +128,26 @@ def test_the_same_pipeline_twice_is_one_candidate(project: Project) -> None:
     done = project.fathoms("tune", "good.yaml", "bad.yaml", "--matrix", "generate.max_concurrency=2,3")
     assert done.returncode == 0
     assert "are the same pipeline" in done.stderr
+
+
+def test_the_front_has_the_cheap_ones_too(project: Project) -> None:
+    """The good model takes longest, so the one that knows half stays; the worst is dropped, as it takes as
+    long as that one."""
+    prepare(project)
+    for name, latency in (("good", "0.3"), ("half", "0.0"), ("bad", "0.2")):
+        text = (project.path / f"{name}.yaml").read_text().replace("latency: 0.0", f"latency: {latency}")
+        project.write(f"{name}.yaml", text)
+    found = project.json("tune", *CONFIGS, "--front", "latency")
+    left = {one["candidate"]["name"] for one in found["standings"] if one["dropped_at"] is None}
+    assert left == {"good", "half"}
+
+
+def test_from_python(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    prepare(project)
+    monkeypatch.setenv("FATHOMS_CACHE_DIR", str(project.path / "cache"))
+    candidates = [load(project.path / name) for name in CONFIGS]
+    race = tune(candidates, out=project.path / "runs")
+    assert race.best.candidate.name == "good 1"
+    assert race.calls < race.whole
+    with pytest.raises(UsageError, match="two or more"):
+        tune(candidates[:1], out=project.path / "runs")
