@@ -13,6 +13,9 @@ from fathoms.types import GoldDate, GoldNear, GoldNumber, GoldPart, GoldPhrase, 
 
 LONG, LONG_WITH_NUMBER = 6, 3
 """A phrase of this many words is rarely repeated word by word; with a number in it, fewer are enough."""
+PASSAGE = 100
+"""A phrase of more words is a passage. Nothing but the passage has all its words near one another, and the
+search for each of them at each of their places would take time with the square of its length."""
 _WORD = re.compile(r"[^\W\d_][\w'’]*")  # noqa: RUF001
 _COUNTED = re.compile(r"[\s-]+([^\W\d_][\w'’]*)")  # noqa: RUF001
 _EMPTY = re.compile(
@@ -39,7 +42,7 @@ def wider(
     which on a phrase is long.
     """
     phrase = question.answers[variant][place]
-    if not isinstance(phrase, str):
+    if not isinstance(phrase, str) or len(phrase.split()) > PASSAGE:
         return None
     numbers = quantities(phrase)
     if len(phrase.split()) < (least or (LONG_WITH_NUMBER if numbers else LONG)):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
-from fathoms.build.advice import LONG_WITH_NUMBER, replaced, right_answers, wider
+from fathoms.build.advice import LONG_WITH_NUMBER, PASSAGE, replaced, right_answers, wider
 from fathoms.metrics.phrase_recall import phrase_recall
 from fathoms.types import Question
 
@@ -84,3 +86,15 @@ def test_short_and_doubtful_phrases_stay(phrase: str) -> None:
 def test_right_answers_include_the_reference() -> None:
     question = asked("How tall?", "41.5 m").model_copy(update={"reference": "It is 41.5 m tall."})
     assert "It is 41.5 m tall." in right_answers("41.5 m", question)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("piece", ["ha ", "one hundred ", "1 m ", "a1 b ", "2024-01-02 "])
+def test_a_passage_has_no_proposal_and_takes_time_in_proportion(piece: str) -> None:
+    """A phrase of 12,000 characters took 60 seconds and 2.4 GB: each of its words at each of its places."""
+    started = time.process_time()
+    assert wider(asked("What is said?", piece * 20_000), 0, 0) is None
+    assert time.process_time() - started < 2
+    longest = (piece * PASSAGE).split()[:PASSAGE]
+    wider(asked("What is said?", " ".join(longest)), 0, 0)
+    assert time.process_time() - started < 10

@@ -3,8 +3,10 @@ Langfuse."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,8 +16,8 @@ import pytest
 from fathoms.errors import DataError
 from fathoms.importers import Imported, Options, read_traces
 from fathoms.importers.traces.reading import LONGEST_HISTORY
-from fathoms.importers.traces.span import text_out
-from fathoms.importers.traces.turns import MOST_SAID
+from fathoms.importers.traces.span import Seen, text_out
+from fathoms.importers.traces.turns import MOST_SAID, around
 from tests.support.spoilt import spoilt
 
 HEIGHT, ANSWER = "How tall is the mast?", "It is 41.5 m tall."
@@ -511,3 +513,43 @@ def test_files_with_anything_in_any_place_are_read_or_refused(tmp_path: Path) ->
             refused += 1
     assert read + refused == 200
     assert read > 150
+
+
+def chain(length: int, closed: bool = False) -> dict[str, Any]:
+    """A trace in which each span is the child of the one before; the last is a call to a model. Where it is
+    `closed`, the first is the child of the last but one."""
+    spans = [span("a", "", number) | {"spanId": f"{number:016x}"} for number in range(length - 1)]
+    spans.append(chat("a", "", length, "", [("user", HEIGHT)], answer=ANSWER) | {"spanId": f"{length:016x}"})
+    for before, after in itertools.pairwise(spans):
+        after["parentSpanId"] = before["spanId"]
+    spans[0]["parentSpanId"] = spans[-2]["spanId"] if closed else ""
+    return otlp(*spans)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("closed", [False, True])
+def test_a_chain_of_spans_takes_time_in_proportion(tmp_path: Path, closed: bool) -> None:
+    """Looking at all spans around each one took with 16,000 spans 34 seconds, and with four times as many
+    sixteen times as long."""
+    spent = []
+    for length in (1_500, 6_000):
+        path = lines(tmp_path / "chain.jsonl", chain(length, closed))
+        started = time.process_time()
+        imported = read_traces(path, Options())
+        spent.append(time.process_time() - started)
+        assert told(imported) == [(HEIGHT, ANSWER, None)]
+    assert spent[1] < 8 * spent[0] + 0.2
+
+
+def test_the_innermost_wanted_span_around_each_one() -> None:
+    """Worked by hand: a stem a-b-c below the circle p-q-r, and a span of which the parent is unknown."""
+    parents = {"p": "r", "q": "p", "r": "q", "a": "q", "b": "a", "c": "b", "lone": "nobody"}
+    spans = {id: Seen(1, "t", id, parent, "part") for id, parent in parents.items()}
+
+    def found(*wanted: str) -> dict[str, str]:
+        outer = around(spans, lambda one: one.id in wanted)
+        return {id: one.id for id, one in outer.items() if one is not None}
+
+    assert found("a") == {"b": "a", "c": "a"}
+    assert found("r") == {"p": "r", "q": "r", "a": "r", "b": "r", "c": "r"}
+    assert found("b", "p") == {"q": "p", "r": "p", "a": "p", "b": "p", "c": "b"}

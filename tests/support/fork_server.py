@@ -241,6 +241,8 @@ def _become(order: Mapping[str, Any], streams: list[int]) -> None:
     sys.argv = ["fathoms", *order["arguments"]]
     if order["file_size"] is not None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (order["file_size"], resource.RLIM_INFINITY))
+    if order["memory"] is not None:
+        resource.setrlimit(resource.RLIMIT_AS, (order["memory"], resource.RLIM_INFINITY))
 
 
 def _measure(variables: Mapping[str, str]) -> None:

@@ -35,7 +35,7 @@ with socket.socket(socket.AF_UNIX) as server:
     server.connect({address!r})
     socket.send_fds(server, [b"."], [0, 1, 2])
     order = {{"arguments": sys.argv[1:], "folder": os.getcwd(), "environment": {{**os.environ}}}}
-    order |= {{"coverage": {{}}, "file_size": None}}
+    order |= {{"coverage": {{}}, "file_size": None, "memory": None}}
     server.sendall(json.dumps(order).encode() + b"\\n")
     process, code = server.makefile().read().split()
 sys.exit(int(code))
@@ -52,12 +52,14 @@ class Forked(subprocess.Popen[str]):
         self,
         arguments: Sequence[str],
         file_size: int | None = None,
+        memory: int | None = None,
         coverage: Mapping[str, str] | None = None,
         **options: Any,
     ) -> None:
-        """No file of the command grows beyond `file_size` bytes. `coverage` has the variables with which it
-        measures itself; one that may be killed does not."""
-        self._order = {"arguments": [*arguments], "file_size": file_size, "coverage": {**(coverage or {})}}
+        """No file of the command grows beyond `file_size` bytes, nor its address space beyond `memory`.
+        `coverage` has the variables with which it measures itself; one that may be killed does not."""
+        self._order = {"arguments": [*arguments], "file_size": file_size, "memory": memory}
+        self._order["coverage"] = {**(coverage or {})}
         super().__init__(["fathoms", *arguments], text=True, **options)
 
     def _execute_child(self, *options: Any) -> None:

@@ -9,8 +9,9 @@ result of a reranker takes their place.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -51,14 +52,10 @@ class Turn:
     def searches(self) -> list[Seen]:
         """The searches in the order of time. A search that is a part of another one is left out, as where
         several retrievers are merged."""
-        by_id = {part.id: part for part in self.parts}
-        return [
-            part
-            for part in self.parts
-            if part.kind == "retrieval"
-            and part.documents is not None
-            and not any(one.kind == "retrieval" and one.documents is not None for one in above(part, by_id))
-        ]
+        searches = [part for part in self.parts if part.kind == "retrieval" and part.documents is not None]
+        ids = {part.id for part in searches}
+        outer = around({part.id: part for part in self.parts}, lambda one: one.id in ids)
+        return [part for part in searches if outer[part.id] is None]
 
     @property
     def documents(self) -> list[Any] | None:
@@ -86,14 +83,23 @@ class Turn:
         return None if self.top.end is None else max(0.0, self.top.end - self.top.start)
 
 
-def above(span: Seen, by_id: Mapping[str, Seen]) -> list[Seen]:
-    """Return the spans around one, from the inside; a circle ends where it closes."""
-    found: dict[str, Seen] = {}
-    at = by_id.get(span.parent or "")
-    while at is not None and at.id not in found and at.id != span.id:
-        found[at.id] = at
-        at = by_id.get(at.parent or "")
-    return list(found.values())
+def around(by_id: Mapping[str, Seen], wanted: Callable[[Seen], object]) -> dict[str, Seen | None]:
+    """Return the innermost span around each span that is wanted, by the id of the span inside; a circle ends
+    where it closes. Each span is visited once, because a trace may be a chain of all its spans."""
+    found: dict[str, Seen | None] = {}
+    for span in by_id.values():
+        path: dict[str, Seen] = {}
+        at: Seen | None = span
+        while at is not None and at.id not in found and at.id not in path:
+            path[at.id] = at
+            at = by_id.get(at.parent or "")
+        outwards = list(reversed(path.values()))
+        is_circle = at is not None and at.id in path
+        for one in outwards * 2 if is_circle else outwards:  # the second time, what is further round is known
+            parent = by_id.get(one.parent or "")
+            nearest = parent if parent is None or wanted(parent) else found.get(parent.id)
+            found[one.id] = None if nearest is one else nearest
+    return found
 
 
 @dataclass
@@ -109,12 +115,8 @@ class _Trace:
 
     def tops(self) -> list[Seen]:
         """The spans that are turns."""
-        turns = [
-            span
-            for span in self.spans
-            if span.is_turn
-            and not any(one.is_turn or one.kind == "retrieval" for one in above(span, self.by_id))
-        ]
+        outer = around(self.by_id, lambda one: one.is_turn or one.kind == "retrieval")
+        turns = [span for span in self.spans if span.is_turn and outer[span.id] is None]
         said = {one.text for span in turns for one in span.history if one.role == "assistant"}
         last = turns[-1] if turns else None
         return [span for span in turns if span.kind != "answer" or span is last or span.answer in said]
@@ -144,19 +146,21 @@ def _of_trace(trace: _Trace) -> list[Turn]:
     tops = trace.tops()
     ids = {top.id for top in tops}
     parts: defaultdict[str, list[Seen]] = defaultdict(list)
+    outer = around(trace.by_id, lambda one: one.id in ids)
+    starts = [top.start for top in tops]
     for span in trace.spans if tops else ():
         if span.id in ids:
             continue
-        around = next((one.id for one in above(span, trace.by_id) if one.id in ids), None)
-        later = (top.id for top in tops if top.start >= span.start)
-        parts[around or next(later, tops[-1].id)].append(span)
-    around_all = [span.session for span in trace.spans if span.session]
+        next_one = tops[min(bisect_left(starts, span.start), len(tops) - 1)]
+        parts[(outer[span.id] or next_one).id].append(span)
+    session = next((span.session for span in trace.spans if span.session), None)
+    asking = around(trace.by_id, lambda one: one.question)
     return [
         Turn(
             top,
             tuple(parts[top.id]),
-            next((one.question for one in above(top, trace.by_id) if one.question), None),
-            conversation=top.session or next(iter(around_all), None),
+            asked.question if (asked := asking[top.id]) else None,
+            conversation=top.session or session,
         )
         for top in tops
     ]
