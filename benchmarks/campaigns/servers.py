@@ -100,6 +100,10 @@ def _refusal(status: str, *headers: str) -> bytes:
     )
 
 
+def _event(data: bytes) -> bytes:
+    return chunked(f"data: {data.decode(errors='replace')}\n\n")
+
+
 def _whole(said: str) -> bytes:
     return json.dumps(good(said)).encode()
 
@@ -143,7 +147,7 @@ NEVER: dict[str, Fault] = {
 AFTER = ("0", "0.01", "-5", "nan", "soon", "Wed, 21 Oct 2015 07:28:00 GMT", "1e400", "9" * 400)
 PERHAPS: dict[str, Fault] = {
     "mutated": lambda chance, said: _json(mutated(chance, said)),
-    "mutated-event": lambda chance, said: chunked("data: ", mutated(chance, said).decode(errors="replace"), "\n\n"),
+    "mutated-event": lambda chance, said: _event(mutated(chance, said)),
     "bom": lambda chance, said: _json(b"\xef\xbb\xbf" + _whole(said)),
     "twice-a-key": lambda chance, said: _json(b'{"choices": [], ' + _whole(said)[1:]),
     "nan": lambda chance, said: _json(_whole(said).replace(b"0.25", b"NaN").replace(b": 3", b": NaN")),
