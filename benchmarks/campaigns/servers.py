@@ -168,7 +168,8 @@ PERHAPS: dict[str, Fault] = {
     ),
 }  # fmt: skip
 """Faults of which a client may take an answer."""
-FAULTS = {**NEVER, **PERHAPS}
+FAULTS: dict[str, Fault] = {**NEVER, **PERHAPS, "none": lambda chance, said: _json(_whole(said))}
+"""All of them, and none, which shows that a client gets through where nothing is wrong."""
 
 
 @dataclass
@@ -192,6 +193,8 @@ class Trial:
             found.append("key")
         if self.client not in ("build", "label"):
             found += self._of_records()
+        if self.fault == "none" and self.code != 0 and self.client != "build":
+            found.append("good-refused")  # "no" to the first stage of a build ends it
         never = self.pure and self.fault in NEVER
         if never and (
             self.code == 0 or (self.client == "build" and (self.project.path / "set.json").exists())
@@ -249,7 +252,9 @@ def command(client: str, project: Project, address: str) -> Sequence[str]:
 def trial(seed: int, client: str, fault: str, pure: bool) -> tuple[Trial, list[str]]:
     """One command against a server with a fault; what went wrong. The same arguments give the same bytes."""
     chance = random.Random(f"{seed}:{client}:{fault}")
-    said = {"reranker": "7", "judge": "supported", "label": "yes", "build": "no"}.get(client, "It is v1v.")
+    said = {"reranker": "7", "judge": '{"label": "yes"}', "label": "yes", "build": "no"}.get(
+        client, "It is v1v."
+    )
     turns = 0
 
     def act(connection: socket, sent: Any) -> None:
@@ -262,7 +267,10 @@ def trial(seed: int, client: str, fault: str, pure: bool) -> tuple[Trial, list[s
         if plays and fault == "silence":
             time.sleep(1.5)
             return
-        connection.sendall(FAULTS[fault](chance, said) if plays else _json(_whole(said)))
+        whole = good(said)
+        if isinstance(texts := sent.get("input"), list):
+            whole["data"] = [{"index": number, "embedding": [0.25, 0.5]} for number in range(len(texts))]
+        connection.sendall(FAULTS[fault](chance, said) if plays and fault != "none" else _json(whole))
 
     with tempfile.TemporaryDirectory() as folder, service(act) as server:
         project = faulty_project(Path(folder) / "p", [f"What {n}?" for n in range(QUESTIONS)])
