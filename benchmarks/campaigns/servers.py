@@ -45,7 +45,7 @@ SSE = "Content-Type: text/event-stream"
 CHATS = ("openai-compatible", "ollama", "http", "http-stream", "reranker")
 CLIENTS = (*CHATS, "embedder", "judge", "build", "label")
 KINDS = {"ModelError", "NoAnswerError", "RateLimitError", "PromptTooLongError", "Timeout"}
-MODEL = f"kind: openai-compatible, model: scripted, request_timeout: 1, api_key_env: {VARIABLE}"
+MODEL = f"kind: openai-compatible, model: scripted, request_timeout: 5, api_key_env: {VARIABLE}"
 VALUES: tuple[Any, ...] = (
     *(None, True, -1, 10**30, 1e308, float("nan"), "", "x" * 5000, "\0", "\ud800"),
     *([], {}, [[]], {"a": {"b": 1}}),
@@ -102,6 +102,11 @@ def _refusal(status: str, *headers: str) -> bytes:
 
 def _event(data: bytes) -> bytes:
     return chunked(f"data: {data.decode(errors='replace')}\n\n")
+
+
+def _streamed(said: str) -> bytes:
+    choice = {"index": 0, "delta": {"content": said}, "finish_reason": "stop"}
+    return chunked(f"data: {json.dumps({'model': 'scripted', 'choices': [choice]})}\n\n", "data: [DONE]\n\n")
 
 
 def _whole(said: str) -> bytes:
@@ -229,7 +234,7 @@ def command(client: str, project: Project, address: str) -> Sequence[str]:
     if client in CHATS:
         header = f'headers: {{Authorization: "Bearer ${{{VARIABLE}}}"}},'
         more = {"ollama": "", "http": header, "http-stream": header}.get(client, f"api_key_env: {VARIABLE},")
-        options = {"silence": 1, "question_timeout": 20, "max_attempts": 2, "give_up_after": 5}
+        options = {"silence": 5, "question_timeout": 20, "max_attempts": 2, "give_up_after": 5}
         project.write("c.yaml", config(client, address, more=more, **options))
     elif client == "embedder":
         own = f"chunk: {{kind: page}}\nembed: {model}\nretrieve: {{kind: dense, top_k: 1}}\n"
@@ -243,7 +248,7 @@ def command(client: str, project: Project, address: str) -> Sequence[str]:
         return ("questions", "label", "questions.json", "pdfs", "--judge", "judge.yaml", "--to", "set.json")
     else:
         settings = {"kind": "openai-compatible", "base_url": f"{address}/v1", "model": "scripted"}
-        settings |= {"request_timeout": 1, "api_key_env": VARIABLE}
+        settings |= {"request_timeout": 5, "api_key_env": VARIABLE}
         project.write("recipe.yaml", json.dumps({"documents": [str(PDF)], **recipe(model=settings, n=1)}))
         return ("build", "recipe.yaml", "--out", "set.json")
     return ("run", "c.yaml")
@@ -265,12 +270,13 @@ def trial(seed: int, client: str, fault: str, pure: bool) -> tuple[Trial, list[s
         turns += 1
         plays = pure or turns % 2 == 1
         if plays and fault == "silence":
-            time.sleep(1.5)
+            time.sleep(6)
             return
         whole = good(said)
         if isinstance(texts := sent.get("input"), list):
             whole["data"] = [{"index": number, "embedding": [0.25, 0.5]} for number in range(len(texts))]
-        connection.sendall(FAULTS[fault](chance, said) if plays and fault != "none" else _json(whole))
+        sound = _streamed(said) if client == "http-stream" else _json(whole)
+        connection.sendall(FAULTS[fault](chance, said) if plays and fault != "none" else sound)
 
     with tempfile.TemporaryDirectory() as folder, service(act) as server:
         project = faulty_project(Path(folder) / "p", [f"What {n}?" for n in range(QUESTIONS)])
