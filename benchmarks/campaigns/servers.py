@@ -247,7 +247,11 @@ def command(client: str, project: Project, address: str) -> Sequence[str]:
         project.write("judge.yaml", f"kind: llm\nmodel: {model}\n")
         return ("questions", "label", "questions.json", "pdfs", "--judge", "judge.yaml", "--to", "set.json")
     else:
-        settings = {"kind": "openai-compatible", "base_url": f"{address}/v1", "model": "scripted"}
+        settings: dict[str, Any] = {
+            "kind": "openai-compatible",
+            "base_url": f"{address}/v1",
+            "model": "scripted",
+        }
         settings |= {"request_timeout": 5, "api_key_env": VARIABLE}
         project.write("recipe.yaml", json.dumps({"documents": [str(PDF)], **recipe(model=settings, n=1)}))
         return ("build", "recipe.yaml", "--out", "set.json")
@@ -325,7 +329,7 @@ def main() -> int:
             kinds.update(wrong)
             way = "always" if pure else "every other time"
             print(f"{client}, {fault} {way}: {', '.join(wrong)}\n{made.said[-1500:]}", file=sys.stderr)
-    columns = ("trials", 0, 1, 2, "answered", "faults")
+    columns: tuple[int | str, ...] = ("trials", 0, 1, 2, "answered", "faults")
     heads = [f"exit {column}" if isinstance(column, int) else column for column in columns]
     print(f"{'client':<20}" + "".join(f"{head:>10}" for head in heads))
     for client in CLIENTS:
