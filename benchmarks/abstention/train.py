@@ -8,7 +8,8 @@
    answer of a model is read here.
 2. The features and n-grams of whole answers are weighed by a logistic regression on the written answers and
    on two labelled sets: `dev.jsonl` (answers that FATHOMS-RAG released, without a licence) and
-   `other-domains.jsonl` (answers of MMDocRAG's repository, CC-BY-NC-4.0). What is kept of these is one number
+   `other-domains.jsonl` (answers of MMDocRAG's repository, CC-BY-NC-4.0), with more released answers of both,
+   which `labels.yaml` labels. What is kept of these is one number
    per feature, one per bucket of n-grams that at least three answers have, and the bias. A bucket is a hash,
    so no text can be recovered from it. The features alone are weighed once more, for answers whose
    n-grams are hardly known, as in other languages. Written answers are also learnt with what services put
@@ -44,17 +45,19 @@ EXEMPLARS = HERE.parents[1] / "fathoms" / "metrics" / "exemplars.yaml"
 ANSWERS = HERE.parents[1] / "tests" / "metrics" / "abstention_answers.yaml"
 SEED, FILLINGS, WHOLE = 7, 40, 3
 """The seed of the places, and how often a template is learnt: with places to fill, and without."""
-WRITTEN_WEIGHT = 0.3
+WRITTEN_WEIGHT = 0.2
 """What a written answer counts for, with all its endings, where an answer of a model counts 1."""
 VARIANTS = 2
 """How often each written answer is learnt with an opening or an ending, or both."""
 SENTENCE_STRENGTH = 40
 """The inverse strength of the regularisation of the scores of sentences (scikit-learn's C)."""
+PARTS = 4
+"""The parts of the sources of written answers, each read by sentence scores learnt from the others."""
 STRENGTH = 0.01
 """The inverse strength of the regularisation of the second model (scikit-learn's C)."""
 NGRAM_SCALE = 40.0
 """How freely the weights of n-grams may grow beside those of the standardised features."""
-FOREIGN = 1.5
+FOREIGN = 1.2
 """How much less certain an answer in hardly known words need be, because its sentences have small scores.
 It was chosen on tests/metrics/abstention_languages.yaml."""
 LEAST_ANSWERS = 3
@@ -62,6 +65,7 @@ LEAST_ANSWERS = 3
 FURNITURE = 3
 """How often each sentence of an opening or ending is learnt as one that says nothing."""
 STEP = 1 / 512
+RESPONSES = "_quotes20_response.jsonl"
 WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*|[\u3040-\u30ff\u3400-\u9fff]")
 UNABLE = re.compile(
     r"\{find\}|cannot|insufficient|unable|impossible|unknown|know|enough|would need|unanswerable"
@@ -72,7 +76,8 @@ UNABLE = re.compile(
 
 
 class Row(NamedTuple):
-    """A labelled answer: where it comes from, the model and the question, and whether it abstains."""
+    """A labelled answer: where it comes from, the model and the question, and whether it abstains. `more`
+    says that its label is in `labels.yaml`, and that it is learnt from only."""
 
     source: str
     model: str
@@ -80,6 +85,7 @@ class Row(NamedTuple):
     answer: str
     abstains: bool
     id: str
+    more: bool = False
 
 
 class Written(NamedTuple):
@@ -132,11 +138,11 @@ class SentenceModel(NamedTuple):
 def main(folder: Path) -> None:
     """Write the weights, and print their hash."""
     first = sentence_model()
-    labelled = read_labelled(folder)
+    labelled = read_labelled(folder) + read_more_labelled(folder.parent)
     found = fit(
         describe(first, [row.answer for row in labelled]),
         [row.abstains for row in labelled],
-        lesson(first, written_answers()),
+        lesson(),
     )
     words = json.dumps({"classes": first.classes, "words": first.words}, ensure_ascii=False).encode()
     np.savez_compressed(
@@ -154,6 +160,26 @@ def main(folder: Path) -> None:
     print(f"{WEIGHTS}: {WEIGHTS.stat().st_size} bytes, WEIGHTS_SHA256 = {sha256_file(WEIGHTS)}")
 
 
+def read_more_labelled(data: Path) -> list[Row]:
+    """The released answers that `labels.yaml` labels, of the same two sources; `data` holds them."""
+    rows = []
+    for run, by_label in _read(HERE / "labels.yaml").items():
+        results = data / "fathoms-rag" / "results" / run
+        if results.is_file():
+            source, answers = "dev", json.loads(results.read_text(encoding="utf-8"))["responses"]
+            found = {place: (one["question"], one["pred_answer"]) for place, one in enumerate(answers)}
+        else:
+            lines = (data / "mmdocrag" / "responses" / f"{run}{RESPONSES}").read_text(encoding="utf-8")
+            source, answers = "other-domains", map(json.loads, lines.splitlines())
+            found = {one["q_id"]: (one["q_id"], one["response"]) for one in answers}
+        for label, places in by_label.items():
+            for place in places:
+                question, answer = found[place]
+                abstains, name = label == "abstention", f"{run}-{place}"
+                rows.append(Row(source, run, f"{source} {question}", answer, abstains, name, more=True))
+    return rows
+
+
 def read_labelled(folder: Path) -> list[Row]:
     """The answers of both labelled sets that are a statement or an abstention; hedged ones are left out."""
     rows = []
@@ -167,9 +193,9 @@ def read_labelled(folder: Path) -> list[Row]:
     return rows
 
 
-def written_answers(without: str | None = None) -> list[Written]:
+def written_answers(without: frozenset[str] = frozenset()) -> list[Written]:
     """The answers that were written for the training and for the tests, and the exemplars of fathoms, except
-    for one source."""
+    for some sources."""
     groups = _read(ANSWERS)
     texts = {
         label: [*groups["still wrong"][label], *(text for group in groups[label].values() for text in group)]
@@ -184,7 +210,7 @@ def written_answers(without: str | None = None) -> list[Written]:
         for source, by_label in sources.items()
         for label, texts in by_label.items()
         for text in texts
-        if source != without
+        if source not in without
     ]
 
 
@@ -227,13 +253,17 @@ def written_sentences() -> tuple[list[tuple[str, str, bool]], set[str]]:
     return rows, known
 
 
-@lru_cache(maxsize=1)
-def sentence_model(without: str | None = None) -> SentenceModel:
-    """Learn the scores of sentences from written text, except for one source of answers."""
+@lru_cache(maxsize=16)
+def sentence_model(
+    without: frozenset[str] = frozenset(), unseen: frozenset[str] = frozenset()
+) -> SentenceModel:
+    """Learn the scores of sentences from written text, except for some sources of answers. Those `unseen`
+    give their words, but no sentence."""
     templates, known = written_sentences()
     answers = [(one.text, one.abstains) for one in written_answers(without)]
     counts = Counter(word for text, _ in answers for word in set(WORD.findall(text.lower())))
     words = sorted(known | {word for word, count in counts.items() if count >= 3})
+    answers = [(one.text, one.abstains) for one in written_answers(without | unseen)]
     classes = {name: list(dict.fromkeys(text.split())) for name, text in _read(HERE / "words.yaml").items()}
     lexicon = Lexicon(classes, words)
 
@@ -304,11 +334,22 @@ def describe(first: SentenceModel, texts: Sequence[str]) -> Seen:
     )
 
 
-def lesson(first: SentenceModel, written: Sequence[Written]) -> Lesson:
-    """Return written answers, with their endings, as the classifier sees them."""
-    rows = with_endings(written)
-    seen = describe(first, [row.text for row in rows])
-    return Lesson(seen, np.array([row.abstains for row in rows]), np.array([row.plain for row in rows]))
+def lesson(without: frozenset[str] = frozenset()) -> Lesson:
+    """Return written answers, with their endings, as a classifier sees them that has learnt its scores of
+    sentences from other sources. It would be too certain of sentences that it was learnt from."""
+    rows = with_endings(written_answers(without))
+    sources = list(dict.fromkeys(row.source for row in rows))
+    parts, order = [], []
+    for part in range(PARTS):
+        here = frozenset(sources[part::PARTS])
+        places = [place for place, row in enumerate(rows) if row.source in here]
+        parts.append(describe(sentence_model(without, here), [rows[place].text for place in places]))
+        order += places
+    back = np.argsort(order)
+    seen = Seen(np.vstack([each.features for each in parts]), vstack([each.ngrams for each in parts]).tocsr())
+    return Lesson(
+        seen.of(back), np.array([row.abstains for row in rows]), np.array([row.plain for row in rows])
+    )
 
 
 def _has(found: Hashed, count: int) -> Any:

@@ -40,6 +40,9 @@ _SHORT = 400
 _LEAST_KNOWN = 0.12
 # One word of these is an answer: `none` may be the number of something.
 _NONE = frozenset({"yes", "no", "none", "nothing", "nobody", "neither", "no one", "never"})
+_ASKED = ("?", "\uff1f", "\u061f")
+_QUOTED = "\"'\u300d\u300f"
+_QUOTES = tuple(_QUOTED)
 _AROUND = " .!?\"'()[]_-:\u3002\uff01\uff1f"
 
 
@@ -177,7 +180,8 @@ def _decide(
     if not scored:
         return verdict("statement", "", "no sentence abstains")
     certainty = weights.certainty(features(scored, len(text)), by_ngrams)
-    if all(map(_is_question, sentences)) or (scored[-1].asks > 0 and _only_asks(scored)):
+    asks = all(map(_is_question, sentences)) or (scored[-1].asks > 0 and _only_asks(scored))
+    if asks and not _is_quoted(sentences[-1]):
         return verdict("asks-back", " ".join(sentences[-1].split()), "asks back and gives no answer")
     share = f"probability {1 / (1 + math.exp(-certainty)):.2f}"
     places = range(len(scored))
@@ -197,7 +201,13 @@ def _decide(
 
 def _is_question(sentence: str) -> bool:
     """Return whether a sentence ends with a question mark."""
-    return sentence.rstrip("\"')] ").endswith(("?", "\uff1f", "\u061f"))
+    return sentence.rstrip(")] ").endswith(_ASKED)
+
+
+def _is_quoted(sentence: str) -> bool:
+    """Return whether a sentence ends with a question that someone else asks, in quotation marks."""
+    bare = sentence.rstrip(")]. ")
+    return bare.endswith(_QUOTES) and bare.rstrip(_QUOTED).endswith(_ASKED)
 
 
 def _only_asks(scored: Sequence[Sentence]) -> bool:

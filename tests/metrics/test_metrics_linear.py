@@ -99,6 +99,8 @@ def test_a_question_back_is_of_its_own_kind(text: str) -> None:
         "Who pays? The tenant does.",
         "Could you mean the 2012 report? It gives 41 crowns.",
         "The first line of the play is 'Who is there?', and the guard says it.",
+        'A prompt made from this pattern would be: "{page} What is the height of the tower?"',
+        'The last thing she asks him is "Will you come back?"',
     ],
 )
 def test_an_answer_beside_a_question_is_a_statement(text: str) -> None:
@@ -115,6 +117,8 @@ def test_an_answer_beside_a_question_is_a_statement(text: str) -> None:
         ("Sorry, that was wrong: the bridge is 41.5 m long.", "statement"),
         ("The rules do not require a second key.", "statement"),
         ("False. The report does not mention a second ferry.", "statement"),
+        ("It is not mentioned as a cause, but as a result.", "statement"),
+        ("The set with the most documents is CORD, with 2,450 documents.", "statement"),
     ],
 )
 def test_the_words_of_an_abstention_or_its_contrary(text: str, expected: str) -> None:
@@ -149,7 +153,7 @@ def test_other_weights_are_refused(tmp_path: Path) -> None:
 
 
 def test_the_weights_are_small_and_hold_no_text_but_words(tmp_path: Path) -> None:
-    assert WEIGHTS.stat().st_size < 300_000
+    assert WEIGHTS.stat().st_size < 350_000
     with np.load(WEIGHTS, allow_pickle=False) as data:
         words = json.loads(bytes(data["words"]).decode())
         assert set(data.files) == {
@@ -197,7 +201,7 @@ def test_other_languages(language: str) -> None:
     assert right >= LEAST_RIGHT[language]
 
 
-LEAST_RIGHT = {"Arabic": 45, "Chinese": 45, "English": 46, "French": 40, "Japanese": 42, "Spanish": 39}
+LEAST_RIGHT = {"Arabic": 45, "Chinese": 45, "English": 48, "French": 41, "Japanese": 42, "Spanish": 41}
 """How many of the 50 answers of each language are labelled rightly today; docs/abstention.md shows them."""
 
 
