@@ -54,7 +54,16 @@ class ExitCode(IntEnum):
         "the gate is undecided, and a quarter or more was lost or `--strict` was given (else 0 and a"
         " warning)",
     )
-    INTERRUPTED = 130, "interrupted: answers in flight were awaited and kept, the other questions not asked"
+    INTERRUPTED = (
+        130,
+        "interrupted by SIGINT (Ctrl-C): answers in flight were awaited and kept, the other questions not"
+        " asked; after a second one, nothing was awaited",
+    )
+    TERMINATED = (
+        143,
+        "ended by SIGTERM: as 130, but whatever was not answered within `FATHOMS_STOP_TIMEOUT` seconds (10 by"
+        " default) was not awaited",
+    )
 
 
 def some_of(names: Sequence[str], shown: int = 5) -> str:

@@ -13,7 +13,7 @@ MORE_CODES = {
     "reproduce": (ExitCode.OVER_BUDGET,),
     "gate": (ExitCode.GATE_FAILED, ExitCode.GATE_UNDECIDED),
 }
-"""The commands that can end with more than 0, 1, 2 and 130."""
+"""The commands that can end with more than 0, 1, 2, 130 and 143."""
 
 
 def codes_page() -> str:

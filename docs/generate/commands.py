@@ -16,7 +16,8 @@ def cli_page() -> str:
     """Every command, in the order of `fathoms --help`."""
     root = typer.main.get_command(app)
     codes = (
-        "Every command ends with 0, 1, 2 or 130 ([exit codes](exit-codes.md)), or with a code named below it."
+        "Every command ends with 0, 1, 2, 130 or 143 ([exit codes](exit-codes.md)), or with a code named"
+        " below it."
     )
     parts = ["# Commands", MADE, codes, "## fathoms", root.help or "", _options(root)]
     return join([*parts, *(part for command in _commands(root, "fathoms") for part in command)])

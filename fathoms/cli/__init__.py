@@ -11,9 +11,7 @@ import errno
 import gc
 import io
 import os
-import signal
 import sys
-import threading
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -26,6 +24,7 @@ from fathoms.cli import console
 from fathoms.cli.commands import LazyGroup
 from fathoms.cli.harmless import harmless
 from fathoms.errors import ExitCode, FathomsError, UsageError
+from fathoms.safety.signals import ending_command, leave, set_stop_timeout
 
 app = typer.Typer(
     name="fathoms",
@@ -72,6 +71,7 @@ def _options(
 
     if ignored := load_env(Path.cwd()):
         console.complain(ignored)
+    set_stop_timeout()
     if console.settings.verbose:  # after `.env` is loaded, so that its secrets are masked, too
         from fathoms.cli.verbose import show_events
 
@@ -82,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code (`docs/reference/exit-codes.md` lists them)."""
     command = typer.main.get_command(app)
     try:
-        with _terminable(), _old_names_told():
+        with _old_names_told():
             result = command.main(args=arguments, prog_name="fathoms", standalone_mode=False)
         sys.stdout.flush()  # reports a full disk now, before the exit code is decided
         return result if isinstance(result, int) else ExitCode.OK
@@ -103,20 +103,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _refused(error)
     except Exception as error:
         return _other(error)
-
-
-@contextmanager
-def _terminable() -> Iterator[None]:
-    """Make SIGTERM raise KeyboardInterrupt, like Ctrl-C, so that every command closes what it has open and
-    says that it stopped. No effect outside the main thread."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
 
 
 @contextmanager
@@ -177,4 +163,5 @@ def entry() -> None:
         if isinstance(stream, io.TextIOWrapper):
             # file names may hold undecodable bytes, and a terminal may not support all characters
             stream.reconfigure(errors="backslashreplace")
-    sys.exit(main())
+    with ending_command():
+        leave(main())

@@ -22,8 +22,9 @@ from fathoms.judges.journal import open_journal
 from fathoms.models.caller import Caller, provider_of
 from fathoms.models.calling.collecting import rare_collections
 from fathoms.models.calling.provider_calls import ExecutionSettings, ProviderCalls
-from fathoms.models.calling.stop import Stop, Stopped, StopSignals, ending_in_time
+from fathoms.models.calling.stop import Stop, Stopped, StopSignals
 from fathoms.runs.store import Run
+from fathoms.safety.signals import ending_in_time
 from fathoms.types import Claim, Judgement, Record, Verdict
 
 
@@ -102,7 +103,8 @@ def judge_run(
     """Ask the judge for everything that the metrics need and the journal of the run does not hold.
 
     Verdicts are on disk as soon as they have come, so a killed call loses none. On SIGINT or SIGTERM, the
-    calls in flight are awaited, and KeyboardInterrupt is raised. Raises the errors of `judge.check`.
+    calls in flight are awaited, unless a second signal comes, and KeyboardInterrupt is raised. Raises the
+    errors of `judge.check`.
     """
     if how.executor is None or not judge.is_local:  # else the workers load the model, and check it
         judge.check()
@@ -125,7 +127,7 @@ def judge_run(
     try:
         with ending_in_time(), rare_collections():
             asyncio.run(work())
-    except Stopped:
+    except (Stopped, asyncio.CancelledError):  # by the first signal, or by the second
         raise KeyboardInterrupt from None  # the command ends as after any other interrupt
     finally:
         known.store(key)

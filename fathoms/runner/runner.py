@@ -18,7 +18,7 @@ from fathoms.models.caching import ReplyCache
 from fathoms.models.caller import Caller
 from fathoms.models.calling.collecting import rare_collections
 from fathoms.models.calling.provider_calls import ProviderCalls
-from fathoms.models.calling.stop import Stop, StopSignals, ending_in_time
+from fathoms.models.calling.stop import Stop, StopSignals
 from fathoms.pipeline.preparation import Preparation, Progress, silent
 from fathoms.pipeline.prepared import Prepared
 from fathoms.pipeline.remembered import clock
@@ -33,6 +33,7 @@ from fathoms.runs.documents import keep_documents
 from fathoms.runs.store import Run
 from fathoms.runs.usage import total
 from fathoms.safety.option_limits import MOST_AT_ONCE, MOST_REPEATS
+from fathoms.safety.signals import ending_in_time
 from fathoms.types import Hit, Question, Record
 
 OnRecord = Callable[[Record, int, int], None]

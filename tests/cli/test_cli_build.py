@@ -216,7 +216,7 @@ def test_a_stopped_build_says_how_it_goes_on(project: Project) -> None:
     time.sleep(0.3)
     running.send_signal(signal.SIGTERM)
     _, told = running.communicate(timeout=300)
-    assert running.returncode == 130
+    assert running.returncode == 143
     assert "the same command with --resume goes on" in told
     assert "Traceback" not in told
 

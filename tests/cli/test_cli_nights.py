@@ -260,7 +260,7 @@ def test_a_signal_before_the_first_question(nights: Project) -> None:
         heard = next(line for line in process.stdout if "reading" in line)
         process.send_signal(signal.SIGTERM)
         said, _ = process.communicate(timeout=120)
-    assert process.returncode == 130, heard + said
+    assert process.returncode == 143, heard + said
     assert "night: not finished: INTERRUPTED" in said.splitlines()
     assert cases(nights) == {"run": "KeyboardInterrupt"}
     assert [event["event"] for event in log(nights)] == ["command-failed"]

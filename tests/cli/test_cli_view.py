@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 from pathlib import Path
 from urllib.parse import quote
@@ -53,6 +54,15 @@ def test_what_is_no_folder_is_refused(project: Project) -> None:
     done = project.fathoms("view", "nothing", "--no-browser")
     assert done.returncode == 2
     assert done.stderr.startswith("fathoms: nothing is not a folder")
+
+
+@pytest.mark.parametrize("command", [["view", "."], ["questions", "edit", "questions.json"]])
+def test_a_port_that_is_taken_is_refused(project: Project, command: list[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = project.fathoms(*command, "--port", str(port), "--no-browser")
+    said = f"fathoms: port {port} cannot be used: Address already in use: name another with --port\n"
+    assert (done.returncode, done.stderr) == (2, said)
 
 
 def test_a_log_that_cannot_be_read_is_told_at_once(project: Project) -> None:

@@ -106,7 +106,7 @@ def test_a_scheduler_that_ends_the_scoring_is_told_so(answered: Project) -> None
     """SIGTERM, while answers are scored without a judge."""
     answered.write("ends.py", "import os, signal\ndef ends(record): os.kill(os.getpid(), signal.SIGTERM)\n")
     done = answered.fathoms("score", str(answered.runs()[0]), "--metric", "ends:ends")
-    assert (done.returncode, done.stderr.splitlines()[-1]) == (130, "fathoms: stopped")
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (143, "fathoms: stopped")
 
 
 def test_a_signal_ends_the_wait_that_a_server_asks_for(answered: Project) -> None:

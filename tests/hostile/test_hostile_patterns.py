@@ -119,7 +119,8 @@ def test_an_answer_of_twelve_megabytes_is_classified_by_its_beginning_and_its_en
 
 FROZEN = """
 import asyncio, re, sys
-from fathoms.models.calling.stop import StopSignals, ending_in_time
+from fathoms.models.calling.stop import StopSignals
+from fathoms.safety.signals import ending_in_time
 
 async def main():
     tasks = [asyncio.create_task(asyncio.sleep(600))]

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import faulthandler
-import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-END_SECONDS = 5.0
-"""Seconds that the process may take to close its runs after the second signal."""
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+from fathoms.safety.signals import END_SECONDS, SIGNALS, end_soon, note_signal
 
 
 class Stopped(BaseException):
@@ -87,8 +82,9 @@ class StopSignals:
     - Until the event loop has processed the first signal, further signals have their default action. So if
       the loop is blocked, the kernel ends the process.
     - If the loop has processed the first signal, the second cancels the requests in flight, so that every run
-      is closed. If that takes longer than `END_SECONDS`, a thread of `faulthandler`, which does not need the
-      GIL, ends the process. A third signal has its default action.
+      is closed. If that takes longer than `END_SECONDS`, the process ends. A third signal has its default
+      action.
+    - After a single SIGTERM, the same is done when the time of a command for its end is nearly over.
 
     Child processes end on their own when their standard input is closed, however this process ends.
     """
@@ -97,13 +93,14 @@ class StopSignals:
         self._ask = ask
         self._end = end
         self._heard = 0
+        self._ends_in: float | None = None
 
     @contextmanager
     def on(self, loop: asyncio.AbstractEventLoop) -> Iterator[None]:
         """Handle the signals within a block. Outside the main thread, signals are left as they are."""
         before = {}
         self._tell: Callable[[], object] = lambda: None
-        for number in _SIGNALS if threading.current_thread() is threading.main_thread() else ():
+        for number in SIGNALS if threading.current_thread() is threading.main_thread() else ():
             before[number] = signal.getsignal(number)
             try:
                 loop.add_signal_handler(number, self._in_loop)  # makes every signal wake the loop
@@ -127,12 +124,14 @@ class StopSignals:
     def _first(self, number: int, frame: object) -> None:
         """Restore the default action for the next signal, until the event loop has processed this one."""
         self._handle(signal.SIG_DFL)
+        self._ends_in = note_signal(number)
         self._tell()
 
     def _second(self, number: int, frame: object) -> None:
         """Restore the default action, and end the process after `END_SECONDS`."""
         self._handle(signal.SIG_DFL)
-        _arm()
+        note_signal(number)
+        end_soon()
         self._tell()
 
     def _in_loop(self) -> None:
@@ -142,24 +141,6 @@ class StopSignals:
             self._end()
             return
         self._handle(self._second)
+        if (seconds := self._ends_in) is not None:
+            asyncio.get_running_loop().call_later(max(seconds - END_SECONDS, seconds / 2), self._end)
         self._ask()
-
-
-_armed: list[Any] = []
-
-
-def _arm() -> None:
-    """Make the process exit in `END_SECONDS`, unless the block of `ending_in_time` is left before."""
-    _armed.append(nowhere := Path(os.devnull).open("w"))  # noqa: SIM115 - the thread keeps using it
-    faulthandler.dump_traceback_later(END_SECONDS, exit=True, file=nowhere)
-
-
-@contextmanager
-def ending_in_time() -> Iterator[None]:
-    """Wrap code that must finish within `END_SECONDS` of a second signal; leaving it disarms the exit."""
-    try:
-        yield
-    finally:
-        while _armed:
-            faulthandler.cancel_dump_traceback_later()
-            _armed.pop().close()

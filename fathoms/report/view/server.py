@@ -46,13 +46,13 @@ class ViewServer(LocalServer):
     """Serves the runs of one folder; `logs` have what the gate said of them."""
 
     def __init__(self, folder: Path, port: int = 0, *, logs: Sequence[Path] = ()) -> None:
-        super().__init__(_Handler, port)
         self.folder = Folder(folder)
         self.logs = logs
         self._kept: dict[tuple[str, ...], Viewed] = {}
         self._lock = Lock()
         self.closing = Condition()
         self.is_closing = False
+        super().__init__(_Handler, port)  # last: where it cannot listen, it closes itself
 
     def viewed(self, names: tuple[str, ...]) -> Viewed:
         """Return the runs with these ids as they are now. Raises UsageError for an unknown id."""
