@@ -66,6 +66,11 @@ class ExitCode(IntEnum):
     )
 
 
+def amount(number: int, noun: str) -> str:
+    """Format a count with its noun in the singular or plural: `1 question`, `2 questions`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def some_of(names: Sequence[str], shown: int = 5) -> str:
     """Return the first few names of a list, for a message."""
     return ", ".join(names[:shown]) + (", ..." if len(names) > shown else "")

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fathoms.cli.harmless import harmless, harmless_console
+from fathoms.errors import amount as amount
 from fathoms.safety.masking import known_mask
 
 if TYPE_CHECKING:
@@ -33,11 +34,6 @@ def out() -> Console:
     return harmless_console(
         file=sys.stdout, width=None if sys.stdout.isatty() else 100, highlight=False, emoji=False
     )
-
-
-def amount(number: int, noun: str) -> str:
-    """Format a count with its noun in the singular or plural: `1 question`, `2 questions`."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def show(*renderables: RenderableType) -> None:

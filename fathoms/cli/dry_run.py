@@ -45,7 +45,8 @@ def _print_plan(found: Plan, repeats: int) -> None:
     sizes = ", ".join(f"{name} {size}" for name, size in found.questions.items())
     stages = ", ".join(f"{name}: {kind}" for name, kind in found.stages.items())
     times = f", {repeats} times each" if repeats > 1 else ""
-    console.say(f"{found.name}: {sum(found.questions.values())} questions of {found.data} ({sizes}){times}")
+    questions = console.amount(sum(found.questions.values()), "question")
+    console.say(f"{found.name}: {questions} of {found.data} ({sizes}){times}")
     console.say(f"  {found.documents} documents; {stages}")
     if found.retrieval_only:
         console.say("  no answers are asked for")

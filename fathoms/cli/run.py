@@ -391,7 +391,8 @@ def _run(
     from fathoms.runner import runner
 
     for job in jobs:
-        console.note(f"{job.experiment.name}: {len(job.corpus.questions)} questions of {job.corpus.name}")
+        questions = console.amount(len(job.corpus.questions), "question")
+        console.note(f"{job.experiment.name}: {questions} of {job.corpus.name}")
     for note in dict.fromkeys(filter(None, map(_deeper, jobs))):
         console.note(note)
     with progress.bars() as bars:

@@ -53,4 +53,5 @@ def _show(data: dict[str, Any], corpus: Corpus) -> None:
 
     console.say(yaml.safe_dump(data, sort_keys=False, allow_unicode=True).rstrip())
     sizes = ", ".join(f"{name} {size}" for name, size in corpus.sizes().items())
-    console.say(f"# {len(corpus.questions)} questions ({sizes}) on {len(corpus.documents)} documents")
+    questions = console.amount(len(corpus.questions), "question")
+    console.say(f"# {questions} ({sizes}) on {console.amount(len(corpus.documents), 'document')}")

@@ -43,6 +43,12 @@ VERBS = (
 )
 
 
+def test_one_question_is_one(project: Project) -> None:
+    (first,) = json.loads((project.path / "questions.json").read_text())["Text-Only"][:1]
+    project.write("questions.json", json.dumps({"Text-Only": [first]}))
+    assert project.fathoms("run", "tiny.yaml").stderr == "tiny: 1 question of questions\n"
+
+
 def test_the_whole_flow(project: Project) -> None:
     first = project.fathoms("ingest", "tiny.yaml")
     assert first.returncode == 0, first.stderr

@@ -169,7 +169,9 @@ def test_a_run_from_elsewhere_sends_documents_to_no_cluster_without_consent() ->
     assert "for the kind 'ray'" in demand.what
 
 
-@pytest.mark.parametrize("address", ["local", "ray://head:10001", "head", "a b:1", "http://head:6379"])
+@pytest.mark.parametrize(
+    "address", ["local", "ray://head:10001", "head", "a b:1", "http://head:6379", "head:0", "head:65536"]
+)
 def test_only_addresses_of_clusters_that_run_are_taken(address: str) -> None:
-    with pytest.raises(ValidationError, match="address"):
+    with pytest.raises(ValidationError, match=r"HOST:PORT .* which 'ray start --head' prints"):
         ExecutionSettings(kind="ray", address=address)

@@ -6,10 +6,11 @@ import asyncio
 import logging
 import math
 import random
+import re
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from fathoms.errors import ModelError, NoAnswerError, RateLimitError
 from fathoms.executors import Executor, LocalExecutor
@@ -43,7 +44,7 @@ class ExecutionSettings(BaseModel):
     kind: Literal["local", "ray"] = "local"
     """Who works on the corpus and scores answers: `local`, the processes of this machine (for documents as
     many as `--workers` says), or `ray`, one worker per processor of a Ray cluster."""
-    address: str = Field(default="auto", pattern=r"^(auto|[^\s/:]+:\d{1,5})$")
+    address: str = "auto"
     """The Ray cluster, as HOST:PORT of its head; `auto` is the one that runs on this machine, or that of the
     environment variable RAY_ADDRESS. This machine must be one of the cluster."""
 
@@ -63,6 +64,17 @@ class ExecutionSettings(BaseModel):
     """Limit of tokens per minute to one provider, prompts and replies together, for all pipelines of the
     command; no limit if not given. Tokens are counted before the call, or estimated as one per four
     characters."""
+
+    @field_validator("address")
+    @classmethod
+    def _of_a_head(cls, address: str) -> str:
+        found = re.fullmatch(r"[^\s/:]+:(\d{1,5})", address)
+        if address != "auto" and not (found and 0 < int(found[1]) < 65536):
+            raise ValueError(
+                "expected 'auto' or HOST:PORT of the head of a Ray cluster, such as 10.0.0.5:6379, which"
+                " 'ray start --head' prints; no scheme such as ray://, whose port 10001 is another one"
+            )
+        return address
 
     @property
     def inert(self) -> bool:
