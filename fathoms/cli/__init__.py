@@ -22,7 +22,6 @@ import typer
 
 from fathoms.cli import console
 from fathoms.cli.commands import LazyGroup
-from fathoms.cli.harmless import harmless
 from fathoms.errors import ExitCode, FathomsError, UsageError
 from fathoms.safety.signals import ending_command, leave, set_stop_timeout
 
@@ -143,7 +142,7 @@ def _other(error: Exception) -> int:
     if show is not None:
         said = io.StringIO()
         show(file=said)
-        print(harmless(said.getvalue()), end="", file=sys.stderr)
+        console.aside(said.getvalue().rstrip("\n"))
         return int(getattr(error, "exit_code", ExitCode.UNUSABLE))
     if type(error).__name__ == "Abort":
         console.complain("stopped")

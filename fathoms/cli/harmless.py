@@ -1,9 +1,12 @@
-"""Escaping of control characters in untrusted text (replies, documents, file names) before it is printed."""
+"""Escaping of control characters in untrusted text (replies, documents, file names), and masking of known
+secrets in tables, before they are printed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
+
+from fathoms.safety.masking import known_mask
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
@@ -20,9 +23,11 @@ def harmless(text: str) -> str:
 
 
 def harmless_console(**options: Any) -> Console:
-    """Make a Rich console that escapes control characters in texts; `options` are those of `Console`."""
+    """Make a Rich console that escapes control characters in texts and masks known secrets; `options` are
+    those of `Console`."""
     from rich.console import Console
     from rich.segment import Segment
+    from rich.text import Text
 
     class HarmlessConsole(Console):
         """Escapes the control characters that tables and panels of Rich let through."""
@@ -30,7 +35,15 @@ def harmless_console(**options: Any) -> Console:
         def render(
             self, renderable: RenderableType, options: ConsoleOptions | None = None
         ) -> Iterable[Segment]:
-            """Render to segments, with control characters in text segments escaped."""
+            """Render to segments, with control characters in text segments escaped. Secrets are masked before
+            a text is folded, because a part of one is a secret too."""
+            if isinstance(renderable, str):
+                renderable = known_mask().text(renderable)
+            elif isinstance(renderable, Text):
+                clean = known_mask().text(renderable.plain)
+                if clean != renderable.plain:
+                    renderable = renderable.copy()
+                    renderable.plain = clean
             for segment in super().render(renderable, options):
                 text = segment.text if segment.control else harmless(segment.text)
                 yield segment if text is segment.text else Segment(text, segment.style, segment.control)

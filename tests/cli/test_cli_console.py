@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import base64
 import logging
 import time
 from dataclasses import replace
+from typing import Any
+from urllib.parse import quote
 
 import pytest
+from rich.panel import Panel
 
+from fathoms.cli import console
 from fathoms.cli.console import settings
 from fathoms.cli.progress import Bars
 from fathoms.runner.runner import Tally
 from fathoms.runs.events import happened, within
+from tests.support.project import Project
 
 TALLY = Tally("openai https://api.example/v1", done=12, total=50, failed=2, cached=4, cost=0.12)
 
@@ -114,3 +120,24 @@ def test_quiet_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     finally:
         settings.quiet = False
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("width", ["40", "100"])
+def test_a_key_is_in_no_table(width: str, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    """Also where it would be folded, so that no line has it as a whole."""
+    key = "sk-planted/7Q+x9Zk2=vW4&mB8~Jt6%Rd3"
+    monkeypatch.setenv("PLANTED_KEY", key)
+    monkeypatch.setenv("COLUMNS", width)
+    coded = base64.b64encode(key.encode()).decode()
+    console.show_table(["said"], [[f"no: {key}"], [f"no: {coded}"], [quote(key)]])
+    console.show(Panel(f"the server said {key}"), f"plain {key}")
+    said = capsys.readouterr().out
+    assert said.count("***") == 5
+    assert not any(part in said for part in (key[:12], key[-12:], coded[:12], quote(key)[-12:]))
+
+
+def test_a_key_is_in_no_usage_error(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLANTED_TOKEN", "plain-words-that-are-secret")
+    for wrong in (["run", "--limit", "plain-words-that-are-secret"], ["plain-words-that-are-secret"]):
+        done = project.fathoms(*wrong)
+        assert (done.returncode, "***" in done.stderr, "plain-words" in done.stderr) == (2, True, False)
