@@ -77,8 +77,8 @@ def read_questions(path: Path) -> QuestionFile:
     """
     if is_table(path):
         return _read_tables(path)
+    data = _read(path)  # first, so that a file that is not there is called that, whatever its name ends in
     rows = FORMATS[format_of(path)]
-    data = _read(path)
     text, guessed = _decoded(data, path)
     found = list(rows(text, str(path)))
     if released := _converted(found, path):

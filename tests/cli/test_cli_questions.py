@@ -211,3 +211,9 @@ def test_nuggets_are_imported_or_drafted_and_marked(
     ]
     assert questions("nuggets", "some.json", "more.csv") == 2
     assert "name either --from FILE" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("command", [["convert", "nothing", "o.json"], ["dedupe", "nothing"]])
+def test_a_file_that_is_not_there_is_called_that(project: Project, command: list[str]) -> None:
+    done = project.fathoms("questions", *command)
+    assert (done.returncode, done.stderr) == (2, "fathoms: nothing: question file not found\n")
