@@ -1,0 +1,48 @@
+"""Two thousand races in which nobody is better: the best on the questions is dropped in at most alpha."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from fathoms.tune.order import draw_order
+from fathoms.tune.race import Race
+from fathoms.tune.replay import figures
+
+pytestmark = pytest.mark.long
+
+RACES = 2000
+
+
+@pytest.mark.parametrize("alpha", [0.05, 0.2, 0.5])
+@pytest.mark.parametrize(
+    ("name", "candidates", "sizes"),
+    [
+        ("exchanged", 8, (15,)),
+        ("exchanged", 8, (93,)),
+        ("rare", 24, (30,)),
+        ("rare", 8, (93,)),
+        ("common", 8, (60, 30, 3)),
+    ],
+)
+def test_the_best_is_dropped_in_at_most_alpha(
+    name: str, candidates: int, sizes: tuple[int, ...], alpha: float
+) -> None:
+    rng, wrong = np.random.default_rng(11), 0
+    categories = [f"c{number}" for number, size in enumerate(sizes) for _ in range(size)]
+    hardness = rng.beta(0.5, 0.5, len(categories))
+    for _ in range(RACES):
+        shape = (candidates, len(categories))
+        if name == "exchanged":  # the same scores of each question, in another order
+            scores = np.clip(hardness + rng.normal(0, 0.4, shape), 0, 1)
+        else:
+            scores = (rng.random(shape) < (0.03 if name == "rare" else 0.3)).astype(float)
+        order = draw_order(categories, rng)
+        race = Race(order, candidates, alpha=alpha)
+        while not race.is_over:
+            race.add(scores[:, order.positions[race.asked]])
+        overall = figures(scores, categories)
+        wrong += bool(overall[race.best()] < overall.max() - 1e-9)
+    assert wrong <= alpha * RACES + 3 * math.sqrt(alpha * RACES)
