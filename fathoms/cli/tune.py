@@ -185,8 +185,10 @@ def _race(
 
 def _told(step: Progress) -> None:
     """Say after a round who was dropped."""
-    for name in step.dropped:
-        console.note(f"{step.asked} of {step.questions} questions: dropped {name}, {len(step.alive)} left")
+    if step.dropped:
+        console.note(
+            f"{step.asked} of {step.questions} questions: {len(step.dropped)} dropped, {len(step.alive)} left"
+        )
 
 
 def _show(result: Result, seconds: float, out: Path, *, as_json: bool) -> None:

@@ -37,7 +37,9 @@ def headline(result: Result) -> list[str]:
     elif same:
         first = f"best on these questions: {best.candidate.name} ({figure}), as good as {_names(same)}"
     else:
-        margin = f" within {short(result.settings.within)}" if rest else ""
+        margin = (
+            f" within {short(result.settings.within)}" if rest and result.asked < result.questions else ""
+        )
         first = f"best{margin} on these questions: {best.candidate.name} ({figure})"
     apart = result.not_apart
     if not apart:
