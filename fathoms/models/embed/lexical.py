@@ -8,7 +8,7 @@ from array import array
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 _WORD = re.compile(r"\w+")
 _GRAMS = (3, 4, 5)
 _TOGETHER = 256
-"""How many texts are embedded together."""
+"""The most texts that are embedded together."""
+_COUNTS = 1 << 20
+"""The most counts that are computed together."""
 _LONGEST = 1000
 """Number of characters of a word that are used for n-grams, because a broken reply can have megabytes without
 a space."""
@@ -51,8 +53,9 @@ class LexicalEmbedder(TextEmbedder):
         import numpy as np
 
         vectors = np.zeros((len(texts), self.dimension), dtype=np.float32)
-        for start in range(0, len(texts), _TOGETHER):
-            self._fill(vectors[start : start + _TOGETHER], texts[start : start + _TOGETHER])
+        together = min(_TOGETHER, _COUNTS // self.dimension)
+        for start in range(0, len(texts), together):
+            self._fill(vectors[start : start + together], texts[start : start + together])
         return vectors
 
     def _fill(self, vectors: NDArray[np.float32], texts: Sequence[str]) -> None:
@@ -62,14 +65,18 @@ class LexicalEmbedder(TextEmbedder):
 
         hashes, ends = array("I"), []
         for text in texts:
-            words = _WORD.findall(text.lower())
-            hashes.extend([zlib.crc32(f"{first} {second}".encode()) for first, second in pairwise(words)])
+            words = [_hashed(word) for word in _WORD.findall(text.lower())]
+            # The checksum of a pair goes on from that of its first word.
+            seconds, firsts = [word.encoded for word in words[1:]], [word.before for word in words]
+            hashes.extend(map(zlib.crc32, seconds, firsts))
             for word in words:
-                hashes += _word_hashes(word)
+                hashes += word.hashes
             ends.append(len(hashes))
         rows = np.repeat(np.arange(len(texts)), np.diff(ends, prepend=0))
         places = rows * self.dimension + np.array(hashes, dtype=np.uint32) % self.dimension
-        places, counts = np.unique(places, return_counts=True)
+        counts = np.bincount(places)
+        places = np.flatnonzero(counts)
+        counts = counts[places]
         weights = 1 + np.log(counts)
         for first, last in pairwise(np.searchsorted(places, np.arange(len(texts) + 1) * self.dimension)):
             if first < last:  # the text has words
@@ -81,9 +88,19 @@ class LexicalEmbedder(TextEmbedder):
         return self.embed(texts)
 
 
+class _Word(NamedTuple):
+    """A word in UTF-8, the checksum of the word and a space, and the hashes of the word and of its n-grams,
+    which nobody may change."""
+
+    encoded: bytes
+    before: int
+    hashes: array[int]
+
+
 @lru_cache(maxsize=1 << 16)
-def _word_hashes(word: str) -> array[int]:
-    """Return the hashes of a word and of its character n-grams, which nobody may change."""
+def _hashed(word: str) -> _Word:
+    """Hash a word and its character n-grams."""
     marked = f"<{word[:_LONGEST]}>"
     grams = [marked[at : at + size] for size in _GRAMS for at in range(len(marked) - size + 1)]
-    return array("I", [zlib.crc32(gram.encode("utf-8", "surrogatepass")) for gram in (word, *grams)])
+    hashes = array("I", [zlib.crc32(gram.encode()) for gram in (word, *grams)])
+    return _Word(word.encode(), zlib.crc32(f"{word} ".encode()), hashes)
