@@ -92,6 +92,11 @@ class Labelled:
     failures: Mapping[Asked, str] = field(default_factory=dict)
     unasked: tuple[str, ...] = ()
 
+    @property
+    def judged(self) -> int:
+        """How many pages have a label."""
+        return self.asked - len(self.failures)
+
 
 def pages_to_ask(
     questions: Sequence[Question], documents: Mapping[str, Document], first: int | None = None

@@ -69,9 +69,14 @@ def show_table(heads: Sequence[str], rows: Sequence[Sequence[object]], *, folds:
     show(table)
 
 
+def clean(text: str) -> str:
+    """Return a text with known secrets masked and control characters escaped, as everything is printed."""
+    return harmless(known_mask().text(text))
+
+
 def say(text: str) -> None:
-    """Print text as a result, with known secrets masked and control characters escaped."""
-    print(harmless(known_mask().text(text)))
+    """Print text as a result, cleaned."""
+    print(clean(text))
 
 
 def show_json(value: Any) -> None:
@@ -105,4 +110,4 @@ def show_traceback() -> None:
 def aside(text: str) -> None:
     """Print to stderr, with known secrets masked. A closed stderr is ignored."""
     with suppress(BrokenPipeError):
-        print(harmless(known_mask().text(text)), file=sys.stderr, flush=True)
+        print(clean(text), file=sys.stderr, flush=True)

@@ -54,7 +54,8 @@ def label(
     a Ray cluster reads the PDFs. Prints what it would change, page by page, and
     how far it agrees with the evidence that the questions have; with --to, writes the questions with the new
     pages as further evidence. Evidence that the model does not find stays. Ends with exit code 1 if a PDF
-    cannot be read, a page could not be judged, or a question has no page to judge.
+    cannot be read, a page could not be judged, or a question has no page to judge. Where no page at all could
+    be judged, nothing is written.
     """
     from fathoms.build.labelling import label as find
     from fathoms.corpora import read_questions, refuse_existing, write_questions
@@ -86,10 +87,16 @@ def label(
         _tell(found)
     if found.unasked:
         console.complain(
-            f"{len(found.unasked)} questions have no page to judge, because none of their documents is among"
-            f" these PDFs, or these have no text: {some_of(found.unasked)}"
+            f"there is no page to judge for {console.amount(len(found.unasked), 'question')}, because none of"
+            f" the documents is among these PDFs, or these have no text: {some_of(found.unasked)}"
         )
-    if to is not None:
+    nothing = not found.judged and bool(found.failures or found.unasked)
+    if nothing:
+        why = next(iter(found.failures.values()), None)
+        failed = f": all {console.amount(found.asked, 'call')} failed, the first with: {why}" if why else ""
+        left = f"; {to} was not written, because nothing would have changed" if to else ""
+        console.complain(f"no page was judged{failed}{left}")
+    elif to is not None:
         write_questions(to, found.questions)
         console.note(f"{to}: {console.amount(len(found.questions), 'question')}")
     lacking = found.failures or found.unasked or parsed.failures
@@ -115,7 +122,8 @@ def _tell(found: Labelled) -> None:
     said = found.agreement
     if found.added or found.missed:
         console.say("+ new evidence; - evidence that the model did not find, and that stays")
-    console.say(f"{found.asked} pages judged, {len(found.failures)} without a label")
+    without = f", {len(found.failures)} without a label" if found.failures else ""
+    console.say(f"{found.judged} of {console.amount(found.asked, 'page')} judged{without}")
     if said.known:
         shown = ("n/a" if value is None else f"{value:.2f}" for value in (said.precision, said.recall))
         precision, recall = shown

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from fathoms.cli.console import aside, settings
-from fathoms.cli.harmless import harmless
+from fathoms.cli.harmless import harmless, harmless_console
 
 if TYPE_CHECKING:
     from rich.progress import Task
@@ -92,7 +92,6 @@ class Bars:
     def __init__(
         self, plain_seconds: float = PLAIN_SECONDS, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        from rich.console import Console
         from rich.progress import (
             BarColumn,
             MofNCompleteColumn,
@@ -127,7 +126,7 @@ class Bars:
             TimeElapsedColumn(),
             Left(),
             TextColumn("{task.fields[note]}", markup=False),
-            console=Console(file=sys.stderr),
+            console=harmless_console(file=sys.stderr),
             disable=not self._loud,
         )
 

@@ -35,7 +35,7 @@ class Reader:
 
     def read(self, prompt: str) -> str:
         """Prompt for a line, and return it stripped. Raises EOFError at the end of the input."""
-        print(prompt, end="> ", flush=True)
+        print(console.clean(prompt), end="> ", flush=True)
         line = sys.stdin.readline()
         if not line:
             raise EOFError

@@ -12,6 +12,7 @@ from fathoms.judges.llm import LLMJudge
 from fathoms.models import ScriptedModel
 from fathoms.models.chat.forms import read_choice
 from fathoms.types import Document, Evidence, Page, Question
+from tests.support.ports import free_port
 from tests.support.project import Project
 
 TEXTS = {
@@ -127,3 +128,24 @@ def test_the_command_shows_the_changes_and_writes_them_when_asked(project: Proje
     assert damaged.returncode == 1
     assert "left out bad.pdf" in damaged.stderr
     assert list(json.loads(damaged.stdout)["unread"]) == ["bad.pdf"]
+
+
+@pytest.mark.slow
+def test_pages_of_failed_calls_are_not_judged_and_nothing_is_written(project: Project) -> None:
+    """A set that is as it was is no result; a gate that looked for the file would go on with it."""
+    model = {"kind": "ollama", "model": "gone", "base_url": f"http://127.0.0.1:{free_port()}"}
+    project.write("judge.yaml", json.dumps({"kind": "llm", "model": model}))
+    common = ("questions", "label", "questions.json", "pdfs", "--judge", "judge.yaml", "--to", "new.json")
+    assert project.fathoms(*common).returncode == 2  # the server is looked for beforehand
+    unread = {"kind": "scripted", "default": "perhaps"}
+    project.write("judge.yaml", json.dumps({"kind": "llm", "model": unread}))
+    done = project.fathoms(*common)
+    assert done.returncode == 1
+    assert "no page was judged: all 5 calls failed" in done.stderr
+    assert "new.json" not in done.stdout
+    assert not (project.path / "new.json").exists()
+    unread["replies"] = {"41.5 m tall.": "yes"}
+    project.write("judge.yaml", json.dumps({"kind": "llm", "model": unread}))
+    some = project.fathoms(*common)
+    assert (some.returncode, (project.path / "new.json").exists()) == (1, True)
+    assert "2 of 5 pages judged, 3 without a label" in some.stdout

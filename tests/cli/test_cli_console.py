@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import base64
 import logging
+import os
+import pty
 import time
+from contextlib import redirect_stderr
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 from rich.panel import Panel
 
-from fathoms.cli import console
+from fathoms.cli import console, main
 from fathoms.cli.console import settings
 from fathoms.cli.progress import Bars
 from fathoms.runner.runner import Tally
@@ -141,3 +145,60 @@ def test_a_key_is_in_no_usage_error(project: Project, monkeypatch: pytest.Monkey
     for wrong in (["run", "--limit", "plain-words-that-are-secret"], ["plain-words-that-are-secret"]):
         done = project.fathoms(*wrong)
         assert (done.returncode, "***" in done.stderr, "plain-words" in done.stderr) == (2, True, False)
+
+
+@pytest.mark.parametrize("width", ["50", "200"])
+def test_a_key_is_in_no_progress_bar(width: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The address of a service may hold a key that is also a variable, and so may what is said beside a
+    bar."""
+    key = "planted/7Q+x9Zk2=vW4&mB8~Jt6%Rd3"
+    monkeypatch.setenv("PLANTED_KEY", key)
+    monkeypatch.setenv("COLUMNS", width)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("CI", raising=False)
+    ours, theirs = pty.openpty()
+    with os.fdopen(theirs, "w") as terminal, redirect_stderr(terminal), Bars() as bars:
+        bars.tally(replace(TALLY, provider=f"http https://api.example/{key}/ask"))
+        bars.stage("embed", 1, 5, f"waits for {key}")
+    shown = b""
+    try:
+        while part := os.read(ours, 65536):
+            shown += part
+    except OSError:  # the other end is closed
+        pass
+    os.close(ours)
+    assert b"planted" not in shown
+    assert b"Rd3" not in shown
+    assert b"***" in shown
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "validate address.yaml",
+        "validate values.yaml",
+        "validate values.yaml --set pipeline.timeout=KEY",
+        "validate KEY.yaml",
+        "show KEY",
+        "ls --out KEY",
+        "KEY",
+        "run --KEY",
+    ],
+)
+def test_a_key_of_the_environment_is_in_no_message(
+    call: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    """Neither as a part of an address nor as a value of a configuration or of a command."""
+    key = "planted7Qx9Zk2vW4mB8JtRd3"
+    monkeypatch.setenv("PLANTED_KEY", key)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "questions.json").write_text("{}")
+    head = "data: {questions: questions.json}\npipeline:"
+    address = f'{head} {{kind: http, url: "http://127.0.0.1:9/{key}/ask?token={key}"}}\n'
+    values = f"{head} {{kind: {key}, url: {key}}}\nname: {key}\nmetrics: [{key}]\n"
+    Path("address.yaml").write_text(address)
+    Path("values.yaml").write_text(values)
+    assert main(call.replace("KEY", key).split()) == 2
+    said = "".join(capsys.readouterr())
+    assert said
+    assert key not in said
