@@ -63,7 +63,7 @@ def ambiguity(
     from fathoms.runs.people import AmbiguityLabel, read_all
 
     labels = file.with_name(f"{short_name(file)}-ambiguity.jsonl")
-    questions: Sequence[Question] = read_questions(file).questions
+    questions: Sequence[Question] = (read := read_questions(file).questions)
     if review:
         if to is not None:
             raise UsageError("--review writes no question file: leave out the second file")
@@ -92,6 +92,8 @@ def ambiguity(
         questions, failures = [*questions, *more], {**failures, **failed}
     for name, why in failures.items():
         console.note(f"note: {name}: {why}")
+    if failures and list(questions) == list(read):
+        raise DataError(f"{to} was not written, because no question got a mark or was rewritten")
     write_questions(to, questions)
     marks = [str(one.metadata.get("ambiguity", "not marked")) for one in questions if OF not in one.metadata]
     counts = ", ".join(f"{marks.count(mark)} {mark}" for mark in dict.fromkeys(sorted(marks)))

@@ -11,7 +11,7 @@ import typer
 from fathoms.cli import console, progress
 from fathoms.cli.cache import opened
 from fathoms.config import suggest
-from fathoms.errors import ExitCode, UsageError
+from fathoms.errors import DataError, ExitCode, UsageError
 
 
 def perturb(
@@ -70,6 +70,8 @@ def perturb(
         )
     for (kind, id), why in found.failures.items():
         console.note(f"note: {id} has no variant '{kind}': {why}")
+    if found.failures and not found.variants:
+        raise DataError(f"{to} was not written, because no question got a variant")
     write_questions(to, [*questions, *found.variants])
     counts = [str(one.metadata["variant"]) for one in found.variants]
     shown = ", ".join(f"{counts.count(kind)} {kind}" for kind in asked)

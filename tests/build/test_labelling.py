@@ -149,3 +149,15 @@ def test_pages_of_failed_calls_are_not_judged_and_nothing_is_written(project: Pr
     some = project.fathoms(*common)
     assert (some.returncode, (project.path / "new.json").exists()) == (1, True)
     assert "2 of 5 pages judged, 3 without a label" in some.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["ambiguity", "perturb"])
+def test_no_set_is_written_where_every_call_failed(project: Project, command: str) -> None:
+    judge = {"kind": "llm", "model": {"kind": "scripted", "fail_on": {"": "gone"}}}
+    project.write("judge.yaml", json.dumps(judge))
+    more = ("--kind", "paraphrase") if command == "perturb" else ()
+    call = ("questions", command, "questions.json", "new.json", "--judge", "judge.yaml", *more)
+    done = project.fathoms(*call)
+    assert (done.returncode, (project.path / "new.json").exists()) == (1, False), done.stderr
+    assert "new.json was not written, because no question got a" in done.stderr
