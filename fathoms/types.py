@@ -1006,6 +1006,17 @@ class Verdict(StoredValue):
         return made
 
 
+class JudgeCalls(NamedTuple):
+    """The calls of a judge: texts to be split into claims with their characters, and calls for verdicts with
+    the number of their judgements and the characters of their prompts."""
+
+    texts: int
+    text_characters: int
+    verdicts: int
+    judgements: int
+    characters: int
+
+
 class Spent(StoredValue):
     """What a result of a judge took: tokens, US dollars and seconds; `None` where unknown."""
 

@@ -11,9 +11,9 @@ What they have in common is in `Measured`. The runner uses all three alike, as `
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from pydantic import Field, field_validator
 
@@ -22,6 +22,7 @@ from fathoms.component import Component, Loads
 from fathoms.corpora import DataSource
 from fathoms.errors import ConfigError
 from fathoms.judges import AnyJudge
+from fathoms.metrics.judged_abstention import JudgedAbstention
 from fathoms.metrics.metric import JudgedMetric, Metric
 from fathoms.metrics.registry import Metrics, distinct, search_metrics
 from fathoms.metrics.score_records import Scoring
@@ -36,7 +37,10 @@ from fathoms.pipeline.searching import LEAST, Depth, SearchPipeline
 from fathoms.runs.cache import Cache
 from fathoms.runs.shared import checked_address
 from fathoms.safety.option_limits import LONGEST_WAIT
-from fathoms.types import Purpose
+from fathoms.types import Document, JudgeCalls, Purpose, Record
+
+if TYPE_CHECKING:
+    from fathoms.judges.of_run import NeedsVerdicts
 
 NO_PROVIDER = "no model"
 """Stands for the provider of runs that call no model."""
@@ -114,14 +118,16 @@ class Measured(Component):
         if self.judge is None or not self.asks_judge or not (models := list(self.judge.parts().values())):
             return None
         judged = [metric for metric in self.metrics if isinstance(metric, JudgedMetric)]
-        by_claim = sum(metric.splits for metric in judged)
-        return Judging(
-            model=models[-1],
-            by_claim=by_claim,
-            whole=len(judged) - by_claim + (self.scoring.abstention.kind == "judge"),
-            splits=by_claim > 0 and self.judge.claims == "model",
-            together=self.judge.together,
-        )
+        judge, abstention = self.judge, self.scoring.abstention
+
+        def calls(records: Sequence[Record], documents: Mapping[str, Document]) -> JudgeCalls:
+            from fathoms.judges.of_run import calls_ahead
+
+            needing: list[NeedsVerdicts] = [metric.reading(documents) for metric in judged]
+            needing += [abstention] if isinstance(abstention, JudgedAbstention) else []
+            return calls_ahead(judge, needing, records)
+
+        return Judging(models[-1], calls)
 
     @property
     def stages(self) -> Stages | None:

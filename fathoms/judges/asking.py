@@ -52,7 +52,8 @@ class Spending:
 
     `limit` is the most that may be spent; no further call is started where it would be passed, and `is_spent`
     is then set. `damaged` counts the lines of the journal that cannot be used. Replies of earlier scorings
-    that could not be read are asked for `again`, and `reread` counts those that can be read now.
+    that could not be read are asked for `again`, and `reread` counts those that can be read now. `retried`
+    counts the calls that took more than one request, and `retries` these requests by cause.
     """
 
     limit: float | None = None
@@ -64,6 +65,8 @@ class Spending:
     damaged: int = 0
     again: int = 0
     reread: int = 0
+    retried: int = 0
+    retries: dict[str, int] = field(default_factory=dict)
     _in_flight: int = 0
     _dearest: float = 0.0
 

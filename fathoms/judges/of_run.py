@@ -7,6 +7,7 @@ from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Protocol, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict
@@ -14,18 +15,19 @@ from pydantic import BaseModel, ConfigDict
 from fathoms.config import Source, fingerprint, read_yaml, validate
 from fathoms.executors import Executor
 from fathoms.judges import AnyJudge
-from fathoms.judges.ahead import FEW, Ahead, likely_claims, pace_of
+from fathoms.judges.ahead import FEW, Ahead, likely_claims, pace_of, sizes_of
 from fathoms.judges.asking import Bench, Judged, Spending, Text
 from fathoms.judges.base import Judge
+from fathoms.judges.cascade import Cascade
 from fathoms.judges.claims import sentence_claims
-from fathoms.judges.journal import open_journal
+from fathoms.judges.journal import VerdictJournal, open_journal
 from fathoms.models.caller import Caller, provider_of
 from fathoms.models.calling.collecting import rare_collections
 from fathoms.models.calling.provider_calls import ExecutionSettings, ProviderCalls
 from fathoms.models.calling.stop import Stop, Stopped, StopSignals
 from fathoms.runs.store import Run
 from fathoms.safety.signals import ending_in_time
-from fathoms.types import Claim, Judgement, Record, Verdict
+from fathoms.types import Claim, JudgeCalls, Judgement, Record, Verdict
 
 
 class NeedsVerdicts(Protocol):
@@ -123,6 +125,7 @@ def judge_run(
             if judge.parts():
                 await _announce(bench, metrics, records, judged, how.stop)
             await _collect(bench, metrics, records, judged, how.stop)
+        spending.retried, spending.retries = caller.retried, dict(caller.retries.most_common())
 
     try:
         with ending_in_time(), rare_collections():
@@ -171,6 +174,25 @@ async def _announce(
     bench.on_ahead(ahead)
 
 
+def calls_ahead(judge: Judge, metrics: Sequence[NeedsVerdicts], records: Sequence[Record]) -> JudgeCalls:
+    """Count the calls that judging records takes of which nothing is judged yet, as they are announced before
+    a run is judged. A cascade counts as if its last judge judged everything."""
+    judge = judge.dear if isinstance(judge, Cascade) else judge
+    with TemporaryDirectory() as folder:
+        bench, judged = Bench(judge, VerdictJournal(Path(folder)), Caller(), Spending()), Judged()
+        texts = bench.unsplit(_texts(metrics, records), judge.claims)
+        if not texts:
+            judged.claims |= {text: sentence_claims(text[0]) for text in _texts(metrics, records)}
+        batches = _batches_ahead(bench, metrics, lambda: records, judged, texts)
+    return JudgeCalls(
+        texts=len(texts),
+        text_characters=sum(len(text) for text, _ in texts),
+        verdicts=len(batches),
+        judgements=sum(map(len, batches)),
+        characters=sum(sizes_of(batches, keeps=False)),
+    )
+
+
 def _ahead(
     bench: Bench,
     metrics: Sequence[NeedsVerdicts],
@@ -179,11 +201,22 @@ def _ahead(
     texts: Sequence[Text],
 ) -> Ahead:
     """Return what is to be done if a text has as many claims as texts usually have."""
+    return bench.ahead([text for text, _ in texts], _batches_ahead(bench, metrics, records, judged, texts))
+
+
+def _batches_ahead(
+    bench: Bench,
+    metrics: Sequence[NeedsVerdicts],
+    records: Callable[[], Iterable[Record]],
+    judged: Judged,
+    texts: Sequence[Text],
+) -> list[list[Judgement]]:
+    """Return what the judge will be asked for if the unsplit texts have as many claims as usual."""
     likely = {text: likely_claims(sentence_claims(text[0])) for text in texts}
     held = bench.held_claims(_texts(metrics, records()), bench.judge.claims)
     claims = ChainMap(judged.claims, held, likely)
     asked = (one for one in _judgements(metrics, records(), claims) if one not in judged.verdicts)
-    return bench.ahead([text for text, _ in texts], bench.batches(asked))
+    return bench.batches(asked)
 
 
 def _texts(metrics: Sequence[NeedsVerdicts], records: Iterable[Record]) -> Iterator[Text]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -60,6 +61,10 @@ class Caller:
         self.calls = calls or ProviderCalls()
         self.replies = replies
         self.timeout = timeout
+        self.retried = 0
+        """How many calls took more than one request."""
+        self.retries: Counter[str] = Counter()
+        """The requests that were sent again, by cause."""
         self._others = others or {}
         self._called: dict[int, _Called] = {}
         self._places: dict[tuple[str, str], dict[Purpose, asyncio.Semaphore]] = {}
@@ -174,15 +179,22 @@ class Caller:
             if own.expired():
                 failure = TimedOutError(f"no reply within {self.timeout:g} s")
             seconds = time.perf_counter() - started
+            self._count(retries)
             told = to_failure(failure)
             calls.append(described(None, attempts=attempts, seconds=seconds, error=told, retries=retries))
             if failure is error:
                 raise
             raise failure from None
         seconds = time.perf_counter() - started
+        self._count(retries)
         call = described(reply, attempts=attempts, seconds=seconds, retries=retries)
         calls.append(call)
         return reply, call
+
+    def _count(self, retries: Sequence[str]) -> None:
+        """Count what one call was retried for."""
+        self.retried += bool(retries)
+        self.retries.update(retries)
 
     @asynccontextmanager
     async def _alone(self, key: str, deadline: asyncio.Timeout | None) -> AsyncIterator[None]:

@@ -5,7 +5,7 @@ The experiments themselves are on a floor above, because their scoring belongs t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -18,23 +18,16 @@ from fathoms.pipeline.preparation import Progress, silent
 from fathoms.pipeline.prepared import Prepared
 from fathoms.pipeline.searching import Depth
 from fathoms.runs.cache import Cache
-from fathoms.types import Purpose
+from fathoms.types import Document, JudgeCalls, Purpose, Record
 
 
 @dataclass(frozen=True)
 class Judging:
-    """How scoring will ask a language model about the answers, as far as that decides its calls.
-
-    `by_claim` metrics need one call for each claim of an answer, or for `together` claims, with a prompt as
-    long as that of the answer, and `whole` metrics one call for each answer. With `splits`, one more call
-    splits each answer into claims.
-    """
+    """The language model that scoring will ask, and the calls that it needs for some records, given the
+    parsed documents."""
 
     model: ChatModel
-    by_claim: int
-    whole: int
-    splits: bool
-    together: int = 1
+    calls: Callable[[Sequence[Record], Mapping[str, Document]], JudgeCalls]
 
 
 class Runnable(Protocol):

@@ -6,18 +6,20 @@ characters of text count as one token, every page of an attached PDF as many as 
 (`page_tokens`), and every image as many as follow from its size by the provider's formula (`image_tokens`),
 or as many as a page where none is known. A reply is assumed to have 100 tokens, and a description of a page
 500, or `max_tokens` where that is less. A description is counted once, and not if it is kept already. For
-judging, an answer is assumed to make 5 claims.
+judging, an answer is assumed to have three sentences, and its calls are counted as they are announced before
+a run is judged.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TypeVar
 
+from fathoms.answers.citations import parse_citations
 from fathoms.errors import PromptTooLongError
 from fathoms.models import ChatModel, Embedded, ScriptedModel
 from fathoms.models.caching import ReplyCache
@@ -25,18 +27,22 @@ from fathoms.models.caller import CHARACTERS
 from fathoms.pipeline.answering import PackedQuestion
 from fathoms.pipeline.runnable import Judging
 from fathoms.retrieve import Retriever
-from fathoms.types import Hit, Message, Prompt, Purpose, Question, Usage
+from fathoms.types import Document, Hit, Message, Prompt, Purpose, Question, Record, Reply, Usage
 
 REPLY = 100
 """Tokens assumed for a short answer."""
 DESCRIPTION = 500
 """Tokens assumed for the description of a page, which copies its text: those of about 400 words."""
-CLAIMS = 5
-"""Claims assumed in a short answer; each is judged by one call."""
+SENTENCE = (
+    "Sentence {number} of answer {answer} is as long as the sentences of answers usually are, which"
+    " is about a hundred and thirty characters [1]."
+)
+SENTENCES = 3
+"""Sentences assumed in a short answer, which a judge splits into claims."""
 LABEL = 2
 """Tokens assumed for a label."""
 INSTRUCTIONS = 150
-"""Tokens assumed for a prompt that splits an answer into claims or grades it, without the answer."""
+"""Tokens assumed for a prompt that splits an answer into claims, without the answer."""
 PAGE = 2000
 """Tokens of a page or an image where the adapter does not say. Vendors state 1,500 to 3,000."""
 
@@ -111,14 +117,26 @@ def repeated(once: Estimates, repeats: int) -> Estimates:
     return added([once, *[again] * (repeats - 1)])
 
 
-def judging(by: Judging, answers: Estimate, questions: int) -> Estimate:
-    """Estimate how a language model judges the answers to some questions."""
-    model = by.model
-    divided = questions if by.splits else 0
-    calls = math.ceil(CLAIMS / by.together) * by.by_claim
-    requests = divided + (calls + by.whole) * questions
-    prompts = (REPLY + INSTRUCTIONS) * (divided + by.whole * questions) + calls * answers.prompt_tokens
-    replies = REPLY * divided + LABEL * (CLAIMS * by.by_claim + by.whole) * questions
+def assumed(packed: PackedQuestion, answer: int) -> Record:
+    """Return what a question is assumed to become before it is asked: its context, and a short answer whose
+    sentences cite the first hit. `answer` is the number of the answer, so that no two are the same."""
+    text = " ".join(SENTENCE.format(number=n, answer=answer) for n in range(1, SENTENCES + 1))
+    ingested = packed.ingested
+    return Record(
+        question=packed.question,
+        hits=packed.hits,
+        prompt=packed.drafts[0].fit(partial(_count, ingested.generate), ingested.max_prompt_tokens),
+        answer=Reply(text=text),
+        citations=parse_citations(text, packed.hits),
+    )
+
+
+def judging(by: Judging, records: Sequence[Record], documents: Mapping[str, Document]) -> Estimate:
+    """Estimate how a language model judges answers; `records` are those that are assumed."""
+    model, asked = by.model, by.calls(records, documents)
+    requests = asked.texts + asked.verdicts
+    prompts = INSTRUCTIONS * asked.texts + (asked.text_characters + asked.characters) // CHARACTERS
+    replies = REPLY * asked.texts + LABEL * asked.judgements
     most = None if model.max_tokens is None else model.max_tokens * requests
     return Estimate(
         requests=requests,

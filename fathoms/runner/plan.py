@@ -22,7 +22,7 @@ from fathoms.pipeline.answering import Ingested, PackedQuestion
 from fathoms.pipeline.attachments import attached
 from fathoms.pipeline.pipeline import Stages
 from fathoms.pipeline.preparation import Preparation, Progress, silent
-from fathoms.pipeline.runnable import Runnable
+from fathoms.pipeline.runnable import Judging, Runnable
 from fathoms.pipeline.searching import Searching
 from fathoms.runner.estimate import (
     DESCRIPTION,
@@ -30,6 +30,7 @@ from fathoms.runner.estimate import (
     Estimates,
     MadeOnce,
     added,
+    assumed,
     calling,
     estimate,
     judging,
@@ -37,7 +38,7 @@ from fathoms.runner.estimate import (
     repeated,
 )
 from fathoms.runs.cache import Cache
-from fathoms.types import Purpose, Question
+from fathoms.types import Purpose, Question, Record
 
 _UNPARSED = "the documents are not parsed yet: run 'fathoms ingest' first, which may take long"
 _IN_PROCESS = (OnnxEmbedder, LexicalEmbedder, SentenceTransformersEmbedder)
@@ -106,11 +107,10 @@ def plan(
         work = Preparation(cache, workers, progress, spared=corpus.spared)
         try:
             once: Estimates = {}
+            judged: Estimates = {}
             if experiment.called:
-                once, attached = _estimated(stages, corpus, asked, work)
-            found = repeated(once, repeats)
-            if judge is not None and "answer" in found:
-                found["judge"] = judging(judge, found["answer"], len(asked) * repeats)
+                once, attached, judged = _estimated(stages, corpus, asked, work, judge, repeats)
+            found = added([repeated(once, repeats), judged])
             found = added([found, _describing(stages, corpus, work)])
             requests = sum(part.requests for part in found.values())
         except FathomsError as error:
@@ -202,9 +202,15 @@ def _embedding(embed: ServedPageModel) -> str:
 
 
 def _estimated(
-    stages: Stages, corpus: Corpus, asked: Sequence[Question], work: Preparation
-) -> tuple[Estimates, dict[str, int] | None]:
-    """The estimate of all questions once, and the attached pages and bytes; raises FathomsError."""
+    stages: Stages,
+    corpus: Corpus,
+    asked: Sequence[Question],
+    work: Preparation,
+    judge: Judging | None,
+    repeats: int,
+) -> tuple[Estimates, dict[str, int] | None, Estimates]:
+    """The estimate of all questions once, the attached pages and bytes, and the estimate of judging the
+    answers of all repeats; raises FathomsError."""
     plain = stages.by_ocr()
     prepared = plain.prepare(
         corpus.documents,
@@ -216,12 +222,21 @@ def _estimated(
     if isinstance(prepared, Searching):  # with a model that helps to retrieve
         rows = prepared.search(asked) if asked else []
         pairs, made = zip(asked, rows, strict=True), MadeOnce(prepared.index.kept)
-        return added(refining(stages.retrieve, question, hits, made) for question, hits in pairs), None
+        return added(refining(stages.retrieve, question, hits, made) for question, hits in pairs), None, {}
     assert isinstance(prepared, Ingested)
     found = prepared.retrieve(asked, corpus.select()) if asked else {}
     made = MadeOnce(prepared.index.kept)
-    estimates = added(estimate(PackedQuestion(prepared, item, found[item.id]), made) for item in asked)
+    estimates: Estimates = {}
+    records: list[Record] = []
+    for item in asked:
+        packed = PackedQuestion(prepared, item, found[item.id])
+        one = estimate(packed, made)
+        estimates = added([estimates, one])
+        if judge is not None and one:
+            records += [assumed(packed, len(records) + repeat) for repeat in range(repeats)]
+    documents = {document.id: document for document in prepared.documents}
+    judged: Estimates = {"judge": judging(judge, records, documents)} if judge is not None and records else {}
     if stages.retrieve.files is None:
-        return estimates, None
+        return estimates, None, judged
     pages, size = attached([hit for row in found.values() for hit in row])
-    return estimates, {"pages": pages, "bytes": size}
+    return estimates, {"pages": pages, "bytes": size}, judged

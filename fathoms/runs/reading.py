@@ -273,12 +273,20 @@ class JudgingFigures(_Part):
     asked: int = 0
     found: int = 0
     failed: int = 0
+    retried: int = 0
+    retries: dict[str, int] = Field(default_factory=dict)
     unjudged: int = 0
     cost: Number | None = None
     total_cost: Number | None = None
     over_budget: bool = False
     verdicts: dict[str, int] = Field(default_factory=dict)
     kept: JudgingCost | None = None
+
+
+def _retried(number: int | None, calls: int | None, what: str, causes: Mapping[str, int]) -> str:
+    """Say how many calls were retried, with the causes; empty where none was."""
+    listed = ", ".join(f"{cause} x {count}" for cause, count in causes.items())
+    return f"{number} of {calls} {what} retried{listed and f': {listed}'}" if number else ""
 
 
 _SCORE = re.compile(r"score (-?\d+(?:\.\d+)?) to (-?\d+(?:\.\d+)?)")
@@ -695,11 +703,12 @@ class Summary(_Part):
 
     @property
     def retried(self) -> str:
-        """How many calls were retried, with the causes; empty where none was."""
-        if not self.counts.retried:
-            return ""
-        causes = ", ".join(f"{cause} x {count}" for cause, count in self.retries.items())
-        return f"{self.counts.retried} of {self.counts.calls} calls retried{causes and f': {causes}'}"
+        """How many calls were retried, with the causes, and how many of the last judging; empty where none
+        was."""
+        counts, judging = self.counts, self.judging or JudgingFigures()
+        parts = [_retried(counts.retried, counts.calls, "calls", self.retries)]
+        parts.append(_retried(judging.retried, judging.asked, "calls of the judge", judging.retries))
+        return "; ".join(filter(None, parts))
 
     @property
     def headline(self) -> Means:

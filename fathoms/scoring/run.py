@@ -408,6 +408,7 @@ class _Verdicts:
             "asked": spent.asked,
             "found": spent.found,
             "failed": spent.failed,
+            **({"retried": spent.retried, "retries": spent.retries} if spent.retried else {}),
             "cost": spent.cost,
             "over_budget": spent.is_spent,
             "total_cost": kept["cost"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -161,24 +162,55 @@ def test_calls_are_estimated_by_what_they_are_for(project: Project) -> None:
 
 
 def test_judging_is_estimated_from_the_answers(project: Project) -> None:
-    """Of each of 4 answers one call makes 5 claims, each judged with the context of the answer."""
+    """Each of 4 answers has 3 sentences; one call makes two claims of each, and each claim is judged."""
     judge = "judge={kind: llm, model: {kind: scripted, max_tokens: 2, price: {input: 1000, output: 5000}}}"
     metrics = "metrics=[faithfulness]"
     done = project.fathoms("run", "tiny.yaml", "--dry-run", "--set", judge, "--set", metrics)
     assert done.returncode == 0, done.stderr
     assert "  answer: 4 requests, about 573 tokens (173 of prompts, 400 of replies)" in done.stdout
-    # prompts: 4 * (100 + 150) + 5 * 173; replies: 4 * 100 + 20 * 2
-    assert "  judge: 24 requests, about 2,305 tokens (1,865 of prompts, 440 of replies)" in done.stdout
-    # 1,865 * 1,000 + 440 * 5,000 = 4,065,000 millionths
-    assert "cost about $4.07" in done.stdout
-    several = ("--set", judge, "--set", "judge.claims_a_call=5", "--set", "judge.model.max_tokens=50")
+    # 4 + 4 * 3 * 2 calls; replies: 4 * 100 + 24 * 2
+    assert "  judge: 28 requests, about " in done.stdout
+    assert " of prompts, 448 of replies)" in done.stdout
+    several = ("--set", judge, "--set", "judge.claims_a_call=6", "--set", "judge.model.max_tokens=50")
     done = project.fathoms("run", "tiny.yaml", "--dry-run", *several, "--set", metrics)
     assert "  judge: 8 requests" in done.stdout  # the claims of an answer take one call
     sentences = "metrics=[faithfulness, correctness-judged]"
     options = ("--set", judge, "--set", "judge.claims=sentences", "--set", sentences)
     done = project.fathoms("run", "tiny.yaml", "--dry-run", *options)
-    # nothing is split, and an answer is graded by one call: 4 * (5 + 1) calls; 4 * (100 + 150) + 5 * 173
-    assert "  judge: 24 requests, about 1,913 tokens (1,865 of prompts, 48 of replies)" in done.stdout
+    # nothing is split, and an answer is graded by one call: 4 * 3 + 3 calls, without the unanswerable one
+    assert "  judge: 15 requests, about " in done.stdout
+    assert " of prompts, 30 of replies)" in done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("claims", ["model", "sentences"])
+@pytest.mark.parametrize(
+    "metrics", ["faithfulness", "ragchecker.precision, correctness-judged, alce.citation-recall"]
+)
+def test_the_calls_of_a_judge_are_those_that_the_run_says_of_answers_of_three_sentences(
+    project: Project, claims: str, metrics: str
+) -> None:
+    """One estimator: the number is the same before the answers are known and once they are."""
+    judge = f"judge={{kind: llm, claims: {claims}, model: {{kind: scripted, default: 'yes'}}}}"
+    texts = [f"What has part {number} of the tower?" for number in range(8)]
+    rows = [
+        {"question": text, "files": ["varn.pdf"], "answers": [["41.5"]], "reference": f"It has {text}."}
+        for text in texts
+    ]
+    project.write("questions.json", json.dumps({"Text-Only": rows}))
+    answer = "The {0} is tall [1]. The {0} is green [1]. The {0} was built by Ada Brandt [1]."
+    replies = json.dumps({text: answer.format(f"part {number}") for number, text in enumerate(texts)})
+    options = [
+        part
+        for one in (judge, f"metrics=[{metrics}]", f"generate.replies={replies}")
+        for part in ("--set", one)
+    ]
+    planned = project.fathoms("run", "tiny.yaml", "--dry-run", *options)
+    done = project.fathoms("run", "tiny.yaml", *options)
+    requests = re.search(r"judge: (\d+) requests", planned.stdout)
+    said = re.findall(r"judging: (?:about )?(\d+) calls", done.stdout + done.stderr)
+    assert requests, planned.stdout + planned.stderr
+    assert said == [requests[1]], done.stderr
 
 
 @pytest.mark.slow

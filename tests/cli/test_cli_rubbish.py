@@ -138,6 +138,28 @@ def test_retries_are_counted_by_cause(project: Project) -> None:
     assert "retried calls 0.75 (4 calls), at most 0.5: FAIL" in gated.stdout
 
 
+def test_retries_of_the_judge_are_counted_by_cause(project: Project) -> None:
+    good = answer({"choices": [{"message": {"content": "yes"}, "finish_reason": "stop"}]})
+    first = [answer("", "503 Busy"), answer("", "429 Slow", "Retry-After: 0")]
+
+    def act(connection: Any, sent: Any) -> None:
+        models = answer({"data": [{"id": "m"}]})
+        connection.sendall(models if not sent else first.pop() if first else good)
+
+    with service(act) as made:
+        model = f"{{kind: openai-compatible, model: m, base_url: '{made.address}/v1', max_concurrency: 1}}"
+        judge = f"judge={{kind: llm, claims: sentences, model: {model}}}"
+        sets = ("--set", judge, "--set", "metrics=[faithfulness]", "--set", "execution.first_wait=0.05")
+        done = project.fathoms("run", "tiny.yaml", *sets)
+    assert done.returncode == 0, done.stderr
+    judging = json.loads((project.runs()[-1] / "summary.json").read_text())["judging"]
+    assert (judging["asked"], judging["retried"]) == (2, 1)
+    assert judging["retries"] == {"429": 1, "503": 1}
+    wanted = "1 of 2 calls of the judge retried: 429 x 1, 503 x 1"
+    assert wanted in done.stdout.splitlines()[-1]
+    assert wanted in re.sub(r"\s+", " ", project.fathoms("show").stdout)
+
+
 def test_a_run_without_any_answer_has_no_figures(project: Project) -> None:
     with service(sends(answer("down", "400 Bad"))) as made:
         project.write("mine.yaml", CONFIG.format(address=made.address).replace("six.json", "questions.json"))
