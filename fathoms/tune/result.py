@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 
 from fathoms.errors import UsageError
+from fathoms.runs.marks import CONFIG
 from fathoms.tune.intervals import difference_on_new, on_new, on_these, questions_to_settle
 from fathoms.tune.order import Array, Order
 from fathoms.tune.race import Race
@@ -240,7 +241,7 @@ def _effects(
 ) -> list[Effect]:
     """What each value of each axis adds, from pairs of candidates that differ in it alone."""
     found = []
-    axes = dict.fromkeys(axis for one in candidates for axis in one.cell)
+    axes = dict.fromkeys(axis for one in candidates for axis in one.cell if axis != CONFIG)
     for axis in axes:
         values = list(dict.fromkeys(one.cell[axis] for one in candidates if axis in one.cell))
         first, *others = values
