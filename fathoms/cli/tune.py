@@ -207,8 +207,24 @@ def _show(result: Result, seconds: float, out: Path, *, as_json: bool) -> None:
     console.say("")
     for line in details(result, seconds):
         console.say(line)
+    console.say(f"page: {_page(result, out)}")
     where = "" if out == RUNS else f" --out {out}"
     console.say(f"more: fathoms show {result.best.candidate.run}{where}")
+
+
+def _page(result: Result, out: Path) -> Path:
+    """Write the page of a race beside the reports of runs, and return its path."""
+    from fathoms.errors import StoreError
+    from fathoms.paths import write_atomic
+    from fathoms.tune.page import race_page
+
+    path = out / "reports" / f"tune-{result.best.candidate.run}" / "tune.html"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomic(path, race_page(result).encode())
+    except OSError as error:
+        raise StoreError(f"{path} cannot be written: {error.strerror or error}") from error
+    return path
 
 
 def _write(result: Result, path: Path, out: Path) -> None:

@@ -61,6 +61,11 @@ def test_the_best_is_found_with_few_calls(project: Project) -> None:
     assert "dropped" in done.stdout
     assert len(lines) <= 25
     assert project.fathoms("validate", "best.yaml").returncode == 0
+    (page,) = (project.path / "runs" / "reports").glob("tune-*/tune.html")
+    text = page.read_text()
+    assert text.startswith("<!doctype html>")
+    assert text.count("<svg") == 2  # no axis differs but the config
+    assert "<script" not in text
     # every candidate is an ordinary run with a part of the answers
     answers = [len((run / "journal.jsonl").read_text().splitlines()) for run in project.runs()]
     assert len(answers) == 3
