@@ -52,7 +52,8 @@ def ingest(
         for experiment, corpus in loaded:
             report, ingested = _ingest(experiment, corpus, cache, workers)
             reports.append(report)
-            gold.append(_gold(corpus, ingested) if recall else [])
+            # what an external pipeline reads is not known, even where metrics need the text
+            gold.append(_gold(corpus, ingested) if recall and experiment.stages else [])
             if not as_json:
                 _print_ingest(report, experiment.name if len(loaded) > 1 else "")
     # recall is computed over the questions that all pipelines share

@@ -21,6 +21,7 @@ from fathoms.compare.gate_settings import GateSettings
 from fathoms.component import Component, Loads
 from fathoms.corpora import DataSource
 from fathoms.errors import ConfigError
+from fathoms.ingest import Pdfium
 from fathoms.judges import AnyJudge
 from fathoms.metrics.judged_abstention import JudgedAbstention
 from fathoms.metrics.metric import JudgedMetric, Metric
@@ -31,9 +32,10 @@ from fathoms.models.caller import provider_of
 from fathoms.models.calling.provider_calls import ExecutionSettings
 from fathoms.pipeline.external import Connected, External
 from fathoms.pipeline.pipeline import Pipeline, Stages
-from fathoms.pipeline.preparation import Progress, silent
+from fathoms.pipeline.preparation import Preparation, Progress, silent
 from fathoms.pipeline.runnable import Judging
 from fathoms.pipeline.searching import LEAST, Depth, SearchPipeline
+from fathoms.retrieve import WholeDocument
 from fathoms.runs.cache import Cache
 from fathoms.runs.shared import checked_address
 from fathoms.safety.option_limits import LONGEST_WAIT
@@ -289,8 +291,18 @@ class ExternalExperiment(Measured):
         progress: Progress = silent,
         spared: Collection[str] = (),
     ) -> Connected:
-        """Make the external pipeline ready for questions on the documents; raises FathomsError."""
-        return self.pipeline.prepare(documents, cache)
+        """Make the external pipeline ready for questions on the documents; raises FathomsError.
+
+        Where a metric needs the text of the documents, they are read by the default parser, except those that
+        it cannot read: the pipeline may read them in another way.
+        """
+        connected = self.pipeline.prepare(documents, cache)
+        if not any(isinstance(metric, JudgedMetric) and metric.needs_documents for metric in self.metrics):
+            return connected
+        reading = Stages(ingest=Pdfium(on_error="skip"), retrieve=WholeDocument())
+        there = {document.id: document.path for document in connected.documents}
+        read = reading.build(there, Preparation(cache, workers, progress, spared=spared))
+        return connected.with_texts(read, reading.ingest.title)
 
 
 AnyExperiment = Experiment | SearchExperiment | ExternalExperiment

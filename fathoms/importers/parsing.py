@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from fathoms.component import package_version
 from fathoms.corpora.pdfs import find_pdfs
 from fathoms.errors import DataError
 from fathoms.ingest import Pdfium, PyMuPDF, parse_all
@@ -55,6 +54,4 @@ def parse_folder(folder: Path, parser: Pdfium | PyMuPDF, workers: int = 2) -> Pa
     if not documents:
         raise DataError("\n".join([f"{folder} contains no readable PDF", *failures]))
     repaired = [f"{item.id}: {warning}" for item in documents for warning in item.warnings]
-    package = parser.packages[0]
-    name = f"{parser.kind} ({package} {package_version(package)})"
-    return ParsedFolder(documents, name, (*warnings, *failures, *repaired), folder.absolute())
+    return ParsedFolder(documents, parser.title, (*warnings, *failures, *repaired), folder.absolute())

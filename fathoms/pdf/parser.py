@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, Protocol
 
 from pydantic import Field
 
-from fathoms.component import Component
+from fathoms.component import Component, package_version
 from fathoms.errors import MissingExtraError
 from fathoms.executors import OnPage
 from fathoms.pdf.parsed import Parsed
@@ -70,6 +70,11 @@ class PdfParser(Component):
     """What happens if a PDF cannot be read: the run stops, or the PDF is skipped and reported."""
     max_pages: int = Field(default=2000, ge=1, le=1_000_000)
     """Maximum number of pages that are read of one PDF; a longer PDF is cut there, with a warning."""
+
+    @property
+    def title(self) -> str:
+        """The kind with the version of its library: `pdfium (pypdfium2 5.1.0)`."""
+        return f"{self.kind} ({self.packages[0]} {package_version(self.packages[0])})"
 
     def parse(self, path: Path) -> Document:
         """Read a PDF in this process, without limits; raises DocumentError or MissingExtraError.

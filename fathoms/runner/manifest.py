@@ -16,6 +16,7 @@ from fathoms.corpora import Corpus
 from fathoms.corpora.quote_pictures import pictures_sha256
 from fathoms.models.caller import for_repeat
 from fathoms.models.prices import price_data
+from fathoms.pipeline.external import Connected
 from fathoms.pipeline.prepared import Prepared
 from fathoms.pipeline.runnable import Runnable
 from fathoms.runs.cache import Cache
@@ -133,6 +134,7 @@ def _data(corpus: Corpus, prepared: Prepared, asked: Sequence[Question]) -> dict
         "left_out": [question.id for question in corpus.left_out()],
         "missing_documents": list(corpus.missing),
         "warnings": list(corpus.warnings),
+        **({"parser": prepared.parser} if isinstance(prepared, Connected) and prepared.parser else {}),
         "ingest": prepared.report() if parsed or prepared.failures else None,
         "documents": {
             document.id: {"sha256": document.sha256} | ({"pages": document.pages} if document.pages else {})

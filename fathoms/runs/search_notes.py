@@ -22,6 +22,11 @@ def search_notes(manifest: Mapping[str, Any]) -> Iterator[str]:
             f"an instruction was planted in every context ({injected['position']} among the hits), which asks"
             f" for the word '{injected['answer']}'"
         )
+    if (parser := (manifest.get("data") or {}).get("parser")) and not manifest.get("imported"):
+        yield (
+            f"the documents were read by {parser} for the metrics that need their text; what the pipeline"
+            " reads of them is not known"
+        )
     yield from approximations(manifest)
 
 

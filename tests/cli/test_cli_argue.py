@@ -6,10 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 from fathoms.metrics.claims import mirage
 from fathoms.metrics.registry import SETS
+from fathoms.runs.schemas import schema
+from tests.support.http_stub import serving
 from tests.support.project import Project, write_project
 
 pytestmark = pytest.mark.slow  # processes of their own
@@ -106,3 +109,44 @@ def test_scoring_again_asks_nothing(scored: Project) -> None:
     assert done.returncode == 0
     summary = json.loads(next(Path(scored.path).rglob("summary.json")).read_text())
     assert summary["judging"]["asked"] == 0
+
+
+GOLD = {"reference": "The Varn tower is 41.5 m tall. Its door is painted green."}
+BY_PAGE = "The Varn tower is 41.5 m tall [varn.pdf, p. 1]. Its door is painted red [varn.pdf, p. 2]."
+
+
+@pytest.mark.parametrize("kind", ["python", "http"])
+def test_pipelines_of_other_people_have_the_figures_of_our_own(project: Project, kind: str) -> None:
+    """The same answers have the same figures: the default parser reads the gold pages for the metrics that
+    need their text, as that of the built-in pipeline does."""
+    project.write("gold.json", json.dumps([{**row, **GOLD} for row in QUESTIONS]))
+    project.write("own.py", f"def answer(question):\n    return {{'answer': {BY_PAGE!r}}}\n")
+    data = "data: {questions: gold.json, documents: pdfs}"
+    rest = f"{data}\nmetrics: {json.dumps(MIRAGE)}\njudge: {json.dumps(JUDGE)}\n"
+    generate = json.dumps({"kind": "scripted", "default": BY_PAGE})
+    project.write(
+        "ours.yaml", f"{rest}chunk: {{kind: page}}\nembed: {{kind: lexical}}\ngenerate: {generate}\n"
+    )
+    assert project.fathoms("run", "ours.yaml").returncode == 0
+    with serving({"/ask": lambda body: (200, {"answer": BY_PAGE})}) as made:
+        options = {"url": f"{made.address}/ask"} if kind == "http" else {"target": "own:answer"}
+        project.write("own.yaml", f"{rest}pipeline: {json.dumps({'kind': kind, **options})}\n")
+        done = project.fathoms("run", "own.yaml")
+    assert done.returncode == 0, done.stderr
+    ours, own = (mirage_of(project, name) for name in ("ours", "own"))
+    assert own == ours
+    assert None not in own.values()
+    assert own["mirage.cite-r"] == 0.5  # the page of the height is cited for it, that of the door for red
+    manifest = json.loads((project.runs()[-1] / "manifest.json").read_text())
+    jsonschema.validate(manifest, schema("manifest"))
+    entry = manifest["data"]["documents"]["varn.pdf"]
+    assert (entry["pages"], len(entry["text"])) == (2, 64)
+    assert manifest["data"]["parser"].startswith("pdfium (pypdfium2 ")
+    summary = json.loads((project.runs()[-1] / "summary.json").read_text())
+    assert any(said.startswith("the documents were read by pdfium (") for said in summary["warnings"])
+
+
+def mirage_of(project: Project, name: str) -> dict[str, float | None]:
+    """The values of the metrics of MiRAGE of the last run of a name."""
+    (run,) = json.loads(project.fathoms("report", name, "--json").stdout)
+    return {name: run["metrics"][name]["overall"]["value"] for name in MIRAGE}

@@ -11,9 +11,9 @@ import time
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import Field
 
@@ -41,6 +41,9 @@ from fathoms.types import (
     TraceIds,
     Usage,
 )
+
+if TYPE_CHECKING:
+    from fathoms.pipeline.pipeline import Built
 
 
 class Told(NamedTuple):
@@ -105,7 +108,8 @@ class ExternalPipeline(Priced):
         return Connected(
             ask,
             note,
-            tuple(there),
+            there,
+            [DocumentFacts(id=item.id, sha256=item.sha256) for item in there],
             {"pipeline": state},
             names=DocumentNames(documents),
             texts=TextPlaces(there),
@@ -116,30 +120,54 @@ class ExternalPipeline(Priced):
 
 @dataclass(frozen=True)
 class Connected:
-    """An external pipeline that is ready for questions. Its `documents` have no pages."""
+    """An external pipeline that is ready for questions.
+
+    Its `documents` have no pages, unless metrics need their text (`with_texts`); then `parser` says what made
+    this text, and `failures` are those that could not be read.
+    """
 
     ask: Ask
     note: str
-    documents: tuple[Document, ...]
+    documents: Sequence[Document]
+    stated: Sequence[DocumentFacts]
+    """The hash of each document, and what is known of its text."""
     fingerprints: dict[str, str]
     names: DocumentNames
     texts: TextPlaces
     failures: tuple[DocumentError, ...] = ()
+    parser: str | None = None
+    read: Mapping[str, Any] = field(default_factory=dict)
+    """What came of reading the documents, as `report` says it."""
     cost: Callable[[Usage, str | None], float | None] = lambda usage, named: None
     """Cost in US dollars of some token usage and the model named; used where an answer reports no cost."""
     sends_trace: bool = False
     """Whether the trace ids go to the pipeline."""
 
-    def report(self) -> dict[str, Any]:
-        """The number of documents; all other counts are unknown (`None`)."""
-        unknown = dict.fromkeys(("pages", "tables", "pictures", "chunks"))
-        count = {"documents": len(self.documents)}
-        return {**count, **unknown, "note": self.note, "warnings": {}, "failures": {}}
+    def with_texts(self, read: Built, parser: str) -> Connected:
+        """Return the same with the texts of the documents, for metrics. What the pipeline reads of them is
+        not known."""
+        names = {fact.id for fact in read.facts.documents}
+        unread = (fact for fact in self.stated if fact.id not in names)
+        return replace(
+            self,
+            documents=read.documents,
+            stated=(*read.facts.documents, *unread),
+            failures=read.failures,
+            parser=parser,
+            read={
+                "chunks": 0,
+                "pages": sum(fact.pages for fact in read.facts.documents),
+                "warnings": {fact.id: list(fact.warnings) for fact in read.facts.documents if fact.warnings},
+                "failures": {failure.document: failure.detail for failure in read.failures},
+                "times": read.times.report(),
+            },
+        )
 
-    @property
-    def stated(self) -> tuple[DocumentFacts, ...]:
-        """The hash of each document."""
-        return tuple(DocumentFacts(id=item.id, sha256=item.sha256) for item in self.documents)
+    def report(self) -> dict[str, Any]:
+        """The number of documents, and what came of reading them; other counts are unknown (`None`)."""
+        unknown = dict.fromkeys(("pages", "tables", "pictures", "chunks"))
+        found = {"note": self.note, "warnings": {}, "failures": {}}
+        return {**unknown, **found, **self.read, "documents": len(self.stated)}
 
     @property
     def notes(self) -> dict[str, Any]:
