@@ -37,6 +37,8 @@ _OPTIMISM = 0.01
 """Added to the estimated difference, so that something is bet before any is known."""
 _LARGEST = 0.95
 """The largest share of the wealth that is bet."""
+_FOR_MARGIN = 0.15
+"""The part of alpha for the margin: with half of it, a small margin cost more calls than none."""
 _CERTAIN = 1e3
 """The logarithm of the wealth of a bet that is won for certain."""
 
@@ -45,7 +47,7 @@ class Race:
     """The state of a race: which candidates are alive after the questions so far.
 
     `order` has the n questions. `alpha` is the greatest probability of dropping the best. With `within` > 0,
-    half of alpha is used to find a candidate that is at most so much worse than any other, in units of the
+    a part of alpha (`_FOR_MARGIN`) is used to find a candidate that is at most so much worse than any other, in units of the
     score. `costs` are the costs of a question by candidate; with them, a candidate is dropped only where one
     that is no dearer is better. Nothing is bet on the first `costs_known_after` questions, from which the
     costs may be known.
@@ -80,10 +82,10 @@ class Race:
         self._counts = np.zeros(strata)
         self._products = np.zeros((candidates, candidates))  # sums of products of scores
         self._wealth = np.zeros(candidates)  # logarithms
-        self._limit = -math.log(alpha / 2 if within else alpha)
+        self._limit = -math.log(alpha * (1 - _FOR_MARGIN) if within else alpha)
         self._within = within
         self._covered = np.zeros((candidates, candidates))  # logarithms, [j, k]: k is at most `within` better
-        self._cover_limit = math.log(2 * max(1, candidates - 1) / alpha)
+        self._cover_limit = math.log(max(1, candidates - 1) / (alpha * _FOR_MARGIN))
         self._no_dearer: NDArray[np.bool_] | None = None
         if costs is not None:
             known = np.asarray(costs, dtype=float)
