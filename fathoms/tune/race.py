@@ -47,10 +47,10 @@ class Race:
     """The state of a race: which candidates are alive after the questions so far.
 
     `order` has the n questions. `alpha` is the greatest probability of dropping the best. With `within` > 0,
-    a part of alpha (`_FOR_MARGIN`) is used to find a candidate that is at most so much worse than any other, in units of the
-    score. `costs` are the costs of a question by candidate; with them, a candidate is dropped only where one
-    that is no dearer is better. Nothing is bet on the first `costs_known_after` questions, from which the
-    costs may be known.
+    a part of alpha (`_FOR_MARGIN`) is used to find a candidate that is at most so much worse than any other,
+    in units of the score. `costs` are the costs of a question by candidate; with them, a candidate is dropped
+    only where one that is no dearer is better. Nothing is bet on the first `costs_known_after` questions,
+    from which the costs may be known.
     """
 
     def __init__(
