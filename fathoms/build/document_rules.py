@@ -12,7 +12,7 @@ from fathoms.build.file_rules import as_written, asks_for_source
 from fathoms.build.finding import Found, Subject
 from fathoms.build.similar_text import nearest
 from fathoms.config import Key
-from fathoms.metrics.ingestion import COMMON, is_yes_no
+from fathoms.metrics.ingestion import COMMON, is_common, is_yes_no
 from fathoms.metrics.phrase_recall import Folded
 from fathoms.types import GoldPhrase, GoldYesNo, Question, has_pages
 
@@ -137,9 +137,8 @@ def quote_absent(subject: Subject) -> Iterator[Found]:
 
 
 def common_answer(subject: Subject) -> Iterator[Found]:
-    """Report an answer so common that it proves nothing: all its phrases are in more than a fifth of the
-    texts that are unrelated to the question, or, if no text is known to be unrelated, on more than half of
-    the pages."""
+    """Report an answer so common that it proves nothing: it is common (`is_common`) in the texts that are
+    unrelated to the question, or, if no text is known to be unrelated, on more than half of the pages."""
     for number, question, names in _looked_for(subject):
         noun, texts, share = _others(subject, question, names)
         counts = [
@@ -151,7 +150,7 @@ def common_answer(subject: Subject) -> Iterator[Found]:
             for variant in question.answers
         ]
         held = set().union(*counts)
-        if texts and len(held) > share * len(texts):
+        if is_common(len(held), len(texts)) if share == COMMON else len(held) > share * len(texts) > 0:
             worst = max(range(len(counts)), key=lambda index: len(counts[index]))
             phrases = "', '".join(map(str, question.answers[worst]))
             message = f"an answer is found in {len(held)} of {len(texts)} {noun}, '{phrases}' in"

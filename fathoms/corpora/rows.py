@@ -130,7 +130,7 @@ def checked_name(name: str) -> str:
     return name
 
 
-def _one_or_more(value: Any) -> Any:
+def one_or_more(value: Any) -> Any:
     """Return a single text as a list; other values are left for validation."""
     return [value] if isinstance(value, str) else value
 
@@ -171,7 +171,7 @@ class GoldNugget(Nugget):
 
     model_config = ConfigDict(extra="forbid")
 
-    answers: Annotated[tuple[str, ...], BeforeValidator(_one_or_more)] = ()
+    answers: Annotated[tuple[str, ...], BeforeValidator(one_or_more)] = ()
 
     @field_validator("question")
     @classmethod
@@ -227,7 +227,7 @@ class QuestionRow(BaseModel):
 
     question: str
     answers: Annotated[list[list[GoldPhrase]], BeforeValidator(_variants)] = []
-    files: Annotated[list[DocumentName], BeforeValidator(_one_or_more)] = []
+    files: Annotated[list[DocumentName], BeforeValidator(one_or_more)] = []
     category: str = "Uncategorised"
     id: str | None = None
     evidence: list[GoldEvidence] = []
@@ -238,7 +238,7 @@ class QuestionRow(BaseModel):
     reading: Literal["raw"] | None = None
     short_answer: str | None = None
     long_answer: str | None = None
-    reference_claims: Annotated[list[str], BeforeValidator(_one_or_more)] = []
+    reference_claims: Annotated[list[str], BeforeValidator(one_or_more)] = []
     nuggets: list[GoldNugget] = []
     quotes: list[CandidateQuote] = []
     metadata: Annotated[dict[str, Scalar], BeforeValidator(_scalars)] = {}

@@ -4,7 +4,8 @@
     {"question": "What is x?", "answer": "4", "contexts": ["...", {"text": "...", "page": 3}]}
     {"id": "text-only-02", "answer": null, "error": "timed out"}
 
-A row names its question by `id`, or by `question`, the text of the question. An `answer` of null means that
+A row names its question by `id`, or by `question`, the text of the question; `files` then tells questions
+with the same text apart, as it stands in their file. An `answer` of null means that
 the call failed; `error` then gives the reason (it is ignored otherwise). The other keys are those of
 `fathoms.Answer` (see `pipeline/external/answer.py`).
 """
@@ -13,9 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import ConfigDict
+from pydantic import BeforeValidator, ConfigDict
 
+from fathoms.corpora.rows import one_or_more
 from fathoms.importers.imported import Imported
 from fathoms.importers.json_lines import read_rows, unknown_keys
 from fathoms.importers.rows import Row, imported_rows
@@ -31,6 +34,7 @@ class _AnswerRow(Parts):
 
     id: str | None = None
     question: str | None = None
+    files: Annotated[tuple[str, ...], BeforeValidator(one_or_more)] = ()
     answer: str | None
     error: str | None = None
 
@@ -64,6 +68,7 @@ def _row(line: int, row: _AnswerRow) -> Row:
         line,
         row.id,
         row.question if row.id is None else None,
+        row.files,
         answer=row.answer,
         error=(row.error or "no answer") if row.answer is None else None,
         parts=row,

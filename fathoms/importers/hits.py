@@ -4,7 +4,8 @@
     {"question": "What is x?", "hits": []}
     {"id": "q3", "hits": null, "error": "timed out"}
 
-A row names its question by `id`, or by `question`, the text of the question. `hits` of null means that the
+A row names its question by `id`, or by `question`, the text of the question; `files` then tells questions
+with the same text apart, as it stands in their file. `hits` of null means that the
 search failed; `error` then gives the reason. `rounds` are the rounds of a retriever that searches several
 times: `[{"query": ..., "hits": [...], "calls": 2}]`.
 
@@ -28,8 +29,9 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from fathoms.corpora.rows import one_or_more
 from fathoms.importers.imported import Imported
 from fathoms.importers.json_lines import read_rows, unknown_keys
 from fathoms.importers.rows import Row, imported_rows
@@ -117,6 +119,7 @@ class _HitsRow(_Searched):
 
     id: str | None = None
     question: str | None = None
+    files: Annotated[tuple[str, ...], BeforeValidator(one_or_more)] = ()
     error: str | None = None
     rounds: tuple[_Round, ...] = ()
 
@@ -146,6 +149,7 @@ def _row(line: int, row: _HitsRow) -> Row:
         line,
         row.id,
         row.question if row.id is None else None,
+        row.files,
         error=(row.error or "no hits") if row.hits is None else None,
         hits=partial(hits_of, row.hits or ()),  # a failed search found nothing
         rounds=lambda name: tuple(_round(one, f"{name}:{at}") for at, one in enumerate(row.rounds, start=1)),

@@ -24,14 +24,16 @@ class Row:
     """One answer, one failed call or one search of a file, before its question is known.
 
     `number` is the number of the row, and `what` its name in the file: a `line` has the place `FILE:NUMBER`.
-    The question is named by `id`, by `question`, its text, or by both. Without `answer` and `error`, the
-    question was only searched for. `hits` and `rounds`, if set, take the place of those of `parts`.
+    The question is named by `id`, by `question`, its text, or by both; `files` tell questions with the same
+    text apart by their documents. Without `answer` and `error`, the question was only searched for. `hits`
+    and `rounds`, if set, take the place of those of `parts`.
     `latency` is in seconds.
     """
 
     number: int
     id: str | None = None
     question: str | None = None
+    files: tuple[str, ...] = ()
     what: str = "line"
     answer: str | None = None
     error: str | None = None
@@ -77,9 +79,9 @@ class _Questions:
         for question in questions:
             self.by_text.setdefault(fold_space(question.text), []).append(question)
 
-    def find(self, row: Row, *, hint: bool) -> Question | str:
+    def find(self, row: Row, names: DocumentNames, *, hint: bool) -> Question | str:
         """Return the question that a row names, or why there is none; `hint` adds a suggestion to the reason,
-        which takes time to compute."""
+        which takes time to compute. Documents are named as `names` has them."""
         if row.id is not None and row.id in self.by_id:
             return self.by_id[row.id]
         if row.question is None:
@@ -91,8 +93,14 @@ class _Questions:
             return f"no question '{text[:80]}'" + (did_you_mean(text, self.by_text) if hint else "")
         if len(found) == 1:
             return found[0]
+        if row.files:
+            # what a search found names no question: one that found the wrong document would then look right
+            files = {names.find(name) or name for name in row.files}
+            about = [question for question in found if files <= needs(question)]
+            if len(about) == 1:
+                return about[0]
         ids = ", ".join(question.id for question in found)
-        return f"several questions have this text: name one by 'id' ({ids})"
+        return f"several questions have this text: name one by 'id' ({ids}), or its documents by 'files'"
 
 
 def imported_rows(
@@ -133,7 +141,7 @@ def imported_rows(
         return document if name is None else name
 
     for row in rows:
-        question = known.find(row, hint=len(found) < SHOWN)
+        question = known.find(row, names, hint=len(found) < SHOWN)
         if isinstance(question, str):
             found.append(f"{row.place(path)}: {question}")
         elif (key := (question.id, row.repeat)) in records:

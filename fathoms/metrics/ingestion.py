@@ -27,6 +27,9 @@ from fathoms.types import Document, GoldPhrase, GoldYesNo, Question
 COMMON = 0.2
 """An answer that occurs whole in more than this share of the non-gold documents is too common to tell whether
 the gold document was parsed well."""
+COMMON_LEAST = 3
+"""The fewest non-gold documents that make an answer common: a fifth of four is one, which proves nothing.
+From ten documents on, more than a fifth are as many."""
 COMPARED = 200
 """So many non-gold documents are read at most to see whether they hold an answer by chance: a share of 20 %
 is then known to within 6 points (95 %), and reading a large corpus for every question would take minutes."""
@@ -105,8 +108,9 @@ def gold_text_recall(
     if all(is_yes_no(variant) for variant in question.answers if variant):
         return GoldText(question, None, "yes-no", None)
     wanted = searchable(question.answers)
-    chance = _chance(question, wanted, texts, match, hyphens)
-    if chance is not None and chance > COMMON:
+    holding, others = _others_holding(question, wanted, texts, match, hyphens)
+    chance = holding / others if others else None
+    if is_common(holding, others):
         return GoldText(question, None, "common", chance)
     places = gold_pages(question)
     if not places:
@@ -130,21 +134,26 @@ def gold_pages(question: Question) -> GoldPages:
     return tuple((name, None if found is None else frozenset(found)) for name, found in pages.items())
 
 
-def _chance(
+def is_common(holding: int, others: int) -> bool:
+    """Return whether an answer is too common, from how many of the other documents hold it: more than a fifth
+    (`COMMON`), and at least `COMMON_LEAST` of them, or both where there are two."""
+    return others > 1 and holding > COMMON * others and holding >= min(COMMON_LEAST, others)
+
+
+def _others_holding(
     question: Question,
     wanted: Sequence[Sequence[GoldPhrase]],
     texts: ParsedTexts,
     match: Match,
     hyphens: Hyphens,
-) -> float | None:
-    """Return the share of (at most `COMPARED`) non-gold documents that contain the whole answer; `None` if
-    there are none."""
+) -> tuple[int, int]:
+    """Return how many non-gold documents contain the whole answer, and of how many (at most `COMPARED`)."""
     gold = {item.document for item in question.evidence} | set(question.files)
     holds = [
         recall_in((texts.whole(name, match),), wanted, match, hyphens).value == 1
         for name in texts.sample(gold)
     ]
-    return sum(holds) / len(holds) if holds else None
+    return sum(holds), len(holds)
 
 
 def common_answers(found: Iterable[GoldText]) -> set[str]:

@@ -16,6 +16,8 @@ from fathoms.runs.views import Number
 
 Metric = Literal["correctness", "hallucination"]
 Rank = tuple[int, int]
+_SHOWN = 10
+"""Most questions that a note names."""
 SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -77,7 +79,7 @@ def leaderboard(runs: Sequence[ScoredRun], scores: str | None = None) -> Leaderb
     """Build the table of some runs under the profile `scores`, by default each run's headline profile."""
     marks: dict[str, str] = {}
     rows = []
-    ranks, unranked = ranks_of(runs, scores)
+    ranks, about_ranks = ranks_of(runs, scores)
     for run, label, rank in zip(runs, run_labels(runs), ranks, strict=True):
         figures = run.figures(scores)
         row = RunRow(
@@ -99,8 +101,8 @@ def leaderboard(runs: Sequence[ScoredRun], scores: str | None = None) -> Leaderb
     profiles = sorted({row.profile for row in rows})
     if len(profiles) > 1:
         notes.append(f"Not comparable: the runs are scored under {' and '.join(profiles)}; name one profile.")
-    elif unranked:
-        notes.append(unranked)
+    elif about_ranks:
+        notes.append(about_ranks)
     if any(ranks):
         notes.append("Rank: the places by correctness that these questions allow (95 %, all runs together).")
     if keys := sorted({run.grouped_by for run in runs if run.grouped_by}):
@@ -109,7 +111,8 @@ def leaderboard(runs: Sequence[ScoredRun], scores: str | None = None) -> Leaderb
 
 
 def ranks_of(runs: Sequence[ScoredRun], scores: str | None) -> tuple[Sequence[Rank | None], str | None]:
-    """Return the interval of ranks by Overall correctness of each run, and why it is not known if it is not.
+    """Return the interval of ranks by Overall correctness of each run, and a note why it is not known, or
+    which questions it leaves out because not all runs were asked them alike.
 
     A single run, runs without correctness, and runs under different profiles have none.
     """
@@ -118,16 +121,28 @@ def ranks_of(runs: Sequence[ScoredRun], scores: str | None) -> tuple[Sequence[Ra
     if len(runs) < 2 or len(set(profiles)) > 1:
         return unknown, None
     found = [run.correctness(profiles[0]) for run in runs]
-    asked = [{name: each.asked for name, each in one.items()} for one in found]
     if not any(found):
         return unknown, None
-    if any(each != asked[0] for each in asked):
+    names = dict.fromkeys(name for one in found for name in one)
+    alike = [name for name in names if len({one[name].asked if name in one else None for one in found}) == 1]
+    if not alike:
         return unknown, "Ranks are not known, because the runs were not asked the same questions."
+    found = [{name: one[name] for name in alike} for one in found]
     # the test behind the ranks swaps means, which vary unlike if they are of different numbers of answers
     if len({each.answers for one in found for each in one.values()}) > 1:
         return unknown, "Ranks are not known, because questions have different numbers of answers."
     categories = tuple(each.category for each in found[0].values())
-    return _ranks(categories, tuple(tuple(one[name].mean for name in asked[0]) for one in found)), None
+    ranks = _ranks(categories, tuple(tuple(each.mean for each in one.values()) for one in found))
+    left_out = [name for name in names if name not in found[0]]
+    if not left_out:
+        return ranks, None
+    shown = ", ".join(left_out[:_SHOWN]) + (
+        f" and {len(left_out) - _SHOWN} more" if len(left_out) > _SHOWN else ""
+    )
+    return ranks, (
+        f"Ranks are of the {len(alike)} of {len(names)} questions that all runs answered with the same gold"
+        f" answer; left out: {shown}."
+    )
 
 
 @lru_cache(maxsize=4)  # a report draws its table in several formats

@@ -33,7 +33,7 @@ from fathoms.runs.views import (
     scored_question,
     view_names,
 )
-from fathoms.types import StoredValue, Usage
+from fathoms.types import Question, StoredValue, Usage
 
 PROFILES = ("paper", "paper-by-words", "paper-configured", "released-code", "fathoms", "released")
 """The names under which a run can hold scores; `released` are scores that came with imported results."""
@@ -827,13 +827,21 @@ class Manifest(_Part):
 class QuestionMean(NamedTuple):
     """The mean of a metric over the repeats of a question.
 
-    `asked` is the question as JSON, to compare, and `answers` the number of its repeats with a value.
+    `asked` is the digest of what two runs must share (`_what_is_asked`), and `answers` the number of its
+    repeats with a value.
     """
 
-    asked: str
+    asked: bytes
     category: str
     mean: float
     answers: int
+
+
+def _what_is_asked(question: Question) -> bytes:
+    """Return a digest of what two runs must share to be compared on a question: its text, category and gold
+    answers."""
+    shared = question.model_dump_json(include={"text", "category", "answers", "answerable", "reading"})
+    return hashlib.sha256(shared.encode()).digest()
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
@@ -888,7 +896,7 @@ class ScoredRun:
         if profile not in self._correctness:
             self._correctness[profile] = {
                 (asked := view.question).id: QuestionMean(
-                    asked.model_dump_json(), asked.category, sum(known) / len(known), len(known)
+                    _what_is_asked(asked), asked.category, sum(known) / len(known), len(known)
                 )
                 for view in self.questions()
                 if view.question.id not in self.manifest.data.variants
@@ -904,14 +912,9 @@ class ScoredRun:
 
     @cached_property
     def asked(self) -> dict[str, bytes]:
-        """Digests of what two runs must share to be compared, by question id: the text, the category and the
-        gold answers of each question. The files are read once."""
+        """Digests of what two runs must share to be compared, by question id. The files are read once."""
         return {
-            asked.id: hashlib.sha256(
-                asked.model_dump_json(
-                    include={"text", "category", "answers", "answerable", "reading"}
-                ).encode()
-            ).digest()
+            asked.id: _what_is_asked(asked)
             for asked in (view.question for view in self.brief_questions())
         }
 

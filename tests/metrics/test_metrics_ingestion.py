@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fathoms.metrics.ingestion import gold_text_recall, summarise_gold_text
+from fathoms.metrics.ingestion import gold_text_recall, is_common, summarise_gold_text
 from fathoms.types import Document, Evidence, Page, Question
 
 
@@ -96,6 +96,16 @@ def test_an_answer_in_one_of_five_other_documents_is_not_common() -> None:
     found = gold_text_recall(question(("3",)), DOCUMENTS)
     assert (found.chance, found.left_out) == (0.2, None)
     assert gold_text_recall(question(("3",)), {"gold.pdf": GOLD}).chance is None
+
+
+@pytest.mark.parametrize(
+    ("others", "least"),
+    [(1, None), (2, 2), (3, 3), (4, 3), (9, 3), (10, 3), (14, 3), (15, 4), (200, 41)],
+)
+def test_an_answer_is_common_from_three_other_documents_on(others: int, least: int | None) -> None:
+    common = [holding for holding in range(others + 1) if is_common(holding, others)]
+    assert (common[0] if common else None) == least
+    assert common == list(range(least or others + 1, others + 1))
 
 
 def test_means_by_category() -> None:

@@ -130,6 +130,22 @@ def test_ranks_are_intervals(small_run, paper_runs):
     assert [row.rank_text for row in unknown.rows] == ["-", "-"]
 
 
+def test_one_question_that_differs_removes_no_ranks(question, small_run, run_of):
+    """Ranks are of the questions that all runs were asked alike, and the note names the others."""
+
+    def run(name, gold):
+        views = [question(f"q{number}", float(name == "a"), 0.0) for number in range(8)]
+        views[2]["question"]["answers"] = [[gold]]
+        return run_of({**small_run().summary_json, "name": name}, views)
+
+    alike = leaderboard([run("a", "x"), run("b", "x")])
+    other = leaderboard([run("a", "x"), run("b", "y")])
+    assert [row.rank for row in other.rows] == [row.rank for row in alike.rows] == [(1, 1), (2, 2)]
+    assert other.notes[0] == (
+        "Ranks are of the 7 of 8 questions that all runs answered with the same gold answer; left out: q2."
+    )
+
+
 def test_labels_tell_runs_apart(small_run, run_of):
     run, other = small_run(), small_run(model="other")
     again = run_of({**run.summary_json, "run": "20260103T000000000Z_small_0a1b2c3d"})
