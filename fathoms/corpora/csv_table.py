@@ -18,13 +18,16 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
 from fathoms.config import parse_yaml, suggest
+from fathoms.corpora import promptfoo_tests
 from fathoms.corpora.fathoms_json import written
+from fathoms.corpora.goldens import folded, gold_of
 from fathoms.corpora.options import OPTIONS, RIGHT, in_cell
+from fathoms.corpora.released import Notes
 from fathoms.corpora.rows import IGNORED, Placed, QuestionRow
 from fathoms.errors import ConfigError, DataError
 from fathoms.safety.inputs import parse_json
@@ -38,6 +41,9 @@ _TRUTH = {
     **dict.fromkeys(("true", "t", "yes", "y", "on", "1"), True),
     **dict.fromkeys(("false", "f", "no", "n", "off", "0"), False),
 }
+_INDEX = "_index"
+_EXCEL = re.compile(r"\ufeff?sep=([,;\t])\s*", re.IGNORECASE)
+"""The first line by which Excel is told the separator."""
 SEPARATORS = (",", ";", "\t")
 _KNOWN = (*QuestionRow.model_fields, "text", OPTIONS, RIGHT)
 _JSON = ("evidence", "steps", "nuggets", "quotes", "metadata")
@@ -64,20 +70,36 @@ COLUMNS = (
 """The columns that `dump_csv` writes, in this order."""
 
 
-def csv_rows(text: str, name: str) -> Iterator[Placed | DataError]:
+def csv_rows(
+    text: str, name: str, notes: Notes, named: Mapping[str, str] | None = None
+) -> Iterator[Placed | DataError]:
     """Yield each question of a CSV file with its place (`file:line`), or a DataError for a row in error.
 
-    Raises DataError if the file as a whole is not valid CSV or its header is wrong.
+    `named` gives the columns of a foreign table by the keys that they are, `answer` being an expected answer
+    in any form. The tables of evaluation tools are known by their columns. Raises DataError if the file as a
+    whole is not valid CSV or its header is wrong.
     """
     header, *table = table_rows(text, name, separator_of(text)) or [(1, [])]
-    columns = [column.strip() for column in header[1]]
-    _check_header(columns, f"{name}:{header[0]}")
+    place = f"{name}:{header[0]}"
+    columns = _without_index([column.strip() for column in header[1]], table, place, notes)
+    foreign = None if named else _foreign(columns)
+    if named:
+        columns = _renamed(columns, named, place, notes)
+    elif foreign is None:
+        columns = _in_lower_case(columns, place, notes)
+        _check_header(columns, place)
     for line, cells in table:
         if len(cells) != len(columns):
             yield DataError(f"{name}:{line}: {len(cells)} cells under a header of {len(columns)} columns")
             continue
-        filled = {column: cell for column, cell in zip(columns, cells, strict=True) if cell.strip()}
+        row = {column: cell for column, cell in zip(columns, cells, strict=True) if column != _INDEX}
+        if foreign is not None:
+            yield f"{name}:{line}", foreign(row) or {}
+            continue
+        filled = {column: cell for column, cell in row.items() if cell.strip()}
         values: dict[str, Any] = {}
+        if named and "answer" in filled:
+            values |= gold_of(filled.pop("answer"), f"{name}:{line}", notes)
         wrong: list[str] = []
         for column, cell in filled.items():
             try:
@@ -90,6 +112,61 @@ def csv_rows(text: str, name: str) -> Iterator[Placed | DataError]:
         yield DataError("\n".join(wrong)) if wrong else (f"{name}:{line}", values)
 
 
+def columns_in(text: str, name: str) -> list[str]:
+    """Return the names of the columns of a table."""
+    rows = table_rows(text, name, separator_of(text))
+    return [column.strip() for column in rows[0][1]] if rows else []
+
+
+def is_foreign(columns: Sequence[str]) -> bool:
+    """Whether a table has no column of the questions, and is not of an evaluation tool that is known."""
+    lower = [column.lower() for column in columns]
+    return "question" not in lower and "text" not in lower and _foreign(columns) is None
+
+
+def _foreign(columns: Sequence[str]) -> Callable[[dict[str, str]], dict[str, Any] | None] | None:
+    """Return what makes a row of an evaluation tool of the cells under these columns, if any does."""
+    empty = dict.fromkeys(columns, "")
+    return next((one for one in (promptfoo_tests.of_table, folded) if one(empty) is not None), None)
+
+
+def _without_index(
+    columns: list[str], table: Sequence[tuple[int, list[str]]], place: str, notes: Notes
+) -> list[str]:
+    """Return the columns with a name for the index that pandas writes as a first one without a name."""
+    if not columns or columns[0] not in ("", "Unnamed: 0"):
+        return columns
+    if [cells[0].strip() for _, cells in table] != [str(number) for number in range(len(table))]:
+        return columns
+    notes.add("the first column has no name and counts the rows, and is left out", place)
+    return [_INDEX, *columns[1:]]
+
+
+def _in_lower_case(columns: list[str], place: str, notes: Notes) -> list[str]:
+    """Return the columns with the names of keys where they differ from them in case alone."""
+    found = [one.lower() if one not in _KNOWN and one.lower() in _KNOWN else one for one in columns]
+    if found != columns:
+        notes.add("names of columns, read in lower case", place)
+    return found
+
+
+def _renamed(columns: list[str], named: Mapping[str, str], place: str, notes: Notes) -> list[str]:
+    """Return the columns under the keys that `named` gives them; the others are named and left out."""
+    if unknown := [key for key in named if key not in (*_KNOWN, "answer")]:
+        hint = suggest(unknown[0], (*_KNOWN, "answer"))
+        raise DataError(f"{place}: no key of a question is called '{unknown[0]}'{hint}")
+    if missing := [column for column in named.values() if columns.count(column) != 1]:
+        raise DataError(
+            f"{place}: there is not one column '{missing[0]}'{suggest(missing[0], columns)}: the columns are"
+            f" {', '.join(columns)}"
+        )
+    keys = {column: key for key, column in named.items()}
+    for column in columns:
+        if column not in keys and column != _INDEX:
+            notes.add(f"the column '{column[:80]}' is left out", place)
+    return [keys.get(column, f"_{column}") for column in columns]
+
+
 class _FormError(DataError):
     """A richer form of an answer is not valid YAML; the message has no place yet."""
 
@@ -98,12 +175,14 @@ def separator_of(text: str) -> str:
     """Return the character that separates columns: of comma, semicolon and tab, the one that finds most known
     columns in the header."""
     header = next((line for line in text.splitlines() if line.strip()), "")
+    if said := _EXCEL.match(header):
+        return said[1]
 
     def known(separator: str) -> int:
-        names = (name.strip().strip('"') for name in header.split(separator))
+        names = (name.strip().strip('"').lower() for name in header.split(separator))
         return sum(name in _KNOWN or name in IGNORED for name in names)
 
-    return max(SEPARATORS, key=known)
+    return max(SEPARATORS, key=lambda one: (known(one), header.count(one)))
 
 
 def table_rows(text: str, name: str, separator: str) -> list[tuple[int, list[str]]]:
@@ -114,7 +193,7 @@ def table_rows(text: str, name: str, separator: str) -> list[tuple[int, list[str
     first = 1
     try:
         for cells in reader:
-            if any(cells):
+            if any(cells) and (rows or not _EXCEL.fullmatch(separator.join(cells))):
                 rows.append((first, cells))
             first = reader.line_num + 1
     except csv.Error as error:

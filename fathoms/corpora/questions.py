@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from fathoms.config import Key, fingerprint, suggest
 from fathoms.corpora import (
     chart_rag,
     double_bench,
+    goldens,
     mmdocir,
     mmdocrag,
     mmlongbench,
     mrag_bench,
+    promptfoo_tests,
     vidore,
     visual_rag,
     webqa,
 )
 from fathoms.corpora.csv_table import answer_columns, csv_rows
-from fathoms.corpora.fathoms_json import json_rows
+from fathoms.corpora.fathoms_json import json_rows, yaml_rows
 from fathoms.corpora.jsonl import jsonl_rows
 from fathoms.corpora.places import Places, json_places, jsonl_places
 from fathoms.corpora.released import Notes, with_unique_ids
@@ -32,7 +35,7 @@ from fathoms.paths import sha256_file
 from fathoms.safety.inputs import decode, decode_table, read_file
 from fathoms.types import Question
 
-FORMATS: dict[str, Callable[[str, str], Iterator[Placed | DataError]]] = {
+FORMATS: dict[str, Callable[[str, str, Notes], Iterator[Placed | DataError]]] = {
     ".json": json_rows,
     ".jsonl": jsonl_rows,
     ".ndjson": jsonl_rows,
@@ -41,8 +44,12 @@ FORMATS: dict[str, Callable[[str, str], Iterator[Placed | DataError]]] = {
 }
 _TABLES = (".csv", ".tsv")
 COLUMNAR = (".parquet", ".arrow")
-RELEASED = (double_bench, mmdocir, mmdocrag, mmlongbench, visual_rag, webqa, mrag_bench, chart_rag)
-"""The formats of released data sets; their rows are recognised by their keys."""
+_YAML = (".yaml", ".yml")
+RELEASED: tuple[Any, ...] = (
+    *(double_bench, mmdocir, mmdocrag, mmlongbench, visual_rag, webqa, mrag_bench, chart_rag),
+    *(promptfoo_tests, *goldens.FORMATS),
+)
+"""The formats of released data sets and of evaluation tools; their rows are recognised by their keys."""
 
 
 @dataclass(frozen=True)
@@ -67,10 +74,12 @@ class QuestionFile:
         return tuple(dict.fromkeys(question.category for question in self.questions))
 
 
-def read_questions(path: Path) -> QuestionFile:
+def read_questions(path: Path, named: Mapping[str, str] | None = None) -> QuestionFile:
     """Read a `.json`, `.jsonl`, `.ndjson`, `.csv` or `.tsv` question file; `rows` describes the keys of a
     question. The files of the data sets that docs/data-sets.md describes are read as they were released, also
-    in parquet, and for ViDoRe and VisRAG the folder with the tables.
+    in parquet, and for ViDoRe and VisRAG the folder with the tables. The question sets of evaluation tools
+    (`goldens`, `promptfoo_tests`) are read too, promptfoo's also in YAML. `named` gives the columns of a
+    table by the keys that they are.
 
     Raises UsageError if the file does not exist. Raises DataError for an unknown extension, for a file
     without questions, and for invalid questions; that one lists all of them, each with `file:line`.
@@ -78,23 +87,27 @@ def read_questions(path: Path) -> QuestionFile:
     if is_table(path):
         return _read_tables(path)
     data = _read(path)  # first, so that a file that is not there is called that, whatever its name ends in
+    notes = Notes()
+    if path.suffix.lower() in _YAML:
+        found = list(yaml_rows(decode(data, path), str(path), notes))
+        return _question_file(path, _converted(found, path, notes) or [], notes, sha256=_sha256(data))
     rows = FORMATS[format_of(path)]
     text, guessed = _decoded(data, path)
-    found = list(rows(text, str(path)))
-    if released := _converted(found, path):
-        return _question_file(path, *released, sha256=hashlib.sha256(data).hexdigest())
+    if named and rows is not csv_rows:
+        raise UsageError(f"{path}: columns are named for tables, in CSV or TSV")
+    found = list(csv_rows(text, str(path), notes, named) if named else rows(text, str(path), notes))
+    if (released := _converted(found, path, notes)) is not None:
+        return _question_file(path, released, notes, sha256=_sha256(data))
     try:
         questions, warnings = questions_of(found)
     except QuestionsError:  # now with the places of the answers, which take long to find
         questions, warnings = questions_of(found, _answer_places(text, path, found))
-    if guessed is not None:
-        warnings = (guessed, *warnings)
+    warnings = (*([guessed] if guessed else []), *notes.warnings(), *warnings)
     placed = [row for row in found if not isinstance(row, DataError)]
     if not questions:
         raise DataError(f"{path}: contains no questions")
     lines = tuple(int(place.rpartition(":")[2]) for place, _ in placed)
-    sha256 = hashlib.sha256(data).hexdigest()
-    return QuestionFile(questions, sha256, warnings, lines, ignored_keys(placed))
+    return QuestionFile(questions, _sha256(data), warnings, lines, ignored_keys(placed))
 
 
 def is_table(path: Path) -> bool:
@@ -128,20 +141,24 @@ def _read_tables(path: Path) -> QuestionFile:
     return _question_file(path, placed, notes, sha256=sha256)
 
 
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
 def _sha256_of(files: Sequence[Path]) -> str:
     """Return the sha256 of a file, or a hash of those of several."""
     hashes = [sha256_file(one) for one in files]
     return hashes[0] if len(hashes) == 1 else fingerprint("the parts of a table", hashes)
 
 
-def _converted(found: Sequence[Placed | DataError], path: Path) -> tuple[list[Placed], Notes] | None:
-    """Return the rows of a released format in the keys of `rows`, with notes of what they have wrong; `None`
-    for rows of our own formats."""
+def _converted(found: Sequence[Placed | DataError], path: Path, notes: Notes) -> list[Placed] | None:
+    """Return the rows of a released format in the keys of `rows`, and note what they have wrong; `None` for
+    rows of our own formats."""
     first = next((row for row in found if not isinstance(row, DataError)), ("", {}))
     reader = next((one for one in RELEASED if first[1].keys() >= one.KEYS), None)
     if reader is None:
         return None
-    notes, converted = Notes(), []
+    converted = []
     for row in found:
         if isinstance(row, DataError):
             line = re.search(r":(\d+)", str(row).removeprefix(str(path)))
@@ -151,7 +168,7 @@ def _converted(found: Sequence[Placed | DataError], path: Path) -> tuple[list[Pl
         else:
             place, data = row
             converted += [(place, question) for question in reader.questions(data, place, notes)]
-    return converted, notes
+    return converted
 
 
 def _question_file(path: Path, placed: list[Placed], notes: Notes, *, sha256: str) -> QuestionFile:
@@ -220,11 +237,13 @@ def read_text(text: str, path: Path) -> tuple[Question, ...]:
 
     Raises DataError as `read_questions` does.
     """
-    return questions_of(FORMATS[format_of(path)](text, str(path)))[0]
+    return questions_of(FORMATS[format_of(path)](text, str(path), Notes()))[0]
 
 
 def format_of(path: Path) -> str:
     """Return the extension of a question file in lower case; raises DataError if no format has it."""
+    if path.suffix.lower() in (".xlsx", ".xls", ".ods"):
+        raise DataError(f"{path}: spreadsheets are not read: save the sheet as CSV")
     if path.suffix.lower() not in FORMATS:
         raise DataError(
             f"{path}: no format of questions ends in '{path.suffix}'{suggest(path.suffix, FORMATS)}"

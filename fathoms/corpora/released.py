@@ -7,6 +7,7 @@ be used is left out, counted, and said in the warnings of the corpus, with the l
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
@@ -23,6 +24,11 @@ NO_PICTURE = "pictures of quotes that are not there, which 'mode: multimodal' ne
 _SHOWN = 10
 """Most lines that a warning names."""
 _LONGEST_LITERAL = 20_000
+_LIST = re.compile(r"\s*(?:array\(\s*)?\[[\s,]*")
+_ITEM = re.compile(
+    r"""('(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+"|-?\d{1,30}(?:\.\d{0,30})?(?![\w.]))[\s,]*+""", re.DOTALL
+)
+_LIST_END = re.compile(r"\](?:,\s*dtype=[\w<>'\"]+)?\s*\)?\s*\Z")
 
 
 class Notes:
@@ -35,7 +41,8 @@ class Notes:
     def add(self, what: str, place: str, name: str | None = None) -> None:
         """Count one more of a kind, such as "rows left out, because ..."; `name` is what is missing."""
         self._found.setdefault(what, []).append(place)
-        if name is not None and len(names := self._names.setdefault(what, [])) < _SHOWN:
+        names = self._names.setdefault(what, []) if name is not None else []
+        if name is not None and len(names) < _SHOWN:
             names.append(name[:200])
 
     def warnings(self) -> tuple[str, ...]:
@@ -62,13 +69,33 @@ def text_of(row: dict[str, Any], key: str) -> str | None:
 
 
 def listed(value: Any) -> list[Any] | None:
-    """Return a list, also one that is written as a text such as `['Chart', 'Table']`; `None` for others."""
-    if isinstance(value, str) and len(value) <= _LONGEST_LITERAL:
+    """Return a list, also one that is written as a text such as `['Chart', 'Table']`, or without commas as
+    NumPy writes it; `None` for others."""
+    if isinstance(value, str):
+        if (items := _literals(value)) is not None:
+            return items
         try:
-            value = ast.literal_eval(value.strip())
+            value = ast.literal_eval(value.strip()) if len(value) <= _LONGEST_LITERAL else None
         except (ValueError, SyntaxError, MemoryError, RecursionError):
             return None
     return list(value) if isinstance(value, list | tuple) else None
+
+
+def _literals(text: str) -> list[Any] | None:
+    """Return the texts and numbers of a list that holds nothing else, however they are separated: Python
+    itself would join the texts of `['a' 'b']`, which are two."""
+    found = _LIST.match(text)
+    at, items = found.end() if found else 0, list[Any]()
+    while found:
+        if item := _ITEM.match(text, at):
+            try:
+                items.append(ast.literal_eval(item[1]))
+            except (ValueError, SyntaxError):  # an escape that Python does not know, or a number such as 007
+                return None
+            at = item.end()
+        else:
+            return items if _LIST_END.match(text, at) else None
+    return None
 
 
 def pages_of(value: Any, first: int, place: str, notes: Notes) -> list[int]:

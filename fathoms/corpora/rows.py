@@ -87,6 +87,22 @@ def _variants(value: Any) -> Any:
     return value
 
 
+def _plain_values(value: Any) -> int:
+    """Return how many answers are numbers or truth values alone, instead of phrases."""
+    if isinstance(value, list):
+        return sum(map(_plain_values, value))
+    return int(isinstance(value, bool | int | float))
+
+
+def _as_forms(value: Any) -> Any:
+    """Return answers with the richer forms that numbers and truth values alone are meant as."""
+    if isinstance(value, list):
+        return [_as_forms(item) for item in value]
+    if isinstance(value, bool):
+        return {"yes_no": value}
+    return {"number": value} if isinstance(value, int | float) else value
+
+
 def _misformed(value: Any, key: Key) -> Iterator[tuple[Key, str]]:
     """Yield the key and the complaint for each object in the answers that is not one of `GOLD_FORMS`, or has
     a key that its form does not know."""
@@ -374,6 +390,9 @@ def _checked(place: str, data: dict[str, Any], places: dict[Key, str]) -> tuple[
     data = open_ended(place, data)
     if "question" not in data and "text" in data:
         data["question"] = data.pop("text")
+    count = 0
+    if "answers" in data and (count := _plain_values(data["answers"])):
+        data["answers"] = _as_forms(data["answers"])
     source = Source(place, data, places)
     if faults := list(_misformed(data.get("answers"), ("answers",))):
         raise DataError("\n".join(f"{source.at(key)}: {dotted(key)}: {what}" for key, what in faults))
@@ -390,6 +409,11 @@ def _checked(place: str, data: dict[str, Any], places: dict[Key, str]) -> tuple[
         for number, (kept, written) in enumerate(zip(variants, row.answers, strict=True), start=1)
         if not written or len(kept) < len(written)
     ]
+    if count:
+        notes.append(
+            f"{place}: numbers and truth values among the answers, read as {{number: ...}} or"
+            f" {{yes_no: ...}}: {count}"
+        )
     variants = [variant for variant in variants if variant]
     row = row.model_copy(update={"answers": variants})
     if row.answerable and not row.evidence and not any(getattr(row, key) for key in GOLD):

@@ -32,6 +32,7 @@ class ForeignRow:
 
     row: Row
     category: str = "Uncategorised"
+    answers: Sequence[Sequence[Any]] = ()
     reference: str | None = None
     reference_claims: tuple[str, ...] = ()
     evidence: tuple[Evidence, ...] = ()
@@ -124,6 +125,7 @@ def _own(rows: Sequence[ForeignRow]) -> tuple[list[Question], list[ForeignRow]]:
                 id=one.row.id,
                 text=one.row.question or "",
                 category=one.category,
+                answers=tuple(map(tuple, one.answers)),
                 reference=one.reference,
                 reference_claims=one.reference_claims,
                 evidence=one.evidence,

@@ -9,12 +9,13 @@ an assertion failed.
 | `vars.question` (or `query`, `input`, `user_input`, the only variable, the prompt) | the question's text |
 | `testCase.metadata.id`, `.category`, `vars.id` | the question's id and category |
 | `vars.reference` (or `expected`, `ground_truth`, `answer`) | the gold answer in running text |
+| `testCase.assert` | gold answers |
 | `response.output`, or its `answer` or `output` | the answer; `Thinking: ...` before it, its reasoning |
 | `contexts` or `context` in `response.metadata`, `response.output` or `vars` | the hits |
 | `response.tokenUsage`, `.cost`, `latencyMs` | tokens, US dollars and seconds |
 | `namedScores`, `score`, `success` | released scores |
 
-Assertions and the other variables are not kept.
+Assertions become gold answers as `corpora/promptfoo_tests.py` says. What is not kept is named in warnings.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ from pathlib import Path
 from typing import Any
 
 from fathoms.answers.reasoning import split_parts
+from fathoms.corpora.promptfoo_tests import gold_of
+from fathoms.corpora.released import Notes
 from fathoms.errors import DataError
 from fathoms.importers.foreign import (
     ForeignRow,
@@ -47,7 +50,6 @@ from fathoms.pipeline.external.answer import Parts
 from fathoms.safety.inputs import parse_json, read_text
 
 _QUESTION = ("question", "query", "input", "user_input")
-_REFERENCE = ("reference", "expected", "expected_output", "expected_answer", "ground_truth", "answer")
 _PLACES = (("response", "metadata"), ("response", "output"), ("vars",))
 _THINKING = ("Thinking:", "Redacted Thinking:")
 _BLANK_LINE = re.compile(r"\n[ \t]*\n\s*")
@@ -75,8 +77,11 @@ def read_promptfoo(path: Path, options: Options) -> list[Imported]:
     prompts = list(dict.fromkeys(prompt for _, prompt in pairs))
     found = []
     for (provider, prompt), own in pairs.items():
-        rows, more = usable(own, partial(_row, what=what, options=options), path, what)
+        notes = Notes()
+        rows, more = usable(own, partial(_row, path, notes, what=what, options=options), path, what)
         one = imported(path, rows, [*complaints, *more], options, model=provider)
+        if options.questions is None:  # others have their own gold
+            one = replace(one, warnings=(*notes.warnings(), *one.warnings))
         suffix = f"-{prompts.index(prompt) + 1}" if len(prompts) > 1 else ""
         found.append(replace(one, name=f"{path.stem}-{provider}{suffix}"))
     return found
@@ -96,8 +101,8 @@ def _values(path: Path) -> tuple[Sequence[tuple[int, Any]], list[str], str]:
     return list(enumerate(results, start=1)), [], "result"
 
 
-def _row(number: int, value: Any, *, what: str, options: Options) -> ForeignRow:
-    """Convert one result; raises DataError."""
+def _row(path: Path, notes: Notes, number: int, value: Any, *, what: str, options: Options) -> ForeignRow:
+    """Convert one result, and note what of its test is not kept; raises DataError."""
     variables = value_at(value, "vars") or {}
     question = _question(value, variables)
     response = value_at(value, "response")
@@ -122,6 +127,8 @@ def _row(number: int, value: Any, *, what: str, options: Options) -> ForeignRow:
     }
     metadata = value_at(value, "testCase", "metadata") or {}
     name = value_at(metadata, "id") or value_at(variables, "id")
+    test = {"vars": variables, "assert": value_at(value, "testCase", "assert")}
+    gold = gold_of(test, Row(number, what=what).place(path), notes)
     row = Row(
         number,
         id=None if name is None else str(name),
@@ -137,8 +144,9 @@ def _row(number: int, value: Any, *, what: str, options: Options) -> ForeignRow:
     return ForeignRow(
         row,
         category=str(value_at(metadata, "category") or "Uncategorised"),
-        reference=next((variables[key] for key in _REFERENCE if isinstance(variables.get(key), str)), None),
-        metadata=dict(scalars(metadata, ("id", "category"))),
+        answers=gold.get("answers", ()),
+        reference=gold.get("reference"),
+        metadata={**dict(scalars(metadata, ("id", "category"))), **gold.get("metadata", {})},
     )
 
 

@@ -19,13 +19,13 @@ Conversations (`user_input` as a list of messages) are left out. `reference_cont
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from fathoms.corpora.page_ids import place_of
+from fathoms.corpora.released import listed
 from fathoms.errors import DataError
 from fathoms.importers.contexts import named_contexts
 from fathoms.importers.foreign import ForeignRow, Options, found_hits, imported, numbers, scalars, usable
@@ -77,14 +77,12 @@ def _table(path: Path) -> list[tuple[int, Any]]:
 
 
 def _cell(column: str, text: str) -> Any:
-    """Return the value of a cell: lists are in Python's notation, and columns of scores are numbers."""
+    """Return the value of a cell: lists are in Python's or NumPy's notation, and scores are numbers."""
     if not text:
         return None
     if column in _LISTS:
-        try:
-            return ast.literal_eval(text)
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
-            return text  # refused later, with the place of the row
+        found = listed(text)
+        return text if found is None else found  # a text is refused later, with the place of the row
     if column not in _KNOWN:
         try:
             return float(text)

@@ -914,8 +914,7 @@ class ScoredRun:
     def asked(self) -> dict[str, bytes]:
         """Digests of what two runs must share to be compared, by question id. The files are read once."""
         return {
-            asked.id: _what_is_asked(asked)
-            for asked in (view.question for view in self.brief_questions())
+            asked.id: _what_is_asked(asked) for asked in (view.question for view in self.brief_questions())
         }
 
     @cached_property

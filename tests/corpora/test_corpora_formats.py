@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from fathoms.corpora import dump_fathoms_json, read_questions, write_questions
 from fathoms.corpora.fathoms_json import json_rows
+from fathoms.corpora.released import Notes
 from fathoms.corpora.rows import questions_of
 from fathoms.errors import DataError, QuestionsError, UsageError
 from fathoms.types import Evidence, Nugget, Question, Quote
@@ -428,7 +429,7 @@ def questions(draw: st.DrawFn) -> list[Question]:
 
 @given(questions())
 def test_writing_and_reading_gives_the_same_questions(made: list[Question]) -> None:
-    read, warnings = questions_of(json_rows(dump_fathoms_json(made), "q.json"))
+    read, warnings = questions_of(json_rows(dump_fathoms_json(made), "q.json", Notes()))
     assert list(read) == made
     assert warnings == ()
 
