@@ -190,6 +190,7 @@ class Result:
         self,
         *,
         baseline: Reference | Sequence[Reference] = (),
+        preset: Literal["small"] | None = None,
         metric: str | Sequence[str] = (),
         margin: float | None = None,
         alpha: float | None = None,
@@ -217,6 +218,7 @@ class Result:
             Run(self.path),
             baseline=[_name(each) for each in _list(baseline)],
             given={
+                "preset": preset,
                 "metric": _several(metric) or None,
                 "margin": margin,
                 "alpha": alpha,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from datetime import datetime
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -24,6 +25,32 @@ def gate(
     baseline: Annotated[
         list[str] | None,
         typer.Option("--baseline", help="A run or a saved baseline; several are pooled as repeats."),
+    ] = None,
+    preset: Annotated[
+        str | None,
+        typer.Option(
+            "--preset",
+            metavar="small",
+            help="'small' suits 15 to 100 questions: FAIL if more right answers of the baseline are lost than"
+            " chance explains, a limit is crossed, or calls failed.",
+        ),
+    ] = None,
+    acknowledge: Annotated[
+        bool,
+        typer.Option(
+            "--acknowledge",
+            help="Mark an alarm as seen: later runs that lost no other answers do not FAIL until --until."
+            " With --sequential, begin to collect evidence again, after a repair.",
+        ),
+    ] = False,
+    until: Annotated[
+        datetime | None,
+        typer.Option(
+            "--until",
+            formats=["%Y-%m-%d"],
+            help="The last day for --acknowledge.",
+            show_default="14 days after the run",
+        ),
     ] = None,
     metric: Metrics = None,
     margin: Annotated[
@@ -158,7 +185,7 @@ def gate(
     from fathoms.compare.allowance import allowance
     from fathoms.compare.floors import read_limits
     from fathoms.compare.question_scores import pool, write_baseline
-    from fathoms.report.gate_runs import Terms, judge_runs, settings_of
+    from fathoms.report.gate_runs import Terms, acknowledged, judge_runs, settings_of
     from fathoms.report.of_sweeps import read_all_scores
     from fathoms.runs.finding import find_run, oldest_first
 
@@ -171,7 +198,12 @@ def gate(
     if sequential:
         _require_alone(baseline, runs, last)
     stored = oldest_first(find_run(name, out) for name in runs)
+    if preset not in (None, "small"):
+        raise UsageError(f"--preset {preset}: the only preset is 'small'")
+    if until is not None and not acknowledge:
+        raise UsageError("--until says how long an alarm is acknowledged: give --acknowledge, too")
     given = {
+        "preset": preset,
         "metric": tuple(metric) if metric else None,
         "margin": margin,
         "alpha": alpha,
@@ -198,6 +230,9 @@ def gate(
         console.say(f"baseline of {len(stored)} run{'s' * (len(stored) != 1)}: {save_baseline}")
         return 0
 
+    if acknowledge:
+        console.say(acknowledged(stored, terms, until.date() if until else None))
+        return 0
     return _judge_and_report(
         stored[-1],
         lambda: judge_runs(stored, terms),

@@ -111,6 +111,37 @@ class SequenceCheck:
 
 
 @dataclass(frozen=True)
+class LossCheck:
+    """What `gate --preset small` found for one metric.
+
+    Of `questions` compared, `right` were right in the baseline. `lost` has each of these that is not right in
+    the newest run, with its share of right answers in the baseline and now; those of `wavering` were wrong in
+    some run of the baseline, too. `p` is the probability that an unchanged pipeline loses as many or more,
+    and FAIL takes `needed` of them, `None` if the loss of all is no alarm. `nights` and `answers` are the
+    runs of the baseline and the fewest answers that it has to a question. `since` is the date of the first
+    run of those in a row that are alarms. `seen` is the date until which the alarm is acknowledged.
+    """
+
+    metric: str
+    verdict: GateVerdict
+    questions: int
+    right: int
+    lost: tuple[tuple[str, float, float], ...]
+    wavering: tuple[str, ...]
+    p: float
+    needed: int | None
+    nights: int
+    answers: int
+    since: str | None = None
+    seen: str | None = None
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The questions whose right answers are lost."""
+        return tuple(name for name, _, _ in self.lost)
+
+
+@dataclass(frozen=True)
 class SectionUsed:
     """The section `gate` of a config that the settings come from: that of `run`. Options of the command line
     replaced its keys `overridden`."""
@@ -130,6 +161,7 @@ class Gated:
     service behind the pipeline in each run, and `baseline_versions` those in the baseline; empty where they
     are not known. `limits` are the fixed limits that were asked for; without a baseline there are no
     `checks`. `sequence` has an entry for each check with `--sequential`, which then decides about FAIL.
+    `losses` has an entry for each metric with `--preset small`, which has no `checks`.
     `changed` are the questions that were left out because a run and the baseline do not agree about them.
     `section` says where the settings come from, if not from the command line alone. `notes` say what values
     rest on where a reader must know it (`count_notes`).
@@ -150,6 +182,7 @@ class Gated:
     baseline_versions: tuple[str, ...] = ()
     limits: tuple[LimitCheck, ...] = ()
     sequence: tuple[SequenceCheck, ...] = ()
+    losses: tuple[LossCheck, ...] = ()
     changed: tuple[str, ...] = ()
     section: SectionUsed | None = None
     notes: tuple[str, ...] = ()
@@ -227,18 +260,12 @@ def gate(
     from fathoms.stats.noninferiority import LEVEL, judge, overall
 
     _check_call(runs, baseline, margin, alpha)
-    for metric in metrics:
-        _check_metric(baseline, metric)
     require_sound(baseline, allowed)
     for run in runs:
-        _check_cache(run)
         _check_failures(run, allowed)
-        require_rules(baseline, run, metrics)
-    changed = _changed(runs, baseline, allowed_changes)
-    runs, baseline = [_without(run, changed) for run in runs], _without(baseline, changed)
-    for metric in metrics:
-        for scores in (baseline, *runs):
-            _check_judge(scores, metric, allow_unchecked=allow_unchecked)
+    runs, baseline, changed = comparable(
+        runs, baseline, metrics, allowed_changes, allow_unchecked=allow_unchecked
+    )
     families = [
         _family(runs, baseline, metric, scope)
         for metric in metrics
@@ -270,6 +297,29 @@ def gate(
         changed=changed,
         notes=(*count_notes([*runs, baseline], metrics), *parser_notes(baseline, runs, old=True)),
     )
+
+
+def comparable(
+    runs: Sequence[QuestionScores],
+    baseline: QuestionScores,
+    metrics: Sequence[str],
+    allowed_changes: Callable[[int], float],
+    *,
+    allow_unchecked: bool,
+) -> tuple[list[QuestionScores], QuestionScores, tuple[str, ...]]:
+    """Return runs and baseline without the questions that have changed, and these. Raises UsageError or
+    DataError where a comparison by some metrics would be meaningless."""
+    for metric in metrics:
+        _check_metric(baseline, metric)
+    for run in runs:
+        _check_cache(run)
+        require_rules(baseline, run, metrics)
+    changed = _changed(runs, baseline, allowed_changes)
+    runs, baseline = [_without(run, changed) for run in runs], _without(baseline, changed)
+    for metric in metrics:
+        for scores in (baseline, *runs):
+            _check_judge(scores, metric, allow_unchecked=allow_unchecked)
+    return runs, baseline, changed
 
 
 def _check_metric(baseline: QuestionScores, metric: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -40,6 +40,9 @@ class GateSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
+    preset: Literal["small"] | None = None
+    """`small` judges by the right answers that were lost, which suits 15 to 100 questions: FAIL if more are
+    lost than chance explains, if a fixed limit is crossed, or if calls failed."""
     metric: tuple[str, ...] = Field(default=("correctness",), min_length=1)
     """The metrics that are compared with the baseline."""
     margin: float = Field(default=MARGIN, ge=0, lt=1)

@@ -25,6 +25,7 @@ from fathoms.runs.reading import (
     ParserFacts,
     Summary,
     all_metrics,
+    range_of,
     read_manifest,
     read_questions,
     read_summary,
@@ -550,3 +551,17 @@ def read_baseline(path: Path) -> QuestionScores:
             f"{path} is not a baseline: 'fathoms gate RUN --save-baseline FILE' makes one"
         ) from error
     return scores
+
+
+def scores_like(run: QuestionScores, baseline: QuestionScores, metric: str) -> dict[str, tuple[float, ...]]:
+    """Return the scores of the questions that have the same gold answer in the baseline, scaled to [0, 1] and
+    turned round where lower ones are better."""
+    low, high = range_of(baseline.kind_of(metric).unit) or (0.0, 1.0)
+    better = baseline.higher_is_better(metric)
+    found = {}
+    for name, asked in baseline.questions.items():
+        answered = run.questions.get(name)
+        if answered is not None and answered.gold == asked.gold and answered.values.get(metric):
+            shares = ((value - low) / (high - low) for value in answered.values[metric])
+            found[name] = tuple(share if better else 1 - share for share in shares)
+    return found

@@ -18,11 +18,10 @@ from typing import Annotated, Literal
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from fathoms.compare.against_baseline import Gated, SequenceCheck
-from fathoms.compare.question_scores import QuestionScores
+from fathoms.compare.question_scores import QuestionScores, scores_like
 from fathoms.config import misread
 from fathoms.errors import DataError, StoreError, UsageError
 from fathoms.paths import sha256_file, write_atomic
-from fathoms.runs.reading import range_of
 from fathoms.safety.inputs import parse_json, read_text
 
 SCHEMA: Literal[1] = 1
@@ -75,6 +74,20 @@ def state_path(baseline: Path) -> Path:
     return baseline.with_name(f"{baseline.stem}.sequential.json")
 
 
+def begin_again(file: Path, run: str) -> Path:
+    """Move the state of a baseline aside, so that evidence is collected from the next run on, and return
+    where it is now. Raises DataError if there is none, and StoreError if it cannot be moved."""
+    path = state_path(file)
+    if not path.is_file():
+        raise DataError(f"{path} does not exist: no night was judged, so there is no alarm to acknowledge")
+    moved = path.with_name(f"{file.stem}.sequential.until-{run}.json")
+    try:
+        path.replace(moved)
+    except OSError as error:
+        raise StoreError(f"{path} cannot be moved: {error.strerror or error}") from error
+    return moved
+
+
 def judge_in_sequence(
     found: Gated, run: QuestionScores, created: str | None, baseline: QuestionScores, file: Path
 ) -> Gated:
@@ -94,7 +107,7 @@ def judge_in_sequence(
                 " of counts: judge it without --sequential"
             )
     state = _read(path, file, checks)
-    scores = {metric: _scores(run, baseline, metric) for metric, _ in dict.fromkeys(checks)}
+    scores = {metric: scores_like(run, baseline, metric) for metric, _ in dict.fromkeys(checks)}
     place = next((i for i, night in enumerate(state.nights) if night.run == run.runs[0]), None)
     if place is not None:
         if state.nights[place].scores != scores:
@@ -131,20 +144,6 @@ def _time(created: str | None, run: str) -> datetime:
     return made if made.tzinfo else made.replace(tzinfo=UTC)
 
 
-def _scores(run: QuestionScores, baseline: QuestionScores, metric: str) -> dict[str, tuple[float, ...]]:
-    """Return the scores of the questions that have the same gold answer in the baseline, scaled to [0, 1] and
-    turned round where lower ones are better."""
-    low, high = range_of(baseline.kind_of(metric).unit) or (0.0, 1.0)
-    better = baseline.higher_is_better(metric)
-    found = {}
-    for name, asked in baseline.questions.items():
-        answered = run.questions.get(name)
-        if answered is not None and answered.gold == asked.gold and answered.values.get(metric):
-            shares = ((value - low) / (high - low) for value in answered.values[metric])
-            found[name] = tuple(share if better else 1 - share for share in shares)
-    return found
-
-
 def _night_p(
     state: State,
     run: str,
@@ -156,7 +155,7 @@ def _night_p(
     from fathoms.stats.sequential import night_p
 
     metric, category = check
-    first = _scores(baseline, baseline, metric)
+    first = scores_like(baseline, baseline, metric)
     asked = [name for name in tonight if category in (None, baseline.questions[name].category)]
     sides = [first, *(night.scores[metric] for night in state.nights)]
     earlier = [list(chain.from_iterable(side.get(name, ()) for side in sides)) for name in asked]
@@ -200,7 +199,7 @@ def _lost_too_many(night: JudgedNight, check: Check, baseline: QuestionScores, c
     from fathoms.stats.noninferiority import LOST_LEVEL, Answers, lost_p
 
     metric, category = check
-    first = _scores(baseline, baseline, metric)
+    first = scores_like(baseline, baseline, metric)
     asked = [name for name in first if category in (None, baseline.questions[name].category)]
     tonight = night.scores[metric]
     found = lost_p(

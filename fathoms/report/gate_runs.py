@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +21,22 @@ from fathoms.compare.allowance import allowance
 from fathoms.compare.floors import REPLIES, Limit, check_limits, check_replies
 from fathoms.compare.gate_settings import GateSettings
 from fathoms.compare.question_scores import QuestionScores, count_notes, pool, read_baseline
+from fathoms.compare.small_sets import (
+    acknowledge,
+    acknowledged_path,
+    apply_acknowledged,
+    failed_calls,
+    judge_small,
+)
 from fathoms.config import Source, validate
-from fathoms.errors import StoreError, UsageError
+from fathoms.errors import FathomsError, StoreError, UsageError
 from fathoms.report.of_sweeps import read_all_scores
-from fathoms.runs.finding import find_run, with_earlier
+from fathoms.runs.finding import find_run, run_name, with_earlier
 from fathoms.runs.reading import Summary, read_manifest, read_summary
 from fathoms.runs.store import Run
+
+MONTH = 30
+"""How many earlier runs are looked at for the beginning of an alarm."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +103,8 @@ def judge_runs(stored: Sequence[Run], terms: Terms) -> Gated:
     checked = check_limits(nights[-1], terms.limits, by_category=settings.by_category)
     counts = (read_summary(stored[-1].path) or Summary()).counts
     checked += check_replies(stored[-1].id, counts, settings)
+    if settings.preset == "small":
+        checked.append(failed_calls(nights[-1], allowed))
     limited = dict.fromkeys(limit.metric for limit in terms.limits)
     for metric in limited:
         require_verdicts(nights[-1], metric)
@@ -101,6 +114,9 @@ def judge_runs(stored: Sequence[Run], terms: Terms) -> Gated:
         found = without_baseline(nights[-1])
         return replace(found.with_limits(checked, of_limits), section=terms.section)
     pooled = pool([_baseline(name, profile, out) for name in terms.baseline])
+    if settings.preset == "small":
+        found = _judge_small(stored, nights, pooled, terms)
+        return replace(found.with_limits(checked, of_limits), section=terms.section)
     if terms.last > 1:
         earlier = with_earlier(stored[0], out, terms.last, pooled.runs)[:-1]
         nights = [*(read_all_scores(run, profile) for run in earlier), *nights]
@@ -121,6 +137,68 @@ def judge_runs(stored: Sequence[Run], terms: Terms) -> Gated:
         created = read_manifest(stored[0].path).created
         found = judge_in_sequence(found, nights[0], created, pooled, Path(terms.baseline[0]))
     return replace(found.with_limits(checked, of_limits), section=terms.section)
+
+
+def _judge_small(
+    stored: Sequence[Run], nights: Sequence[QuestionScores], baseline: QuestionScores, terms: Terms
+) -> Gated:
+    """Judge one run with the preset for few questions, and say since when its alarm has been there. Raises
+    UsageError for options that the preset does not have."""
+    settings = terms.settings
+    if terms.sequential or terms.last > 1 or len(stored) > 1 or settings.by_category:
+        raise UsageError(
+            "--preset small judges one run over all categories: name one run, without --sequential, --last"
+            " and --by-category"
+        )
+
+    def judge(run: QuestionScores) -> Gated:
+        return judge_small(
+            run,
+            baseline,
+            list(dict.fromkeys(settings.metric)),
+            allowed=allowance(settings.fail_on_error),
+            allowed_changes=allowance(settings.changed, "--changed"),
+            allow_unchecked=terms.allow_unchecked,
+        )
+
+    found, since = judge(nights[0]), None
+    if found.verdict == "FAIL":
+        for earlier in reversed(with_earlier(stored[0], terms.out, MONTH, baseline.runs)[:-1]):
+            try:
+                before = judge(read_all_scores(earlier, terms.profile))
+            except FathomsError:  # a run that cannot be judged ends the row of alarms
+                break
+            if before.verdict != "FAIL":
+                break
+            since = (read_manifest(earlier.path).created or "")[:10] or None
+    found = replace(found, losses=tuple(replace(each, since=since) for each in found.losses))
+    return apply_acknowledged(found, read_manifest(stored[0].path).created, acknowledged_of(stored[0], terms))
+
+
+def acknowledged(stored: Sequence[Run], terms: Terms, until: date | None) -> str:
+    """Mark the alarm of the newest run as seen, and return a sentence about it. Raises UsageError unless the
+    gate is one that has alarms, and DataError if there is none."""
+    if terms.sequential:
+        from fathoms.compare.sequential import begin_again
+
+        if until:
+            raise UsageError(
+                "--until goes with --preset small: --sequential begins again after --acknowledge"
+            )
+        moved = begin_again(Path(terms.baseline[0]), stored[-1].id)
+        return f"evidence is collected from the next run on; that until now is in {moved}"
+    if terms.settings.preset is None or not terms.baseline:
+        raise UsageError("--acknowledge needs --baseline, and --preset small or --sequential")
+    path = acknowledged_of(stored[-1], terms)
+    last = acknowledge(judge_runs(stored, terms), read_manifest(stored[-1].path).created, until, path)
+    return f"acknowledged until {last}, or until another question is lost: {path}"
+
+
+def acknowledged_of(run: Run, terms: Terms) -> Path:
+    """Return where acknowledged alarms of a pipeline are stored: beside the saved baseline, or with the runs
+    if the baseline is one of them."""
+    first = Path(terms.baseline[0])
+    return acknowledged_path(first if first.is_file() else terms.out / f"{run_name(run)}.json")
 
 
 def by_direction(scores: QuestionScores, wanted: Mapping[str, float]) -> dict[str, dict[str, float]]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fathoms.compare.against_baseline import GateCheck, Gated
 from fathoms.compare.floors import LimitCheck
 from fathoms.compare.question_scores import QuestionScores
-from fathoms.report.gated import check_name, deciding, deciding_p, gate_line, limited, undecided
+from fathoms.report.gated import check_name, deciding, deciding_p, gate_line, limited, loss_text, undecided
 from fathoms.report.markdown import escape, table
 from fathoms.report.of_sweeps import read_all_scores
 from fathoms.report.text import gold, plain, shorten
@@ -66,7 +66,11 @@ def told(found: Gated, run: Run) -> Told:
     """
     view = load(run.path)
     failed = [limit for limit in found.limits if not limit.kept]
-    if found.checks and (found.verdict != "FAIL" or any(check.verdict == "FAIL" for check in found.checks)):
+    if lost := next((each for each in found.losses if each.lost), None):
+        metric, changes = lost.metric, {id: (before, now) for id, before, now in lost.lost[:MOST]}
+    elif found.losses and not failed:
+        metric, changes = found.losses[0].metric, {}
+    elif found.checks and (found.verdict != "FAIL" or any(check.verdict == "FAIL" for check in found.checks)):
         check = deciding(found)
         metric, changes = check.metric, _losses(found, check)
     else:
@@ -145,6 +149,7 @@ def failure_text(told: Told) -> str:
         f"  {check_name(each)}: {change(each)}{deciding_p(found, each)}: {each.verdict}"
         for each in found.checks
     ]
+    lines += [f"  {loss_text(each)}: {each.verdict}" for each in found.losses]
     if told.worst:
         lines.append(f"worst questions by {told.metric}:")
     for each in told.worst:
@@ -187,6 +192,7 @@ def comment(told: Told) -> str:
         "",
         escape(gate_line(found)),
         "",
+        *(f"{escape(loss_text(each))}\n" for each in found.losses),
         *_check_table(found),
         *_limit_table(told),
         *_worst_table(told),

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 
 from rich.console import RenderableType
 from rich.text import Text
 
-from fathoms.compare.against_baseline import GateCheck, Gated, SectionUsed, SequenceCheck, is_large
+from fathoms.compare.against_baseline import (
+    GateCheck,
+    Gated,
+    LossCheck,
+    SectionUsed,
+    SequenceCheck,
+    is_large,
+)
 from fathoms.compare.floors import LimitCheck
-from fathoms.report.comparison import listed, p_text, version_lines
+from fathoms.report.comparison import SHOWN, listed, p_text, version_lines
 from fathoms.report.junit import Case, Suite
 from fathoms.report.terminal import bare_table, note, with_blank_lines, with_ids
 from fathoms.report.text import plain, shorten
@@ -22,6 +30,8 @@ HEADERS = ("check", "run", "n", "change", "low", "high", "p")
 
 def gated_panel(found: Gated) -> list[RenderableType]:
     """Build the report of a gate: the verdict first, then the figures behind each check."""
+    if found.losses:
+        return list(_losses_panel(found))
     decides = len(found.checks) > 1 or any(map(_by_another_test, found.checks))
     versions = dict(zip(found.runs, found.versions, strict=False))
     table = bare_table()
@@ -44,6 +54,59 @@ def gated_panel(found: Gated) -> list[RenderableType]:
         *(note(plain(one)) for one in found.notes),
         *reasons(found),
     ]
+
+
+def _losses_panel(found: Gated) -> Iterator[RenderableType]:
+    """Build the report of `--preset small`, of few lines."""
+    yield Text(found.verdict, style=f"bold {STYLES[found.verdict]}")
+    for each in found.losses:
+        yield Text(loss_text(each), style=STYLES[each.verdict])
+        if each.lost:
+            waver = f" (wavering before: {listed(each.wavering)})" if each.wavering else ""
+            yield Text(f"lost: {listed(each.ids)}{waver}")
+    yield from (limit_text(limit) for limit in found.limits if not limit.kept or limit.of != "call")
+    first = found.losses[0]
+    runs = f"{first.nights} run{'s' * (first.nights != 1)}"
+    few = "; one night does not show which answers waver, so FAIL takes many lost ones" * (first.answers == 1)
+    yield note(f"baseline: {runs}, {first.answers} answer{'s' * (first.answers != 1)} to a question{few}")
+    if found.section:
+        yield note(section_line(found.section))
+    if found.changed:
+        yield note(changes(found))
+    yield from (note(plain(one)) for one in found.notes)
+
+
+def loss_text(check: LossCheck) -> str:
+    """Say how many right answers are lost, and how many are an alarm."""
+    alarm = "the loss of all would be no alarm" if check.needed is None else f"FAIL from {check.needed} on"
+    seen = f"; acknowledged until {check.seen}" if check.seen else ""
+    lost = f"{len(check.lost)} of {check.right} right answers lost"
+    return f"{check.metric}: {lost} (p {p_text(check.p)}; {alarm}){seen}"
+
+
+def _day(date: str) -> str:
+    """Format a date of ISO 8601 as `21 Nov`."""
+    return f"{datetime.fromisoformat(date):%d %b}".lstrip("0")
+
+
+def _loss_line(found: Gated) -> str:
+    """Return the verdict of `--preset small` on one line, with cause and remedy."""
+    check = min(found.losses, key=lambda each: (each.verdict != found.verdict, not each.seen, each.p))
+    many = f"{len(check.lost)}{'' if check.verdict == 'FAIL' else f' of {check.right}'}"
+    what = "" if check.metric == "correctness" else f" by {check.metric}"
+    more = " ..." * (len(check.lost) > SHOWN)
+    names = f" ({plain(' '.join(check.ids[:SHOWN]))}{more})" if check.lost else ""
+    line = f"{found.verdict}: {many} right answers lost{what}{names}"
+    since = f" since {_day(check.since)}" if check.since else ""
+    if check.verdict == "FAIL":
+        return f"{line}{since}; until it is repaired: fathoms gate ... --acknowledge"
+    if check.seen:
+        return f"{line}{since}, acknowledged until {check.seen}"
+    if check.needed is None:
+        return (
+            f"{line}; the loss of all {check.right} would be no alarm: add questions, or runs to the baseline"
+        )
+    return f"{line}; FAIL from {check.needed} on"
 
 
 def limit_text(check: LimitCheck) -> Text:
@@ -159,6 +222,8 @@ def _proof(check: GateCheck) -> str:
 
 def undecided(found: Gated) -> str:
     """Return the warning for an undecided gate, about the check that decided it."""
+    if found.losses:
+        return gate_line(found)
     return f"undecided: {undecided_check(found, deciding(found))}"
 
 
@@ -194,9 +259,11 @@ def undecided_check(found: Gated, check: GateCheck) -> str:
 def gate_line(found: Gated) -> str:
     """Return the verdict on one line, with the newest figures of the check, or the limit, that decided it."""
     broken = [limit for limit in found.limits if not limit.kept]
-    if broken or not found.checks:
+    if broken or not (found.checks or found.losses):
         more = f" (and {len(broken) - 1} more)" if len(broken) > 1 else ""
         return f"{plain(found.runs[-1])}: {limited((broken or list(found.limits))[0])}{more}"
+    if found.losses:
+        return _loss_line(found)
     check = deciding(found)
     several = f", {len(found.runs)} runs" if len(found.runs) > 1 else ""
     runs = f"{len(found.baseline)} baseline run{'s' * (len(found.baseline) != 1)}"
@@ -254,6 +321,13 @@ def gate_suite(found: Gated, *, strict: bool, by_question: bool = False) -> Suit
             worse = failure is not None and better * (now - before) < -1e-9
             name = f"{KIND} {check_name(check)}: {question}"
             cases.append(Case(name, failure=("worse", said) if worse else None, said=said))
+    for each in found.losses:
+        said = loss_text(each) + (f": {listed(each.ids)}" if each.lost else "")
+        failure = (each.verdict, said) if each.verdict in bad else None
+        cases.append(Case(f"{KIND} {each.metric}", failure=failure, said=said))
+        for question, *_ in each.lost if by_question else ():
+            lost = (each.verdict, said) if each.verdict == "FAIL" else None
+            cases.append(Case(f"{KIND} {each.metric}: {question}", failure=lost, said="lost"))
     for limit in found.limits:
         said = limited(limit)
         name = f"{limit.limit.side} {limit.limit.metric}" + (

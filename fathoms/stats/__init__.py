@@ -8,6 +8,7 @@
 - `detectable`: the smallest difference that such a test would find
 - `gate`: the verdict of a gate from paired differences
 - `sequential`: evidence for a loss over many nights, with a budget of false alarms
+- `few_questions`: whether one night of few questions lost more right answers than chance explains
 - `kappa`: agreement of two raters beyond chance
 - `ranking`: agreement of two rankings of the same systems
 

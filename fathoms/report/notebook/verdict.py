@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from fathoms.compare.against_baseline import Gated
 from fathoms.report.gate_told import Told, change, comment, failure_text, interval_of, limit_name
-from fathoms.report.gated import check_name, gate_line
+from fathoms.report.gated import check_name, gate_line, loss_text
 from fathoms.report.notebook.parts import grid, page, said, small
 
 
@@ -56,6 +56,9 @@ class Verdict:
         if found.checks:
             rows = [(check_name(each), change(each), each.verdict) for each in found.checks]
             parts.append(grid("Against the baseline", ("Check", "Change", "Verdict"), rows, 0))
+        if found.losses:
+            losses = [(each.metric, loss_text(each), each.verdict) for each in found.losses]
+            parts.append(grid("Right answers lost", ("Metric", "Lost", "Verdict"), losses, 0))
         if found.limits:
             limits = [
                 (

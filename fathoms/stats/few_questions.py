@@ -1,0 +1,117 @@
+"""Decides about one night of few questions: were so many right answers lost that chance does not explain it?
+
+A question is formerly right if more than half of its answers in the baseline are right, and lost if at most
+half of tonight's are. Each question has a chance to be lost although nothing has changed, and so the number
+of lost ones has a Poisson-binomial distribution, which is computed exactly by convolution (Hong, "On
+computing the distribution function for the Poisson binomial distribution", 2013). A night is an alarm from
+`k` lost answers on: the smallest number, at least `LEAST_LOST`, that an unchanged pipeline reaches with a
+probability below `LEVEL`.
+
+**The chance of each question** comes from its own answers in the baseline, shrunk to those of all questions.
+Rates of right answers are taken to follow a beta distribution, so m of r answers have a beta-binomial one,
+and so have tonight's given those of the baseline. The mean and the concentration of the beta distribution are
+not known; the probabilities are averaged over a grid of both, weighted by how well each explains the baseline
+(full Bayes; Gelman et al., "Bayesian Data Analysis", section 5.3). The answers of a single night say nothing
+about the concentration, which is how much answers waver, so its whole range stays possible, and `k` is high.
+
+The beta distribution is an assumption. `benchmarks/simulate_statistics.py few` measures what it does where
+rates follow another one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaln, gammaln
+
+Array = NDArray[np.float64]
+
+MONTH = 30
+"""The nights for which `BUDGET` holds."""
+BUDGET = 0.05
+"""The largest mean number of false alarms in `MONTH` nights, if the assumption holds."""
+LEVEL = BUDGET / MONTH
+"""What the probability of a night must be below for an alarm."""
+LEAST_LOST = 2
+"""The fewest lost answers that are an alarm: one question alone never is."""
+_MEANS = np.arange(0.025, 1, 0.05)
+_CONCENTRATIONS = np.geomspace(0.05, 8, 12)
+
+
+@dataclass(frozen=True)
+class Loss:
+    """What became of the answers that were right in the baseline.
+
+    `right` are the places of the questions that were right, and `lost` those of them that are lost. `p` is
+    the probability that an unchanged pipeline loses as many or more. `needed` is the smallest number of lost
+    answers that is an alarm, `None` if not even the loss of all is.
+    """
+
+    right: tuple[int, ...]
+    lost: tuple[int, ...]
+    p: float
+    needed: int | None
+
+    @property
+    def alarm(self) -> bool:
+        """Whether so many are lost that it is an alarm."""
+        return self.needed is not None and len(self.lost) >= self.needed
+
+
+def loss(before: Sequence[tuple[int, int]], tonight: Sequence[tuple[int, int]], checks: int = 1) -> Loss:
+    """Judge tonight's answers: for each question, how many answers of how many are right, in the baseline and
+    tonight. Questions without answers on both sides count neither way. `checks` metrics share the level."""
+    right = [
+        place
+        for place, ((hits, of), (_, asked)) in enumerate(zip(before, tonight, strict=True))
+        if asked and 2 * hits > of
+    ]
+    lost = tuple(place for place in right if 2 * tonight[place][0] <= tonight[place][1])
+    kinds = Counter((*before[place], tonight[place][1]) for place in right)
+    tails = _tails(kinds, [each for each in before if each[1]])
+    p = float(tails[len(lost)])
+    enough = np.flatnonzero(tails < LEVEL / checks)
+    needed = max(LEAST_LOST, int(enough[0])) if enough.size else None
+    return Loss(tuple(right), lost, p, needed if needed is not None and needed <= len(right) else None)
+
+
+def poisson_binomial(chances: Array) -> Array:
+    """Return the probabilities that 0, 1, 2, ... of independent events happen; each row of `chances` is one
+    case and has the chance of each event."""
+    cases, events = chances.shape
+    found = np.zeros((cases, events + 1))
+    found[:, 0] = 1
+    for chance in chances.T[:, :, None]:
+        found[:, 1:] = found[:, 1:] * (1 - chance) + found[:, :-1] * chance
+        found[:, :1] *= 1 - chance
+    return found
+
+
+def chance_of_loss(hits: int, of: int, asked: int, ones: Array, zeros: Array) -> Array:
+    """Return the chance that at most half of the next `asked` answers to a question are right, of which
+    `hits` of `of` were, for rates that follow beta distributions with these parameters."""
+    ones, zeros = ones + hits, zeros + of - hits
+    few = np.arange(asked // 2 + 1)[:, None]
+    ways = gammaln(asked + 1) - gammaln(few + 1) - gammaln(asked - few + 1)
+    chances = np.exp(ways + betaln(ones + few, zeros + asked - few) - betaln(ones, zeros))
+    found: Array = np.minimum(1.0, chances.sum(axis=0))
+    return found
+
+
+def _tails(kinds: Counter[tuple[int, int, int]], baseline: Sequence[tuple[int, int]]) -> Array:
+    """Return the probabilities that at least 0, 1, 2, ... questions are lost, averaged over the grid. `kinds`
+    counts the questions by their right answers, all answers, and answers of tonight."""
+    means, sizes = (each.ravel() for each in np.meshgrid(_MEANS, _CONCENTRATIONS))
+    ones, zeros = means * sizes, (1 - means) * sizes
+    likely = np.zeros(ones.size)
+    for (hits, of), times in Counter(baseline).items():
+        likely += times * (betaln(ones + hits, zeros + of - hits) - betaln(ones, zeros))
+    weights = np.exp(likely - likely.max())
+    chances = [chance_of_loss(*kind, ones, zeros) for kind in kinds.elements()]
+    total = (weights / weights.sum()) @ poisson_binomial(np.reshape(chances, (len(chances), ones.size)).T)
+    found: Array = np.minimum(1.0, np.cumsum(total[::-1])[::-1])
+    return found

@@ -1,0 +1,153 @@
+"""`gate --preset small` from the command line: good and bad nights of fifteen questions, an alarm that is
+acknowledged, and a repair."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fathoms.cli import main
+from tests.support.project import Project, write_pdf
+
+CONFIG = """\
+name: night
+data: {questions: questions.json, documents: pdfs}
+chunk: {kind: page}
+embed: {kind: lexical}
+retrieve: {kind: dense, top_k: 1}
+generate: {kind: scripted, default: It is seven.}
+"""
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def nights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """Fifteen questions, of which three are always wrong and one is in every second night, and a baseline of
+    four nights."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FATHOMS_CACHE_DIR", str(tmp_path / "cache"))
+    (tmp_path / "pdfs").mkdir()
+    write_pdf(tmp_path / "pdfs" / "a.pdf", ["It is seven, they say."])
+    project = Project(tmp_path)
+    rows = [
+        {
+            "id": f"q{number:02}",
+            "question": f"What is number {number:02}?",
+            "files": ["a.pdf"],
+            "answers": [["eight" if number > 12 else "seven"]],
+        }
+        for number in range(1, 16)
+    ]
+    project.write("questions.json", json.dumps({"Numbers": rows}))
+    project.write("night.yaml", CONFIG)
+    for number in range(4):
+        run(*(["number 12"] if number == 1 else []))
+    assert main(["gate", "night", "night~1", "night~2", "night~3", "--save-baseline", "baseline.json"]) == 0
+    return project
+
+
+def run(*wrong: str, fails: int = 0, default: str = "It is seven.") -> None:
+    """One night, in which the questions with some texts are answered wrongly."""
+    replies = json.dumps(dict.fromkeys(wrong, "It is nine."))
+    broken = json.dumps({f"number {number:02}": "HTTP 500" for number in range(1, fails + 1)})
+    options = [f"generate.replies={replies}", f"generate.fail_on={broken}", f"generate.default={default}"]
+    main(
+        [
+            "run",
+            "night.yaml",
+            "--fail-on-error",
+            "100%",
+            *(word for each in options for word in ("--set", each)),
+        ]
+    )
+
+
+def gate(capsys: pytest.CaptureFixture[str], code: int, *options: str) -> list[str]:
+    """The lines that the gate prints."""
+    capsys.readouterr()
+    found = main(["gate", "night", "--preset", "small", "--baseline", "baseline.json", *options])
+    printed = capsys.readouterr()
+    assert found == code, printed
+    return printed.out.splitlines()
+
+
+def small(capsys: pytest.CaptureFixture[str], code: int) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads("\n".join(gate(capsys, code, "--json")))
+    return found
+
+
+def test_good_and_bad_nights(nights: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    run()
+    assert gate(capsys, 0)[-1] == "PASS: 0 of 12 right answers lost; FAIL from 4 on"
+    run("number 12")  # it wavers
+    lines = gate(capsys, 0)
+    assert lines[-1] == "PASS: 1 of 12 right answers lost (q12); FAIL from 4 on"
+    assert "lost: 1 (q12) (wavering before: 1 (q12))" in [line.rstrip() for line in lines]
+    run("number 04", "number 07", "number 09", "number 11")
+    lines = gate(capsys, 100)
+    assert lines[-1] == (
+        "FAIL: 4 right answers lost (q04 q07 q09 q11); until it is repaired: fathoms gate ... --acknowledge"
+    )
+    assert len(lines) <= 8
+    (found,) = small(capsys, 100)["losses"]
+    assert (found["right"], found["needed"], found["nights"], found["answers"]) == (12, 4, 4, 4)
+    assert found["p"] < 0.05 / 30
+    run(default="I don't know.")
+    assert gate(capsys, 100)[-1].startswith("FAIL: 12 right answers lost (q01 q02 ")
+    run(fails=5)
+    lines = gate(capsys, 100)
+    assert lines[-1].endswith(": failed calls 0.33 (15 calls), at most 0.02: FAIL")
+    assert len(lines) <= 8
+    run()
+    assert gate(capsys, 0)[-1].startswith("PASS: ")  # repaired, and nothing is to be deleted
+
+
+def test_an_alarm_is_acknowledged(nights: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    lost = ("number 04", "number 07", "number 09", "number 11")
+    run(*lost)
+    before = small(capsys, 100)
+    run(*lost, "number 01")
+    made = json.loads((nights.runs()[-2] / "manifest.json").read_text())["created"][:10]
+    assert small(capsys, 100)["losses"][0]["since"] == made
+    assert " since " in gate(capsys, 100)[-1]
+    gate(capsys, 0, "--acknowledge", "--until", "2999-01-01")
+    run(*lost)
+    said = gate(capsys, 0)[-1]
+    assert said.startswith("PASS: 4 of 12 right answers lost (q04 q07 q09 q11) since ")
+    assert said.endswith(", acknowledged until 2999-01-01")
+    after = small(capsys, 0)
+    assert after["losses"][0]["p"] == before["losses"][0]["p"]  # figures are the same
+    run(*lost, "number 02")  # another one
+    assert gate(capsys, 100)[-1].startswith("FAIL: 5 right answers lost (q02 q04 ")
+    run(*lost)
+    gate(capsys, 0, "--acknowledge", "--until", "2001-01-01")  # a day that is over
+    gate(capsys, 100)
+    run()
+    assert main(["gate", "night", "--preset", "small", "--baseline", "baseline.json", "--acknowledge"]) == 1
+    assert "has no alarm" in capsys.readouterr().err
+    (nights.path / "baseline.acknowledged.json").write_text("{}")
+    assert main(["gate", "night", "--preset", "small", "--baseline", "baseline.json"]) == 1
+    assert "delete it" in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_baseline_of_one_night_is_called_that(nights: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["gate", "night", "--save-baseline", "baseline.json"]) == 0
+    run("number 04", "number 07", "number 09", "number 11")
+    lines = gate(capsys, 0)
+    assert any("one night does not show which answers waver" in line for line in lines)
+    (nights.path / "night.yaml").write_text(CONFIG + "gate: {preset: small, min: {correctness: 0.7}}\n")
+    run("number 04", "number 07", "number 09", "number 11")
+    assert main(["gate", "night", "--baseline", "baseline.json", "--junit", "night.xml"]) == 100  # the floor
+    assert 'name="gate min correctness"' in (nights.path / "night.xml").read_text()
+    for options, said in (
+        (["--sequential"], "without --sequential"),
+        (["--by-category"], "--by-category"),
+        (["--until", "2026-01-01"], "give --acknowledge"),
+        (["--preset", "large"], "the only preset is 'small'"),
+    ):
+        assert main(["gate", "night", "--preset", "small", "--baseline", "baseline.json", *options]) == 2
+        assert said in " ".join(capsys.readouterr().err.split())
