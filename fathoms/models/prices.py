@@ -1,12 +1,14 @@
 """The cost of tokens in US dollars, by a price in the config or by the vendor's list price.
 
 List prices come from the installed release of the package `genai-prices`; nothing is fetched. An unknown
-price is `None`, never 0. A self-hosted model has no price unless the config gives one.
+price is `None`, never 0. A model on this machine costs 0 unless the config gives a price, and a self-hosted one
+elsewhere has no price without it.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
+from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -16,7 +18,6 @@ from fathoms.component import Component, package_version
 from fathoms.types import Usage
 
 PACKAGE = "genai-prices"
-_OWN_MACHINE = {"localhost", "127.0.0.1", "::1"}
 _MILLION = 1_000_000
 
 
@@ -58,6 +59,12 @@ class Priced(Component):
         whole = super().identity()
         return {**whole, "options": {key: value for key, value in whole["options"].items() if key != "price"}}
 
+    @property
+    def is_local(self) -> bool:
+        """Whether the tokens are those of a model on this machine, which cost nothing. False for pipelines and
+        gateways, because what is behind their address is not known."""
+        return False
+
     def cost(self, usage: Usage, named: str | None = None) -> float | None:
         """Return the cost of these tokens in US dollars; `None` if the price or the number of tokens is
         unknown.
@@ -67,6 +74,8 @@ class Priced(Component):
         """
         if self.price is not None:
             return self.price.cost(usage)
+        if self.is_local:
+            return 0.0
         address = next(filter(None, (getattr(self, key, None) for key in ("address", "base_url", "url"))), "")
         models = dict.fromkeys(filter(None, (getattr(self, "model", None), named)))
         known = (listed(usage, model, address) for model in models)
@@ -98,10 +107,19 @@ def listed(usage: Usage, model: str, address: str) -> float | None:
         return None
 
 
+def on_this_machine(address: str) -> bool:
+    """Return whether a server is at a loopback address."""
+    host = urlsplit(address).hostname or ""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
 @lru_cache(maxsize=1024)
 def _has_price(model: str, address: str) -> bool:
     """Whether a model has a list price at an address; cached because it is asked for every reply."""
-    if urlsplit(address).hostname in _OWN_MACHINE:
+    if on_this_machine(address):
         return False  # known without loading the prices of all vendors, which takes a tenth of a second
     from genai_prices import Usage as Tokens
     from genai_prices import calc_price

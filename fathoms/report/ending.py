@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from fathoms.errors import some_of
+from fathoms.models.prices import on_this_machine
 from fathoms.report.amounts import dollars, duration, short
 from fathoms.report.text import plain
 from fathoms.runs.reading import Manifest, Summary
@@ -87,7 +88,12 @@ class Ending:
 def is_local(config: Mapping[str, Any]) -> bool:
     """Return whether a model of this machine answers in a configuration, so that no call costs money."""
     generate = config.get("generate") or {}
-    return isinstance(generate, Mapping) and generate.get("kind") == "embedded"
+    if not isinstance(generate, Mapping) or generate.get("price"):
+        return False
+    if generate.get("kind") in ("embedded", "ollama"):  # the cost of Ollama elsewhere is not known
+        return True
+    address = str(generate.get("base_url"))
+    return generate.get("kind") == "openai-compatible" and on_this_machine(address)
 
 
 def ending(manifest: Manifest, summary: Summary | None, verdict: Verdict, asked: int, done: int) -> Ending:
@@ -106,7 +112,9 @@ def ending(manifest: Manifest, summary: Summary | None, verdict: Verdict, asked:
         correctness=summary.headline.correctness if summary else None,
         # what a vendor takes for calls without a reply is not known
         cost=manifest.totals.cost if manifest.totals.cost or manifest.totals.errors < done else None,
-        is_local=not manifest.totals.cost and is_local(manifest.config),
+        is_local=not manifest.totals.cost
+        and is_local(manifest.config)
+        and (manifest.totals.cost == 0 or (manifest.config.get("generate") or {}).get("kind") == "embedded"),
         seconds=manifest.totals.seconds,
         retrieval_only=summary.retrieval_only if summary else manifest.retrieval_only,
     )

@@ -60,10 +60,14 @@ def test_the_cost_is_unknown_without_a_price_or_counts() -> None:
     assert OpenAILLM(model="gpt-nobody-knows").cost(usage, "gpt-4.1") == pytest.approx(0.0028)
     assert OpenAILLM(model="gpt-4.1").cost(Usage()) is None
     assert OpenAILLM(model="gpt-4.1", base_url="https://gateway.example/v1").cost(usage) is None
-    for local in (Embedded(), ScriptedModel(), OllamaLLM(model="gpt-4.1")):
-        assert local.cost(usage) is None
+    assert ScriptedModel().cost(usage) is None
+    assert OllamaLLM(model="llama3.2", base_url="http://10.0.0.7:11434").cost(usage) is None
     own = OpenAICompatibleLLM(model="m", base_url="http://127.0.0.1:1/v1", price=Price(input=0, output=0))
     assert own.cost(usage) == 0.0
+    # a gateway on this machine, as far as is known, and the cloud of Ollama
+    gateway = OpenAICompatibleLLM(model="m", base_url="http://127.0.0.1:1/v1", api_key_env="GATEWAY_KEY")
+    assert gateway.cost(usage) is None
+    assert OllamaLLM(model="gpt-oss:120b-cloud", base_url="http://127.0.0.1:11434").cost(usage) is None
     # counts that contradict one another
     assert listed(Usage(prompt_tokens=1, completion_tokens=1, cached_tokens=9), "gpt-4.1", "x") is None
 
@@ -91,3 +95,15 @@ def test_no_price_is_fetched() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert float(done.stdout) == pytest.approx(0.0028)
+
+
+def test_a_model_on_this_machine_costs_nothing() -> None:
+    usage = Usage(prompt_tokens=1000, completion_tokens=100)
+    for address in ("http://127.0.0.1:1/v1", "http://localhost:1/v1", "http://[::1]:1/v1", "http://127.9.9.9:1"):
+        assert OpenAICompatibleLLM(model="m", base_url=address).cost(usage) == 0.0
+    assert Embedded().cost(usage) == 0.0
+    assert OllamaLLM(model="gpt-4.1", base_url="http://127.0.0.1:11434").cost(usage) == 0.0
+    priced = OpenAICompatibleLLM(model="m", base_url="http://127.0.0.1:1", price=Price(input=1e6, output=0))
+    assert priced.cost(usage) == 1000
+    for address in ("http://127.example.org/v1", "http://localhost.example.org/v1", "http://10.0.0.1/v1"):
+        assert OpenAICompatibleLLM(model="m", base_url=address).cost(usage) is None

@@ -81,6 +81,11 @@ class Embedded(ChatComponent):
     example because the memory is not sufficient, only one question fails and the child is started again."""
 
     @property
+    def is_local(self) -> bool:
+        """True: the model runs in this process."""
+        return True
+
+    @property
     def context_window(self) -> int:
         """Maximum number of tokens of prompt and reply together."""
         return self.n_ctx

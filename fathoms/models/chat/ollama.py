@@ -23,6 +23,7 @@ from fathoms.models.chat.forms import schema_of
 from fathoms.models.chat.llamaindex_replies import embeddings, unit_rows
 from fathoms.models.chat.ollama_chat import OllamaAnswer, chat_message
 from fathoms.models.options import Address, Options, http_address, resolved, secret_values, without_secrets
+from fathoms.models.prices import on_this_machine
 from fathoms.models.protocols import TextEmbedder
 from fathoms.models.wire import Request, exchange
 from fathoms.safety.masking import Mask
@@ -172,6 +173,11 @@ class OllamaLLM(ChatComponent, _FromOllama):
     max_concurrency: int = Field(default=1, ge=1, le=MOST_AT_ONCE)
     """Maximum number of requests at a time. The server's `OLLAMA_NUM_PARALLEL` limits how many it processes
     in parallel."""
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the server is on this machine, and does not pass requests on to Ollama's cloud."""
+        return on_this_machine(self.address) and not self.model.endswith(("-cloud", ":cloud"))
 
     @property
     def context_window(self) -> int:

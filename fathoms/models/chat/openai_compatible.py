@@ -29,6 +29,7 @@ from fathoms.models.options import (
     secret_values,
     without_secrets,
 )
+from fathoms.models.prices import on_this_machine
 from fathoms.models.protocols import TextEmbedder
 from fathoms.models.wire import Request, exchange
 from fathoms.safety.masking import Mask
@@ -148,6 +149,12 @@ class OpenAICompatibleLLM(ChatComponent, FromServer):
     false for servers that cannot stream."""
     max_concurrency: int = Field(default=4, ge=1, le=MOST_AT_ONCE)
     """Maximum number of requests at a time."""
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the server is on this machine and takes no key; one with a key may be a gateway to a
+        vendor."""
+        return on_this_machine(self.base_url) and self.api_key_env is None
 
     @property
     def context_window(self) -> int | None:
