@@ -24,6 +24,7 @@ from scipy.stats import binom, hypergeom
 from fathoms.stats.clusters import cr2_difference, cr2_interval, usable
 from fathoms.stats.detectable import detectable, sign_flip_ps
 from fathoms.stats.difference import bounds, macro_weights, pair, score_p
+from fathoms.stats.few_questions import MONTH, loss
 from fathoms.stats.intervals import blaker, log_t_interval, mean_interval, ratio_interval, stratified_interval
 from fathoms.stats.noninferiority import FEW, LEVELS, LOST_LEVEL, WAVERING, Answers, judge
 from fathoms.stats.paired import difference_p, mcnemar_p, sign_flip_p
@@ -1009,6 +1010,47 @@ def lower_tail(ones: NDArray[np.int64], size: int, draws: int, seen: Any) -> tup
     return np.where(seen > 0, up_to[np.maximum(seen - 1, 0), place], 0.0), up_to[seen, place]
 
 
+# ----- the preset for few questions
+
+
+def few_rows(histories: int, rng: np.random.Generator) -> list[Row]:
+    """`gate --preset small` in months without a change, and on nights on which some right answers are lost
+    for good. `baseline` are the answers to each question in the baseline, and `answers` those of a night."""
+    cases = [(1, 1), (3, 1), (5, 1), (3, 3), (5, 5)]
+    return [
+        few_row(n, baseline, answers, histories, rng)
+        for n in (15, 30, 50, 100)
+        for baseline, answers in cases
+    ]
+
+
+def few_row(n: int, baseline: int, answers: int, histories: int, rng: np.random.Generator) -> Row:
+    """One size of question set and baseline, over the noises of `identical`."""
+    false: dict[str, list[float]] = {noise: [] for noise in NOISES}
+    found: dict[float, list[float]] = {share: [] for share in (0.2, 0.4, 1.0)}
+    limits = []
+    for noise in NOISES:
+        for _ in range(histories):
+            chances = identical(n, noise, rng)
+            base = rng.binomial(baseline, chances)
+            known = loss([(int(hits), baseline) for hits in base], [(answers, answers)] * n)
+            limit = n + 1 if known.needed is None else known.needed
+            right = np.array(known.right, int)
+            limits.append(min(limit, len(right) + 1))
+            hits = rng.binomial(answers, np.broadcast_to(chances, (10 * MONTH, n)))[:, right]
+            false[noise].append(MONTH * float(((2 * hits <= answers).sum(axis=1) >= limit).mean()))
+            for share, caught in found.items():
+                broken = rng.random(hits.shape).argsort(axis=1) < round(share * len(right))
+                caught.append(float((((2 * hits <= answers) | broken).sum(axis=1) >= limit).mean()))
+    row: Row = {"questions": n, "answers in the baseline": baseline, "answers of a night": answers}
+    row |= {"FAIL from, median": f"{np.median(limits):.0f}"}
+    means = [float(np.mean(months)) for months in false.values()]
+    row |= {"false alarms a month": f"{np.mean(means):.3f}", "highest of the noises": f"{max(means):.3f}"}
+    for share, caught in found.items():
+        row[f"found if {share:.0%} of the right answers are lost"] = f"{100 * np.mean(caught):.0f} %"
+    return row
+
+
 # ----- printing
 
 
@@ -1034,7 +1076,7 @@ def main() -> None:
         nargs="*",
         metavar="TABLE",
         help="coverage, clusters, clustered, edges, ratios, f1, size, repeats, shifted, documents, sizes,"
-        " detectable, gate, years, delays, together, shrink, unbounded, skewed,"
+        " detectable, gate, few, years, delays, together, shrink, unbounded, skewed,"
         " f1-differences, ranks, passes",
     )
     options = parser.parse_args()
@@ -1062,6 +1104,7 @@ def main() -> None:
         "passes": lambda rng: pass_rows(options.replications, rng),
         "gate": lambda rng: gate_rows(options.histories, rng),
         "years": lambda rng: year_rows(options.histories, rng),
+        "few": lambda rng: few_rows(max(1, options.histories // 5), rng),
         "delays": lambda rng: delay_rows(options.histories, rng),
         "together": lambda rng: together_rows(options.histories, rng),
         "shrink": lambda rng: shrink_rows(options.replications, rng),

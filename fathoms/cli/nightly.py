@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from fathoms.report.ending import Ending, Verdict
     from fathoms.report.junit import Suite
     from fathoms.runner.active_run import Outcome
+    from fathoms.runs.store import Run
+    from fathoms.types import Failure
 
 
 class JsonLines(logging.Formatter):
@@ -121,13 +123,23 @@ def report_end(
     endings = []
     for outcome, verdict in zip(outcomes, verdicts, strict=True):
         path = outcome.run.path
-        found = ending(read_manifest(path), read_summary(path), verdict, outcome.asked, outcome.done)
+        manifest = read_manifest(path)
+        failures = _failures(outcome.run) if manifest.totals.errors else ()
+        found = ending(manifest, read_summary(path), verdict, outcome.asked, outcome.done, failures)
         endings.append(found)
         happened("run-reported", run=outcome.run.id, verdict=verdict, line=found.line)
     suites = [_suite(*row, by_question) for row in zip(outcomes, endings, strict=True)] if junit else []
     written = _write_junit(suites, junit)
     _append_step_summary(lambda: _step_summary(outcomes, endings))
     return [found.line for found in endings], written
+
+
+def _failures(run: Run) -> Iterator[Failure]:
+    """Yield the failures of a run."""
+    failed = (entry for entry in run.entries().values() if entry.failed)
+    for record in run.read(failed, light=True):
+        if record.error is not None:
+            yield record.error
 
 
 def _step_summary(outcomes: Sequence[Outcome], endings: Sequence[Ending]) -> list[str]:
@@ -181,6 +193,8 @@ def _suite(outcome: Outcome, end: Ending, by_question: bool) -> Suite:
     view = load(run.path)
     cases_of = question_cases if by_question else category_cases
     cases = list(cases_of(view, too_many_failed=end.verdict == "FAILED"))
+    if end.verdict == "PARTIAL":
+        cases.append(Case("run", error=("partial", end.missing), said=end.line))
     return Suite(end.name, cases, view.manifest.created)
 
 

@@ -1,8 +1,8 @@
 """The cost of tokens in US dollars, by a price in the config or by the vendor's list price.
 
 List prices come from the installed release of the package `genai-prices`; nothing is fetched. An unknown
-price is `None`, never 0. A model on this machine costs 0 unless the config gives a price, and a self-hosted one
-elsewhere has no price without it.
+price is `None`, never 0. A model on this machine costs 0 unless the config gives a price, and a
+self-hosted one elsewhere has no price without it.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ class Priced(Component):
 
     @property
     def is_local(self) -> bool:
-        """Whether the tokens are those of a model on this machine, which cost nothing. False for pipelines and
-        gateways, because what is behind their address is not known."""
+        """Whether the tokens are those of a model on this machine, which cost nothing. False for pipelines
+        and gateways, because what is behind their address is not known."""
         return False
 
     def cost(self, usage: Usage, named: str | None = None) -> float | None:

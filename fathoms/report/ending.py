@@ -3,8 +3,9 @@
     demo: correctness .19 (50 questions, 1 failed), $0.42, 3 min: OK
     search: retrieval only (50 questions, 0 failed), $0.00, 3 s: OK
     faith: correctness .40 (50 questions, 0 failed, 12 not judged as a whole), $0.42, 3 min: PARTIAL
-    down: no answers (50 questions, 50 failed), cost not known, 3 min: FAILED
+    down: no answers (50 questions, 50 failed: connection refused), cost not known, 3 min: FAILED
     login: correctness .00 (50 questions, 0 failed, 50 pages of HTML), $0.42, 3 min: OK
+    broken: correctness .40 (15 questions, 5 failed: HTTP 500), $0.42, 3 min: FAILED
     busy: correctness .40 (50 questions, 0 failed, 2 of 50 calls retried: 429 x 2), $0.42, 3 min: OK
     night: correctness .50 (50 questions, 2 failed, not read: lune.pdf), $0.42, 3 min: FAILED
 
@@ -15,16 +16,21 @@ answers are missing, or more answers than may fail are not judged as a whole).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from fathoms.errors import some_of
 from fathoms.models.prices import on_this_machine
 from fathoms.report.amounts import dollars, duration, short
-from fathoms.report.text import plain
+from fathoms.report.text import plain, shorten
 from fathoms.runs.reading import Manifest, Summary
+from fathoms.types import Failure
 
+_HTML = re.compile(r"not JSON but ['\"](\\[nrt]|\s)*<")
+_CAUSE = 60
 Verdict = Literal["OK", "FAILED", "STOPPED", "INTERRUPTED", "PARTIAL"]
 
 
@@ -37,7 +43,7 @@ class Ending:
     `asked` and `done` count a question once for each repeat. `left_out` counts the questions that could not
     be asked, `unread` names documents that were not read, and of `unjudged` answers, a part has no verdict of
     the judge. `replies` says what is wrong with the replies as a whole: that most of them are no answers, and
-    how many calls were retried.
+    how many calls were retried. `causes` are those of the failures, the most frequent one first.
     """
 
     name: str
@@ -50,6 +56,7 @@ class Ending:
     unread: tuple[str, ...] = ()
     unjudged: int = 0
     replies: tuple[str, ...] = ()
+    causes: tuple[tuple[str, int], ...] = ()
     correctness: float | None = None
     cost: float | None = None
     seconds: float | None = None
@@ -68,11 +75,32 @@ class Ending:
         unjudged = f", {self.unjudged} not judged as a whole" if self.unjudged else ""
         replies = "".join(f", {plain(what)}" for what in self.replies)
         parts = [
-            f"{score} ({self._questions}, {self.failed} failed{replies}{unjudged}{unread})",
+            f"{score} ({self._questions}, {self.failed} failed{self._why}{replies}{unjudged}{unread})",
             "local" if self.is_local else "cost not known" if self.cost is None else dollars(self.cost),
             "time not known" if self.seconds is None else duration(self.seconds),
         ]
         return f"{plain(self.name)}: {', '.join(parts)}: {self.verdict}"
+
+    @property
+    def _why(self) -> str:
+        """The causes of the failures, such as `: HTTP 500` or `: 3 HTTP 500, 2 timeout`."""
+        if len(self.causes) == 1:
+            return f": {plain(self.causes[0][0])}"
+        shown = [f"{count} {plain(cause)}" for cause, count in self.causes]
+        return f": {some_of(shown, 3)}" if shown else ""
+
+    @property
+    def missing(self) -> str:
+        """What a run that is PARTIAL lacks, as a sentence."""
+        parts = [
+            f"{self.left_out} of {self.asked // self.repeats + self.left_out} questions were left out because"
+            " documents or answers are missing"
+            if self.left_out
+            else "",
+            f"documents were not read: {plain(some_of(self.unread))}" if self.unread else "",
+            f"{self.unjudged} answers are not judged as a whole" if self.unjudged else "",
+        ]
+        return "; ".join(filter(None, parts)) or self.line
 
     @property
     def _questions(self) -> str:
@@ -96,8 +124,29 @@ def is_local(config: Mapping[str, Any]) -> bool:
     return generate.get("kind") == "openai-compatible" and on_this_machine(address)
 
 
-def ending(manifest: Manifest, summary: Summary | None, verdict: Verdict, asked: int, done: int) -> Ending:
-    """Build the end of a run from its manifest, and from its summary if it was scored."""
+def cause_of(failure: Failure) -> str:
+    """Return why a call failed, in a few words."""
+    said = failure.message
+    if failure.status is not None:
+        return f"HTTP {failure.status}"
+    if failure.kind == "Timeout":
+        return "timeout"
+    if "no service is there" in said or "(ConnectionRefusedError)" in said:
+        return "connection refused"
+    if " not JSON but " in said:
+        return "HTML instead of JSON" if _HTML.search(said) else "no JSON"
+    return shorten(said, _CAUSE)
+
+
+def ending(
+    manifest: Manifest,
+    summary: Summary | None,
+    verdict: Verdict,
+    asked: int,
+    done: int,
+    failures: Iterable[Failure] = (),
+) -> Ending:
+    """Build the end of a run from its manifest and its failures, and from its summary if it was scored."""
     return Ending(
         name=manifest.name or "",
         verdict=verdict,
@@ -109,6 +158,7 @@ def ending(manifest: Manifest, summary: Summary | None, verdict: Verdict, asked:
         unread=tuple(manifest.data.ingest.failures) if manifest.data.ingest else (),
         unjudged=summary.judging.unjudged if summary and summary.judging else 0,
         replies=(*summary.counts.rubbish, *filter(None, [summary.retried])) if summary else (),
+        causes=tuple(Counter(map(cause_of, failures)).most_common()),
         correctness=summary.headline.correctness if summary else None,
         # what a vendor takes for calls without a reply is not known
         cost=manifest.totals.cost if manifest.totals.cost or manifest.totals.errors < done else None,

@@ -326,10 +326,12 @@ def test_importing_answers(project: Project) -> None:
 def test_a_run_without_some_documents_is_partial(project: Project) -> None:
     (project.path / "pdfs" / "lune.pdf").unlink()
     project.write("tiny.yaml", CONFIG.replace("documents: pdfs", "documents: pdfs, missing: skip"))
-    done = project.fathoms("run", "tiny.yaml")
+    done = project.fathoms("run", "tiny.yaml", "--junit", "night.xml")
     assert done.returncode == 1
     assert re.search(r"\(2 of 4 questions, 0 failed\), .*: PARTIAL$", done.stdout.splitlines()[-1])
     assert "--partial accepts that" in done.stderr
+    said = (project.path / "night.xml").read_text()
+    assert 'type="partial" message="2 of 4 questions were left out because documents' in said
     done = project.fathoms("run", "tiny.yaml", "--partial")
     assert (done.returncode, done.stdout.splitlines()[-1][-4:]) == (0, ": OK")
     # who asks for some questions misses none

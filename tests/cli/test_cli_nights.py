@@ -157,7 +157,7 @@ def test_a_week_of_nights(nights: Project, capsys: pytest.CaptureFixture[str]) -
 
     unlucky = night(nights, capsys, 'generate.fail_on={"number 07": the server was busy}')
     assert unlucky.code == 0  # one of fifty is 2 %
-    assert unlucky.line.startswith("night: correctness .72 (50 questions, 1 failed)")
+    assert unlucky.line.startswith("night: correctness .72 (50 questions, 1 failed: the server was busy)")
     assert unlucky.line.endswith(": OK")
     assert unlucky.cases == {"Even": None, "Odd": None}
     (failed,) = [event for event in unlucky.events if event["event"] == "question-failed"]
@@ -165,7 +165,7 @@ def test_a_week_of_nights(nights: Project, capsys: pytest.CaptureFixture[str]) -
 
     down = night(nights, capsys, 'generate.fail_on={"number": no answer}')
     assert down.code == 1
-    assert down.line == "night: no answers (50 questions, 50 failed), cost not known, 0 s: FAILED"
+    assert down.line == "night: no answers (50 questions, 50 failed: no answer), cost not known, 0 s: FAILED"
     assert down.counts["question-failed"] == 50
     assert down.cases == {"Even": "failed", "Odd": "failed"}
     verdict = gated(nights, capsys)

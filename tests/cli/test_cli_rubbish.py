@@ -166,7 +166,7 @@ def test_a_run_without_any_answer_has_no_figures(project: Project) -> None:
         done = project.fathoms("run", "mine.yaml")
     assert done.returncode == 1
     last = done.stdout.splitlines()[-1]
-    assert last.startswith("mine: no answers (4 questions, 4 failed), cost not known, ")
+    assert last.startswith("mine: no answers (4 questions, 4 failed: HTTP 400), cost not known, ")
     shown = project.fathoms("show").stdout
     for text in (done.stdout, shown):
         assert "0.00" not in text

@@ -99,7 +99,12 @@ def test_no_price_is_fetched() -> None:
 
 def test_a_model_on_this_machine_costs_nothing() -> None:
     usage = Usage(prompt_tokens=1000, completion_tokens=100)
-    for address in ("http://127.0.0.1:1/v1", "http://localhost:1/v1", "http://[::1]:1/v1", "http://127.9.9.9:1"):
+    for address in (
+        "http://127.0.0.1:1/v1",
+        "http://localhost:1/v1",
+        "http://[::1]:1/v1",
+        "http://127.9.9.9:1",
+    ):
         assert OpenAICompatibleLLM(model="m", base_url=address).cost(usage) == 0.0
     assert Embedded().cost(usage) == 0.0
     assert OllamaLLM(model="gpt-4.1", base_url="http://127.0.0.1:11434").cost(usage) == 0.0

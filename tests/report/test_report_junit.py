@@ -8,9 +8,10 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from fathoms.report.amounts import dollars, duration, short
-from fathoms.report.ending import Ending, ending
+from fathoms.report.ending import Ending, cause_of, ending
 from fathoms.report.junit import Case, Suite, category_cases, junit, question_cases
 from fathoms.runs.reading import Manifest, Totals, load
+from fathoms.types import Failure
 
 
 def test_the_line_of_the_morning() -> None:
@@ -24,6 +25,50 @@ def test_the_line_of_the_morning() -> None:
     )
     repeated = Ending("demo", "OK", 100, 100, 0, repeats=2, correctness=0.5, cost=12.5, seconds=59.6)
     assert repeated.line == "demo: correctness .50 (50 questions x 2, 0 failed), $12.50, 1 min: OK"
+
+
+def test_the_line_of_the_morning_has_the_causes_of_failures() -> None:
+    one = Ending("demo", "FAILED", 15, 15, 5, causes=(("HTTP 500", 5),), correctness=0.4, cost=0, seconds=5)
+    assert one.line == "demo: correctness .40 (15 questions, 5 failed: HTTP 500), $0.00, 5 s: FAILED"
+    two = dataclasses.replace(one, causes=(("HTTP 500", 3), ("timeout", 2)))
+    assert "5 failed: 3 HTTP 500, 2 timeout)" in two.line
+
+
+@pytest.mark.parametrize(
+    ("failure", "cause"),
+    [
+        (Failure(kind="ModelError", message="it answers with status 500: oops", status=500), "HTTP 500"),
+        (Failure(kind="Timeout", message="no answer within 5 s"), "timeout"),
+        (
+            Failure(kind="NoAnswerError", message="http://127.0.0.1:9: no service is there"),
+            "connection refused",
+        ),
+        (
+            Failure(kind="NoAnswerError", message="no connection, or it broke off (ConnectionRefusedError)"),
+            "connection refused",
+        ),
+        (
+            Failure(kind="ModelError", message="its answer is not JSON but '<!doctype html>'"),
+            "HTML instead of JSON",
+        ),
+        (
+            Failure(kind="ModelError", message=r"its answer is not JSON but '\n <html>'"),
+            "HTML instead of JSON",
+        ),
+        (Failure(kind="ModelError", message="its answer is not JSON but 'Hello <b>'"), "no JSON"),
+        (Failure(kind="KeyError", message="the server was busy"), "the server was busy"),
+    ],
+)
+def test_the_cause_of_a_failure_in_a_few_words(failure: Failure, cause: str) -> None:
+    assert cause_of(failure) == cause
+
+
+def test_what_a_partial_run_lacks() -> None:
+    end = Ending("demo", "PARTIAL", 20, 20, 0, 2, left_out=3, unread=("a.pdf",), unjudged=4)
+    assert end.missing == (
+        "3 of 13 questions were left out because documents or answers are missing; documents were not read:"
+        " a.pdf; 4 answers are not judged as a whole"
+    )
 
 
 @pytest.mark.parametrize(
