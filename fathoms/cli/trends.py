@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fathoms.cli import completion, console
 from fathoms.cli.options import RUNS, Json, Out
 from fathoms.errors import ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from fathoms.report.trends import Flaky
 
 Logs = Annotated[
     list[Path] | None,
@@ -34,6 +38,13 @@ def trends(
         ),
     ] = None,
     last: Annotated[int, typer.Option("--last", min=1, help="Show so many runs, the newest.")] = 30,
+    flaky: Annotated[
+        bool,
+        typer.Option(
+            "--flaky",
+            help="List the questions that the same pipeline answers rightly in some runs only.",
+        ),
+    ] = False,
     log: Logs = None,
     out: Out = RUNS,
     as_json: Json = False,
@@ -44,6 +55,7 @@ def trends(
     changed since the run before (questions, documents, model, service, version of fathoms, settings), and,
     with --log, what the gate said. A figure after a change is not of the same kind as those before it.
     """
+    from fathoms.report.trends import flaky as find_flaky
     from fathoms.report.trends import gate_verdicts, trend
     from fathoms.runs.finding import find_run, list_runs, run_name
 
@@ -51,6 +63,8 @@ def trends(
     runs = [run for run in list_runs(out) if run_name(run) == wanted][-last:]
     if not runs:
         raise UsageError(f"{out} holds no run named '{wanted}'")
+    if flaky:
+        return _show_flaky(find_flaky(wanted, runs, metric), as_json)
     found = trend(wanted, runs, metric, gate_verdicts(log or ()))
     if as_json:
         console.show_json(found.as_json())
@@ -78,3 +92,25 @@ def trends(
     heads = ("run", found.metric, "n", "failed", "retried", "cost", "gate", "changed since the run before")
     console.show_table(heads, rows, folds=False)
     return ExitCode.OK
+
+
+def _show_flaky(found: Flaky, as_json: bool) -> int:
+    """Print the questions that waver."""
+    if as_json:
+        console.show_json(asdict(found))
+        return ExitCode.OK
+    over = f"{len(found.runs)} run{'s' * (len(found.runs) != 1)} of the same pipeline"
+    waver = f"{len(found.wavering)} of {found.questions} questions waver by {found.metric}"
+    console.say(f"{found.name}: {waver}, over {over}")
+    rows = [
+        (each.question, each.category, str(each.right), str(each.wrong), _newest(each.now))
+        for each in found.wavering
+    ]
+    if rows:
+        console.show_table(("question", "category", "right", "wrong", "newest run"), rows, folds=False)
+    return ExitCode.OK
+
+
+def _newest(share: float | None) -> str:
+    """Say how the newest run answered a question."""
+    return "-" if share is None else {0.0: "wrong", 1.0: "right"}.get(share, f"{share:.0%} right")

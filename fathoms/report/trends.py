@@ -6,11 +6,13 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from fathoms.compare.question_scores import read_scores, scores_like
 from fathoms.config import suggest
 from fathoms.errors import DataError, StoreError, UsageError
 from fathoms.runs.listing import SUMMARY, part
@@ -99,6 +101,54 @@ def trend(
         before = one
     with_value = tuple(key for key, have in known.items() if have.overall.value is not None)
     return Trend(name, wanted, found.direction, found.unit, range_of(found.unit), tuple(nights), with_value)
+
+
+@dataclass(frozen=True)
+class Wavering:
+    """A question with right and wrong answers by one and the same pipeline, and how many of each; `now` is
+    the share of right ones in the newest run, `None` if that has no answer to it."""
+
+    question: str
+    category: str
+    right: int
+    wrong: int
+    now: float | None
+
+
+@dataclass(frozen=True)
+class Flaky:
+    """The questions that waver by one metric, those nearest to half first. `runs` are those with the pipeline
+    of the newest one, which were counted, and `questions` how many questions they have."""
+
+    name: str
+    metric: str
+    runs: tuple[str, ...]
+    questions: int
+    wavering: tuple[Wavering, ...]
+
+
+def flaky(name: str, runs: Sequence[Run], metric: str | None) -> Flaky:
+    """Find the questions that waver in runs of a pipeline, oldest first; a score above one half is right.
+    Raises DataError if the newest run is not scored, and UsageError if it does not have the metric."""
+    wanted = metric or "correctness"
+    prints = part(runs[-1].manifest(), "fingerprints")
+    same = [run for run in runs if part(run.manifest(), "fingerprints") == prints]
+    newest = read_scores(runs[-1])
+    scores = [newest]
+    for run in same[:-1]:
+        with suppress(DataError):  # a run without scores, or without these questions, says nothing
+            scores.append(read_scores(run, newest.profile))
+    sides = [scores_like(each, newest, wanted) for each in scores]
+    found = []
+    for question, asked in newest.questions.items():
+        right = [value > 0.5 for side in sides for value in side.get(question, ())]
+        if 0 < sum(right) < len(right):
+            now = [value > 0.5 for value in sides[0].get(question, ())]
+            share = sum(now) / len(now) if now else None
+            found.append(Wavering(question, asked.category, sum(right), len(right) - sum(right), share))
+    found.sort(key=lambda one: (-min(one.right, one.wrong) / (one.right + one.wrong), one.question))
+    ids = tuple(sorted(each.runs[0] for each in scores))
+    return Flaky(name, wanted, ids, len(newest.questions), tuple(found))
 
 
 def _loaded(run: Run) -> ScoredRun | str:

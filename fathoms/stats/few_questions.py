@@ -39,7 +39,7 @@ LEVEL = BUDGET / MONTH
 LEAST_LOST = 2
 """The fewest lost answers that are an alarm: one question alone never is."""
 _MEANS = np.arange(0.025, 1, 0.05)
-_CONCENTRATIONS = np.geomspace(0.05, 8, 12)
+_CONCENTRATIONS = np.geomspace(0.05, 3, 11)
 
 
 @dataclass(frozen=True)

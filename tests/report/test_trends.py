@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fathoms.errors import DataError, UsageError
-from fathoms.report.trends import Night, gate_verdicts, trend
+from fathoms.report.trends import Night, flaky, gate_verdicts, trend
 from tests.support.view import MANIFEST, night
 
 
@@ -78,3 +78,22 @@ def test_what_the_gate_said_stands_in_the_log_of_the_nights(tmp_path: Path) -> N
         gate_verdicts([log])
     with pytest.raises(UsageError, match=r"nothing\.jsonl cannot be read"):
         gate_verdicts([tmp_path / "nothing.jsonl"])
+
+
+def test_questions_that_waver_are_those_of_one_pipeline(tmp_path: Path) -> None:
+    other = {"fingerprints": {"retrieve": "R", "generate": "g"}}
+    runs = [
+        night(tmp_path, number, right, facts)
+        for number, (right, facts) in enumerate(
+            [("alpha", {}), ("beta", {}), ("alpha", {}), ("alpha", other), ("beta", {})], 1
+        )
+    ]
+    found = flaky("night", runs, None)
+    assert found.runs == tuple(run.id for run in runs if run is not runs[3])
+    shown = [(one.question, one.right, one.wrong, one.now) for one in found.wavering]
+    assert shown == [("q-002", 2, 2, 0.0), ("q-003", 2, 2, 1.0), ("q-004", 2, 2, 0.0)]
+    assert found.questions == 6
+    (runs[1].path / "summary.json").unlink()  # it says nothing then
+    assert [(one.right, one.wrong) for one in flaky("night", runs, None).wavering] == [(2, 1), (1, 2), (2, 1)]
+    with pytest.raises(UsageError, match="no metric 'correctnes'"):
+        flaky("night", runs, "correctnes")
