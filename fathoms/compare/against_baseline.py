@@ -95,9 +95,9 @@ class SequenceCheck:
 
     `p` is the randomised p value of the newest run among the answers of the baseline and of all earlier
     nights, `None` where the run was not counted. `evidence` is that for a loss after so many `nights`, and
-    `needed` the evidence that is an alarm. `alarm` is the id of the run that raised the alarm, and `alarm_by`
-    what did: the evidence, that `night` by itself, or the right answers that the first night `lost`; both are
-    `None` if there was none.
+    `needed` the evidence that is an alarm. `alone` is the verdict on the newest run without the other nights.
+    `alarm` is the id of the run that raised the alarm, and `alarm_by` what did: the evidence, that `night` by
+    itself, or the right answers that the first night `lost`; both are `None` if there was none.
     """
 
     metric: str
@@ -108,6 +108,7 @@ class SequenceCheck:
     nights: int
     alarm: str | None
     alarm_by: Literal["evidence", "night", "lost"] | None = None
+    alone: GateVerdict | None = None
 
 
 @dataclass(frozen=True)
@@ -200,7 +201,9 @@ class Gated:
         A check that FAILs by its newest run alone becomes UNDECIDED, because such verdicts are not within the
         budget of false alarms; neither is the call for another run after a large loss.
         """
-        found = tuple(sequence)
+        found = tuple(
+            replace(each, alone=check.verdict) for each, check in zip(sequence, self.checks, strict=True)
+        )
         checks = tuple(
             replace(
                 check,

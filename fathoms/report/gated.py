@@ -135,9 +135,11 @@ def evidence_text(check: SequenceCheck) -> str:
             "lost": f"it lost so many of the baseline's right answers that this is an alarm by itself"
             f" ({evidence})",
         }[check.alarm_by or "evidence"]
+        alone = f"; this run alone would be {check.alone}" * (check.alone not in (None, "FAIL"))
         return (
-            f"{name}: alarm with {plain(check.alarm)}: {why}; FAIL stays, and later runs are not counted,"
-            " until the state beside the baseline is deleted, with a new baseline if the loss is intended"
+            f"{name}: alarm with {plain(check.alarm)}: {why}{alone}; FAIL stays, and later runs are not"
+            " counted, until 'fathoms gate ... --sequential --acknowledge', with a new baseline if the loss"
+            " is intended"
         )
     p = "" if check.p is None else f"p {p_text(check.p)} tonight; "
     return f"{name}: {p}evidence {check.evidence:,.1f} of {check.needed:,.0f} after {nights}"
@@ -272,7 +274,8 @@ def gate_line(found: Gated) -> str:
         since = f" since {plain(each.alarm)}" if each.alarm not in (None, found.runs[-1]) else ""
         alone = each.alarm_by in ("night", "lost")
         level = f"evidence {each.evidence:,.1f} of {each.needed:,.0f}"
-        several = f", {'alarm by one night alone' if alone else level}{since}"
+        lone = f" (this run alone: {each.alone})" if each.alarm and each.alone not in (None, "FAIL") else ""
+        several = f", {'alarm by one night alone' if alone else level}{since}{lone}"
     changed = f", {len(found.changed)} changed left out" if found.changed else ""
     return (
         f"{plain(found.runs[-1])}: {check_name(check)} {_figures(check)}{deciding_p(found, check)} against"

@@ -9,13 +9,14 @@ probability below `LEVEL`.
 
 **The chance of each question** comes from its own answers in the baseline, shrunk to those of all questions.
 Rates of right answers are taken to follow a beta distribution, so m of r answers have a beta-binomial one,
-and so have tonight's given those of the baseline. The mean and the concentration of the beta distribution are
-not known; the probabilities are averaged over a grid of both, weighted by how well each explains the baseline
-(full Bayes; Gelman et al., "Bayesian Data Analysis", section 5.3). The answers of a single night say nothing
-about the concentration, which is how much answers waver, so its whole range stays possible, and `k` is high.
+and so have tonight's given those of the baseline; a share of the questions may be coin tosses instead, with a
+rate near one half. The mean, the concentration and that share are not known; the probabilities are averaged
+over a grid of all three, weighted by how well each explains the baseline (full Bayes; Gelman et al.,
+"Bayesian Data Analysis", section 5.3). The answers of a single night say nothing about how much answers
+waver, so the whole grid stays possible, and `k` is high.
 
-The beta distribution is an assumption. `benchmarks/simulate_statistics.py few` measures what it does where
-rates follow another one.
+The distribution of rates is an assumption. `benchmarks/simulate_statistics.py few` measures what it does
+where rates follow another one.
 """
 
 from __future__ import annotations
@@ -38,8 +39,11 @@ LEVEL = BUDGET / MONTH
 """What the probability of a night must be below for an alarm."""
 LEAST_LOST = 2
 """The fewest lost answers that are an alarm: one question alone never is."""
-_MEANS = np.arange(0.025, 1, 0.05)
-_CONCENTRATIONS = np.geomspace(0.05, 3, 11)
+_MEANS = np.arange(0.05, 1, 0.1)
+_CONCENTRATIONS = np.geomspace(0.05, 3, 9)
+# the shares of coin tosses, whose rate has a beta distribution around one half
+_COINS = np.array([0, 0.05, 0.1, 0.2, 0.35])
+_COIN = 6.0
 
 
 @dataclass(frozen=True)
@@ -105,13 +109,25 @@ def chance_of_loss(hits: int, of: int, asked: int, ones: Array, zeros: Array) ->
 def _tails(kinds: Counter[tuple[int, int, int]], baseline: Sequence[tuple[int, int]]) -> Array:
     """Return the probabilities that at least 0, 1, 2, ... questions are lost, averaged over the grid. `kinds`
     counts the questions by their right answers, all answers, and answers of tonight."""
-    means, sizes = (each.ravel() for each in np.meshgrid(_MEANS, _CONCENTRATIONS))
-    ones, zeros = means * sizes, (1 - means) * sizes
+    means, sizes, coins = (each.ravel() for each in np.meshgrid(_MEANS, _CONCENTRATIONS, _COINS))
+    ones, zeros, coin = means * sizes, (1 - means) * sizes, np.full(means.size, _COIN)
+
+    def explained(hits: int, of: int) -> tuple[Array, Array]:
+        """The probability of some right answers to one question, and the part of it that is due to a coin."""
+        plain = np.exp(betaln(ones + hits, zeros + of - hits) - betaln(ones, zeros))
+        tossed = np.exp(betaln(coin + hits, coin + of - hits) - betaln(coin, coin))
+        whole = (1 - coins) * plain + coins * tossed
+        return whole, coins * tossed / whole
+
     likely = np.zeros(ones.size)
     for (hits, of), times in Counter(baseline).items():
-        likely += times * (betaln(ones + hits, zeros + of - hits) - betaln(ones, zeros))
+        likely += times * np.log(explained(hits, of)[0])
     weights = np.exp(likely - likely.max())
-    chances = [chance_of_loss(*kind, ones, zeros) for kind in kinds.elements()]
+    chances = []
+    for (hits, of, asked), times in kinds.items():
+        part = explained(hits, of)[1]
+        chance = (1 - part) * chance_of_loss(hits, of, asked, ones, zeros)
+        chances += [chance + part * chance_of_loss(hits, of, asked, coin, coin)] * times
     total = (weights / weights.sum()) @ poisson_binomial(np.reshape(chances, (len(chances), ones.size)).T)
     found: Array = np.minimum(1.0, np.cumsum(total[::-1])[::-1])
     return found

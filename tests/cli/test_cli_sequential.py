@@ -84,8 +84,17 @@ def test_steady_nights_and_a_collapse(nights: Project, capsys: pytest.CaptureFix
     assert json.loads((nights.path / "night.jsonl").read_text())["line"] == out[-1]
     assert 'type="FAIL"' in (nights.path / "night.xml").read_text()
     run()
-    assert gate() == 100  # until there is a new baseline
+    capsys.readouterr()
+    assert gate() == 100  # until there is a new baseline, or somebody says that it is repaired
+    out = capsys.readouterr().out.splitlines()
+    assert out[-1].endswith(f" since {nights.runs()[-2].name} (this run alone: UNDECIDED): FAIL")
     assert len(json.loads(state.read_text())["nights"]) == 4
+    assert gate("--acknowledge", "--until", "2999-01-01") == 2
+    assert gate("--acknowledge") == 0
+    assert not state.exists()
+    assert len(list(nights.path.glob("baseline.sequential.until-*.json"))) == 1
+    assert gate("--acknowledge") == 1
+    assert gate() == 0
 
 
 @pytest.mark.slow

@@ -91,6 +91,9 @@ ELSEWHERE = {
     ),
     "fathoms gate night --sequential --baseline baseline.json --min correctness=0.6"
     " --max-rate hallucination=0.2": "test_cli_first_night.py; it ends with 100 where answers are wrong",
+    "fathoms gate night --preset small --baseline baseline.json --min correctness=0.5": (
+        "test_cli_small_sets.py"
+    ),
     "fathoms comment fathoms-comment.md": "test_ci_templates.py",
     "fathoms gate latest --max-rate position-gap=0.2": "test_cli_distractors.py",
     "fathoms gate latest --min gpd-go-gap=-0.1": "test_cli_distractors.py",
