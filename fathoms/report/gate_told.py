@@ -67,7 +67,8 @@ def told(found: Gated, run: Run) -> Told:
     view = load(run.path)
     failed = [limit for limit in found.limits if not limit.kept]
     if lost := next((each for each in found.losses if each.lost), None):
-        metric, changes = lost.metric, {id: (before, now) for id, before, now in lost.lost[:MOST]}
+        metric = lost.metric
+        changes: dict[str, tuple[float | None, float]] = {id: (was, now) for id, was, now in lost.lost[:MOST]}
     elif found.losses and not failed:
         metric, changes = found.losses[0].metric, {}
     elif found.checks and (found.verdict != "FAIL" or any(check.verdict == "FAIL" for check in found.checks)):
