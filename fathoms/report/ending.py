@@ -27,6 +27,7 @@ from fathoms.models.prices import on_this_machine
 from fathoms.report.amounts import dollars, duration, short
 from fathoms.report.text import plain, shorten
 from fathoms.runs.reading import Manifest, Summary
+from fathoms.runs.usage import known_cost
 from fathoms.types import Failure
 
 _HTML = re.compile(r"not JSON but ['\"](\\[nrt]|\s)*<")
@@ -161,7 +162,7 @@ def ending(
         causes=tuple(Counter(map(cause_of, failures)).most_common()),
         correctness=summary.headline.correctness if summary else None,
         # what a vendor takes for calls without a reply is not known
-        cost=manifest.totals.cost if manifest.totals.cost or manifest.totals.errors < done else None,
+        cost=known_cost(manifest.totals.cost, done, manifest.totals.errors),
         is_local=not manifest.totals.cost
         and is_local(manifest.config)
         and (manifest.totals.cost == 0 or (manifest.config.get("generate") or {}).get("kind") == "embedded"),

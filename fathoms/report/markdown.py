@@ -57,7 +57,9 @@ def report_markdown(
     `metrics` are further metrics to show, and `shrink` adds the shrunk categories.
     """
     scored = leaderboard(runs, scores)
-    answered = [run for run in runs if not run.retrieval_only]
+    with_figures = [run for run in runs if not run.summary.all_failed]
+    figured = leaderboard(with_figures, scores)
+    answered = [run for run in with_figures if not run.retrieval_only]
     answers = leaderboard(answered, scores)
     title = runs[0].name if len(runs) == 1 else f"{len(runs)} runs"
     parts = (
@@ -66,17 +68,18 @@ def report_markdown(
         document_section(runs, scored),
         score_sections(answered, answers) if answered else (),
         shrunk_section(answered, scores) if shrink and answered else (),
-        sections_of_runs(runs),
-        search_section(runs),
-        modality_section(runs),
-        metric_section(runs, scores, metrics),
+        sections_of_runs(with_figures),
+        search_section(with_figures),
+        modality_section(with_figures),
+        metric_section(with_figures, scores, metrics),
         radar_section() if plots and answered else (),
-        lost_section(runs, scored),
-        pages_section(runs, scored),
-        honesty_section(runs, scored),
+        lost_section(with_figures, figured),
+        pages_section(with_figures, figured),
+        honesty_section(with_figures, figured),
         abstention_section(answered, answers) if answered else (),
         review_section(runs, scores),
         profile_section(answered, answers) if answered else (),
+        no_figures_section(runs),
         failure_section(runs, scored),
         worst_sections(answered, answers, out) if answered else (),
         cost_section(runs, scored),
@@ -130,6 +133,13 @@ def what_was_run(runs: Sequence[ScoredRun], scored: Leaderboard) -> Iterator[str
         rows.append([title(row), *map(escape, facts), *(number(getattr(known, key)) for key in counts)])
     yield from table([*headers, *(key.capitalize() for key in counts)], rows, len(counts))
     yield from footnotes(scored)
+
+
+def no_figures_section(runs: Sequence[ScoredRun]) -> Iterator[str]:
+    """Name the runs of which no figures are printed."""
+    for run in runs:
+        if run.summary.all_failed:
+            yield f"All calls of {escape(run.name)} failed, so no figure says anything about it.\n"
 
 
 def sections_of_runs(runs: Sequence[ScoredRun]) -> Iterator[str]:
@@ -510,7 +520,7 @@ def cost_section(runs: Sequence[ScoredRun], scored: Leaderboard) -> Iterator[str
         cells = [
             number(usage.prompt_tokens),
             number(usage.completion_tokens),
-            figure(run.summary.cost, 4),
+            figure(run.summary.known_cost, 4),
             number(counts.cached),
             number(counts.cut_prompts),
             number(counts.cut_by_server),

@@ -430,8 +430,9 @@ def counts_line(run: ScoredRun) -> Text:
         parts.append(f"{counts.cut_prompts} prompts cut")
     if usage.prompt_tokens or (usage.prompt_tokens is not None and not run.retrieval_only):
         parts.append(f"{usage.prompt_tokens} + {usage.completion_tokens or 0} tokens")
-    if summary.cost or (summary.cost is not None and not run.retrieval_only and not summary.all_failed):
-        parts.append(f"cost {dollars(summary.cost)}")
+    cost = summary.known_cost
+    if cost or (cost is not None and not run.retrieval_only):
+        parts.append(f"cost {dollars(cost)}")
     if summary.seconds.wall is not None:
         parts.append(f"{summary.seconds.wall:.1f} s")
     return note(", ".join(parts))

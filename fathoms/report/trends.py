@@ -193,7 +193,7 @@ def _night(run: Run, found: ScoredRun, metric: str) -> Night:
         empty=counts.empty,
         same=counts.same,
         markup=counts.markup,
-        cost=found.summary.cost,
+        cost=found.summary.known_cost,
         why="; ".join(filter(None, [why, ", ".join(counts.rubbish)])) or None,
     )
 

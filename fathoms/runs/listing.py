@@ -15,6 +15,7 @@ from fathoms.errors import StoreError
 from fathoms.paths import file_state, is_running
 from fathoms.runs.folder import FileState, open_file, read_file, read_object
 from fathoms.runs.journal import JOURNAL
+from fathoms.runs.usage import known_cost
 
 Row = dict[str, Any]
 SUMMARY = "summary.json"
@@ -52,7 +53,10 @@ def _read(run: Path) -> tuple[Row, Mapping[str, Any], Mapping[str, Any], str | N
         "searched": number(part(summary, "counts").get("searched")),
         "retrieval_only": summary.get("retrieval_only") is True,
         "recall@10": number(part(summary, "metrics", "recall@10", "overall").get("value")),
-        **{key: number(totals.get(key)) for key in ("cost", "seconds")},
+        "cost": known_cost(
+            number(totals.get("cost")), number(totals.get("answers")) or 0, number(totals.get("errors")) or 0
+        ),
+        "seconds": number(totals.get("seconds")),
         "complete": summary.get("complete"),
         "sweep": sweep.get("id"),
         "cell": part(sweep, "cell"),

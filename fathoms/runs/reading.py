@@ -21,6 +21,7 @@ from fathoms.config import suggest
 from fathoms.errors import DataError, StoreError, UsageError
 from fathoms.runs.folder import read_checked
 from fathoms.runs.question_lines import file_names, places
+from fathoms.runs.usage import known_cost
 from fathoms.runs.views import (
     BriefQuestion,
     Json,
@@ -700,6 +701,11 @@ class Summary(_Part):
     def all_failed(self) -> bool:
         """Whether there is no answer because every call failed, so that no figure says anything."""
         return bool(self.counts.errors) and self.counts.done == self.counts.errors
+
+    @property
+    def known_cost(self) -> Number | None:
+        """The cost, as far as it is known."""
+        return known_cost(self.cost, self.counts.done, self.counts.errors)
 
     @property
     def retried(self) -> str:

@@ -297,3 +297,20 @@ def test_a_module_that_raises_shows_where(
     assert main(["validate", "c.yaml"]) == 2
     error = capsys.readouterr().err
     assert "c.yaml:3:26: importing 'raising_rag' fails: JSONDecodeError: " in error
+
+
+@pytest.mark.slow
+def test_a_run_whose_calls_all_failed_has_no_figures_and_no_cost(project: Project) -> None:
+    """Of a run that failed, 0 dollars and a truthfulness of 0 would be figures that nobody measured."""
+    project.write("rag.py", "def answer(question):\n    raise ValueError('gone')\n")
+    project.write("mine.yaml", HEAD + 'pipeline: {kind: python, target: "rag:answer"}\n')
+    assert project.fathoms("run", "mine.yaml").returncode == 1
+    assert "$" not in project.fathoms("ls").stdout
+    assert "$" not in project.fathoms("trends", "mine").stdout
+    assert [night["cost"] for night in project.json("trends", "mine")["nights"]] == [None]
+    assert project.fathoms("report", "mine").returncode == 0
+    text = (project.runs()[-1] / "report.md").read_text()
+    assert "All calls of mine failed" in text
+    assert [word for word in ("0.0000", "truthfulness", "Correctness", "Coverage") if word in text] == []
+    page = (project.runs()[-1] / "report.html").read_text()
+    assert '"truthfulness":' not in page

@@ -64,7 +64,7 @@ def overview_run(key: int, label: str, run: ScoredRun, profile: str, sums: Sums)
             **{
                 name: further_of(found) | {"shown": is_shown(run, name, found)}
                 for name, found in run.metrics(profile).items()
-                if name not in MAIN and has_value(run, found)
+                if name not in MAIN and has_value(run, found) and not summary.all_failed
             },
         },
         "counts": {name: getattr(counts, name) for name in COUNTS},
