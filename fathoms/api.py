@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from fathoms import corpora
-from fathoms.errors import FathomsError, MissingExtraError, UsageError
+from fathoms.errors import FathomsError, MissingExtraError, UsageError, amount
 from fathoms.experiment import AnyExperiment, load_experiment
 from fathoms.judges.of_run import Judging
 from fathoms.models.calling.stop import Stop
@@ -453,7 +453,7 @@ def _several(names: str | Sequence[str]) -> tuple[str, ...]:
 def _interrupted(outcome: Outcome) -> KeyboardInterrupt:
     """The exception that ends an interrupted run, with a note on how to resume it."""
     interrupt, path = KeyboardInterrupt(), outcome.run.path.absolute()
-    done = f"{outcome.done} of {outcome.asked} questions are in {path}"
+    done = f"{outcome.done} of {amount(outcome.asked, 'question')} are in {path}"
     interrupt.add_note(f"{done}; continue with: fathoms run --resume {path}")
     return interrupt
 

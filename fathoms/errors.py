@@ -51,8 +51,8 @@ class ExitCode(IntEnum):
     GATE_FAILED = 100, "the gate failed: the runs are worse than the baseline, or pass a fixed limit"
     GATE_UNDECIDED = (
         101,
-        "the gate is undecided, and a quarter or more was lost or `--strict` was given (else 0 and a"
-        " warning)",
+        "the gate is undecided, and a quarter of a metric's range or more was lost or `--strict` was given"
+        " (else 0 and a warning)",
     )
     INTERRUPTED = (
         130,

@@ -189,7 +189,8 @@ def build(
     short = len(made.questions) < made.wanted
     if short:
         console.complain(
-            f"{len(made.questions)} of {made.wanted} questions: add documents, raise drafts.most or use a"
+            f"{len(made.questions)} of {console.amount(made.wanted, 'question')}: add documents, raise"
+            " drafts.most or use a"
             " better model, and fill the set up with --update"
         )
     failed = (short and not fewer) or corpus.unread or journal.failed
@@ -376,7 +377,7 @@ def _make(
     removed: frozenset[str] = frozenset()
     if not update:
         made = make(recipe, corpus, asker, keep, cache=cache, folder=folder)
-        changes: tuple[str, ...] = (f"made {len(made.questions)} questions",)
+        changes: tuple[str, ...] = (f"made {console.amount(len(made.questions), 'question')}",)
         before, kept = None, 0
     else:
         before = read_manifest(out)

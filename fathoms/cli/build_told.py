@@ -37,8 +37,9 @@ def tell_plan(recipe: Recipe, corpus: Corpus, set_: Path | None, *, as_json: boo
     dropped = ", ".join(f"{count} {reason}" for reason, count in corpus.components.dropped.items())
     left = f" ({dropped} left out)" if dropped else ""
     console.say(
-        f"{len(corpus.documents)} documents, {len(corpus.components.kept)} components{left};"
-        f" {recipe.n} questions wanted"
+        f"{console.amount(len(corpus.documents), 'document')},"
+        f" {console.amount(len(corpus.components.kept), 'component')}{left};"
+        f" {console.amount(recipe.n, 'question')} wanted"
     )
     for name, one in {**plan, "total": whole}.items():
         cost = "price not known" if one.cost is None else dollars(one.cost)

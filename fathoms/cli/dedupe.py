@@ -59,7 +59,7 @@ def dedupe(
         console.say(f"{one.similarity:.2f} {one.question.id}: {one.question.text}")
         console.say(f"     {one.other.id}: {one.other.text}{gold}")
     if not as_json:
-        console.say(f"{len(found)} of {len(questions)} questions repeat another one")
+        console.say(f"{len(found)} of {console.amount(len(questions), 'question')} repeat another one")
     if to is not None:
         dropped = {one.question.id for one in found}
         # a variant cannot be compared without its original

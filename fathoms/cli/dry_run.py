@@ -47,7 +47,7 @@ def _print_plan(found: Plan, repeats: int) -> None:
     times = f", {repeats} times each" if repeats > 1 else ""
     questions = console.amount(sum(found.questions.values()), "question")
     console.say(f"{found.name}: {questions} of {found.data} ({sizes}){times}")
-    console.say(f"  {found.documents} documents; {stages}")
+    console.say(f"  {console.amount(found.documents, 'document')}; {stages}")
     if found.retrieval_only:
         console.say("  no answers are asked for")
     if found.requests is not None and found.providers:

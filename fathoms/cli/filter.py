@@ -103,7 +103,8 @@ def filter_questions(
             console.say(f"{drop.question.id}: {drop.reason}" + (f" ({drop.detail})" if drop.detail else ""))
         counts = "; ".join(f"{number} {reason}" for reason, number in reasons.items())
         console.say(
-            f"{len(found.kept)} of {len(questions)} questions stay" + (f" ({counts})" if counts else "")
+            f"{len(found.kept)} of {console.amount(len(questions), 'question')} stay"
+            + (f" ({counts})" if counts else "")
         )
     if dry_run:
         return ExitCode.OK

@@ -178,7 +178,8 @@ def gate(
     """Judge whether runs are worse than a baseline: PASS, FAIL (exit code 100) or UNDECIDED.
 
     Several RUNs count as successive nights: the newest one is judged alone, and pooled with those before it.
-    UNDECIDED after a loss of a quarter or more ends with exit code 101, because another run is needed.
+    UNDECIDED after a loss of a quarter of a metric's range or more ends with exit code 101, because another
+    run is needed.
     Options that are not given are those of the section `gate` in the newest run's config.
     """
     from fathoms.compare.against_baseline import require_sound

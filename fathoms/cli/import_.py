@@ -364,7 +364,10 @@ def _finish(
             what = "not all questions have an answer" if found < every else "not all rows could be used"
             console.complain(f"{what}; --partial accepts that")
             code = ExitCode.FAILED
-        console.say(f"{one.name}: {found} of {every} questions{rows}: {'PARTIAL' if missing else 'OK'}")
+        console.say(
+            f"{one.name}: {found} of {console.amount(every, 'question')}{rows}:"
+            f" {'PARTIAL' if missing else 'OK'}"
+        )
     return code
 
 

@@ -452,7 +452,7 @@ def _resume(
     if found.flaws:
         console.complain(f"{found.run.path}: {flaws_sentence(found.flaws)}")
     still = "were not searched for yet" if found.retrieval_only else "have no answer yet"
-    console.note(f"{found.run.id}: {len(found.missing)} of {asked} questions {still}")
+    console.note(f"{found.run.id}: {len(found.missing)} of {console.amount(asked, 'question')} {still}")
     with progress.bars() as bars:
         return runner.resume(
             found,
@@ -513,7 +513,8 @@ def _code(outcomes: Sequence[Outcome], verdicts: Sequence[Verdict]) -> int:
     for outcome, verdict in zip(outcomes, verdicts, strict=True):
         if outcome.stopped:
             why = "stopped by its budget" if outcome.over_budget else "stopped"
-            done = f"{why}: {outcome.done} of {outcome.asked} questions are in {outcome.run.path}"
+            asked = console.amount(outcome.asked, "question")
+            done = f"{why}: {outcome.done} of {asked} are in {outcome.run.path}"
             console.complain(f"{done}; continue with: fathoms run --resume {outcome.run.path}")
         elif verdict == "PARTIAL" and read_manifest(outcome.run.path).data.is_partial:
             console.complain(

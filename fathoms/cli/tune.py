@@ -173,7 +173,8 @@ def _race(
                 save(out, sweep, chosen, [one.run for one in rounds.runs])
             again = f"fathoms tune --resume {sweep}" + ("" if out == RUNS else f" --out {out}")
             console.note(
-                f"{len(merged.rounds.runs)} candidates, {len(session.questions)} questions; race {sweep}"
+                f"{console.amount(len(merged.rounds.runs), 'candidate')},"
+                f" {console.amount(len(session.questions), 'question')}; race {sweep}"
             )
             judging = Judging(on_done=partial(bars.stage, "judge"), on_ahead=announce)
             result = session.go(stop, lambda: judging, _told)
@@ -187,7 +188,8 @@ def _told(step: Progress) -> None:
     """Say after a round who was dropped."""
     if step.dropped:
         console.note(
-            f"{step.asked} of {step.questions} questions: {len(step.dropped)} dropped, {len(step.alive)} left"
+            f"{step.asked} of {console.amount(step.questions, 'question')}: {len(step.dropped)} dropped,"
+            f" {len(step.alive)} left"
         )
 
 

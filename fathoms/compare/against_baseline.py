@@ -25,7 +25,7 @@ from fathoms.compare.question_scores import (
     parser_notes,
     require_rules,
 )
-from fathoms.errors import DataError, UsageError, some_of
+from fathoms.errors import DataError, UsageError, amount, some_of
 from fathoms.runs.reading import range_of
 
 if TYPE_CHECKING:
@@ -354,7 +354,9 @@ def _changed(
     asked = len(baseline.questions)
     if len(found) > allowed(asked) or (found and found.keys() >= baseline.questions.keys()):
         raise DataError(
-            f"{len(found)} questions differ between the baseline ({asked} questions) and the runs, more than"
+            f"{amount(len(found), 'question')} {'differs' if len(found) == 1 else 'differ'} between the"
+            " baseline"
+            f" ({amount(asked, 'question')}) and the runs, more than"
             f" --changed allows: {some_of(list(found))}; make a new baseline with --save-baseline"
         )
     return tuple(found)
@@ -472,7 +474,7 @@ def _check_failures(scores: QuestionScores, allowed: Callable[[int], float]) -> 
     """Raise DataError for too many failed calls, because an outage does not mean that answers got worse."""
     if scores.failed > allowed(scores.answers):
         raise DataError(
-            f"{scores.failed} of {scores.answers} questions of {names(scores)} failed, more than"
+            f"{scores.failed} of {amount(scores.answers, 'question')} of {names(scores)} failed, more than"
             " --fail-on-error allows: no verdict"
         )
 

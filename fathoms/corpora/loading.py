@@ -13,7 +13,7 @@ from fathoms.corpora.pulled import Pulled, read_record
 from fathoms.corpora.questions import QuestionFile, read_questions
 from fathoms.corpora.quote_pictures import with_pictures
 from fathoms.corpora.sources import FileSource, NamedSource
-from fathoms.errors import ChecksumError, DataError
+from fathoms.errors import ChecksumError, DataError, amount
 from fathoms.paths import sha256_file
 from fathoms.safety.inputs import expanded
 from fathoms.types import in_one_form
@@ -171,7 +171,7 @@ def _missing(
     possible = sum(needs(question).isdisjoint(missing) for question in questions.questions)
     if missing and (policy == "fail" or not possible):
         way_out = "; data: {missing: skip} (--set data.missing=skip) asks the "
-        way_out += f"{possible} of {total} questions that do not need them"
+        way_out += f"{possible} of {amount(total, 'question')} that do not need them"
         more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
         names = ", ".join(name + _paths_of(name, documents) for name in missing[:_SHOWN]) + more
         raise DataError(f"documents are missing {where}: {names}{way_out if possible else ''}")

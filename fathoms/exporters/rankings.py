@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from fathoms.corpora.page_ids import page_id, word
-from fathoms.errors import DataError, UsageError
+from fathoms.errors import DataError, UsageError, amount
 from fathoms.metrics.retrieval.coverage import UNKNOWN_PAGE, pages_of
 from fathoms.metrics.retrieval.gold import gold_of
 from fathoms.metrics.retrieval.ranking import ranked_documents, ranked_pages
@@ -113,7 +113,9 @@ def _warnings(
         yield f"of {unknown} questions it is not known what was retrieved: they have no hits"
     if unordered := sum(not _falls(ranking.retrieved) for ranking in rankings):
         yield (
-            f"{unordered} questions have scores that are equal in single precision, or do not fall with the"
+            f"{amount(unordered, 'question')} {'has' if unordered == 1 else 'have'} scores that are equal"
+            " in single precision, or do not fall"
+            " with the"
             " rank: tools that sort by score, such as trec_eval, see another order; --rank-scores avoids that"
         )
     if level == "page" and (left := sum(gold_of(record.question).without_page for record in records)):

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from fathoms.errors import amount
 from fathoms.judges.kept import KeptVerdicts
 from fathoms.types import Question, Record
 
@@ -48,7 +49,9 @@ def missing_warning(questions: Sequence[Question], records: Iterable[Record]) ->
         return []
     more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
     what = "were not searched for" if all(record.only_searched for record in found) else "have no answer"
-    return [f"{len(missing)} of {len(questions)} questions {what}: {', '.join(missing[:SHOWN])}{more}"]
+    return [
+        f"{len(missing)} of {amount(len(questions), 'question')} {what}: {', '.join(missing[:SHOWN])}{more}"
+    ]
 
 
 def released_means(records: Iterable[Record]) -> dict[str, tuple[float, int]]:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fathoms.corpora.page_ids import place_of, text_of
-from fathoms.errors import DataError, QuestionsError
+from fathoms.errors import DataError, QuestionsError, amount
 from fathoms.importers.foreign import require_name
 from fathoms.importers.imported import LARGEST_IMPORT, SHOWN, Imported
 from fathoms.runs.schemas import LARGEST
@@ -205,4 +205,4 @@ def _words(path: Path) -> Iterator[tuple[int, list[str]]]:
 def _some(ids: Sequence[str]) -> str:
     """Name a few of the ids, and say how many there are."""
     more = f" and {len(ids) - SHOWN} more" if len(ids) > SHOWN else ""
-    return f"{len(ids)} questions ({', '.join(ids[:SHOWN])}{more})"
+    return f"{amount(len(ids), 'question')} ({', '.join(ids[:SHOWN])}{more})"

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from fathoms.compare.against_baseline import GateCheck, Gated
 from fathoms.compare.floors import LimitCheck
 from fathoms.compare.question_scores import QuestionScores
+from fathoms.errors import amount
 from fathoms.report.gated import check_name, deciding, deciding_p, gate_line, limited, loss_text, undecided
 from fathoms.report.markdown import escape, table
 from fathoms.report.of_sweeps import read_all_scores
@@ -167,8 +168,8 @@ def limit_name(check: LimitCheck) -> str:
 
 def change(check: GateCheck) -> str:
     """Format the change in the newest run with its bounds and the number of questions."""
-    night = check.nights[-1]
-    return f"change {night.delta:+.3f} [{night.low:+.3f}, {night.high:+.3f}] on {check.questions} questions"
+    night, over = check.nights[-1], amount(check.questions, "question")
+    return f"change {night.delta:+.3f} [{night.low:+.3f}, {night.high:+.3f}] on {over}"
 
 
 def marker(run: Run) -> str:

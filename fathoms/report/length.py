@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fathoms.errors import amount
 from fathoms.runs.reading import LengthSupport
 
 
@@ -13,15 +14,18 @@ def length_sentence(found: LengthSupport) -> str:
     value, low, high = found.spearman.value, found.spearman.low, found.spearman.high
     if value is None:
         return (
-            f"No correlation can be computed from {found.n} questions: there are too few questions, or all"
+            f"No correlation can be computed from {amount(found.n, 'question')}: there are too few"
+            " questions, or all"
             " answers have the same length or support."
         )
     if low is None or high is None:
         return (
-            f"Spearman's correlation is {value:.2f} over {found.n} questions, without an interval: nothing"
+            f"Spearman's correlation is {value:.2f} over {amount(found.n, 'question')}, without an"
+            " interval: nothing"
             " can be said of other questions."
         )
-    figure = f"Spearman's correlation {value:.2f}, 95 % interval {low:.2f} to {high:.2f}, {found.n} questions"
+    over = amount(found.n, "question")
+    figure = f"Spearman's correlation {value:.2f}, 95 % interval {low:.2f} to {high:.2f}, {over}"
     if low <= 0 <= high:
         return (
             "Whether longer answers are supported less or more cannot be told from these questions"

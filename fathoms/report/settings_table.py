@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from fathoms.errors import amount
 from fathoms.metrics.names import PLANTED
 from fathoms.report.graded import KINDS, Graded, by_which, figure_text, graded_questions, mean_figure
 from fathoms.report.leaderboard import figure
@@ -185,7 +186,8 @@ def _won(graded: Mapping[str, Sequence[Graded]]) -> tuple[dict[str, float | None
     if high <= low:
         return (
             None,
-            f"{oracle} is not better than closed-book on {len(shared)} questions: there is nothing to win",
+            f"{oracle} is not better than closed-book on {amount(len(shared), 'question')}: there is"
+            " nothing to win",
         )
     drawn = np.random.default_rng(0).integers(0, len(shared), (_RESAMPLES, len(shared)))
     means = rows[:, drawn].mean(axis=2)
@@ -203,5 +205,5 @@ def _won(graded: Mapping[str, Sequence[Graded]]) -> tuple[dict[str, float | None
     )
     return won, (
         f"retrieval wins {figure_text(won)} of the distance from closed-book ({figure(low)}) to {oracle}"
-        f" ({figure(high)}) on the {len(shared)} questions that all three have"
+        f" ({figure(high)}) on the {amount(len(shared), 'question')} that all three have"
     )

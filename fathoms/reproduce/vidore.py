@@ -13,7 +13,7 @@ from itertools import islice
 from statistics import fmean
 
 from fathoms.config import suggest
-from fathoms.errors import DataError, UsageError
+from fathoms.errors import DataError, UsageError, amount
 from fathoms.metrics.registry import named
 from fathoms.metrics.retrieval.batch import rank_scores
 from fathoms.metrics.retrieval.metrics import RetrievalMetric
@@ -103,12 +103,14 @@ def _notes(lacking: set[str], shallow: set[str], deepest: int) -> Iterator[str]:
     """Say what makes the figures of a run differ from those of MTEB although the retriever is the same."""
     if lacking:
         yield (
-            f"{len(lacking)} questions of the run have no value, because their search failed or their hits"
+            f"there is no value for {amount(len(lacking), 'question')} of the run, because the search"
+            " failed or its hits"
             " name no page: they are left out of its figures"
         )
     if shallow:
         yield (
-            f"the run has fewer than {deepest} pages for {len(shallow)} questions: unless the documents have"
+            f"the run has fewer than {deepest} pages for {amount(len(shallow), 'question')}: unless the"
+            " documents have"
             f" no more, its figures at {deepest} are too low (raise top_k)"
         )
 

@@ -53,9 +53,7 @@ def _read(run: Path) -> tuple[Row, Mapping[str, Any], Mapping[str, Any], str | N
         "searched": number(part(summary, "counts").get("searched")),
         "retrieval_only": summary.get("retrieval_only") is True,
         "recall@10": number(part(summary, "metrics", "recall@10", "overall").get("value")),
-        "cost": known_cost(
-            number(totals.get("cost")), number(totals.get("answers")) or 0, number(totals.get("errors")) or 0
-        ),
+        "cost": known_cost(*(number(totals.get(key)) for key in ("cost", "answers", "errors"))),
         "seconds": number(totals.get("seconds")),
         "complete": summary.get("complete"),
         "sweep": sweep.get("id"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from fathoms.errors import amount
 from fathoms.report.amounts import dollars, duration, short
 from fathoms.tune.result import Interval, Result, Standing
 
@@ -26,9 +27,8 @@ def headline(result: Result) -> list[str]:
     if not result.is_decided:
         why = _SAYS.get(result.stopped or "", "it is not decided")
         first = f"leading on these questions: {best.candidate.name} ({figure}); {why}"
-        first += (
-            f" after {result.asked} of {result.questions} questions, and {len(rest) + 1} candidates are left"
-        )
+        asked = f"{result.asked} of {amount(result.questions, 'question')}"
+        first += f" after {asked}, and {len(rest) + 1} candidates are left"
     elif result.settings.front and rest:
         first = (
             f"best on these questions: {best.candidate.name} ({figure}); {len(rest)} others are left, because"
@@ -115,7 +115,7 @@ def details(result: Result, seconds: float | None = None) -> Iterator[str]:
         low, high = (f"{bound:+.2f}" for bound in effect.interval)
         yield (
             f"{effect.axis}={effect.value} instead of {effect.beside}: {effect.difference:+.2f}"
-            f" ({low} to {high}, {effect.questions} questions)"
+            f" ({low} to {high}, {amount(effect.questions, 'question')})"
         )
     share = result.calls / result.whole
     spent = f"{result.calls:,} of {result.whole:,} calls ({share:.0%})"

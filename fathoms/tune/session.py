@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from fathoms.compare.question_scores import MetricKind, read_scores
-from fathoms.errors import StoreError, UsageError
+from fathoms.errors import StoreError, UsageError, amount
 from fathoms.experiment.reopening import reopen
 from fathoms.judges.of_run import Judging
 from fathoms.models.calling.stop import Stop
@@ -115,7 +115,8 @@ class Session:
         self.questions = _population(rounds, settings.metric)
         if len(self.questions) < 2 or len(rounds.runs) < 2:
             raise UsageError(
-                f"{len(self.questions)} questions with a gold answer and {len(rounds.runs)} candidates:"
+                f"{amount(len(self.questions), 'question')} with a gold answer and"
+                f" {amount(len(rounds.runs), 'candidate')}:"
                 " a race needs two or more of both"
             )
         rng = np.random.default_rng(settings.seed)

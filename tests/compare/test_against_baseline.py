@@ -207,7 +207,7 @@ def test_baselines_pool_as_repeats():
         (worse("n1", 0, cached=1), "1 replies of n1 came from an earlier run's cache"),
         (worse("n1", 0, profile="paper"), "--profile"),
         (worse("n1", 0, rules={**RULES, "match": "substring"}), "different rules"),
-        (scores_of("n1", [1] * (N + 1)), "1 questions differ between the baseline .200 questions.*: q200;"),
+        (scores_of("n1", [1] * (N + 1)), "1 question differs between the baseline .200 questions.*: q200;"),
     ],
 )
 def test_no_verdict_where_it_would_say_nothing(run, match):
