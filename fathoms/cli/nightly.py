@@ -94,6 +94,7 @@ def prepare_junit(path: Path | None) -> None:
 
 def report_failure(names: Sequence[str], error: BaseException, junit: Path | None) -> None:
     """Report an error that ends the command: in the log, the JUnit file, the step summary and on stdout."""
+    from fathoms.report.ending import is_refused
     from fathoms.report.junit import Case, Suite
     from fathoms.report.markdown import escape
     from fathoms.report.text import plain
@@ -106,7 +107,8 @@ def report_failure(names: Sequence[str], error: BaseException, junit: Path | Non
     _append_step_summary(
         lambda: [f"**{escape(', '.join(names))}: not finished: {word}**", "", escape(message)]
     )
-    console.say(f"{plain(', '.join(names))}: not finished: {word}")  # stderr says why, once
+    why = ", connection refused" if is_refused(message) else ""
+    console.say(f"{plain(', '.join(names))}: not finished{why}: {word}")  # stderr has the sentence, once
 
 
 def report_end(

@@ -31,6 +31,7 @@ from fathoms.runs.usage import known_cost
 from fathoms.types import Failure
 
 _HTML = re.compile(r"not JSON but ['\"](\\[nrt]|\s)*<")
+_REFUSED = re.compile("connection ?refused", re.IGNORECASE)
 _CAUSE = 60
 Verdict = Literal["OK", "FAILED", "STOPPED", "INTERRUPTED", "PARTIAL"]
 
@@ -125,6 +126,11 @@ def is_local(config: Mapping[str, Any]) -> bool:
     return generate.get("kind") == "openai-compatible" and on_this_machine(address)
 
 
+def is_refused(message: str) -> bool:
+    """Return whether an error is that nothing listens at an address."""
+    return _REFUSED.search(message) is not None
+
+
 def cause_of(failure: Failure) -> str:
     """Return why a call failed, in a few words."""
     said = failure.message
@@ -132,7 +138,7 @@ def cause_of(failure: Failure) -> str:
         return f"HTTP {failure.status}"
     if failure.kind == "Timeout":
         return "timeout"
-    if "no service is there" in said or "(ConnectionRefusedError)" in said:
+    if "no service is there" in said or is_refused(said):
         return "connection refused"
     if " not JSON but " in said:
         return "HTML instead of JSON" if _HTML.search(said) else "no JSON"

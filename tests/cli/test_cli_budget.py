@@ -143,10 +143,22 @@ def test_a_limit_of_cost_needs_a_price(twelve: Project) -> None:
 
 
 @pytest.mark.slow
+def test_a_model_on_this_machine_fits_into_every_limit_of_cost(twelve: Project) -> None:
+    with serving(ANSWERS) as server:
+        text = CONFIG.format(address=server.address, top_k=1)
+        twelve.write("paid.yaml", text.replace("  price: {input: 1000, output: 5000}\n", ""))
+        done = twelve.fathoms("run", "paid.yaml", "--max-cost", "0.01")
+        assert done.returncode == 0, done.stderr
+        assert len(server.bodies(CHAT)) == 12
+    assert ", local, " in done.stdout.splitlines()[-1]
+    assert manifest(twelve.runs()[0])["totals"]["cost"] == 0
+
+
+@pytest.mark.slow
 def test_a_limit_of_cost_needs_a_price_of_the_reranker(twelve: Project) -> None:
     with serving(ANSWERS) as server:
         text = RERANKED.format(address=server.address).replace(
-            "      price: {input: 1000, output: 5000}\n", ""
+            "      price: {input: 1000, output: 5000}\n", "      api_key_env: GATEWAY_KEY\n"
         )
         twelve.write("paid.yaml", text)
         done = twelve.fathoms("run", "paid.yaml", "--max-cost", "1")

@@ -177,7 +177,7 @@ def test_a_week_of_nights(nights: Project, capsys: pytest.CaptureFixture[str]) -
         nights, capsys, "generate={kind: openai-compatible, base_url: 'http://127.0.0.1:9/v1', model: m}"
     )
     assert missing.code == 2
-    assert missing.line == "night: not finished: FAILED"  # stderr has the sentence, once
+    assert missing.line == "night: not finished, connection refused: FAILED"  # stderr has the sentence, once
     assert missing.counts == {"command-failed": 1}
     assert missing.cases == {"run": "ServerError"}
 

@@ -177,9 +177,29 @@ def test_a_run_without_any_answer_has_no_figures(project: Project) -> None:
     assert {one["overall"]["correctness"] for one in summary["profiles"].values()} == {None}
 
 
+def test_the_last_line_has_the_causes_of_failures(project: Project) -> None:
+    """Of four questions one gets HTTP 500, and two the page of a login instead of JSON."""
+    seen: list[Any] = []
+
+    def act(connection: Any, sent: Any) -> None:
+        seen.append(sent)
+        page = answer(LOGIN.format(id=1), "200 OK", "Content-Type: text/html")
+        sends([answer("down", "500 Bad"), page, page, answer({"answer": "green"})][len(seen) - 1])(
+            connection, sent
+        )
+
+    with service(act) as made:
+        text = CONFIG.format(address=made.address).replace("max_attempts: 4", "max_attempts: 1")
+        project.write("mine.yaml", text.replace("six.json", "questions.json"))
+        done = project.fathoms("run", "mine.yaml")
+    last = done.stdout.splitlines()[-1]
+    assert "(4 questions, 3 failed: 2 HTML instead of JSON, 1 HTTP 500)" in last, last
+    assert last.endswith(": FAILED")
+
+
 def test_a_run_that_cannot_begin_says_why_once(project: Project) -> None:
     text = CONFIG.format(address="http://127.0.0.1:9").replace("six.json", "questions.json")
     project.write("mine.yaml", text)
     done = project.fathoms("run", "mine.yaml")
-    assert done.stdout == "mine: not finished: FAILED\n"
+    assert done.stdout == "mine: not finished, connection refused: FAILED\n"
     assert (done.stdout + done.stderr).count("127.0.0.1:9") == 1, done.stderr
