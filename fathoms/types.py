@@ -402,7 +402,8 @@ class GoldNear(_GoldForm):
     The shortest stretch of the text that holds all of them, in any order, has at most `within` other words.
     """
 
-    near: tuple[GoldPart, ...] = Field(min_length=2)
+    near: tuple[GoldPart, ...] = Field(min_length=2, max_length=20)
+    """At most 20, because every place of every part is compared with those of all others."""
     within: int = Field(default=10, ge=0, le=1000)
 
     _numbers = field_validator("near", mode="before")(_with_numbers)
@@ -415,7 +416,7 @@ class GoldList(_GoldForm):
     """
 
     list: tuple[Annotated[_Part | Annotated[GoldNear, Tag("a near")], Discriminator(_tag)], ...] = Field(
-        min_length=1
+        min_length=1, max_length=500
     )
     at_least: int | None = Field(default=None, ge=1)
 
@@ -820,7 +821,7 @@ class Citation(StoredValue):
     page: int | None = Field(default=None, ge=1)
     quote: str | None = None
     bbox: Box | None = None
-    ranks: tuple[int, ...] = ()
+    ranks: tuple[Annotated[int, Field(ge=1)], ...] = ()
     label: str | None = None
     span: tuple[int, int] | None = None
     sentence: tuple[int, int] | None = None

@@ -25,7 +25,7 @@ import tempfile
 import time
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,24 @@ import yaml
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from fathoms.cli import main
+from fathoms.corpora import read_questions
+from fathoms.errors import FathomsError
+from fathoms.importers import (
+    Options,
+    keep,
+    read_answers,
+    read_hits,
+    read_inspect,
+    read_promptfoo,
+    read_ragas,
+    read_ragchecker,
+    read_result_file,
+    read_traces,
+    read_trec,
+)
+from fathoms.runs.schemas import complaint
+from fathoms.safety.plain import plain
+from tests.importers.test_importers_traces import chat, otlp, span
 from tests.support.project import CONFIG, PAGES, QUESTIONS, write_pdf
 
 SECONDS = 20
@@ -86,6 +104,37 @@ RELEASED = {
 }
 
 
+HITS = [{"id": "text-only-01", "hits": [{"document": "varn.pdf", "page": 1, "text": "x", "score": 1.5}]}]
+RAGAS = [
+    {
+        "user_input": "How tall?",
+        "response": "41.5 m",
+        "retrieved_contexts": ["a", "b"],
+        "retrieved_context_ids": ["varn.pdf#page=1", "varn.pdf"],
+        "reference": "41.5 m",
+        "faithfulness": 0.5,
+    }
+]
+CHECKED = {
+    "results": [
+        {
+            "query_id": "1",
+            "query": "How tall?",
+            "gt_answer": "41.5 m",
+            "response": "It is 41.5 m.",
+            "retrieved_context": [{"doc_id": "varn.pdf", "text": "It is 41.5 m."}],
+            "response_claims": [["It", "is", "41.5 m"]],
+            "gt_answer_claims": [["It", "is", "41.5 m"]],
+            "answer2response": ["Entailment"],
+            "response2answer": ["Entailment"],
+            "retrieved2response": [["Entailment"]],
+            "retrieved2answer": [["Entailment"]],
+        }
+    ]
+}
+SAMPLES = Path(__file__).resolve().parents[2] / "tests" / "importers" / "samples"
+
+
 class HangError(BaseException):
     """A command took too long; no `except Exception` keeps it."""
 
@@ -114,6 +163,15 @@ def made(folder: Path) -> dict[str, str]:
         "own.yaml": "name: own\ntitle: t\nlicence: l\nquestions: {file: q.jsonl}\n"
         "documents: [{file: varn.pdf}]\n",
     }
+    top = chat("a", "1", 0, "", [("user", "How tall?")], answer="41.5 m")
+    texts["t.json"] = json.dumps(otlp(top, span("a", "2", 1, "1", openinference__span__kind="RETRIEVER")))
+    texts["p.json"] = (SAMPLES / "promptfoo.json").read_text()
+    texts["i.json"] = (SAMPLES / "inspect.json").read_text()
+    texts["g.jsonl"] = "".join(json.dumps(row) + "\n" for row in RAGAS)
+    texts["h.jsonl"] = "".join(json.dumps(row) + "\n" for row in HITS)
+    texts["c.json"] = json.dumps(CHECKED)
+    texts["r.trec"] = "q1 Q0 varn.pdf 1 2.5 x\nq1 Q0 lune.pdf 2 1.5 x\n"
+    texts["q.trec"] = "q1 0 varn.pdf 1\nq1 0 lune.pdf 0\n"
     (folder / "own").mkdir()
     shutil.copy(folder / "pdfs" / "varn.pdf", folder / "own" / "varn.pdf")
     (folder / "own" / "q.jsonl").write_text('{"question": "Why?", "answers": "rain", "files": "varn.pdf"}\n')
@@ -142,13 +200,27 @@ COMMANDS: dict[str, Sequence[Sequence[str]]] = {
     "b.json": (("gate", "latest", "--baseline", "{}", "--out", "kept"),),
     "own.yaml": (("validate", "uses.yaml"),),
 }
+READ: dict[str, Callable[[Path], Any]] = {
+    "t.json": lambda path: read_traces(path, Options()),
+    "p.json": lambda path: read_promptfoo(path, Options()),
+    "i.json": lambda path: read_inspect(path, Options()),
+    "g.jsonl": lambda path: read_ragas(path, Options()),
+    "h.jsonl": lambda path: read_hits(path, read_questions(Path("questions.json")).questions),
+    "a.jsonl": lambda path: read_answers(path, read_questions(Path("questions.json")).questions),
+    "c.json": read_ragchecker,
+    "r.json": read_result_file,
+    "r.trec": lambda path: read_trec(path, Path("q.trec")),
+    "q.trec": lambda path: read_trec(Path("r.trec"), path),
+}
+"""Importers by their file. They are called without the command, which would draw plots of each run."""
+COMMANDS |= {name: (*COMMANDS.get(name, ()), ("read", "{}")) for name in READ}
 SLOW = {"import": 0.15, "run": 0.15}
 """How often a command that draws plots is taken, for it is a hundred times slower than the others."""
 
 
 def mutated(rng: random.Random, name: str, text: str) -> bytes:
     """A valid text with one to three changes, of its values or of its bytes."""
-    if name.endswith(".csv") or rng.random() < 0.5:
+    if name.endswith((".csv", ".trec")) or rng.random() < 0.5:
         data = text.encode()
         for _ in range(rng.choice((1, 1, 1, 2, 3))):
             data = changed_bytes(rng, data)
@@ -220,15 +292,31 @@ def limited(seconds: int) -> Iterator[None]:
         signal.alarm(0)
 
 
+def read_back(name: str) -> int:
+    """Import a file, store the run and read it again: what an import writes is what reading accepts."""
+    found = READ[name](Path(name))
+    for one in found if isinstance(found, list | tuple) else [found]:
+        run = keep(one, "data", Path("out"))
+        if len(run.records()) != len(one.records):
+            raise AssertionError("the stored run lacks answers")
+        for question in {record.question.id for record in one.records}:
+            if (why := complaint("question", run.view(question))) is not None:
+                raise AssertionError(f"the stored run cannot be read: {why}")
+    return 0
+
+
 def quietly(call: Sequence[str]) -> tuple[int | str, str]:
     """The exit code of a command, or how it failed, and what it said."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
             with limited(SECONDS):
-                code: int | str = main(list(call))
+                code: int | str = read_back(call[1]) if call[0] == "read" else main(list(call))
         except HangError:
             code = "hang"
+        except FathomsError as error:
+            code = 1
+            print(plain(str(error)), file=err)
         except (Exception, SystemExit) as error:
             code = f"defect {type(error).__name__}"
     return code, out.getvalue() + err.getvalue()
@@ -267,6 +355,9 @@ def trial(rng: random.Random, folder: Path, texts: dict[str, str]) -> tuple[str,
 
 def campaign(arguments: argparse.Namespace) -> int:
     """Run the trials, print the table, and tell how many faults there were."""
+    if arguments.imports:
+        COMMANDS.clear()
+        COMMANDS.update(dict.fromkeys(READ, (("read", "{}"),)))
     seed, trials, show = arguments.seed, arguments.trials, arguments.show
     end = time.monotonic() + arguments.seconds
     counts: Counter[tuple[str, str]] = Counter()
@@ -310,6 +401,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--trials", type=int, default=1000)
+    parser.add_argument("--imports", action="store_true", help="only the files of other tools")
     parser.add_argument("--seconds", type=int, default=900, help="begin no trial after so long")
     parser.add_argument("--show", type=int, default=3, help="examples of every kind of fault")
     arguments = parser.parse_args()

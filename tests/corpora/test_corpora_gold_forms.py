@@ -62,6 +62,8 @@ def test_yaml_values_in_a_cell(tmp_path):
         ('{"regex": "(six"}', "3:34", "not a valid regular expression"),
         ('{"number": 1, "tolerance": "a"}', "3:51", "a percentage such as 0.5%"),
         ('{"near": ["a", {"number": 6, "unit": 7}]}', "3:61", "valid string"),
+        (json.dumps({"near": ["a"] * 21}), "3:33", "at most 20 items"),
+        (json.dumps({"list": ["a"] * 501}), "3:33", "at most 500 items"),
     ],
 )
 def test_a_mistake_is_reported_with_its_place(tmp_path, form, place, said):
