@@ -177,6 +177,9 @@ def test_what_a_configuration_keeps() -> None:
 HOSTILE = (
     *(
         "[1]",
+        "[1] ",
+        "(p. 3) ",
+        "Sources:\n- a\n",
         "<think>",
         "</think>",
         "**",
