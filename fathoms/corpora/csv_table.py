@@ -41,7 +41,8 @@ _TRUTH = {
     **dict.fromkeys(("true", "t", "yes", "y", "on", "1"), True),
     **dict.fromkeys(("false", "f", "no", "n", "off", "0"), False),
 }
-_INDEX = "_index"
+_INDEX = "_left_out"
+"""The name of a column that is left out, such as the index of pandas."""
 _EXCEL = re.compile(r"\ufeff?sep=([,;\t])\s*", re.IGNORECASE)
 """The first line by which Excel is told the separator."""
 SEPARATORS = (",", ";", "\t")
@@ -164,7 +165,7 @@ def _renamed(columns: list[str], named: Mapping[str, str], place: str, notes: No
     for column in columns:
         if column not in keys and column != _INDEX:
             notes.add(f"the column '{column[:80]}' is left out", place)
-    return [keys.get(column, f"_{column}") for column in columns]
+    return [keys.get(column, _INDEX) for column in columns]
 
 
 class _FormError(DataError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -63,8 +64,43 @@ def _load_files(source: FileSource, base: Path) -> Corpus:
         return _corpus(path.stem, path, questions, {}, (), ())
     folder = _at(source.documents, base)
     documents, warnings = find_pdfs(folder)
+    questions = _as_spelt(questions, documents, path)
     missing = _missing(source.missing, questions, documents, (), f"in {folder}")
     return _corpus(path.stem, path, questions, documents, missing, warnings)
+
+
+def _as_spelt(file: QuestionFile, documents: Collection[str], path: Path) -> QuestionFile:
+    """Return the questions with the names of documents as the folder spells them, where they differ in case
+    alone and from one document only; a warning names them."""
+    folded: dict[str, list[str]] = {}
+    for name in documents:
+        folded.setdefault(name.casefold(), []).append(name)
+    wanted = set().union(*map(needs, file.questions)).difference(documents)
+    spelt = {
+        name: folded[name.casefold()][0]
+        for name in sorted(wanted)
+        if len(folded.get(name.casefold(), ())) == 1
+    }
+    if not spelt:
+        return file
+    questions = tuple(
+        question.model_copy(
+            update={
+                "files": tuple(spelt.get(name, name) for name in question.files),
+                "evidence": tuple(
+                    one.model_copy(update={"document": spelt.get(one.document, one.document)})
+                    for one in question.evidence
+                ),
+            }
+        )
+        for question in file.questions
+    )
+    named = ", ".join(f"{name} is {meant}" for name, meant in list(spelt.items())[:_SHOWN])
+    more = f" and {len(spelt) - _SHOWN} more" if len(spelt) > _SHOWN else ""
+    warning = (
+        f"{path}: names of documents differ from the files in case, and are taken as meant: {named}{more}"
+    )
+    return replace(file, questions=questions, warnings=(*file.warnings, warning))
 
 
 def _load_named(source: NamedSource, base: Path) -> Corpus:

@@ -11,6 +11,7 @@ from typing import Any
 
 from fathoms.config import Key, fingerprint, suggest
 from fathoms.corpora import (
+    beir,
     chart_rag,
     double_bench,
     goldens,
@@ -135,6 +136,11 @@ def _read_tables(path: Path) -> QuestionFile:
             for question in reader.questions(row, f"{one}:{number}", notes)
         ]
         return _question_file(path, placed, notes, sha256=_sha256_of(files))
+    if path.is_dir() and beir.is_beir(path):
+        notes = Notes()
+        placed = beir.rows(path, notes)
+        packed = [one for one in path.rglob("*") if one.name.endswith((".jsonl", ".tsv", ".gz"))]
+        return _question_file(path, placed, notes, sha256=_sha256_of(sorted(packed)))
     if path.is_file() and "query" not in columns[0]:
         raise DataError(f"{path}: no format of questions has the columns {', '.join(columns[0][:20])}")
     placed, notes, sha256 = vidore.rows(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,10 @@ from typing import Any
 import pytest
 
 from fathoms.corpora import read_questions
+from fathoms.corpora.loading import load
 from fathoms.corpora.questions import QuestionFile
 from fathoms.corpora.released import listed
+from fathoms.corpora.sources import FileSource
 from fathoms.errors import DataError
 
 TOWER = {"question": "How tall?", "answer": "41.5 m"}
@@ -139,6 +142,37 @@ def test_columns_of_any_name_are_named(tmp_path: Path) -> None:
         read(tmp_path, "g.csv", table, question="Fragen")
     with pytest.raises(DataError, match="no key of a question is called 'anser'"):
         read(tmp_path, "g.csv", table, anser="Antwort")
+
+
+def test_a_folder_of_beir_has_its_judged_passages_as_evidence(tmp_path: Path) -> None:
+    """Each file may be packed, as in the archives of many collections."""
+    (tmp_path / "qrels").mkdir()
+    corpus = [{"_id": "a", "title": "", "text": "It is Ann."}, {"_id": "varn.pdf#page=3", "text": "x"}]
+    queries = [{"_id": "q1", "text": "Who?"}, {"_id": "q2", "text": "Where?"}]
+    for name, rows in (("corpus", corpus), ("queries", queries)):
+        with gzip.open(tmp_path / f"{name}.jsonl.gz", "wt") as file:
+            file.write("\n".join(map(json.dumps, rows)))
+    judged = "query-id\tcorpus-id\tscore\nq1\ta\t1\nq1\tvarn.pdf#page=3\t2\nq2\ta\t0\n"
+    (tmp_path / "qrels" / "test.tsv").write_text(judged)
+    (tmp_path / "qrels" / "dev.tsv").write_text(judged)
+    found = read_questions(tmp_path)
+    (question,) = found.questions
+    assert [(one.document, one.page, one.quote, one.relevance) for one in question.evidence] == [
+        ("a", None, "It is Ann.", None),
+        ("varn.pdf", 3, None, 2),
+    ]
+    said = "\n".join(found.warnings)
+    assert "not of dev.tsv" in said
+    assert "queries left out" in said
+
+
+def test_case_of_file_names_is_taken_as_meant(tmp_path: Path) -> None:
+    (tmp_path / "Varn.PDF").write_bytes(b"%PDF-1.4\n")
+    row = {"question": "How tall?", "answers": "41.5 m", "files": ["varn.pdf"]}
+    (tmp_path / "q.json").write_text(json.dumps([row]))
+    corpus = load(FileSource(questions=tmp_path / "q.json", documents=tmp_path))
+    assert corpus.questions[0].files == ("Varn.PDF",)
+    assert any("varn.pdf is Varn.PDF" in warning for warning in corpus.warnings)
 
 
 def test_numbers_and_truth_values_are_taken_as_meant(tmp_path: Path) -> None:
