@@ -8,6 +8,7 @@
       MissingWeightsError        2   model weights are not on this machine; names the download command
       ServerError                2   a model server is not reachable or lacks the model; says what to do
       DataError                  1   unusable questions, manifests or result files
+        MissingFileError         2   a file or folder that a call names and that is not there
         QuestionsError           1   invalid rows of a question file, with a message per row
         ChecksumError            1   a file whose sha256 is not the pinned one
       DocumentError              1   one PDF that could not be read, with the reason
@@ -43,10 +44,15 @@ class ExitCode(IntEnum):
     OK = 0, "the command did what was asked"
     FAILED = (
         1,
-        "something failed: a document, a model or a file; or more questions failed, or were judged in"
+        "something failed: a document, a model, or a file that cannot be read as what it should be (a"
+        " configuration: 2); or more questions failed, or were judged in"
         " part, than `--fail-on-error` allows (a number, or a share such as `2%`; none by default)",
     )
-    UNUSABLE = 2, "the call or the configuration cannot work, or something that it needs is missing"
+    UNUSABLE = (
+        2,
+        "the call or the configuration cannot work, or something that it needs is missing, such as a file or"
+        " folder that it names",
+    )
     OVER_BUDGET = 3, "stopped by its budget (`--max-cost`, `--max-tokens-total`); `run --resume` continues"
     GATE_FAILED = 100, "the gate failed: the runs are worse than the baseline, or pass a fixed limit"
     GATE_UNDECIDED = (
@@ -141,6 +147,12 @@ class QuestionsError(DataError):
         left = len(complaints) - self._SHOWN
         more = [f"... and {left} more"] if left > 0 else []
         super().__init__("\n".join([*complaints[: self._SHOWN], *more]))
+
+
+class MissingFileError(DataError):
+    """A file or folder that a call names is not there."""
+
+    exit_code = ExitCode.UNUSABLE
 
 
 class NotThereError(DataError):

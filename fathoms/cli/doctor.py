@@ -20,6 +20,7 @@ from fathoms.cli.loading import Address, Executor, Set, cluster_at, settings_wit
 from fathoms.cli.options import RUNS, Json, Out
 from fathoms.cli.trial import Offline, trial
 from fathoms.cli.verification import marks, read_verified
+from fathoms.config import read_yaml
 from fathoms.errors import ExitCode, FathomsError, ServerError
 
 if TYPE_CHECKING:
@@ -57,6 +58,9 @@ def doctor(
     from fathoms.pipeline.matrix import titled
     from fathoms.runs.shared import VARIABLE
 
+    for config in configs or ():
+        if not config.exists():
+            read_yaml(config)  # says so
     settings = settings_with(settings, executor)
     settings += [] if executor is None else [f"execution.address={address}"]
     report: dict[str, Any] = {"machine": _machine(out), "extras": _extras(), "plugins": _plugins()}

@@ -10,7 +10,7 @@ import stat
 from pathlib import Path
 from typing import Any
 
-from fathoms.errors import DataError, UsageError
+from fathoms.errors import DataError, MissingFileError, UsageError
 
 READ_ONLY = os.O_RDONLY | sum(
     getattr(os, name, 0) for name in ("O_BINARY", "O_NOCTTY", "O_NOINHERIT", "O_NONBLOCK")
@@ -34,7 +34,7 @@ _DISGUISES = {
 
 
 def read_file(path: Path, largest: int = LARGEST) -> bytes:
-    """Read a regular file; raises DataError, caused by a FileNotFoundError where there is no file.
+    """Read a regular file; raises DataError, and MissingFileError where there is no file.
 
     A pipe or a device is refused before reading, because reading it could wait for a writer or never end.
     """
@@ -45,7 +45,8 @@ def read_file(path: Path, largest: int = LARGEST) -> bytes:
         finally:
             os.close(handle)
     except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
+        kind = MissingFileError if isinstance(error, FileNotFoundError) else DataError
+        raise kind(f"{path}: cannot be read: {error.strerror or error}") from error
     except ValueError as error:
         raise DataError(f"{path}: cannot be read: this is not a valid file name") from error
 
