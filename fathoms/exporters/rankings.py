@@ -110,7 +110,7 @@ def _warnings(
     if others:
         yield f"only repeat {records[0].repeat} is written: --repeat chooses one of the others"
     if unknown := sum(record.hits is None for record in records):
-        yield f"of {unknown} questions it is not known what was retrieved: they have no hits"
+        yield f"of {amount(unknown, 'question')} it is not known what was retrieved: they have no hits"
     if unordered := sum(not _falls(ranking.retrieved) for ranking in rankings):
         yield (
             f"{amount(unordered, 'question')} {'has' if unordered == 1 else 'have'} scores that are equal"
