@@ -84,4 +84,6 @@ def test_months_keep_their_budget_and_a_broken_half_is_found(questions: int, ans
         nights[:, rng.permutation(questions)[: questions // 2]] = False
         found.append(((right & ~nights).sum(axis=1) >= needed).mean())
     assert np.mean(false) < 2 * BUDGET  # the standard error is about half of the budget
-    assert answers == 1 or np.mean(found) > 0.6
+    # a pipeline in which every fourth answer differs from that of the night before
+    least = {15: 0.15, 30: 0.5, 50: 0.8, 100: 0.95}[questions]
+    assert answers == 1 or np.mean(found) > least
