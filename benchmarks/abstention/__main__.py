@@ -35,16 +35,15 @@ from train import (
     lesson,
     read_labelled,
     read_more_labelled,
+    said,
     sentence_model,
     with_endings,
     written_answers,
 )
 
-from fathoms.answers import read
 from fathoms.metrics.abstention import Classifier
 from fathoms.metrics.agreement import count, figures
 from fathoms.metrics.cues import Cues
-from fathoms.metrics.labels import classified_text
 from fathoms.metrics.linear import Linear
 from fathoms.metrics.linear_weights import Weights, classify
 from fathoms.metrics.nearest_neighbour import NearestNeighbour
@@ -153,11 +152,6 @@ def labels(classifier: Classifier, rows: Sequence[Row]) -> list[bool]:
     is_paper = isinstance(classifier, NearestNeighbour) and classifier.unit == "answer"
     texts = [row.answer if is_paper else said(row.answer) for row in rows]
     return [verdict.label != "statement" for verdict in classifier.classify(texts)]
-
-
-def said(answer: str) -> str:
-    """What an answer says, as the profile `fathoms` classifies it."""
-    return classified_text(read(answer))
 
 
 def abstained(weights: Weights, answers: Sequence[str]) -> list[bool]:

@@ -35,7 +35,9 @@ import yaml
 from scipy.sparse import csr_matrix, diags, hstack, vstack
 from sklearn.linear_model import LogisticRegression
 
+from fathoms.answers import read
 from fathoms.metrics.answer_features import BUCKETS, HEADS, WIDE, Lexicon, features, split_sentences
+from fathoms.metrics.labels import classified_text
 from fathoms.metrics.linear import WEIGHTS
 from fathoms.metrics.linear_weights import Hashed, Weights, sentence_matrix
 from fathoms.paths import sha256_file
@@ -45,7 +47,7 @@ EXEMPLARS = HERE.parents[1] / "fathoms" / "metrics" / "exemplars.yaml"
 ANSWERS = HERE.parents[1] / "tests" / "metrics" / "abstention_answers.yaml"
 SEED, FILLINGS, WHOLE = 7, 40, 3
 """The seed of the places, and how often a template is learnt: with places to fill, and without."""
-WRITTEN_WEIGHT = 0.2
+WRITTEN_WEIGHT = 0.25
 """What a written answer counts for, with all its endings, where an answer of a model counts 1."""
 VARIANTS = 2
 """How often each written answer is learnt with an opening or an ending, or both."""
@@ -343,13 +345,18 @@ def lesson(without: frozenset[str] = frozenset()) -> Lesson:
     for part in range(PARTS):
         here = frozenset(sources[part::PARTS])
         places = [place for place, row in enumerate(rows) if row.source in here]
-        parts.append(describe(sentence_model(without, here), [rows[place].text for place in places]))
+        parts.append(describe(sentence_model(without, here), [said(rows[place].text) for place in places]))
         order += places
     back = np.argsort(order)
     seen = Seen(np.vstack([each.features for each in parts]), vstack([each.ngrams for each in parts]).tocsr())
     return Lesson(
         seen.of(back), np.array([row.abstains for row in rows]), np.array([row.plain for row in rows])
     )
+
+
+def said(answer: str) -> str:
+    """What an answer says, as the profile `fathoms` classifies it."""
+    return classified_text(read(answer))
 
 
 def _has(found: Hashed, count: int) -> Any:

@@ -67,7 +67,8 @@ _BOUND = 8.0
 
 
 class Sentence(NamedTuple):
-    """The scores of a sentence by head, and whether it has a number, a guess (`about`), or a conclusion."""
+    """The scores of a sentence by head, and whether it has a number, a guess (`about`), or begins with a
+    conclusion or a turn (`however`)."""
 
     silent: float
     unable: float
@@ -77,6 +78,7 @@ class Sentence(NamedTuple):
     number: bool
     guess: bool
     concludes: bool
+    turns: bool
 
 
 class _Codes(dict[str, int]):
@@ -114,6 +116,7 @@ class Lexicon:
         )
         names = dict(zip(classes, range(_FIRST_CLASS, _FIRST_CLASS + len(classes)), strict=True))
         self.guess, self.therefore = names["guess"], names["therefore"]
+        self.however = names["however"]
         # Chinese and Japanese have no spaces: known words of several characters are tried first.
         together = [word for word in of if re.match(f"{_IDEOGRAPHS}{{2}}", word)]
         self._token = re.compile(_ASCII_TOKEN)
@@ -237,9 +240,10 @@ def described(lexicon: Lexicon, tokens: Tokens, scores: NDArray[Any]) -> list[Se
     count, classes, owners = len(scores), tokens.classes, tokens.owners
     begins = np.searchsorted(owners, np.arange(count))
     near = np.arange(len(owners)) - begins[owners] < 4
+    at_begin = [(classes == word) & near for word in (lexicon.therefore, lexicon.however)]
     flags = [
         (np.bincount(owners[mask], minlength=count) > 0).tolist()
-        for mask in (classes == _NUMBER, classes == lexicon.guess, (classes == lexicon.therefore) & near)
+        for mask in (classes == _NUMBER, classes == lexicon.guess, *at_begin)
     ]
     limited = np.clip(scores, -_BOUND, _BOUND).tolist()
     return [Sentence(*values, *marks) for values, *marks in zip(limited, *flags, strict=True)]
@@ -251,7 +255,7 @@ def features(sentences: Sequence[Sentence], characters: int) -> list[float]:
     They say how certain the sentences are that something is missing, that the question cannot be answered,
     and that this is the answer: at the beginning, at the end and anywhere, and what comes after what.
     """
-    silent, unable, commits, _, _, number, guess, concludes = zip(*sentences, strict=True)
+    silent, unable, commits, _, _, number, guess, concludes, _ = zip(*sentences, strict=True)
     count = len(sentences)
     places = range(count)
     top = max(places, key=silent.__getitem__)
@@ -309,4 +313,20 @@ def features(sentences: Sequence[Sentence], characters: int) -> list[float]:
         at_start,
         at_start and at_end,
     ]
-    return values
+    return values + _after_turns(sentences, first, last)
+
+
+def _after_turns(sentences: Sequence[Sentence], first: int, last: int) -> list[float]:
+    """Return the features of sentences that begin with a turn, such as "However": an answer that says what
+    one place lacks may go on with what another place has, or the other way round. `first` and `last` are the
+    places of the sentences that say that something is missing."""
+    turned = [each for each in sentences[first + 1 :] if each.turns]
+    spoken = [each for each in turned if each.silent <= 0]
+    return [
+        any(each.turns and each.silent > 0 for each in sentences),
+        any(each.turns for each in sentences[last + 1 :]),
+        sentences[last].turns and last == len(sentences) - 1,
+        bool(spoken),
+        any(each.number for each in spoken),
+        max([each.commits - each.silent for each in turned], default=-6.0) / 2,
+    ]

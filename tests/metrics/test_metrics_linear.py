@@ -201,7 +201,7 @@ def test_other_languages(language: str) -> None:
     assert right >= LEAST_RIGHT[language]
 
 
-LEAST_RIGHT = {"Arabic": 45, "Chinese": 45, "English": 48, "French": 41, "Japanese": 42, "Spanish": 41}
+LEAST_RIGHT = {"Arabic": 46, "Chinese": 45, "English": 50, "French": 41, "Japanese": 41, "Spanish": 43}
 """How many of the 50 answers of each language are labelled rightly today; docs/abstention.md shows them."""
 
 
