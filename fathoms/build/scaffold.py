@@ -8,12 +8,13 @@ from typing import Any
 
 from fathoms.corpora.csv_table import dump_rows
 from fathoms.errors import DataError
+from fathoms.text.ids import question_ids, slug
 from fathoms.types import Document
 
 PLACEHOLDER = "FILL IN:"
 """The marker at the start of every text that must be replaced."""
 CATEGORY = "Text-Only"
-COLUMNS = ("category", "question", "answers", "files", "evidence", "answerable", "comment")
+COLUMNS = ("id", "category", "question", "answers", "files", "evidence", "answerable", "comment")
 _LONGEST_TITLE = 80
 
 
@@ -24,6 +25,8 @@ def scaffold(documents: Iterable[Document], ending: str) -> str:
     `comment` column gives its page count and its first line. Raises DataError if there is no document.
     """
     rows = [row for document in documents for row in _rows(document)]
+    ids = question_ids([slug(row["files"][0].removesuffix(".pdf")) for row in rows])
+    rows = [{"id": own_id, **row} for own_id, row in zip(ids, rows, strict=True)]
     if not rows:
         raise DataError("none of the PDFs can be read, so there is nothing to ask about")
     if ending == ".csv":

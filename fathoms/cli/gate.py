@@ -123,9 +123,9 @@ def gate(
         str | None,
         typer.Option(
             "--changed",
-            help="How many questions may differ from those of the baseline, such as 3 or 10%. They are left"
-            " out.",
-            show_default="10%",
+            help="How many questions of the baseline may be missing or have another text or gold, such as 3"
+            " or 10%. They are left out; new questions never count.",
+            show_default="50%",
         ),
     ] = None,
     max_same: Annotated[

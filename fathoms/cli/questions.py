@@ -121,6 +121,10 @@ def check(
     ] = None,
     out: Out = RUNS,
     strict: Annotated[bool, typer.Option("--strict", help="End with exit code 1 for warnings, too.")] = False,
+    fix: Annotated[
+        bool,
+        typer.Option("--fix", help="Write the ids that the file lacks into it, and change nothing else."),
+    ] = False,
     as_json: Json = False,
 ) -> int:
     """Look for mistakes in a question file.
@@ -134,6 +138,8 @@ def check(
 
     source = find_source(name, pdfs or (), parser=parser, profile=profile)
     note_all(source.warnings, source.documents)
+    if fix:
+        _add_ids(source.path)
     found = find(
         source.path,
         source.documents,
@@ -163,6 +169,14 @@ def check(
         )
         console.say(f"{', '.join(sums)}; {asked} on {about}")
     return ExitCode.FAILED if found.count("error") or (strict and found.findings) else ExitCode.OK
+
+
+def _add_ids(path: Path) -> None:
+    """Write the ids that a question file lacks into it, and say how many."""
+    from fathoms.corpora import add_ids, read_questions
+
+    if count := add_ids(path, read_questions(path)):
+        console.note(f"note: {path}: wrote the ids of {console.amount(count, 'question')} into the file")
 
 
 def _judged_run(name: str, out: Path) -> ScoredRun:
@@ -269,6 +283,39 @@ def _columns(file: Path, named: str | None) -> dict[str, str] | None:
         if column:
             found[key] = column
     return found
+
+
+@app.command("diff")
+def diff(
+    old: Annotated[Path, typer.Argument(help="A question file.", show_default=False)],
+    new: Annotated[Path, typer.Argument(help="A later version of it.", show_default=False)],
+    as_json: Json = False,
+) -> int:
+    """Say what differs between two versions of a question set.
+
+    Questions are the same where their ids stand in both files; others are matched by their texts.
+    """
+    from fathoms.compare.pairing import difference, identity
+    from fathoms.corpora import read_questions
+
+    files = [read_questions(path) for path in (old, new)]
+    before, after = (
+        {one.id: identity(one, written=one.id not in file.derived) for one in file.questions}
+        for file in files
+    )
+    found = difference(before, after, (str(old), str(new)))
+    if as_json:
+        console.show_json(asdict(found))
+        return ExitCode.OK
+    console.say(
+        f"in both: {console.amount(len(found.pairs), 'question')}, of {len(before)} in {old} and {len(after)}"
+        f" in {new}"
+    )
+    for line in found.lines():
+        console.say(line)
+    for note in found.notes:
+        console.note(f"note: {note}")
+    return ExitCode.OK
 
 
 @app.command("nuggets")

@@ -4,18 +4,41 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fathoms.cli import completion, progress, results
+from fathoms.cli import completion, console, progress, results
 from fathoms.cli.loading import Address, Executor, cluster, cluster_at
-from fathoms.cli.options import RUNS, FailOnError, Out, References, Trust
-from fathoms.errors import ExitCode
+from fathoms.cli.options import RUNS, FailOnError, Out, Trust
+from fathoms.errors import ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from fathoms.scoring.gold import NewGold
 
 
 def score(
-    runs: References,
+    runs: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Runs: a path, an id, `latest`, NAME (its newest run) or NAME~1 (the one before); with"
+            " --all, `latest` where none is named.",
+            show_default=False,
+            autocompletion=completion.run_names,
+        ),
+    ] = None,
+    questions: Annotated[
+        Path | None,
+        typer.Option(
+            "--questions",
+            metavar="FILE",
+            help="Score by the gold answers of this version of the questions. Without it, those of the run"
+            " count again.",
+        ),
+    ] = None,
+    whole_history: Annotated[
+        bool, typer.Option("--all", help="Score all runs that have the name of a named run.")
+    ] = False,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Override a key of `scoring` (repeatable)."),
@@ -63,7 +86,8 @@ def score(
     from fathoms.compare.allowance import allowance
     from fathoms.judges.of_run import Judging, read_judge
     from fathoms.metrics.registry import beside_default, named
-    from fathoms.runs.finding import find_run
+    from fathoms.runs.finding import find_run, list_runs, run_name
+    from fathoms.runs.reading import read_summary
     from fathoms.scoring import score_run
 
     allowed = allowance(fail_on_error)
@@ -72,7 +96,13 @@ def score(
         one.check()
     own = None if judge is None else read_judge(judge)
     execution = cluster_at(executor, address)
-    found = [find_run(reference, out) for reference in runs]
+    if not runs and not whole_history:
+        raise UsageError("name the runs to score, or score the whole history of the latest one with --all")
+    found = [find_run(reference, out) for reference in runs or ["latest"]]
+    if whole_history:
+        names = {run_name(store) for store in found}
+        found = [store for store in list_runs(out) if run_name(store) in names]
+    gold = None if questions is None else _gold(questions)
     missing = over_budget = False
     spent: float = 0.0
     for store in found:
@@ -82,7 +112,15 @@ def score(
         left = None if max_cost is None else max_cost - spent
         with progress.bars() as bars, cluster(execution) as workers:
             how = Judging(own, max_cost=left, on_done=partial(bars.stage, "judge"), on_ahead=results.announce)
-            summary = score_run(store, changed, asked, how, partial(bars.stage, "score"), executor=workers)
+            before = read_summary(store.path)
+            summary = score_run(
+                store, changed, asked, how, partial(bars.stage, "score"), executor=workers, gold=gold
+            )
+        if gold is None and before and before.questions:
+            console.note(
+                f"note: {store.id} was scored by the gold answers of {before.questions.file}, and is by its"
+                " own again; --questions FILE names others"
+            )
         judging = summary.get("judging") or {}
         spent += judging.get("cost") or 0.0
         over_budget = over_budget or judging.get("over_budget", False)
@@ -96,3 +134,14 @@ def score(
     if over_budget:
         return ExitCode.OVER_BUDGET
     return ExitCode.FAILED if missing else ExitCode.OK
+
+
+def _gold(path: Path) -> NewGold:
+    """Read the questions that answers are scored by."""
+    from fathoms.corpora import read_questions
+    from fathoms.scoring.gold import NewGold
+
+    read = read_questions(path)
+    for warning in read.warnings:
+        console.note(f"note: {warning}")
+    return NewGold(path.name, read.sha256, read.questions, read.derived)

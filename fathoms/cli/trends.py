@@ -91,6 +91,8 @@ def trends(
     console.say(f"{wanted}: {found.metric} ({better} is better)")
     heads = ("run", found.metric, "n", "failed", "retried", "cost", "gate", "changed since the run before")
     console.show_table(heads, rows, folds=False)
+    for note in found.notes:
+        console.note(f"note: {note}")
     return ExitCode.OK
 
 

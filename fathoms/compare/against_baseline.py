@@ -7,17 +7,18 @@ one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from fathoms.compare.floors import LimitCheck
 from fathoms.compare.gate_settings import can_be_gated
+from fathoms.compare.pairing import Difference
 from fathoms.compare.question_scores import (
     Matched,
     MatchedRatios,
     QuestionScores,
-    changed_questions,
+    aligned,
     count_notes,
     match,
     match_ratios,
@@ -163,7 +164,9 @@ class Gated:
     are not known. `limits` are the fixed limits that were asked for; without a baseline there are no
     `checks`. `sequence` has an entry for each check with `--sequential`, which then decides about FAIL.
     `losses` has an entry for each metric with `--preset small`, which has no `checks`.
-    `changed` are the questions that were left out because a run and the baseline do not agree about them.
+    `changed` are the questions of the baseline that were left out, because a run does not have them or has
+    another text or gold, and `added` those that only a run has. `ids` has the id in the newest run of each
+    question that has another one in the baseline; checks name questions as the baseline does.
     `section` says where the settings come from, if not from the command line alone. `notes` say what values
     rest on where a reader must know it (`count_notes`).
     """
@@ -185,6 +188,8 @@ class Gated:
     sequence: tuple[SequenceCheck, ...] = ()
     losses: tuple[LossCheck, ...] = ()
     changed: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+    ids: Mapping[str, str] = field(default_factory=dict)
     section: SectionUsed | None = None
     notes: tuple[str, ...] = ()
 
@@ -266,9 +271,8 @@ def gate(
     require_sound(baseline, allowed)
     for run in runs:
         _check_failures(run, allowed)
-    runs, baseline, changed = comparable(
-        runs, baseline, metrics, allowed_changes, allow_unchecked=allow_unchecked
-    )
+    pairs = comparable(runs, baseline, metrics, allowed_changes, allow_unchecked=allow_unchecked)
+    runs, baseline = pairs.runs, pairs.baseline
     families = [
         _family(runs, baseline, metric, scope)
         for metric in metrics
@@ -297,9 +301,27 @@ def gate(
         ),
         versions=tuple(run.versions for run in runs),
         baseline_versions=baseline.versions,
-        changed=changed,
-        notes=(*count_notes([*runs, baseline], metrics), *parser_notes(baseline, runs, old=True)),
+        changed=pairs.changed,
+        added=pairs.added,
+        ids=pairs.ids,
+        notes=(
+            *pairs.notes,
+            *count_notes([*runs, baseline], metrics),
+            *parser_notes(baseline, runs, old=True),
+        ),
     )
+
+
+class Comparable(NamedTuple):
+    """Runs and their baseline with the questions that can be compared, by the ids of the baseline; `changed`,
+    `added` and `ids` are as in `Gated`, and `notes` say how the questions were matched."""
+
+    runs: list[QuestionScores]
+    baseline: QuestionScores
+    changed: tuple[str, ...]
+    added: tuple[str, ...]
+    ids: dict[str, str]
+    notes: tuple[str, ...]
 
 
 def comparable(
@@ -309,20 +331,24 @@ def comparable(
     allowed_changes: Callable[[int], float],
     *,
     allow_unchecked: bool,
-) -> tuple[list[QuestionScores], QuestionScores, tuple[str, ...]]:
-    """Return runs and baseline without the questions that have changed, and these. Raises UsageError or
-    DataError where a comparison by some metrics would be meaningless."""
+) -> Comparable:
+    """Return runs and baseline with the questions that can be compared. Raises UsageError or DataError where
+    a comparison by some metrics would be meaningless."""
     for metric in metrics:
         _check_metric(baseline, metric)
     for run in runs:
         _check_cache(run)
         require_rules(baseline, run, metrics)
-    changed = _changed(runs, baseline, allowed_changes)
-    runs, baseline = [_without(run, changed) for run in runs], _without(baseline, changed)
+    pairs = [aligned(baseline, run) for run in runs]
+    changed = _changed([found for _, found in pairs], baseline, allowed_changes)
+    runs, baseline = [_only(run, baseline, changed) for run, _ in pairs], _only(baseline, baseline, changed)
     for metric in metrics:
         for scores in (baseline, *runs):
             _check_judge(scores, metric, allow_unchecked=allow_unchecked)
-    return runs, baseline, changed
+    added = dict.fromkeys(name for _, found in pairs for name in found.added)
+    ids = {name: other for name, other in pairs[-1][1].pairs.items() if name != other}
+    notes = dict.fromkeys(said for _, found in pairs for said in found.notes)
+    return Comparable(runs, baseline, changed, tuple(added), ids, tuple(notes))
 
 
 def _check_metric(baseline: QuestionScores, metric: str) -> None:
@@ -346,25 +372,27 @@ def is_large(delta: float) -> bool:
 
 
 def _changed(
-    runs: Sequence[QuestionScores], baseline: QuestionScores, allowed: Callable[[int], float]
+    differences: Sequence[Difference], baseline: QuestionScores, allowed: Callable[[int], float]
 ) -> tuple[str, ...]:
-    """Return the questions about which a run and the baseline do not agree; raises DataError if they are
-    more than are allowed."""
-    found = dict.fromkeys(name for run in runs for name in changed_questions(baseline, run))
+    """Return the questions of the baseline that a run does not have, or with another text or gold; raises
+    DataError if they are more than are allowed."""
+    found = dict.fromkeys(name for one in differences for name in (*one.changed, *one.removed))
     asked = len(baseline.questions)
-    if len(found) > allowed(asked) or (found and found.keys() >= baseline.questions.keys()):
+    if len(found) > allowed(asked) or (found and len(found) == asked):
         raise DataError(
-            f"{amount(len(found), 'question')} {'differs' if len(found) == 1 else 'differ'} between the"
+            f"{len(found)} of the {amount(asked, 'question')} of the baseline"
+            f" {'is' if len(found) == 1 else 'are'} not in the runs, or with another text or gold answer,"
+            f" more than --changed allows: {some_of(list(found))}; 'fathoms score RUN"
+            " --questions FILE' scores an earlier run by corrected answers, and --save-baseline makes a new"
             " baseline"
-            f" ({amount(asked, 'question')}) and the runs, more than"
-            f" --changed allows: {some_of(list(found))}; make a new baseline with --save-baseline"
         )
     return tuple(found)
 
 
-def _without(scores: QuestionScores, left_out: Sequence[str]) -> QuestionScores:
-    """Return the scores without some questions."""
-    kept = {name: question for name, question in scores.questions.items() if name not in set(left_out)}
+def _only(scores: QuestionScores, baseline: QuestionScores, left_out: Sequence[str]) -> QuestionScores:
+    """Return the scores of the questions of the baseline, without some."""
+    wanted = baseline.questions.keys() - set(left_out)
+    kept = {name: question for name, question in scores.questions.items() if name in wanted}
     return scores.model_copy(update={"questions": kept})
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from fathoms.compare.question_scores import (
     Matched,
     QuestionScores,
+    aligned,
     count_notes,
     match,
     match_ratios,
@@ -101,8 +102,8 @@ class Tested:
 
 @dataclass(frozen=True)
 class Unshared:
-    """The questions that were not compared: asked in only one run, or with another text, category or gold
-    answer (`changed`)."""
+    """The questions that were not compared: asked in only one run, or with another text or gold answer
+    (`changed`)."""
 
     run: str
     only_first: tuple[str, ...]
@@ -153,6 +154,8 @@ def compare(runs: Sequence[QuestionScores], metrics: Sequence[str]) -> Compariso
     for other in others:
         require_rules(first, other, metrics)
     corrected = ALPHA / (len(others) * len(metrics))
+    pairs = [aligned(first, other) for other in others]
+    others = [other for other, _ in pairs]
     tests = [_test(first, other, metric, corrected) for other in others for metric in metrics]
     adjusted = holm([test.p for test in tests])
     clustered = [test.other_documents for test in tests]
@@ -169,19 +172,14 @@ def compare(runs: Sequence[QuestionScores], metrics: Sequence[str]) -> Compariso
             replace(test, p_holm=float(p), other_documents=found)
             for test, p, found in zip(tests, adjusted, others_adjusted, strict=True)
         ),
-        unshared=tuple(_unshared(first, other) for other in others),
-        notes=(*count_notes(runs, metrics), *parser_notes(first, others, old=False)),
-    )
-
-
-def _unshared(first: QuestionScores, other: QuestionScores) -> Unshared:
-    """Return the questions that the two runs do not share."""
-    ours, theirs = first.questions, other.questions
-    return Unshared(
-        run=names(other),
-        only_first=tuple(name for name in ours if name not in theirs),
-        only_second=tuple(name for name in theirs if name not in ours),
-        changed=tuple(name for name in ours if name in theirs and ours[name].gold != theirs[name].gold),
+        unshared=tuple(
+            Unshared(names(other), found.removed, found.added, found.changed) for other, found in pairs
+        ),
+        notes=(
+            *dict.fromkeys(said for _, found in pairs for said in found.notes),
+            *count_notes(runs, metrics),
+            *parser_notes(first, others, old=False),
+        ),
     )
 
 

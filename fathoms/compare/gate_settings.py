@@ -19,7 +19,7 @@ from fathoms.runs.reading import range_of
 MARGIN = 0.02
 ALPHA = 0.025
 FAIL_ON_ERROR = "2%"
-CHANGED = "10%"
+CHANGED = "50%"
 
 
 def can_be_gated(units: Mapping[str, str]) -> str:
@@ -58,8 +58,8 @@ class GateSettings(BaseModel):
     fail_on_error: Annotated[str, BeforeValidator(_allowance)] = FAIL_ON_ERROR
     """How many questions may fail: a number, or a share such as `2%`."""
     changed: Annotated[str, BeforeValidator(_allowance)] = CHANGED
-    """How many questions may differ from those of the baseline: a number, or a share such as `10%`. They are
-    left out."""
+    """How many questions of the baseline may be missing or have another text or gold answer: a number, or a
+    share such as `10%`. They are left out; new questions are always left out, and do not count."""
     max_same: Annotated[str, BeforeValidator(_allowance)] | None = None
     """FAIL if more answers of the newest run are one and the same text, although their questions have
     different gold answers: a number, or a share such as `20%`."""

@@ -17,7 +17,8 @@ from typing import Any
 
 from pydantic import Field
 
-from fathoms.config import fingerprint, misread, suggest
+from fathoms.compare.pairing import Difference, Identity, difference, identity
+from fathoms.config import misread, suggest
 from fathoms.errors import DataError, StoreError, UsageError, some_of
 from fathoms.paths import write_atomic
 from fathoms.runs.marks import OF_VARIANTS, variants_of
@@ -92,20 +93,13 @@ class MetricKind(StoredValue):
     counted: dict[str, int] = Field(default_factory=dict)
 
 
-class QuestionScore(StoredValue):
+class QuestionScore(Identity):
     """The scores of one question: for each metric, one value per repeat in which the metric is defined. For a
     metric that adds up counts over all questions, `ratios` has one numerator and denominator per repeat.
-
-    `gold` is a fingerprint of the question's text, category, gold answers and answerability; of a question
-    without gold answers, it covers its evidence too. `documents` are
-    the gold documents, none where they are not known, as in baselines of earlier versions.
     """
 
-    category: str
-    gold: str
     values: dict[str, tuple[float, ...]]
     ratios: dict[str, tuple[tuple[float, float], ...]] = Field(default_factory=dict)
-    documents: tuple[str, ...] = ()
 
     def ratio(self, metric: str) -> tuple[float, float] | None:
         """Return the mean numerator and the mean denominator over the repeats, `None` if there is none."""
@@ -209,11 +203,12 @@ def read_scores(run: Run, profile: str | None = None) -> QuestionScores:
     answers = failed = cached = given = unlabelled = 0
     listed = all_metrics(summary, wanted)
     variants = variants_of(run.manifest())
+    written = (summary.questions or read_manifest(run.path).data).written_ids
     for view in read_questions(run.path, summary):
         if view.question.id not in variants:
-            found.append((view.question.id, _question(run, view, wanted, listed)))
+            found.append((view.question.id, _question(run, view, wanted, listed, written)))
         elif of_variants := {name: kind for name, kind in listed.items() if name in OF_VARIANTS}:
-            scores = _question(run, view, wanted, of_variants)
+            scores = _question(run, view, wanted, of_variants, written)
             if any(scores.values.values()):
                 found.append((view.question.id, scores))
         answers += len(view.repeats)
@@ -264,17 +259,16 @@ def read_scores(run: Run, profile: str | None = None) -> QuestionScores:
     )
 
 
-def _question(run: Run, view: ScoredQuestion, profile: str, metrics: Iterable[str]) -> QuestionScore:
-    """Collect the scores of one question; raises DataError if a repeat has none."""
+def _question(
+    run: Run, view: ScoredQuestion, profile: str, metrics: Iterable[str], written: bool | None
+) -> QuestionScore:
+    """Collect the scores of one question; raises DataError if a repeat has none. `written` says whether its
+    id stands in the question file."""
     question = view.question
     if any(profile not in repeat.scores for repeat in view.repeats):
         raise DataError(f"{run.id}: question '{question.id}' is not scored: run 'fathoms score {run.id}'")
-    gold: list[Any] = [question.text, question.category, question.answers, question.answerable]
-    if question.evidence and not (question.answers or question.reference):
-        gold.append([item.model_dump(mode="json") for item in question.evidence])
     return QuestionScore(
-        category=question.category,
-        gold=fingerprint(gold),  # equal fingerprints are what makes two scores comparable
+        **dict(identity(question, written=written)),
         values={
             metric: tuple(float(value) for value in view.values(metric, profile) if value is not None)
             for metric in metrics
@@ -284,7 +278,6 @@ def _question(run: Run, view: ScoredQuestion, profile: str, metrics: Iterable[st
             for metric in metrics
             if (pairs := tuple(pair for repeat in view.repeats if (pair := repeat.ratio(metric)) is not None))
         },
-        documents=tuple(sorted(question.gold_documents)),
     )
 
 
@@ -309,6 +302,7 @@ def pool(parts: Sequence[QuestionScores]) -> QuestionScores:
     shared = [name for name in first.metrics if all(name in part.metrics for part in parts)]
     for other in parts[1:]:
         require_alike(first, other, shared)
+    parts = [first, *(aligned(first, other)[0] for other in parts[1:])]
     return QuestionScores(
         runs=tuple(run for part in parts for run in part.runs),
         profile=first.profile,
@@ -400,20 +394,28 @@ def parser_notes(baseline: QuestionScores, runs: Iterable[QuestionScores], *, ol
 def require_alike(first: QuestionScores, other: QuestionScores, metrics: Iterable[str]) -> None:
     """Raise DataError unless both have the same questions, gold answers, profile and scoring rules."""
     require_rules(first, other, metrics)
-    if differing := changed_questions(first, other):
+    found = difference(first.questions, other.questions, (names(first), names(other)))
+    if differing := [*found.changed, *found.removed, *found.added]:
         raise DataError(
             f"{names(first)} and {names(other)} did not ask the same questions: {some_of(differing)}"
         )
 
 
-def changed_questions(first: QuestionScores, other: QuestionScores) -> list[str]:
-    """Return the questions that only one side asked, or whose text, category or gold answer differs."""
-    ours, theirs = first.questions, other.questions
-    return [
-        name
-        for name in {**ours, **theirs}
-        if name not in ours or name not in theirs or ours[name].gold != theirs[name].gold
-    ]
+def aligned(first: QuestionScores, other: QuestionScores) -> tuple[QuestionScores, Difference]:
+    """Return the scores of `other` with the ids and categories that its questions have in `first`, and what
+    differs between the two. Equal `gold` then says that the scores of a question can be compared. A question
+    that only `other` has keeps its id; where `first` has another of this id, the run is added to it."""
+    found = difference(first.questions, other.questions, (names(first), names(other)))
+    changed = frozenset(found.changed)
+    questions = {}
+    for name, theirs in found.pairs.items():
+        ours, one = first.questions[name], other.questions[theirs]
+        gold = f"not that of {ours.gold}" if name in changed else ours.gold
+        questions[name] = one.model_copy(update={"category": ours.category, "gold": gold})
+    for name in found.added:
+        own = f"{name} of {names(other)}" if name in first.questions else name
+        questions[own] = other.questions[name]
+    return other.model_copy(update={"questions": questions}), found
 
 
 def require_rules(first: QuestionScores, other: QuestionScores, metrics: Iterable[str]) -> None:

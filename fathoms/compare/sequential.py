@@ -18,7 +18,7 @@ from typing import Annotated, Literal
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from fathoms.compare.against_baseline import Gated, SequenceCheck
-from fathoms.compare.question_scores import QuestionScores, scores_like
+from fathoms.compare.question_scores import QuestionScores, aligned, scores_like
 from fathoms.config import misread
 from fathoms.errors import DataError, StoreError, UsageError
 from fathoms.paths import sha256_file, write_atomic
@@ -98,7 +98,7 @@ def judge_in_sequence(
     counted. Raises DataError for a state file that does not fit the baseline, the checks or the run, and
     StoreError if it cannot be written.
     """
-    path = state_path(file)
+    path, (run, _) = state_path(file), aligned(baseline, run)
     checks = tuple((check.metric, check.category) for check in found.checks)
     for metric, _ in checks:
         if baseline.adds_counts(metric):

@@ -58,9 +58,8 @@ def judge_small(
     if run.runs[0] in baseline.runs:
         raise UsageError(f"{run.runs[0]} is named twice: name each run and each baseline only once")
     require_sound(baseline, allowed)
-    (run,), baseline, changed = comparable(
-        [run], baseline, metrics, allowed_changes, allow_unchecked=allow_unchecked
-    )
+    pairs = comparable([run], baseline, metrics, allowed_changes, allow_unchecked=allow_unchecked)
+    (run,), baseline = pairs.runs, pairs.baseline
     losses = tuple(_loss(run, baseline, metric, len(metrics)) for metric in metrics)
     found = Gated(
         "PASS",
@@ -74,8 +73,14 @@ def judge_small(
         (),
         versions=(run.versions,),
         baseline_versions=baseline.versions,
-        changed=changed,
-        notes=(*count_notes([run, baseline], metrics), *parser_notes(baseline, [run], old=True)),
+        changed=pairs.changed,
+        added=pairs.added,
+        ids=pairs.ids,
+        notes=(
+            *pairs.notes,
+            *count_notes([run, baseline], metrics),
+            *parser_notes(baseline, [run], old=True),
+        ),
     )
     return with_losses(found, losses)
 

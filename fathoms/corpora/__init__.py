@@ -17,7 +17,7 @@ from fathoms.corpora.pdfs import cut_short, gather_pdfs
 from fathoms.corpora.places import Place, Places
 from fathoms.corpora.questions import QuestionFile, find_places, read_questions
 from fathoms.corpora.sources import DataSource, FileSource, NamedSource
-from fathoms.corpora.writing import refuse_existing, write_new, write_questions
+from fathoms.corpora.writing import add_ids, refuse_existing, write_new, write_questions
 
 __all__ = [
     "Corpus",
@@ -30,6 +30,7 @@ __all__ = [
     "PullReport",
     "QuestionFile",
     "SetInfo",
+    "add_ids",
     "cut_short",
     "data_dir",
     "dump_fathoms_json",

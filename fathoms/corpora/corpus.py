@@ -24,6 +24,7 @@ class Corpus:
     `documents` maps document ids (file names) to paths. `categories` lists the categories of all questions,
     in the order of the data set, including those of which no question can be asked because documents are
     missing. `missing` lists the documents that the questions or the manifest name but that were not found.
+    `derived` are the ids that do not stand in the question file.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Corpus:
     questions_sha256: str
     missing: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    derived: frozenset[str] = frozenset()
 
     def sizes(self) -> dict[str, int]:
         """Return the number of questions per category, including questions whose documents are missing."""

@@ -168,6 +168,30 @@ def _renamed(columns: list[str], named: Mapping[str, str], place: str, notes: No
     return [keys.get(column, _INDEX) for column in columns]
 
 
+def add_csv_ids(text: str, name: str, ids: Sequence[str | None]) -> str:
+    """Return the text of a valid CSV file with an id in each row that has one in `ids`. Without a column for
+    them, it gets one, before the others; all other cells are as they were written."""
+    separator = separator_of(text)
+    header, *table = table_rows(text, name, separator)
+    lines = io.StringIO(text, newline="").readlines()
+    columns = [column.strip() for column in header[1]]
+    if "id" not in columns:
+        for (line, _), own_id in zip([header, *table], ["id", *ids], strict=True):
+            lines[line - 1] = f"{own_id}{separator}{lines[line - 1]}"
+        return "".join(lines)
+    ends = [*(line for line, _ in table[1:]), len(lines) + 1]
+    for (line, cells), end, own_id in zip(table, ends, ids, strict=True):
+        if own_id is None:
+            continue
+        cells[columns.index("id")] = own_id
+        row = io.StringIO(newline="")
+        after = lines[end - 2]
+        ending = after[len(after.rstrip("\r\n")) :]
+        csv.writer(row, delimiter=separator, lineterminator=ending).writerow(cells)
+        lines[line - 1 : end - 1] = [row.getvalue(), *[""] * (end - line - 1)]
+    return "".join(lines)
+
+
 class _FormError(DataError):
     """A richer form of an answer is not valid YAML; the message has no place yet."""
 

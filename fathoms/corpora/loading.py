@@ -238,6 +238,7 @@ def _corpus(
         questions_sha256=questions.sha256,
         missing=missing,
         warnings=questions.warnings + warnings,
+        derived=questions.derived,
     )
 
 

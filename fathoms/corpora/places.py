@@ -1,4 +1,4 @@
-"""Finds the line and column of each value in a question file, so that error messages can name them."""
+"""Finds the place of each value in a question file, so that error messages can name it and ids be added."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from fathoms.config import Key
 
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
+_SPACE = re.compile(r"\s*")
 
 Place = tuple[int | None, int | None]
 """Line and column, both counted from 1; `None` where they are not known for the format."""
@@ -56,6 +57,40 @@ def json_places(text: str, lines: Sequence[int]) -> Places:
         elif len(key) >= depth:
             questions.setdefault(key[:depth], {})[key[depth:]] = place
     return Places(lines, list(questions.values()), categories)
+
+
+def add_json_ids(text: str, ids: Sequence[str | None], *, in_lines: bool) -> str:
+    """Return a valid JSON text, or JSON lines, with an id in each question that has one in `ids`, and
+    otherwise as it is. An id of null is replaced."""
+    if in_lines:
+        parts, found = [], iter(ids)
+        for line in text.split("\n"):
+            parts.append(
+                add_json_ids(f"[{line}]", [next(found)], in_lines=False)[1:-1] if line.strip() else line
+            )
+        return "\n".join(parts)
+    depth = 2 if text.lstrip().startswith("{") else 1
+    questions: dict[Key, int] = {}
+    nulls: dict[Key, int] = {}
+    for key, offset in _offsets(text):
+        if len(key) == depth:
+            questions[key] = offset
+        elif len(key) == depth + 1 and key[depth] == "id":
+            nulls[key[:depth]] = offset
+    pieces, done = [], 0
+    for (key, offset), own_id in zip(questions.items(), ids, strict=True):
+        if own_id is None:
+            continue
+        at = nulls.get(key)
+        if at is None:
+            space = _SPACE.match(text, offset + 1)
+            assert space is not None
+            at, new, skipped = space.end(), f'"id": {json.dumps(own_id)},{space[0] or " "}', 0
+        else:
+            new, skipped = json.dumps(own_id), len("null")
+        pieces += [text[done:at], new]
+        done = at + skipped
+    return "".join([*pieces, text[done:]])
 
 
 def _placed(text: str, first_line: int = 1) -> dict[Key, Place]:

@@ -59,7 +59,8 @@ class QuestionFile:
 
     `sha256` is that of the file. `lines` are the line numbers on which the questions begin. `ignored` lists
     the keys in the file that were ignored, such as `notes`, sorted. `released` says that the file has the
-    format of a public data set, and its rows were converted.
+    format of a public data set, and its rows were converted. `derived` are the ids that do not stand in the
+    file, but follow from category and position.
     """
 
     questions: tuple[Question, ...]
@@ -68,6 +69,7 @@ class QuestionFile:
     lines: tuple[int, ...] = ()
     ignored: tuple[str, ...] = ()
     released: bool = False
+    derived: frozenset[str] = frozenset()
 
     @property
     def categories(self) -> tuple[str, ...]:
@@ -108,7 +110,8 @@ def read_questions(path: Path, named: Mapping[str, str] | None = None) -> Questi
     if not questions:
         raise DataError(f"{path}: contains no questions")
     lines = tuple(int(place.rpartition(":")[2]) for place, _ in placed)
-    return QuestionFile(questions, _sha256(data), warnings, lines, ignored_keys(placed))
+    derived = frozenset(one.id for one, (_, row) in zip(questions, placed, strict=True) if not row.get("id"))
+    return QuestionFile(questions, _sha256(data), warnings, lines, ignored_keys(placed), derived=derived)
 
 
 def is_table(path: Path) -> bool:

@@ -48,9 +48,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
 from fathoms.config import Key, Source, dotted, suggest, validate
-from fathoms.corpora.ids import question_ids
 from fathoms.corpora.options import open_ended
 from fathoms.errors import ConfigError, DataError, QuestionsError
+from fathoms.text.ids import question_ids, same_words
 from fathoms.types import (
     GOLD_FORMS,
     DocumentName,
@@ -362,7 +362,8 @@ def questions_of(
         warnings += notes
     if complaints:
         raise QuestionsError(complaints)
-    derived = question_ids([row.category for _, row in checked])
+    written = [row.id for _, row in checked if row.id]
+    derived = question_ids([row.category for _, row in checked], written)
     ids = [row.id or own_id for (_, row), own_id in zip(checked, derived, strict=True)]
     if repeated := list(repeated_ids(zip([place for place, _ in checked], ids, strict=True))):
         raise QuestionsError(repeated)
@@ -461,8 +462,7 @@ def repeated_ids(ids: Iterable[tuple[str, str]]) -> Iterator[str]:
     """
     first: dict[str, tuple[str, str]] = {}
     for place, own_id in ids:
-        folded = " ".join(unicodedata.normalize("NFKC", own_id).casefold().split())
-        where, earlier = first.setdefault(folded, (place, own_id))
+        where, earlier = first.setdefault(same_words(own_id), (place, own_id))
         if where == place:
             continue
         if earlier == own_id:

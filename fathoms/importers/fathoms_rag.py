@@ -32,11 +32,11 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
 from fathoms.answers.citations import all_citations
 from fathoms.config import dotted, misread
-from fathoms.corpora.ids import question_ids
 from fathoms.corpora.rows import checked_name
 from fathoms.errors import DataError
 from fathoms.importers.imported import LARGEST_IMPORT, Imported, fold_space, missing_warning
 from fathoms.safety.inputs import parse_json, read_text
+from fathoms.text.ids import question_ids
 from fathoms.types import Chunk, Failure, Hit, Prompt, Question, Record, Reply
 
 _ERROR_TEXT = re.compile(

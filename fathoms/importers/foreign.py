@@ -11,7 +11,6 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from fathoms.corpora.ids import question_ids
 from fathoms.corpora.rows import checked_name
 from fathoms.errors import DataError
 from fathoms.importers.contexts import contexts_of
@@ -20,6 +19,7 @@ from fathoms.importers.imported import Imported
 from fathoms.importers.rows import Row, imported_rows
 from fathoms.pipeline.external.mapping import first_at
 from fathoms.pipeline.external.names import TextPlaces
+from fathoms.text.ids import question_ids
 from fathoms.types import Evidence, Hit, Question, Scalar
 
 _CONTEXTS = ("contexts", "context", "retrieved_contexts", "documents", "sources")

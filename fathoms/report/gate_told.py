@@ -79,6 +79,7 @@ def told(found: Gated, run: Run) -> Told:
         limit = (failed or found.limits)[0]
         scores = read_all_scores(run, found.profile)
         metric, changes = limit.limit.metric, _misses(scores, limit)
+    changes = {found.ids.get(id, id): scores for id, scores in changes.items()}
     texts = _texts(view, set(changes))
     return Told(
         found, run, view, metric, tuple(_lost(texts[id], *changes[id]) for id in changes if id in texts)

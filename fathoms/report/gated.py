@@ -49,7 +49,7 @@ def gated_panel(found: Gated) -> list[RenderableType]:
         *map(with_ids, [*runs, *(f"baseline: {run}" for run in found.baseline)]),
         *version_lines({"the baseline": found.baseline_versions} | versions),
         *([note(section_line(found.section))] if found.section else []),
-        *([note(changes(found))] if found.changed else []),
+        *map(note, changes(found)),
         *([note(meaning(found))] if found.checks else []),
         *(note(plain(one)) for one in found.notes),
         *reasons(found),
@@ -71,8 +71,7 @@ def _losses_panel(found: Gated) -> Iterator[RenderableType]:
     yield note(f"baseline: {runs}, {first.answers} answer{'s' * (first.answers != 1)} to a question{few}")
     if found.section:
         yield note(section_line(found.section))
-    if found.changed:
-        yield note(changes(found))
+    yield from map(note, changes(found))
     yield from (note(plain(one)) for one in found.notes)
 
 
@@ -209,9 +208,12 @@ def section_line(section: SectionUsed) -> str:
     return f"settings: section 'gate' of the run's config{instead}"
 
 
-def changes(found: Gated) -> str:
-    """Name the questions that were left out because they changed."""
-    return f"questions left out, because the baseline and a run differ about them: {listed(found.changed)}"
+def changes(found: Gated) -> Iterator[str]:
+    """Name the questions that were left out because they changed, or because only a run has them."""
+    if found.changed:
+        yield f"questions left out, because the baseline and a run differ about them: {listed(found.changed)}"
+    if found.added:
+        yield f"questions left out, because only a run has them: {listed(found.added)}"
 
 
 def _proof(check: GateCheck) -> str:
@@ -276,7 +278,9 @@ def gate_line(found: Gated) -> str:
         level = f"evidence {each.evidence:,.1f} of {each.needed:,.0f}"
         lone = f" (this run alone: {each.alone})" if each.alarm and each.alone not in (None, "FAIL") else ""
         several = f", {'alarm by one night alone' if alone else level}{since}{lone}"
-    changed = f", {len(found.changed)} changed left out" if found.changed else ""
+    counts = {"changed": len(found.changed), "new": len(found.added)}
+    said = " and ".join(f"{count} {what}" for what, count in counts.items() if count)
+    changed = f", {said} left out" if said else ""
     return (
         f"{plain(found.runs[-1])}: {check_name(check)} {_figures(check)}{deciding_p(found, check)} against"
         f" {runs}{several}{changed}: {found.verdict}"

@@ -12,9 +12,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fathoms.compare.question_scores import read_scores, scores_like
+from fathoms.compare.question_scores import QuestionScores, aligned, read_scores, scores_like
 from fathoms.config import suggest
-from fathoms.errors import DataError, StoreError, UsageError
+from fathoms.errors import DataError, StoreError, UsageError, some_of
 from fathoms.runs.listing import SUMMARY, part
 from fathoms.runs.reading import MetricFigures, ScoredRun, load, range_of
 from fathoms.runs.store import Run
@@ -55,9 +55,19 @@ class Night:
 
 
 @dataclass(frozen=True)
+class _Common:
+    """The figures of runs over the questions that all of them have with the same gold answers: by run what
+    replaces its own figure, if it has other questions too. `notes` say which questions these are."""
+
+    figures: Mapping[str, Mapping[str, Any]]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Trend:
     """The nights of a pipeline, oldest first, by one metric. `direction` says which values are better, and
-    `bounds` are the lowest and the highest value that there can be, `None` without bounds."""
+    `bounds` are the lowest and the highest value that there can be, `None` without bounds. `notes` say over
+    which questions the figures are, where not all nights have the same."""
 
     name: str
     metric: str
@@ -66,6 +76,7 @@ class Trend:
     bounds: tuple[float, float] | None
     nights: tuple[Night, ...]
     metrics: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return the trend as JSON values."""
@@ -89,6 +100,7 @@ def trend(
     found = next((have for run in reversed(scored) if (have := _metrics_of(run).get(wanted))), None)
     if found is None:
         raise UsageError(f"no run of '{name}' has the metric '{wanted}'{suggest(wanted, known)}")
+    common = _common([run for run, one in zip(runs, loaded, strict=True) if one in scored], scored, wanted)
     nights, before = [], None
     for run, one in zip(runs, loaded, strict=True):
         if isinstance(one, str):
@@ -96,11 +108,88 @@ def trend(
             continue
         night = _night(run, one, wanted)
         verdict, line = verdicts.get(run.id, (None, None))
-        changes = tuple(_changes(before, one)) if before is not None else ()
-        nights.append(Night(**{**asdict(night), "verdict": verdict, "line": line, "changes": changes}))
+        changes = tuple(_changes(before, one, questions=common is None)) if before is not None else ()
+        over = dict(common.figures.get(run.id, {})) if common else {}
+        if over and night.why:
+            over["why"] = f"{over['why']}; {night.why}"
+        said = {"verdict": verdict, "line": line, "changes": changes}
+        nights.append(Night(**{**asdict(night), **over, **said}))
         before = one
     with_value = tuple(key for key, have in known.items() if have.overall.value is not None)
-    return Trend(name, wanted, found.direction, found.unit, range_of(found.unit), tuple(nights), with_value)
+    notes = common.notes if common else ()
+    bounds = range_of(found.unit)
+    return Trend(name, wanted, found.direction, found.unit, bounds, tuple(nights), with_value, notes)
+
+
+def _common(runs: Sequence[Run], loaded: Sequence[ScoredRun], metric: str) -> _Common | None:
+    """Return the figures over the questions that all runs have, where not all have the same; `None` where
+    they have, where these are less than half of the newest, or where the metric has no mean of questions."""
+    if len({_version(one) for one in loaded}) < 2:
+        return None
+    try:
+        newest, *others = (read_scores(run) for run in reversed(runs))
+        pairs = [aligned(newest, other) for other in others]
+    except (DataError, StoreError):
+        return None
+    names = [
+        name
+        for name, one in newest.questions.items()
+        if all(name in side.questions and side.questions[name].gold == one.gold for side, _ in pairs)
+    ]
+    sides = [newest, *(side for side, _ in pairs)]
+    known = all(metric in side.metrics and not side.adds_counts(metric) for side in sides)
+    if not known or 2 * len(names) < len(newest.questions) or range_of(newest.metrics[metric].unit) is None:
+        return None
+    by_questions = _metrics_of(loaded[-1])[metric].pooling == "questions"
+    figures = {
+        side.runs[0]: _figure(side, newest, names, metric, by_questions=by_questions)
+        for side in sides
+        if len(names) < len(side.questions)
+    }
+    left_out = dict.fromkeys(name for side in sides for name in side.questions if name not in set(names))
+    said = (
+        f"figures are over the {len(names)} questions that all these runs have with the same gold answers;"
+        f" left out: {len(left_out)} ({some_of(list(left_out))})"
+    )
+    more = (note for _, found in pairs for note in found.notes)
+    return _Common(figures, tuple(dict.fromkeys([said, *more])) if left_out else ())
+
+
+def _figure(
+    side: QuestionScores, newest: QuestionScores, names: Sequence[str], metric: str, *, by_questions: bool
+) -> dict[str, Any]:
+    """Return the figure of a run over some questions, in the categories that they have in the newest run."""
+    import numpy as np
+
+    from fathoms.stats.intervals import stratified_interval
+
+    low, high = range_of(side.metrics[metric].unit) or (0.0, 1.0)
+    strata: dict[str, list[float]] = {}
+    for name in names:
+        if (value := side.questions[name].mean(metric)) is not None:
+            strata.setdefault(newest.questions[name].category, []).append((value - low) / (high - low))
+    n = sum(map(len, strata.values()))
+    if not n:
+        return {
+            "value": None,
+            "low": None,
+            "high": None,
+            "n": 0,
+            "why": "none of the common questions has it",
+        }
+    weights = np.array([len(one) / n if by_questions else 1 / len(strata) for one in strata.values()])
+    parts = [np.array(one) for one in strata.values()]
+    interval = stratified_interval(parts, weights)
+    value = float(weights @ np.array([one.mean() for one in parts]))
+    scaled = (low + each * (high - low) for each in (value, interval.low, interval.high))
+    why = f"over {len(names)} of its {len(side.questions)} questions"
+    return {**dict(zip(("value", "low", "high"), scaled, strict=True)), "n": n, "why": why}
+
+
+def _version(run: ScoredRun) -> tuple[Any, ...]:
+    """Return what says which questions a run has, and by which it was scored."""
+    data, new = part(run.manifest_json, "data"), run.summary.questions
+    return data.get("questions_sha256"), _asked(data), new and new.sha256
 
 
 @dataclass(frozen=True)
@@ -137,7 +226,7 @@ def flaky(name: str, runs: Sequence[Run], metric: str | None) -> Flaky:
     scores = [newest]
     for run in same[:-1]:
         with suppress(DataError):  # a run without scores, or without these questions, says nothing
-            scores.append(read_scores(run, newest.profile))
+            scores.append(aligned(newest, read_scores(run, newest.profile))[0])
     sides = [scores_like(each, newest, wanted) for each in scores]
     found = []
     for question, asked in newest.questions.items():
@@ -198,11 +287,12 @@ def _night(run: Run, found: ScoredRun, metric: str) -> Night:
     )
 
 
-def _changes(before: ScoredRun, after: ScoredRun) -> Iterator[tuple[str, str]]:
-    """Yield what differs between two runs, by what a reader must know before comparing their figures."""
+def _changes(before: ScoredRun, after: ScoredRun, *, questions: bool) -> Iterator[tuple[str, str]]:
+    """Yield what differs between two runs, by what a reader must know before comparing their figures; of the
+    questions only where it is asked for."""
     old, new = before.manifest_json, after.manifest_json
     was, is_now = part(old, "data"), part(new, "data")
-    if was.get("questions_sha256") != is_now.get("questions_sha256") or _asked(was) != _asked(is_now):
+    if questions and _version(before) != _version(after):
         yield "questions", f"{_asked(was)[1]} to {_asked(is_now)[1]} questions"
     if _documents(was) != _documents(is_now):
         same = sum(_documents(is_now).get(name) == sha for name, sha in _documents(was).items())

@@ -129,6 +129,7 @@ def _data(corpus: Corpus, prepared: Prepared, asked: Sequence[Question]) -> dict
         "category_sizes": corpus.sizes(),
         "asked": len(asked),
         "asked_ids": [question.id for question in asked],
+        "written_ids": corpus.derived.isdisjoint(question.id for question in asked),
         **({"variants": found} if (found := variants_among(asked)) else {}),
         "asked_categories": dict(Counter(question.category for question in asked)),
         "left_out": [question.id for question in corpus.left_out()],

@@ -670,9 +670,21 @@ class PurposeUsage(_Part):
     cost: Number | None = None
 
 
+class NewQuestions(_Part):
+    """The question file that a run was scored by instead of its own questions; `corrected` have another gold
+    answer in it, and `kept` are scored by that of the run. `written_ids` is as in `Data`."""
+
+    file: str | None = None
+    sha256: str | None = None
+    corrected: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+    written_ids: bool | None = None
+
+
 class Summary(_Part):
     """The content of `summary.json`. `profile` is the headline profile, `cost` is in US dollars, and `errors`
-    counts the failed calls by kind. `retrieval_only` says that nobody was asked for an answer."""
+    counts the failed calls by kind. `retrieval_only` says that nobody was asked for an answer. `questions`
+    are `None` where the run is scored by its own."""
 
     name: str | None = None
     model: str | None = None
@@ -681,6 +693,7 @@ class Summary(_Part):
     complete: bool = False
     incomplete: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
+    questions: NewQuestions | None = None
     counts: Counts = Counts()
     repeats: int = 1
     retrieval_only: bool = False
@@ -759,13 +772,14 @@ class KnownDocument(_Part):
 
 class Data(_Part):
     """The data set of a run with so many `questions`, of which those `left_out` need documents that are
-    missing, and `variants` were asked beside their originals. `ingest` is `None` if no documents were
-    read."""
+    missing, and `variants` were asked beside their originals. `written_ids` says whether all ids stand in the
+    question file, `None` in older runs. `ingest` is `None` if no documents were read."""
 
     name: str | None = None
     folder: str | None = None
     questions: int = 0
     asked_ids: tuple[str, ...] = ()
+    written_ids: bool | None = None
     left_out: tuple[str, ...] = ()
     variants: frozenset[str] = frozenset()
     asked_categories: dict[str, int] = Field(default_factory=dict)

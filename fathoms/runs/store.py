@@ -177,6 +177,8 @@ class Run:
         """What the last scoring by this object has collected of the questions of a large run, for reports."""
         self.keep: frozenset[str] = frozenset()
         """The kinds of parts that scoring leaves in the answers of the records that are read."""
+        self.gold: Mapping[str, Question] = {}
+        """Questions by which scoring replaces those of the records that are read, by id."""
 
     # ----- made
 
@@ -409,6 +411,8 @@ class Run:
                 file.seek(entry.offset)
                 try:
                     record = self._record(_loads(file.readline()), light=light)
+                    if (gold := self.gold.get(record.question.id)) is not None:
+                        record = record.model_copy(update={"question": gold})
                     yield record.keeping(self.keep) if self.keep else record
                 except (ValueError, RecursionError) as error:
                     raise StoreError(

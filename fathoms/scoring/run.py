@@ -54,6 +54,7 @@ from fathoms.runs.service import service_figures
 from fathoms.runs.store import Entry, Flaw, Run, flaws_sentence
 from fathoms.runs.trust import Demand, demands, is_signed, refuse
 from fathoms.safety.children import Child
+from fathoms.scoring.gold import NewGold, gold_of
 from fathoms.scoring.held import Found, may_be_held
 from fathoms.scoring.measures import measuring, read_measures, usable
 from fathoms.scoring.on_cluster import ScoreWork, score_on_cluster
@@ -109,6 +110,7 @@ def score_run(
     on_done: Callable[[int, int], None] = lambda done, total: None,
     worth: int = WORTH_JUDGED,
     executor: Executor | None = None,
+    gold: NewGold | None = None,
 ) -> dict[str, Any]:
     """Score a run under its profiles (`scored_under`) and by its metrics; write the question files,
     verdicts and summary.
@@ -118,8 +120,8 @@ def score_run(
     `judging` says how others are obtained. `on_done` is told how many answers are scored, and of how many, if
     that takes more than a moment. If the run holds all verdicts, several processes score it where each gets
     `worth` answers or more. With an `executor`, its workers score instead of these processes, from two shares
-    of questions on. A damaged line of the journal is skipped and reported in the summary's
-    `warnings`. Returns the summary.
+    of questions on. With `gold`, answers are scored by it instead of by that of the run. A damaged line
+    of the journal is skipped and reported in the summary's `warnings`. Returns the summary.
     Raises DataError for a run without any answer or failure, and UsageError for a run from elsewhere whose
     scoring would import code, ask a server, or read the environment or a file.
     """
@@ -128,7 +130,10 @@ def score_run(
     manifest = run.manifest()
     scoring, own = _trusted_scoring(run, manifest, settings)
     started = [] if executor or metrics else started_early(_expected_answers(manifest), scoring, own)
+    run.gold = {}
     entries, flaws = _contents(run)  # read once: the run may be in progress
+    if replaced := gold and gold_of(run, entries, gold):
+        run.gold = replaced.questions
     retrieval_only = _retrieval_only(
         manifest,
         searched=any(entry.searched for entry in entries.values()),
@@ -177,7 +182,10 @@ def score_run(
     )
     # of a large run, they would take as much memory as the summary needs
     del entries, questions, shares, scorer
-    summary = _whole_summary(run.id, manifest, found, flaws)
+    summary = _whole_summary(run.id, replaced.manifest(manifest) if replaced else manifest, found, flaws)
+    if replaced:
+        summary["questions"] = dict(replaced.described)
+        summary["warnings"] += replaced.warnings
     run.write_summary(summary)
     return summary
 

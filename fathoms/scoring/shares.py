@@ -29,6 +29,7 @@ from fathoms.safety.children import Child, ChildEndedError
 from fathoms.scoring.held import Found, HeldVerdicts
 from fathoms.scoring.measures import own_metrics, read_measures
 from fathoms.scoring.questions import QuestionScorer, Rules
+from fathoms.types import Question
 
 VERDICTS = "abstention"
 """The kind of the verdicts of abstention classifiers."""
@@ -220,6 +221,7 @@ def setup_of(
         "retrieves": rules.retrieves,
         "stages": list(stages),
         "judged": judged,
+        "gold": [one.model_dump(mode="json") for one in run.gold.values()],
     }
 
 
@@ -230,6 +232,7 @@ class ShareScorer:
         self._run = run
         self._stages = setup["stages"]
         manifest = setup["manifest"]
+        run.gold = {one.id: one for one in map(Question.model_validate, setup["gold"])}
         self._rules = Rules(
             Scoring.model_validate(setup["scoring"]),
             tuple(profile for profile in PROFILES if profile.name in setup["profiles"]),

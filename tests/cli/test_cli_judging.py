@@ -128,7 +128,11 @@ def test_few_questions_leave_it_undecided(fathoms: Any) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["few", "--baseline", "good"], 1, "more than --changed allows: q50, q52, q54, q56, q58, ..."),
+        (
+            ["few", "--baseline", "good", "--changed", "10%"],
+            1,
+            "more than --changed allows: q50, q52, q54, q56, q58, ...",
+        ),
         (["cached", "--baseline", "good"], 1, "60 replies of"),
         (["good"], 2, "gate needs --baseline RUN"),
         (["good", "--baseline", "same", "--save-baseline", "b.json"], 2, "--save-baseline judges nothing"),

@@ -236,11 +236,6 @@ BROKEN = {
     "empty-category": ("q.jsonl", row(category=""), ":1: category: is empty"),
     "empty-id": ("q.jsonl", row(id=" "), ":1: id: is empty"),
     "id-twice": ("q.jsonl", row(id="x") + "\n" + row(id="x"), ":2: the id 'x' is already used at "),
-    "id-as-derived": (
-        "q.jsonl",
-        row(id="uncategorised-02") + "\n" + row(),
-        ":2: the id 'uncategorised-02' is already used",
-    ),
     "a-path-as-file": (
         "q.jsonl",
         row(files=["../a.pdf"]),

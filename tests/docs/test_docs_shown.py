@@ -103,6 +103,10 @@ ELSEWHERE = {
     "fathoms export otel latest --endpoint http://127.0.0.1:4318": (
         "test_exporters_otel.py and test_cli_traceparent.py, with a receiver"
     ),
+    "fathoms questions check questions.json --fix": "test_cli_question_versions.py",
+    "fathoms questions diff old.json new.json": "test_cli_question_versions.py",
+    "fathoms score RUN --questions new.json": "test_cli_question_versions.py",
+    "fathoms score NAME --all --questions new.json": "test_cli_question_versions.py",
     "fathoms view": "test_cli_view.py; test_view_browser.py in Chromium",
     "fathoms import otel traces.jsonl": "test_cli_exchange.py, with what a receiver of OTLP got",
     "python benchmarks/simulate_statistics.py": "make slow",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fathoms.corpora.ids import question_ids, slug
+from fathoms.text.ids import question_ids, slug
 
 
 def test_slug() -> None:

@@ -1,0 +1,148 @@
+"""A question set lives: one answer is corrected, three questions are new, and a category has another name.
+The runs before and after are judged, compared and shown by the questions that are the same."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fathoms.cli import main
+from tests.support.project import Project, write_pdf
+
+CONFIG = """\
+name: night
+data: {questions: questions.json, documents: pdfs}
+chunk: {kind: page}
+embed: {kind: lexical}
+retrieve: {kind: dense, top_k: 1}
+generate: {kind: scripted, default: It is seven.}
+"""
+pytestmark = pytest.mark.slow
+
+
+def questions(*names: str, ids: bool) -> list[dict[str, Any]]:
+    """Questions by their names, which the pipeline answers rightly."""
+    return [
+        {"question": f"What is {name}?", "files": ["a.pdf"], "answers": [["seven"]]}
+        | ({"id": name} if ids else {})
+        for name in names
+    ]
+
+
+@pytest.fixture(params=[True, False], ids=["with-ids", "without-ids"])
+def ids(request: pytest.FixtureRequest) -> bool:
+    """Whether the question file has ids."""
+    return bool(request.param)
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ids: bool) -> Project:
+    """A run of 15 questions, of which one has a wrong gold answer, and a saved baseline of it; then the
+    corrected set, and a run of it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FATHOMS_CACHE_DIR", str(tmp_path / "cache"))
+    (tmp_path / "pdfs").mkdir()
+    write_pdf(tmp_path / "pdfs" / "a.pdf", ["It is seven, they say."])
+    made = Project(tmp_path)
+    text = questions(*(f"t{number}" for number in range(10)), ids=ids)
+    tables = questions(*(f"u{number}" for number in range(5)), ids=ids)
+    text[3]["answers"] = [["eight"]]
+    made.write("v1.json", json.dumps({"Text": text, "Tables": tables}))
+    text[3]["answers"] = [["seven"]]
+    new = questions("n1", "n2", "n3", ids=ids)
+    made.write(
+        "v2.json", json.dumps({"Text": [new[0], *text[:2], new[1], *text[2:], new[2]], "Tabular": tables})
+    )
+    for version in ("v1", "v2"):
+        (tmp_path / "questions.json").write_text((tmp_path / f"{version}.json").read_text())
+        made.write("night.yaml", CONFIG)
+        assert main(["run", "night.yaml"]) == 0
+        if version == "v1":
+            assert main(["gate", "night", "--save-baseline", "baseline.json"]) == 0
+    return made
+
+
+def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    """What a command prints with --json."""
+    capsys.readouterr()
+    assert main([*arguments, "--json"]) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_the_story(project: Project, ids: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    corrected, new = ("t3", ["n1", "n2", "n3"]) if ids else ("text-04", ["text-01", "text-04", "text-13"])
+    by_text = (
+        [] if ids else ["15 questions are matched by their texts, because their ids do not stand in the"]
+    )
+
+    gated = told(capsys, "gate", "night", "--baseline", "baseline.json", "--margin", "0.5", "--strict")
+    assert (gated["verdict"], gated["changed"], gated["added"]) == ("PASS", [corrected], new)
+    assert gated["checks"][0]["questions"] == 14
+    assert [note[:73] for note in gated["notes"]] == [note[:73] for note in by_text]
+
+    earlier, later = sorted(path.name for path in Path("runs").glob("2*"))
+    compared = told(capsys, "compare", earlier, later)
+    correctness = compared["tests"][0]
+    assert (correctness["overall"]["n"], correctness["categories"].keys()) == (14, {"Text", "Tables"})
+    (left_out,) = compared["unshared"]
+    assert (left_out["only_first"], left_out["only_second"], left_out["changed"]) == ([], new, [corrected])
+
+    difference = told(capsys, "questions", "diff", "v1.json", "v2.json")
+    assert difference["added"] == new
+    assert difference["changes"][corrected] == ["gold"]
+    assert sum(what == ["category"] for what in difference["changes"].values()) == 5
+    assert main(["questions", "check", "v1.json", "pdfs", "--fix", "--ignore", "few-questions"]) in (0, 1)
+    rows = json.loads((project.path / "v1.json").read_text())["Text"]
+    assert [row["id"] for row in rows[:2]] == (["t0", "t1"] if ids else ["text-01", "text-02"])
+
+
+def test_old_answers_are_scored_by_new_gold(
+    project: Project, ids: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    corrected = "t3" if ids else "text-04"
+    earlier, later = sorted(path.name for path in Path("runs").glob("2*"))
+
+    def correctness(run: str) -> float:
+        summary = json.loads((Path("runs") / run / "summary.json").read_text())
+        return round(summary["profiles"][summary["profile"]]["overall"]["micro_correctness"], 3)
+
+    assert (correctness(earlier), correctness(later)) == (round(14 / 15, 3), 1)
+    assert main(["score", earlier, "--questions", "v2.json"]) == 0
+    said = " ".join(capsys.readouterr().err.split())
+    assert f"scored by the gold answers of v2.json, which differ for 1 of 15 questions ({corrected})" in said
+    assert correctness(earlier) == 1
+    summary = json.loads((Path("runs") / earlier / "summary.json").read_text())
+    assert (summary["questions"]["file"], summary["questions"]["kept"]) == ("v2.json", [])
+    assert summary["categories"] == ["Text", "Tabular"]
+    compared = told(capsys, "compare", earlier, later)
+    assert (compared["tests"][0]["overall"]["n"], compared["unshared"][0]["changed"]) == (15, [])
+    assert main(["gate", earlier, "--save-baseline", "corrected.json"]) == 0
+    gated = told(capsys, "gate", later, "--baseline", "corrected.json", "--margin", "0.5")
+    assert (gated["verdict"], gated["checks"][0]["questions"], gated["changed"]) == ("PASS", 15, [])
+
+    assert main(["score", earlier]) == 0
+    assert "was scored by the gold answers of v2.json, and is by its own again" in capsys.readouterr().err
+    assert correctness(earlier) == round(14 / 15, 3)
+    assert main(["score", "--all", "--questions", "v2.json"]) == 0
+    assert (correctness(earlier), correctness(later)) == (1, 1)
+
+
+def test_trends_draw_one_line(project: Project, ids: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    """Before the earlier run is scored again, the corrected question counts in no night."""
+    left_out = "t3, n1, n2, n3" if ids else "text-06, text-01, text-04, text-13"
+    for gold, n, without in ((None, 14, 4), ("v2.json", 15, 3)):
+        if gold:
+            assert main(["score", "--all", "--questions", gold]) == 0
+        trend = told(capsys, "trends", "night")
+        assert [(night["value"], night["n"], night["changes"]) for night in trend["nights"]] == [
+            (1, n, [])
+        ] * 2
+        assert f"over the {n} questions that all these runs have" in trend["notes"][0]
+        assert f"left out: {without} (" in trend["notes"][0]
+        assert set(trend["notes"][0].partition("left out: ")[2][3:-1].split(", ")) <= set(
+            left_out.split(", ")
+        )
