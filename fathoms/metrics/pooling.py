@@ -75,7 +75,7 @@ class Pool:
         self._counted: Counter[str] = Counter()
         self._parts: dict[str, Pool] = {}
         self._cells: Counter[tuple[str, ...]] = Counter()
-        self._items = self._unjudged = 0
+        self._items = self._unjudged = self._failed = 0
         self._by_people: ByPeople | None = None
 
     def add(self, question: QuestionFacts, score: Score, number: int | None = None) -> None:
@@ -98,6 +98,7 @@ class Pool:
         if why:
             if self._columns and self._columns[0] in why:
                 self._cells[question.category, *(str(why[key]) for key in self._columns)] += 1
+            self._failed += "failed" in why
             if lacking := why.get("lacks"):
                 self._lacking[str(lacking)] += 1
         if parts and self._has_parts:
@@ -132,7 +133,7 @@ class Pool:
             "counted": self._counted,
             "parts": {name: part.state() for name, part in self._parts.items()},
             "cells": list(self._cells.items()),
-            "items": [self._items, self._unjudged],
+            "items": [self._items, self._unjudged, self._failed],
         }
 
     def extend(self, state: Mapping[str, Any], numbers: Sequence[int]) -> None:
@@ -147,9 +148,10 @@ class Pool:
         for name, part in state["parts"].items():
             self._part(name).extend(part, numbers)
         self._cells.update({tuple(cell): count for cell, count in state["cells"]})
-        items, unjudged = state["items"]
+        items, unjudged, failed = state["items"]
         self._items += items
         self._unjudged += unjudged
+        self._failed += failed
 
     def figures(self, judge: JudgedBy | None = None) -> dict[str, Any]:
         """Return the figures of the metric as the summary stores them; `judge` is who gave the
@@ -162,6 +164,9 @@ class Pool:
         are the cells of the cross table of a metric that has one, each with its number `n` of answers.
         """
         metric = self.metric
+        if self._failed and self._failed == len(self._values):
+            # what every failed call counts as is no figure of the pipeline
+            self._values = array("d", [_NONE] * len(self._values))
         if not (isinstance(metric, JudgedMetric) or any("judge" in cell[1:] for cell in self._cells)):
             judge = None
         return {

@@ -314,3 +314,5 @@ def test_a_run_whose_calls_all_failed_has_no_figures_and_no_cost(project: Projec
     assert [word for word in ("0.0000", "truthfulness", "Correctness", "Coverage") if word in text] == []
     page = (project.runs()[-1] / "report.html").read_text()
     assert '"truthfulness":' not in page
+    summary = json.loads((project.runs()[-1] / "summary.json").read_text())
+    assert {found["overall"]["value"] for found in summary["metrics"].values()} == {None}
