@@ -546,7 +546,7 @@ class Counts(_Part):
                 " RUN' before you believe the scores"
             )
         if self.unended:
-            are = "reply has" if self.unended == 1 else "replies have"
+            are = "replies has" if self.unended == 1 else "replies have"
             found.append(
                 f"{self.unended} of {self.answered} {are} no finish reason: the text may have been cut"
             )

@@ -203,3 +203,34 @@ def test_a_run_that_cannot_begin_says_why_once(project: Project) -> None:
     done = project.fathoms("run", "mine.yaml")
     assert done.stdout == "mine: not finished, connection refused: FAILED\n"
     assert (done.stdout + done.stderr).count("127.0.0.1:9") == 1, done.stderr
+
+
+def test_replies_whose_finish_reason_is_null_are_reported(project: Project) -> None:
+    """An OpenAI server that leaves it null in one of two unstreamed replies: the answer may be cut."""
+    reasons = iter((None, "stop"))
+
+    def said(body: Any) -> tuple[int, Any]:
+        message = {"role": "assistant", "content": "It is red."}
+        choice = {"index": 0, "message": message, "finish_reason": next(reasons)}
+        usage = {"prompt_tokens": 9, "completion_tokens": 4, "total_tokens": 13}
+        return 200, {
+            "id": "1",
+            "object": "chat.completion",
+            "model": "m",
+            "choices": [choice],
+            "usage": usage,
+        }
+
+    rows = [{"question": f"Which colour is {colour}?", "answers": [["red"]]} for colour in ("red", "blue")]
+    project.write("two.json", json.dumps({"Colours": rows}))
+    models = {"data": [{"id": "m"}]}
+    with serving({"/v1/models": lambda _: (200, models), "/v1/chat/completions": said}) as made:
+        project.write(
+            "mine.yaml",
+            "name: mine\ndata: {questions: two.json, documents: pdfs}\nretrieve: {kind: none}\n"
+            f"generate: {{kind: openai-compatible, base_url: {made.address}/v1, model: m}}\n",
+        )
+        done = project.fathoms("run", "mine.yaml")
+    assert done.returncode == 0, done.stderr
+    assert json.loads((project.runs()[-1] / "summary.json").read_text())["counts"]["unended"] == 1
+    assert "1 of 2 replies has no finish reason" in done.stderr
