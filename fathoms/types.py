@@ -396,13 +396,17 @@ def _with_numbers(parts: Any) -> Any:
     return [{"number": part} if bare else part for part, bare in zip(parts, plain, strict=True)]
 
 
+MOST_NEAR = 20
+"""The most parts of a `near` form."""
+
+
 class GoldNear(_GoldForm):
     """Phrases, numbers, dates and expressions that must stand near one another: `{near: [6, stages]}`.
 
     The shortest stretch of the text that holds all of them, in any order, has at most `within` other words.
     """
 
-    near: tuple[GoldPart, ...] = Field(min_length=2, max_length=20)
+    near: tuple[GoldPart, ...] = Field(min_length=2, max_length=MOST_NEAR)
     """At most 20, because every place of every part is compared with those of all others."""
     within: int = Field(default=10, ge=0, le=1000)
 

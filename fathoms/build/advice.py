@@ -9,7 +9,7 @@ from fathoms.metrics.gold.dates import Dated, dates
 from fathoms.metrics.gold.numbers import Quantity, quantities
 from fathoms.metrics.phrase_recall import Hyphens, Match, phrase_recall
 from fathoms.text.folding import fold_words
-from fathoms.types import GoldDate, GoldNear, GoldNumber, GoldPart, GoldPhrase, Question
+from fathoms.types import MOST_NEAR, GoldDate, GoldNear, GoldNumber, GoldPart, GoldPhrase, Question
 
 LONG, LONG_WITH_NUMBER = 6, 3
 """A phrase of this many words is rarely repeated word by word; with a number in it, fewer are enough."""
@@ -54,7 +54,7 @@ def wider(
         return None  # which date is meant, only the author knows
     asked = {word[0] for word in _WORD.finditer(fold_words(question.text, hyphens=True))}
     parts = list(_parts(phrase, numbers, said, asked))
-    if not parts or (not numbers and len(parts) < 2):
+    if not parts or len(parts) > MOST_NEAR or (not numbers and len(parts) < 2):
         return None
     form: GoldPhrase = parts[0] if len(parts) == 1 else GoldNear(near=tuple(parts))
     if isinstance(form, GoldNear) and len(phrase.split()) > form.within:

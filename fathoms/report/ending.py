@@ -165,7 +165,8 @@ def ending(
         unread=tuple(manifest.data.ingest.failures) if manifest.data.ingest else (),
         unjudged=summary.judging.unjudged if summary and summary.judging else 0,
         replies=(*summary.counts.rubbish, *filter(None, [summary.retried])) if summary else (),
-        causes=tuple(Counter(map(cause_of, failures)).most_common()),
+        # a document that was not read is named by itself
+        causes=tuple(Counter(cause_of(one) for one in failures if one.kind != "DocumentError").most_common()),
         correctness=summary.headline.correctness if summary else None,
         # what a vendor takes for calls without a reply is not known
         cost=known_cost(manifest.totals.cost, done, manifest.totals.errors),

@@ -17,6 +17,7 @@ from fathoms.compare.against_baseline import (
     is_large,
 )
 from fathoms.compare.floors import LimitCheck
+from fathoms.errors import amount
 from fathoms.report.comparison import SHOWN, listed, p_text, version_lines
 from fathoms.report.junit import Case, Suite
 from fathoms.report.terminal import bare_table, note, with_blank_lines, with_ids
@@ -236,8 +237,8 @@ def undecided_check(found: Gated, check: GateCheck) -> str:
     name, newest = check_name(check), check.nights[-1]
     if check in found.large_losses:
         return (
-            f"{name} fell by {-newest.delta:.2f} on {check.questions} questions, which is too few to be sure:"
-            " run it again now, and gate both runs together"
+            f"{name} fell by {-newest.delta:.2f} on {amount(check.questions, 'question')}, which is too few"
+            " to be sure: run it again now, and gate both runs together"
         )
     if found.sequence and (check.p < found.level or is_large(newest.delta)):
         return (

@@ -419,8 +419,8 @@ def test_a_rule_that_there_is_not(tmp_path: Path) -> None:
 
 
 def test_an_unknown_file_format_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"no format of questions ends in '\.xlsx'"):
-        check(tmp_path / "q.xlsx", {}, ParsedPdfs({}, {}))
+    with pytest.raises(DataError, match=r"no format of questions ends in '\.docx'"):
+        check(tmp_path / "q.docx", {}, ParsedPdfs({}, {}))
 
 
 def test_every_rule_is_explained(root: Path) -> None:

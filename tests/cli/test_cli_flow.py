@@ -430,7 +430,7 @@ def test_another_runs_damage_spoils_nothing(project: Project) -> None:
         (["ls", "--out", "nowhere"], 2, "nowhere"),
         (["run", "tiny.yaml", "--fail-on-error", "some"], 2, "--fail-on-error some"),
         (["run", "tiny.yaml", "--set", "generate"], 2, "expected KEY=VALUE"),
-        (["import", "answers", "none.jsonl", "--questions", "questions.json"], 1, "none.jsonl"),
+        (["import", "answers", "none.jsonl", "--questions", "questions.json"], 2, "none.jsonl"),
         (["data", "pull", "smaple"], 2, "did you mean 'sample'"),
         (["data", "verify", "nope"], 2, "nope"),
         (["models", "pull", "smollm"], 2, "smollm2-135m"),

@@ -69,7 +69,7 @@ def test_fail_stays_and_later_runs_are_not_counted(baseline: Path) -> None:
     before = state_path(baseline).read_bytes()
     after = night(baseline, 4, 20)
     assert (after.verdict, after.sequence[0].alarm, after.sequence[0].p) == ("FAIL", "n3", None)
-    assert gate_line(after).endswith("of 14,600 since n3: FAIL")
+    assert gate_line(after).endswith("of 14,600 since n3 (this run alone: UNDECIDED): FAIL")
     assert night(baseline, 1, 20).verdict == "UNDECIDED"  # as it was on that night
     assert state_path(baseline).read_bytes() == before
 
@@ -122,7 +122,7 @@ def test_a_first_night_can_be_an_alarm_by_itself(baseline: Path) -> None:
     assert check.evidence < check.needed
     assert gate_line(found).endswith("against 2 baseline runs, alarm by one night alone: FAIL")
     after = night(baseline, 2, 20)
-    assert gate_line(after).endswith("alarm by one night alone since n1: FAIL")
+    assert gate_line(after).endswith("alarm by one night alone since n1 (this run alone: UNDECIDED): FAIL")
 
 
 @pytest.mark.parametrize(("right_before", "verdict"), [(3, "UNDECIDED"), (4, "FAIL")])

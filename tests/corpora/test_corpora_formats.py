@@ -230,7 +230,7 @@ BROKEN = {
     "only-empty-answers": ("q.jsonl", row(answers=[[""], []]), ":1: 'answers' contains no phrase"),
     "answer-no-text": (
         "q.jsonl",
-        row(answers=[["x", 3]]),
+        row(answers=[["x", None]]),
         ":1:40: answers.0.1: input should be a valid string",
     ),
     "empty-category": ("q.jsonl", row(category=""), ":1: category: is empty"),

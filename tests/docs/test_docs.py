@@ -87,6 +87,14 @@ def place(tmp_path_factory: pytest.TempPathFactory, smollm: Embedded, minilm: On
         for found, small in shorter.items():
             text = re.sub(found, small, text)
         config.write_text(text)
+    (path / "goldens.json").write_text('[{"input": "How tall is it?", "expected_output": "41.5 m"}]')
+    (path / "promptfooconfig.yaml").write_text(
+        "prompts: ['{{question}}']\n"
+        "tests:\n"
+        "  - vars: {question: 'How tall is it?'}\n"
+        "    assert: [{type: contains, value: 41.5 m}]\n"
+    )
+    (path / "table.csv").write_text("Frage,Antwort\nWie hoch ist er?,41.5 m\n")
     project = Project(path, cache=None)
     done = project.fathoms("run", "configs/demo.yaml", "--question", "text-01", timeout=600)
     assert done.returncode == 0, done.stderr

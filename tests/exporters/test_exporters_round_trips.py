@@ -113,8 +113,8 @@ def test_pages_are_pooled_as_the_metrics_pool_them(made: Any) -> None:
     )
     assert [text.split(" ")[:4] for text in found.warnings] == [
         ["only", "repeat", "0", "is"],
-        ["of", "1", "questions", "it"],
-        ["1", "questions", "have", "scores"],
+        ["of", "1", "question", "it"],
+        ["1", "question", "has", "scores"],
     ]
     by_document = rankings_of(run, "document", by_rank=True).rankings[0]
     assert (by_document.retrieved, by_document.relevant) == ((("a", 1.0), ("b", 0.5)), (("b%231.pdf", 1),))

@@ -154,7 +154,7 @@ def test_a_run_of_trec_with_its_judgments(write: Any) -> None:
     assert [warning.removeprefix(str(run.parent) + "/") for warning in imported.warnings] == [
         "qrels.txt: 1 judgments have a relevance above 1: only ndcg uses it",
         "bm25.run:6: no question 'q9'",
-        "bm25.run: no line for 1 questions (q3): they count as questions that found nothing",
+        "bm25.run: no line for 1 question (q3): they count as questions that found nothing",
     ]
 
 
