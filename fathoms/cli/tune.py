@@ -6,6 +6,7 @@ import functools
 import os
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -162,7 +163,8 @@ def _race(
             rounds_of = new_rounds(jobs, means, out=out, sweep=sweep)
         else:
             saved = find(out, resume)
-            chosen, sweep = saved.settings, saved.id
+            # a limit holds for one command; all else is that of the race
+            chosen, sweep = replace(saved.settings, max_calls=chosen.max_calls), saved.id
             rounds_of = same_rounds(saved.reopened(), means)
         with rounds_of as rounds:
             merged = distinct(rounds)

@@ -102,6 +102,8 @@ def test_calls_that_run_out_leave_the_others_with_intervals(project: Project) ->
     assert done.returncode == 3
     assert done.stdout.startswith("leading on these questions: ")
     assert "fathoms tune --resume" in done.stderr
+    # the limit is that of one command
+    assert project.json("tune", "--resume", "latest")["stopped"] is None
     # edited questions start a new race
     rows = json.loads((project.path / "questions.json").read_text())
     rows["Tables"][0]["question"] = "Which is number 7?"
