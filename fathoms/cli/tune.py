@@ -179,14 +179,14 @@ def _race(
                 f" {console.amount(len(session.questions), 'question')}; race {sweep}"
             )
             judging = Judging(on_done=partial(bars.stage, "judge"), on_ahead=announce)
-            result = session.go(stop, lambda: judging, _told)
+            result = session.go(stop, lambda: judging, _say_dropped)
     if result.stopped is not None:
         console.complain(f"stopped; continue with: {again}")
     codes = {"signal": ExitCode.INTERRUPTED, "budget": ExitCode.OVER_BUDGET, "calls": ExitCode.OVER_BUDGET}
     return result, codes.get(result.stopped or "", ExitCode.OK)
 
 
-def _told(step: Progress) -> None:
+def _say_dropped(step: Progress) -> None:
     """Say after a round who was dropped."""
     if step.dropped:
         console.note(
@@ -196,7 +196,7 @@ def _told(step: Progress) -> None:
 
 
 def _show(result: Result, seconds: float, out: Path, *, as_json: bool) -> None:
-    """Print a result."""
+    """Print the answer first, then the candidates, what the race took, and its page; or all of it as JSON."""
     from fathoms.tune.lines import details, headline, table
 
     if as_json:

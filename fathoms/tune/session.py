@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from fathoms.compare.question_scores import MetricKind, read_scores
-from fathoms.errors import StoreError, UsageError, amount
+from fathoms.errors import ModelError, StoreError, UsageError, amount
 from fathoms.experiment.reopening import reopen
 from fathoms.judges.of_run import Judging
 from fathoms.models.calling.stop import Stop
@@ -123,6 +123,8 @@ class Session:
         self.order: Order = draw_order([question.category for question in self.questions], rng)
         self.scores: Array = np.full((len(rounds.runs), len(self.questions)), np.nan)
         self.kind: MetricKind | None = None
+        # a call that failed in an earlier session is made again; one that failed in this one is final
+        self._final: set[str] = set()
 
     def go(
         self,
@@ -136,6 +138,7 @@ class Session:
             end = self._end_of_round(race)
             stopped = self._ask(race, end, stop)
             self._score([number for number in range(len(race.alive)) if race.alive[number]], judging())
+            self._require_answers(race)
             before = race.alive.copy()
             race = self._replayed()
             names = [one.experiment.name for one in self.rounds.runs]
@@ -152,7 +155,8 @@ class Session:
 
     def result(self, race: Race, stopped: str | None) -> Result:
         """What the race has found so far."""
-        assert self.kind is not None
+        if self.kind is None:
+            raise UsageError("nothing was answered, so nothing is known of the candidates: raise the limit")
         flipped = self.kind.direction == "lower"
         candidates = [self._candidate(number) for number in range(len(self.rounds.runs))]
         return result_of(race, self.order, self.scores, candidates, self.settings, stopped, flipped=flipped)
@@ -194,6 +198,18 @@ class Session:
             race.add(column)
         return race
 
+    def _require_answers(self, race: Race) -> None:
+        """Raise ModelError where every call of every candidate that is left failed: all would be equally
+        wrong, and none the best."""
+        first = None
+        for number in np.flatnonzero(race.alive):
+            for record in self.rounds.runs[number].run.records(light=True):
+                if record.error is None:
+                    return
+                first = first or record.error.message
+        if first is not None:
+            raise ModelError(f"all calls failed: {first}; '--resume latest' asks again")
+
     def _costs(self) -> list[float]:
         """What a question costs or takes each candidate, by those of the first round, before anything is
         decided; raises UsageError where that is not known."""
@@ -230,6 +246,7 @@ class Session:
             row = row[: max(0, (self.settings.max_calls - made) // len(alive))]
             if not row:
                 return "calls"
+        self._final |= {question.id for question in row}
         outcomes = self.rounds.ask(dict.fromkeys(alive, row), stop)
         return _ended(outcomes, stop)
 
@@ -256,7 +273,11 @@ class Session:
             if kind.unit != "share":
                 raise UsageError(f"--metric {self.settings.metric}: expected a metric from 0 to 1")
             self.kind = kind
+            failed = {id for (id, _), entry in run.entries().items() if entry.failed} - self._final
             for place, question in enumerate(self.questions):
+                if question.id in failed:
+                    self.scores[number, place] = np.inf
+                    continue
                 known = scores.questions.get(question.id)
                 if known is not None:
                     self.scores[number, place] = _score_of(known.values.get(self.settings.metric, ()), kind)

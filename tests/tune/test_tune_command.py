@@ -158,3 +158,48 @@ def test_from_python(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     assert race.calls < race.whole
     with pytest.raises(UsageError, match="two or more"):
         tune(candidates[:1], out=project.path / "runs")
+
+
+def test_a_dead_model_has_no_winner(project: Project) -> None:
+    prepare(project)
+    for name in CONFIGS:
+        text = (
+            (project.path / name).read_text().replace("latency: 0.0", "fail_on: {number: gone}, latency: 0.0")
+        )
+        project.write(name, text)
+    done = project.fathoms("tune", *CONFIGS)
+    assert done.returncode != 0
+    assert done.stdout == ""
+    assert "all calls failed: gone" in done.stderr
+
+
+def test_a_limit_that_lets_nothing_be_asked_is_said(project: Project) -> None:
+    prepare(project)
+    done = project.fathoms("tune", *CONFIGS, "--max-calls", "2")
+    assert done.returncode == 2
+    assert "nothing was answered" in done.stderr
+
+
+def test_what_failed_before_is_asked_again_when_a_race_goes_on(project: Project) -> None:
+    prepare(project)
+    project.write(
+        "rag.py",
+        "from pathlib import Path\n"
+        "def good(question):\n"
+        "    if Path('down').exists():\n"
+        "        raise ValueError('gone')\n"
+        "    return question.split('number ')[1].strip('?')\n"
+        "def bad(question):\n"
+        "    good(question)\n"
+        "    return 'no idea'\n",
+    )
+    for name in ("good", "bad"):
+        pipeline = f'pipeline: {{kind: python, target: "rag:{name}"}}'
+        project.write(f"{name}.yaml", f"name: {name}\ndata: {{questions: questions.json}}\n{pipeline}\n")
+    project.write("down", "")
+    assert project.fathoms("tune", "good.yaml", "bad.yaml").returncode != 0
+    (project.path / "down").unlink()
+    found = project.json("tune", "--resume", "latest")
+    assert found["best"]["candidate"]["name"] == "good"
+    assert found["best"]["value"] == pytest.approx(1.0)
+    assert found["best"]["candidate"]["failed"] == 0
