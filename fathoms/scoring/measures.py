@@ -1,4 +1,4 @@
-"""What a run is measured by: the metrics of its configuration, and their judge."""
+"""What a run is measured by: how it is scored, the metrics of its configuration, and their judge."""
 
 from __future__ import annotations
 
@@ -8,15 +8,21 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from fathoms.config import Source, validate
+from fathoms.config import Source, override, validate
 from fathoms.errors import ConfigError, PluginRefusedError, StoreError, UsageError
 from fathoms.judges import AnyJudge
 from fathoms.metrics.metric import JudgedMetric, Metric
-from fathoms.metrics.registry import Metrics, companions, default_metrics, distinct
+from fathoms.metrics.registry import (
+    Metrics,
+    companions,
+    default_metrics,
+    distinct,
+)
+from fathoms.metrics.score_records import Scoring
 from fathoms.models.calling.provider_calls import ExecutionSettings
 from fathoms.runs.documents import StoredDocuments
 from fathoms.runs.store import Run
-from fathoms.runs.trust import is_signed
+from fathoms.runs.trust import demands, is_signed, refuse
 
 
 class Measures(BaseModel):
@@ -66,4 +72,69 @@ def measuring(asked: Iterable[Metric], documents: StoredDocuments) -> tuple[Metr
     return tuple(
         metric.reading(documents) if isinstance(metric, JudgedMetric) else metric
         for metric in distinct([*default_metrics(), *asked, *companions(asked)])
+    )
+
+
+def read_scoring(manifest: Mapping[str, Any], settings: Iterable[str] = ()) -> Scoring:
+    """Read the scoring configuration of a run from its manifest, ignoring the rest of its configuration.
+
+    Raises StoreError if the manifest itself is wrong, and ConfigError if the settings are.
+    """
+    changed = list(settings)
+    config = (manifest.get("config") or {}).get("scoring") or {}
+    try:
+        if not isinstance(config, Mapping):
+            raise ConfigError("scoring: expected a mapping")
+        source = override(Source("scoring", dict(config)), changed)
+        return validate(Scoring, source, trusted=is_signed(manifest))
+    except ConfigError as error:
+        if changed:
+            raise
+        run = manifest.get("run")
+        raise StoreError(f"manifest.json of {run}, config: {error}") from error
+
+
+_EXEMPLARS = ("config", "scoring", "abstention", "exemplars")
+
+
+def trusted_scoring(
+    run: Run, manifest: Mapping[str, Any], settings: Collection[str]
+) -> tuple[Scoring, tuple[Metric, ...]]:
+    """The scoring of a run with the user's settings applied and its exemplars located, and the metrics of its
+    configuration. Raises UsageError where the run is from elsewhere and its scoring would do more than read
+    the run."""
+    scoring, measures = read_scoring(manifest, settings), read_measures(manifest)
+    run.keep = scoring.reading.keep
+    own = [setting.partition("=")[0].strip() for setting in settings]
+    found = [] if is_signed(manifest) else demands(scoring, ("config", "scoring"), own=own)
+    if not is_signed(manifest):
+        found += demands(measures, ("config",))
+    kept = _kept_exemplars(run, scoring)
+    foreign = any(demand.key == _EXEMPLARS for demand in found)
+    refuse(run.id, manifest, [demand for demand in found if demand.key != _EXEMPLARS or kept is None])
+    return _with_exemplars(run, scoring, kept, look=not foreign), measures.metrics
+
+
+def _kept_exemplars(run: Run, scoring: Scoring) -> Path | None:
+    """The run's own copy of the exemplar file; `None` if missing, or if a link leads outside of the run."""
+    path = scoring.abstention.exemplars
+    if path is None:
+        return None
+    kept = (run.path / "verdicts" / f"exemplars{path.suffix}").absolute()
+    return kept if kept.is_file() and kept.resolve() == run.path.resolve() / "verdicts" / kept.name else None
+
+
+def _with_exemplars(run: Run, scoring: Scoring, kept: Path | None, *, look: bool) -> Scoring:
+    """Return the scoring with its exemplar file, of which a copy is stored in the run. The copy is used where
+    the file is gone or must not be read."""
+    path = scoring.abstention.exemplars
+    if path is None:
+        return scoring
+    if look and path.is_file():
+        run.keep_file(f"verdicts/exemplars{path.suffix}", path.read_bytes())
+        return scoring
+    if kept is None:
+        return scoring  # reading the file will raise the error
+    return scoring.model_copy(
+        update={"abstention": scoring.abstention.model_copy(update={"exemplars": kept})}
     )

@@ -1,0 +1,391 @@
+"""The summary of a scored run: its figures, its counts, and what a reader must know about them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
+
+from fathoms.judges.base import CUT, UNPARSED
+from fathoms.judges.journal import damage_sentence
+from fathoms.metrics.aggregate import summarise
+from fathoms.metrics.asked import AskedRecord
+from fathoms.metrics.columns import averaged
+from fathoms.metrics.funnel_summary import summarise_funnels
+from fathoms.metrics.judged_abstention import JudgedAbstention
+from fathoms.metrics.length_support import length_against_support
+from fathoms.metrics.metric import Metric
+from fathoms.metrics.pooling import Pool, pooled
+from fathoms.metrics.profiles import has_own_exemplars
+from fathoms.metrics.registry import SETS
+from fathoms.metrics.retrieval.curves import Curves
+from fathoms.metrics.score_records import Scores
+from fathoms.models.stop_reasons import says_ends
+from fathoms.runs.folder import SCHEMA
+from fathoms.runs.marks import variants_of
+from fathoms.runs.reading import Counts
+from fathoms.runs.search_notes import search_notes
+from fathoms.runs.service import service_figures
+from fathoms.runs.store import Flaw, flaws_sentence
+from fathoms.scoring.questions import Rules
+from fathoms.scoring.tally import Tally
+from fathoms.scoring.verdicts import RunVerdicts
+from fathoms.types import Verdict
+
+_STAGES = ("retrieve", "expand", "rerank", "describe", "prompt", "generate")
+BY_WORDS = (
+    "'paper-by-words' finds abstentions by hashed words, so its hallucination is not that of 'paper':"
+    " run 'fathoms models pull minilm-l6-v2', then 'fathoms score {run}'"
+)
+"""The warning of a run that would be scored under `paper` if the weights were on this machine."""
+EMPTY = (
+    "{empty} of {answers} replies {were} empty or held only reasoning: under 'fathoms' they are wrong, and"
+    " neither statements nor abstentions"
+)
+"""The warning of a run with replies that hold no answer."""
+NOT_OWN = (
+    "the profile 'paper' has the exemplars and the embedder of fathoms; those of scoring.abstention decide"
+    " under --profile paper-configured"
+)
+"""The warning of a run under `paper` whose configuration has exemplars or an embedder of its own."""
+
+
+@dataclass(frozen=True)
+class Results:
+    """What scoring a run has found. `asked` are the metrics that were computed, and `beside` those of them
+    that the configuration or the user names besides the default ones."""
+
+    rules: Rules
+    asked: Sequence[Metric]
+    beside: Sequence[Metric]
+    verdicts: RunVerdicts | None
+    tally: Tally
+    pools: Mapping[str, Pool]
+    curves: Curves
+    warnings: Sequence[str]
+
+
+def whole_summary(
+    run: str, manifest: Mapping[str, Any], found: Results, flaws: Sequence[Flaw]
+) -> dict[str, Any]:
+    """Return the summary of a run with the figures of all its metrics. `flaws` are those of its journal."""
+    rules, tally, verdicts = found.rules, found.tally, found.verdicts
+    records, rows = tally.without(rules.variants)
+    scores = Scores(rules.scoring, rows, {})
+    summary = _summary_of(
+        run, manifest, tally, records, scores, flaws, verdicts.made if verdicts else (), rules.profile
+    )
+    summary["warnings"] += found.warnings
+    if empty := summary["profiles"].get("fathoms", {}).get("labels", {}).get("empty"):
+        summary["warnings"].append(
+            EMPTY.format(empty=empty, answers=len(records), were="was" if empty == 1 else "were")
+        )
+    if rules.profile == "paper" and has_own_exemplars(rules.scoring.abstention):
+        summary["warnings"].append(NOT_OWN)
+    if rules.profile == "paper-by-words" and rules.scoring.profile is None and not rules.retrieval_only:
+        summary["warnings"].append(BY_WORDS.format(run=run))
+    if verdicts is not None:
+        by_judge = isinstance(rules.scoring.abstention, JudgedAbstention)
+        unlabelled = tally.counts["unlabelled"] if by_judge else 0
+        unjudged = max(tally.counts["unjudged"], unlabelled)
+        summary["judging"] = {**verdicts.described, "unjudged": unjudged}
+        summary["warnings"] += _judging_warnings(verdicts, unjudged, unlabelled, len(tally))
+    names = {metric.name for metric in found.asked} - set(SETS["fathoms"])
+    summary["metrics"] = _figures(found.pools, verdicts, names, rules.profile)
+    if against := length_against_support(found.pools):
+        summary["length_against_support"] = against
+    if retrieval := _retrieval(manifest, found):
+        summary["retrieval"] = retrieval
+    summary["warnings"] += _too_shallow(manifest, found.asked)
+    for metric in found.beside:
+        # a configuration that was only searched with asks for metrics of its answers, too
+        if not (rules.retrieval_only and "answer" in metric.needs):
+            summary["warnings"] += filter(None, [summary["metrics"].get(metric.name, {}).get("missing")])
+    for name, funnels in summarise_funnels(records, scores).items():
+        summary["profiles"][name]["funnel"] = {**funnels, "estimate": _estimate(manifest)}
+    _order_categories(summary)
+    return summary
+
+
+def _judging_warnings(verdicts: RunVerdicts, unjudged: int, unlabelled: int, answers: int) -> Iterator[str]:
+    """Yield what a reader must know about the verdicts; of `unjudged` answers, a part has none, and
+    `unlabelled` ones were to be labelled by the judge and have no label."""
+    if unjudged:
+        failed = Counter(failure.message for failure in verdicts.judged.unjudged.values())
+        why = "".join(f" ({count} x {message})" for message, count in failed.most_common(1))
+        unread = any(one.label == UNPARSED and one.why != CUT for one in verdicts.made)
+        can_ask = (failed or unread) and not verdicts.judge.keeps_claims
+        again = "; 'fathoms score' asks again for what failed or could not be read" if can_ask else ""
+        yield f"{unjudged} of {answers} answers are not judged as a whole{why}{again}"
+    if unlabelled:
+        yield (
+            f"{unlabelled} of {answers} answers have no abstention label, because the judge gave no"
+            " verdict; they count in no rate of hallucination or abstention"
+        )
+    if number := verdicts.spending.again:
+        yield (
+            f"{number} repl{'y' if number == 1 else 'ies'} of the judge that could not be read"
+            f" {'was' if number == 1 else 'were'} asked for again: {verdicts.spending.reread} can be read now"
+        )
+    if verdicts.spending.is_spent:
+        yield "judging was stopped by its budget; 'fathoms score' asks for the missing verdicts"
+    if verdicts.spending.damaged:
+        yield damage_sentence(verdicts.spending.damaged)
+
+
+def _figures(
+    pools: Mapping[str, Pool], verdicts: RunVerdicts | None, asked: Collection[str], profile: str
+) -> dict[str, dict[str, Any]]:
+    """Return the figures of the metrics that are not stored with a profile; `asked` are those that the user
+    asked for, and `profile` is the headline profile."""
+    found = {
+        name: {
+            **pool.figures(verdicts.by(pool.metric) if verdicts else None),
+            "asked": name in asked,
+            **({"profile": profile} if pool.metric.follows_profile else {}),
+        }
+        for name, pool in pools.items()
+        if not pool.metric.in_profile
+        and (name in asked or pool.metric.group is None or not pool.applies_to_none)
+    }
+    for name, figures in found.items():
+        for part, metric in pools[name].metric.halves.items():
+            if metric in asked:  # it has a row of its own
+                figures.get("parts", {}).pop(part, None)
+    return found
+
+
+def _summary_of(
+    run: str,
+    manifest: Mapping[str, Any],
+    tally: Tally,
+    records: Sequence[AskedRecord],
+    scores: Scores,
+    flaws: Sequence[Flaw] = (),
+    verdicts: Iterable[Verdict] = (),
+    profile: str = "fathoms",
+) -> dict[str, Any]:
+    """Build the summary of a run: means per profile, counts, usage and seconds. `records` and `scores` are
+    those of the means, and `tally` has all. Reports show `profile` first.
+
+    The format is `schemas/summary.schema.json`.
+    """
+    data = manifest.get("data", {})
+    incomplete = _incomplete(manifest, tally)
+    warnings = [flaws_sentence(flaws)] if flaws else []
+    if incomplete:
+        incomplete += warnings  # unusable lines may be the reason for missing answers
+    spent = tally.sums.totals(verdicts)  # leaves out replies from the cache
+    if unmarked := tally.counts["lacks_mark"]:
+        answered = tally.counts["answered"]
+        warnings.append(
+            f"{unmarked} of {answered} replies lack the marks that the prompt asks for before the answer;"
+            " they are scored whole"
+        )
+    service = service_figures(tally.counts["answered"], tally.told, manifest.get("config") or {})
+    warnings = [*warnings, *(service["warnings"] if service else ())]
+    warnings += search_notes(manifest)
+    if variants := variants_of(manifest):
+        warnings.append(
+            f"{len(variants)} of the questions are variants of others: they are compared with their"
+            " originals, and count in no other figure"
+        )
+    if lost := tally.counts["lost_contexts"]:
+        warnings.append(
+            f"the prompts and hits of {lost} of {len(tally)} answers cannot be read, because files in the"
+            " run's folder 'blobs' are missing, damaged or too large: what is measured on them leaves these"
+            " answers out"
+        )
+    if unread := tally.counts["unread"]:
+        warnings.append(
+            f"the search texts for {unread} of {len(tally)} answers could not be read from the reply of"
+            " retrieve.generate: these questions were searched for as they are"
+        )
+    counts = _counts(data, tally, says_ends=says_ends(manifest.get("config") or {}))
+    warnings += Counts.model_validate(counts).suspicions
+    return {
+        "schema": SCHEMA,
+        "run": run,
+        "name": manifest["name"],
+        "model": manifest.get("model"),
+        "data": data.get("name"),
+        "profile": profile,
+        "complete": not incomplete,
+        "incomplete": incomplete,
+        "categories": data.get("categories") or list(dict.fromkeys(one.category for one in tally.asked)),
+        "warnings": warnings,
+        "counts": counts,
+        **({"retries": dict(tally.retries.most_common())} if tally.retries else {}),
+        "repeats": manifest.get("repeats") or 1,
+        "retrieval_only": is_retrieval_only(
+            manifest, searched=tally.counts["searched"] > 0, answered=tally.counts["answered"] > 0
+        ),
+        "prices": manifest.get("prices"),
+        "profiles": summarise(records, scores),
+        "usage": {name: spent[name] for name in ("prompt_tokens", "completion_tokens")},
+        "cost": spent["cost"],
+        **{name: spent[name] for name in ("usage_by_purpose",) if name in spent},
+        "seconds": {
+            "wall": manifest.get("totals", {}).get("seconds"),
+            **_seconds(tally),
+            "stages": _stage_times(tally),
+        },
+        "errors": dict(tally.errors),
+        **({"service": service} if service else {}),
+    }
+
+
+def is_retrieval_only(manifest: Mapping[str, Any], *, searched: bool, answered: bool) -> bool:
+    """Return whether nobody was asked for an answer: the manifest says so, or questions were only searched
+    for and none was answered, as in imported hits."""
+    return bool(manifest.get("retrieval_only")) or (searched and not answered)
+
+
+def _order_categories(summary: dict[str, Any]) -> None:
+    """Put the categories of all figures into the order of the data set; figures are made in the order in
+    which answers came."""
+    figures = [*summary["profiles"].values(), *summary["metrics"].values()]
+    for found in [*figures, *(one["funnel"] for one in figures if one.get("funnel"))]:
+        made = found["categories"]
+        first = [name for name in summary["categories"] if name in made]
+        found["categories"] = {name: made[name] for name in dict.fromkeys([*first, *made])}
+
+
+def _counts(data: Mapping[str, Any], tally: Tally, *, says_ends: bool) -> dict[str, int]:
+    """Count questions and answers. A question counts once; answers and errors count once per repeat. What is
+    not known is left out."""
+    counts, asked = tally.counts, len(tally.asked)
+    same, unended = tally.same(), counts["unended"]
+    tells = says_ends or unended < counts["answered"] - counts["refused"]
+    return {
+        "questions": data.get("questions") or asked,
+        "asked": data.get("asked") or asked,
+        "unanswered": max(0, (data.get("asked") or 0) - asked),
+        "answered": counts["answered"],
+        "searched": counts["searched"],
+        "errors": tally.errors.total(),
+        "refused": counts["refused"],
+        "unanswerable": sum(not question.answerable for question in tally.asked),
+        "cut_prompts": counts["cut_prompts"],
+        "cut_by_server": counts["cut_by_server"],
+        "cached": counts["cached"],
+        "reasoned": counts["reasoned"],
+        "empty": counts["empty"],
+        "markup": counts["markup"],
+        **({} if same is None else {"same": same}),
+        **({"unended": unended} if tells else {}),
+        "calls": counts["calls"],
+        "retried": counts["retried"],
+    }
+
+
+def _incomplete(manifest: Mapping[str, Any], tally: Tally) -> list[str]:
+    """Explain why these figures do not cover the whole data set; empty where they do."""
+    data: Mapping[str, Any] = manifest.get("data", {})
+    sizes: Mapping[str, int] = data.get("category_sizes") or {}
+    asked = Counter(question.category for question in tally.asked)
+    missing = [name for name in sizes if not asked[name]]
+    sentences = []
+    if missing:
+        sentences.append(f"no question of {', '.join(missing)} was asked")
+    partly = [f"{asked[name]} of {sizes[name]} in {name}" for name in sizes if 0 < asked[name] < sizes[name]]
+    if partly:
+        sentences.append(f"not all questions were asked: {', '.join(partly)}")
+    repeats = manifest.get("repeats") or 1
+    left = (data.get("asked") or 0) * repeats - len(tally)
+    if left > 0:
+        what = "questions" if repeats == 1 else f"questions ({data['asked']}, {repeats} times each)"
+        still = "were not searched for yet" if manifest.get("retrieval_only") else "have no answer yet"
+        sentences.append(f"{left} of {data['asked'] * repeats} {what} {still}")
+    if (manifest.get("totals") or {}).get("stopped") == "budget":
+        sentences.append("the run was stopped by its budget")
+    if failures := (data.get("ingest") or {}).get("failures"):
+        sentences.append(f"documents were left out because they cannot be read: {', '.join(failures)}")
+    if data.get("missing_documents"):
+        sentences.append(f"documents are missing: {', '.join(data['missing_documents'])}")
+    return sentences
+
+
+def _too_shallow(manifest: Mapping[str, Any], metrics: Iterable[Metric]) -> list[str]:
+    """Say which metrics go deeper than a run that only searched was searched for."""
+    depth = manifest.get("depth")
+    if not isinstance(depth, int):
+        return []
+    deeper = [metric.name for metric in metrics if int(getattr(metric, "k", None) or 0) > depth]
+    if not deeper:
+        return []
+    return [
+        f"{', '.join(deeper)}: the run searched until {depth} different pages were found, so what it would"
+        " have found after them does not count; name these metrics in the configuration and run it again"
+    ]
+
+
+def _estimate(manifest: Mapping[str, Any]) -> str | None:
+    """The parser of the documents' text where it is not the text that the pipeline read; otherwise `None`."""
+    if parser := (manifest.get("data") or {}).get("parser"):
+        return str(parser)
+    config = manifest.get("config") or {}
+    attached = (config.get("retrieve") or {}).get("kind") == "files"
+    return str(config["ingest"]["kind"]) if attached else None
+
+
+def _retrieval(manifest: Mapping[str, Any], found: Results) -> dict[str, Any]:
+    """Return the figures of retrieval over all questions: curves of depth, and seconds if nobody was asked
+    for an answer."""
+    retrieval: dict[str, Any] = {}
+    if found.rules.retrieval_only:
+        retrieval["seconds"] = _search_seconds(found.tally.seconds)
+    if curves := found.curves.figures(manifest.get("depth") or 0):
+        retrieval["curves"] = curves
+    return retrieval
+
+
+def _search_seconds(seconds: Mapping[str, Sequence[float]]) -> dict[str, Any]:
+    """Return the mean seconds that a run took to search for one question (`value`), by its `n` questions.
+
+    Questions are searched for in blocks, and those of a block have the same time, so the interval is that of
+    the mean over `blocks`. Reranking by a language model, question by question, is part of the time, and its
+    variation is not part of the interval. `low` and `high` are `None` if there are too few blocks for one.
+    """
+    import numpy as np
+
+    from fathoms.stats.intervals import log_t_interval
+
+    searches, rerankings = (seconds.get(stage) or () for stage in ("retrieve", "rerank"))
+    if not searches:
+        return {"value": None, "low": None, "high": None, "n": 0, "blocks": 0}
+    more = fmean(rerankings) if rerankings else 0.0
+    blocks = np.array(list(dict.fromkeys(searches)))
+    found = log_t_interval([blocks], np.ones(1))
+    low, high = (None, None) if found is None else (found.low + more, found.high + more)
+    value = fmean(searches) + more
+    return {"value": value, "low": low, "high": high, "n": len(searches), "blocks": len(blocks)}
+
+
+def _seconds(tally: Tally) -> dict[str, float | None]:
+    """Mean seconds per stage of the questions that were really asked, leaving out cached answers."""
+    stages = ["retrieve", "prompt", "generate"]
+    stages[1:1] = [stage for stage in ("expand", "rerank", "describe") if stage in tally.stages]
+    known = {stage: tally.seconds.get(stage) for stage in stages}
+    return {stage: fmean(values) if values else None for stage, values in known.items()}
+
+
+def _stage_times(tally: Tally) -> dict[str, dict[str, Any]]:
+    """Return the mean seconds of a question for each stage that any record has, in the order of the pipeline,
+    and for all stages together (`total`).
+
+    Each holds `value`, `low`, `high`, `method` and the number `n` of questions. Repeats are averaged within
+    their question, and answers from the cache are left out. There is no interval where the values do not
+    differ: retrieval searches for all questions at once, so that each has the mean.
+    """
+    order = [*_STAGES, *sorted(tally.stages - {*_STAGES}), "total"]
+    return {stage: _stage_time(tally, stage) for stage in order if stage in tally.stages or stage == "total"}
+
+
+def _stage_time(tally: Tally, stage: str) -> dict[str, Any]:
+    """Return the mean of one stage over the questions."""
+    column = averaged(tally.asked, tally.timed.get(stage, ()), tally.seconds.get(stage, ()))
+    figure: dict[str, Any] = pooled(column.as_one(), "questions", "seconds")["overall"]
+    return figure

@@ -1,0 +1,158 @@
+"""The verdicts that the metrics of a run rest on: by which judge, and what they took."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, Literal
+
+from fathoms.config import fingerprint
+from fathoms.errors import UsageError
+from fathoms.judges import Judge
+from fathoms.judges.agreement import last_check
+from fathoms.judges.asking import Judged as JudgeResults
+from fathoms.judges.asking import Spending, decomposer
+from fathoms.judges.of_run import Judging, judge_run
+from fathoms.metrics.claims.compared import spending
+from fathoms.metrics.claims.extraction import sentence_of
+from fathoms.metrics.judged_abstention import JudgedAbstention
+from fathoms.metrics.metric import JudgedMetric, Metric
+from fathoms.metrics.pooling import JudgedBy
+from fathoms.metrics.registry import (
+    JUDGED,
+    named,
+)
+from fathoms.metrics.score_records import Scoring
+from fathoms.runs.documents import StoredDocuments
+from fathoms.runs.store import Entry, Run
+from fathoms.runs.trust import Demand, is_signed, refuse
+from fathoms.scoring.held import Found
+from fathoms.scoring.measures import read_measures, trusted_scoring
+from fathoms.types import Rubric, Verdict
+
+
+@dataclass(frozen=True)
+class RunVerdicts:
+    """The results of judging a run, and what they took."""
+
+    judge: Judge
+    judged: JudgeResults
+    spending: Spending
+    splits: bool = True
+    held: Found | None = None
+
+    @property
+    def made(self) -> Collection[Verdict]:
+        """All verdicts, without their claims where other processes have looked them up."""
+        return (self.held or self.judged).verdicts.values()
+
+    @property
+    def key(self) -> str:
+        """A fingerprint of the judge with all its settings."""
+        return fingerprint(self.judge.identity())
+
+    def prompts(self, asked: Iterable[Rubric | Literal["claims"]]) -> tuple[str, ...]:
+        """The prompts of the judge for what is asked, with their versions; none of a judge without any."""
+        return tuple(sorted(filter(None, map(self.judge.prompt_of, asked))))
+
+    def key_of(self, rubrics: Iterable[Rubric]) -> str:
+        """A fingerprint of the judge with all that decides its verdicts under some rubrics. That of claims
+        is in the fingerprint of the judge."""
+        others = self.prompts(set(rubrics) - {"support"})
+        return fingerprint(self.key, others) if others else self.key
+
+    def by(self, metric: Metric) -> JudgedBy:
+        """Who gave the verdicts that a metric rests on, if it rests on any."""
+        if not isinstance(metric, JudgedMetric):  # it reads the grades of answers
+            return JudgedBy(self.judge.name, self.key_of(("grade", "correct")))
+        prompts = self.prompts(metric.rubrics)
+        if metric.splits and self.judge.claims == "model":
+            prompts += self.prompts(["claims"])
+        # people label claims, so a check says nothing of grades, relevance or nuggets
+        checked = self.checked if metric.rubrics == {"support"} else None
+        return JudgedBy(self.judge.name, self.key_of(metric.rubrics), prompts, checked)
+
+    @cached_property
+    def checked(self) -> dict[str, Any] | None:
+        """How well the judge agreed with people on claims when it was last checked with these settings."""
+        return None if (found := last_check(self.key)) is None else found.model_dump()
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """The judge and the counts, as the summary stores them.
+
+        `asked` counts the calls of this scoring, `found` the results that the run held before. `cost` is in
+        US dollars and covers this scoring alone, `None` where unknown.
+        """
+        spent, verdicts, lists = self.spending, self.made, (self.held or self.judged).lists
+        kept = spending(list(verdicts), list(lists.values()))
+        return {
+            "judge": self.judge.name,
+            "key": self.key,
+            "checked": self.checked,
+            **({"claims": self._claims()} if self.splits else {}),
+            "asked": spent.asked,
+            "found": spent.found,
+            "failed": spent.failed,
+            **({"retried": spent.retried, "retries": spent.retries} if spent.retried else {}),
+            "cost": spent.cost,
+            "over_budget": spent.is_spent,
+            "total_cost": kept["cost"],
+            "verdicts": dict(Counter(verdict.label for verdict in verdicts)),
+            "kept": kept,
+        }
+
+    def _claims(self) -> dict[str, str]:
+        """How texts were split into claims, and what is known of this way of splitting."""
+        name = decomposer(self.judge)
+        return {"decomposer": name, "sentence": sentence_of(name)}
+
+
+def verdicts_of(
+    run: Run,
+    manifest: Mapping[str, Any],
+    needing: Sequence[JudgedMetric | JudgedAbstention],
+    entries: Mapping[tuple[str, int], Entry],
+    judging: Judging,
+) -> RunVerdicts | None:
+    """Obtain the verdicts that metrics and the abstention classifier need; `None` if none needs any. Raises
+    UsageError if there is no judge."""
+    if not needing:
+        return None
+    measures = read_measures(manifest)
+    judge = judging.judge or measures.judge
+    if judge is None:
+        first = needing[0]
+        name = first.name if isinstance(first, JudgedMetric) else "scoring.abstention of kind judge"
+        raise UsageError(
+            f"{name} needs a judge, and the configuration of {run.id} has none: name a file"
+            " with one by --judge"
+        )
+    read = partial(run.read, entries.values())
+    if not is_signed(manifest) and any(hit.chunk.image for record in read() for hit in record.hits or ()):
+        # the paths of a run from elsewhere may point at anything
+        refuse(run.id, manifest, [Demand(("hits", "image"), "sends the pictures at its paths to the judge")])
+    how = replace(judging, execution=measures.execution, timeout=measures.question_timeout)
+    splits = any(isinstance(one, JudgedMetric) and one.splits for one in needing)
+    return RunVerdicts(judge, *judge_run(run, judge, needing, read, how), splits)
+
+
+def with_key(scoring: Scoring, verdicts: RunVerdicts) -> Scoring:
+    """Return the scoring; where the judge labels abstentions, with the fingerprint of the judge."""
+    abstention = scoring.abstention
+    if not isinstance(abstention, JudgedAbstention):
+        return scoring
+    return scoring.model_copy(update={"abstention": abstention.by(verdicts.key_of(abstention.rubrics))})
+
+
+def judged_by(run: Run) -> tuple[Judge | None, tuple[JudgedMetric, ...]]:
+    """Return the judge of a run's configuration, and all judged metrics, those of the configuration with its
+    options. Raises UsageError where the run is from elsewhere and its configuration would do more than read
+    the run."""
+    manifest = run.manifest()
+    _, own = trusted_scoring(run, manifest, ())
+    known = {metric.name: metric for metric in (*named(JUDGED), *own) if isinstance(metric, JudgedMetric)}
+    documents = StoredDocuments(run, manifest)
+    return read_measures(manifest).judge, tuple(metric.reading(documents) for metric in known.values())
