@@ -82,6 +82,12 @@ def test_headers_are_different_and_fit(names):
     assert all(0 < cell_len(header) <= 10 for header in headers)
 
 
+@pytest.mark.parametrize("first", ["\u0300", "\ufe0f", "\u200d", "\x08"])
+def test_text_that_begins_without_width_ends(first):
+    # Rich before 14.3.3 never returns from such a text, or raises StopIteration
+    assert cell_len(shorten(first + 50 * "a" + "\u200d", 10)) <= 10
+
+
 @given(st.text(), st.integers(2, 40))
 def test_shortened_text_fits(text, width):
     assert cell_len(shorten(text, width)) <= width
