@@ -27,6 +27,10 @@ _BARE_CHANNELS = re.compile(
     r"\s*analysis(?=[A-Z\"'])(?P<thought>.*)assistantfinal(?P<answer>.*)\Z", re.DOTALL
 )
 _QUOTES = "\"'`“”‘’«»"  # noqa: RUF001
+_OPENING = "“‘«"  # noqa: RUF001
+_CLOSING = "”’»"  # noqa: RUF001
+_QUOTATION = 300
+"""The most characters in which the marks before a tag are counted."""
 _SHORT = 12
 """The most characters between two tags in one line that a sentence about tags may have: `<think> and
 </think>`."""
@@ -57,7 +61,7 @@ def _tagged(text: str) -> tuple[list[Span], bool]:
     spans: list[Span] = []
     opened: int | None = None
     for tag in _TAG.finditer(text):
-        if _is_quoted(text, tag) or (opened is None and tag.start() in code):
+        if _is_quoted(text, tag, opened or 0) or (opened is None and tag.start() in code):
             continue
         closes = tag["close"] or tag["close2"] or tag["close3"]
         if not closes and opened is None:
@@ -74,10 +78,14 @@ def _tagged(text: str) -> tuple[list[Span], bool]:
     return spans, False
 
 
-def _is_quoted(text: str, tag: re.Match[str]) -> bool:
-    """Return whether a tag stands in quotation marks or backticks."""
+def _is_quoted(text: str, tag: re.Match[str], since: int) -> bool:
+    """Return whether a tag stands in quotation marks or backticks of the text from `since` on."""
     before, after = text[tag.start() - 1 : tag.start()], text[tag.end() : tag.end() + 1]
-    return bool(before and after) and before in _QUOTES and after in _QUOTES
+    if not (before and after and before in _QUOTES and after in _QUOTES):
+        return False
+    # `It says "41"</think>"41" is right`: the mark before the tag ends another quotation
+    near = text[max(since, tag.start() - _QUOTATION) : tag.start()]
+    return before in _OPENING or (before not in _CLOSING and near.count(before) % 2 == 1)
 
 
 def _is_talked_about(text: str, opened: int, tag: re.Match[str]) -> bool:
