@@ -169,6 +169,11 @@ class Children:
             self._started.add(child)
             return child
 
+    def adopt(self, child: Child) -> None:
+        """Have a child process that was started before end with the others."""
+        with self._lock:
+            self._started.add(child)
+
     def stop(self) -> None:
         """Kill every running child process, and let no new one start."""
         with self._lock:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
 from typing import Any
 
 from fathoms.errors import DataError
-from fathoms.executors import Executor
+from fathoms.executors import Executor, LocalExecutor
 from fathoms.judges.asking import Judged as JudgeResults
 from fathoms.judges.asking import Spending
 from fathoms.judges.of_run import Judging
@@ -18,7 +20,6 @@ from fathoms.metrics.people import Labels
 from fathoms.metrics.profiles import headline, profile_named, scored_under
 from fathoms.metrics.registry import beside_default, distinct, search_metrics
 from fathoms.metrics.score_records import Scoring
-from fathoms.metrics.stages import Stage
 from fathoms.models.calling.collecting import rare_collections
 from fathoms.runs.documents import StoredDocuments, missing_sentence
 from fathoms.runs.marks import variants_of
@@ -28,9 +29,8 @@ from fathoms.runs.store import Entry, Flaw, Run, flaws_sentence
 from fathoms.runs.trust import is_signed
 from fathoms.safety.children import Child
 from fathoms.scoring.gold import NewGold, gold_of
-from fathoms.scoring.held import may_be_held
+from fathoms.scoring.held import Found, may_be_held
 from fathoms.scoring.measures import measuring, read_measures, trusted_scoring, usable
-from fathoms.scoring.on_cluster import ScoreWork, score_on_cluster
 from fathoms.scoring.questions import QuestionScorer, Rules
 from fathoms.scoring.shares import (
     SHARE,
@@ -38,14 +38,9 @@ from fathoms.scoring.shares import (
     VERDICTS,
     WORTH,
     WORTH_JUDGED,
-    Share,
-    can_be_shared,
+    ScoreJob,
     has_plain_rules,
     processes,
-    run_texts,
-    score_held,
-    score_in_shares,
-    setup_of,
     shares_of,
     started_early,
     weight_of,
@@ -53,6 +48,7 @@ from fathoms.scoring.shares import (
 )
 from fathoms.scoring.summary import Results, is_retrieval_only, whole_summary
 from fathoms.scoring.verdicts import RunVerdicts, verdicts_of, with_key
+from fathoms.scoring.work import ScoreWork, score_shares
 
 _MOMENT = 1_000
 """So many answers are scored within a second or two."""
@@ -91,60 +87,69 @@ def score_run(
     entries, flaws = _contents(run)  # read once: the run may be in progress
     if replaced := gold and gold_of(run, entries, gold):
         run.gold = replaced.questions
-    retrieval_only = is_retrieval_only(
-        manifest,
-        searched=any(entry.searched for entry in entries.values()),
-        answered=any(not (entry.searched or entry.failed) for entry in entries.values()),
-    )
-    asked, left_out = usable(distinct([*own, *metrics]))
-    names = {metric.name for metric in asked}
-    own, metrics = (tuple(one for one in some if one.name in names) for some in (own, metrics))
-    if retrieval_only:
-        asked = distinct([*asked, *search_metrics(asked)])
-    documents = StoredDocuments(run, manifest)
-    measured = measuring(asked, documents)
-    needing = [metric for metric in measured if isinstance(metric, JudgedMetric)]
-    by_judge = [scoring.abstention] if isinstance(scoring.abstention, JudgedAbstention) else []
-    released = any(entry.released for entry in entries.values())
-    labels = Labels(read_all([run.path / LABELS_FILE], ClaimLabel)) if needing else None
-    rules = _rules(run, manifest, scoring, labels, released=released, retrieval_only=retrieval_only)
-    questions = _by_question(entries)
-    size = min(SHARE_JUDGED, worth) if needing else SHARE // weight_of(measured)
-    shares = shares_of(questions, (manifest.get("data") or {}).get("asked_ids") or (), size=size)
-    scorer = verdicts = None
-    if needing and not (retrieval_only or metrics or by_judge):
-        scorer, verdicts = _scored_as_held(
-            run, manifest, rules, measured, shares, judging, on_done, worth, executor
-        )
-    if scorer is None:
-        if not retrieval_only:
-            verdicts = verdicts_of(run, manifest, [*needing, *by_judge], entries, judging)
-        if verdicts:
-            rules = replace(rules, scoring=with_key(scoring, verdicts), judged=verdicts.judged)
-        scorer = _scored(run, manifest, rules, measured, shares, on_done, executor, started)
-    if scorer.verdicts:
-        run.add_verdicts(VERDICTS, scorer.verdicts)
-    run.set_aside_views(questions, {share.file for share in shares if share.file})
-    run.tables = scorer.tables if all(share.file for share in shares) else None
-    alien = scorer.document_ids.warning((manifest.get("data") or {}).get("documents") or ())
-    found = Results(
-        rules,
-        asked,
-        distinct([*beside_default(own), *beside_default(metrics)]),
-        verdicts,
-        scorer.tally,
-        scorer.pools,
-        scorer.curves,
-        [*filter(None, [missing_sentence(documents), alien]), *left_out],
-    )
+    wanted = _Wanted(scoring, own, metrics, judging, worth, started)
+    found = _results(run, manifest, entries, wanted, on_done)
     # of a large run, they would take as much memory as the summary needs
-    del entries, questions, shares, scorer
+    del entries
     summary = whole_summary(run.id, replaced.manifest(manifest) if replaced else manifest, found, flaws)
     if replaced:
         summary["questions"] = dict(replaced.described)
         summary["warnings"] += replaced.warnings
     run.write_summary(summary)
     return summary
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """How a run is to be scored: by its own metrics and by those that the user asks for besides, judged as
+    `judging` says, with the processes that were `started`. See `score_run` for `worth`."""
+
+    scoring: Scoring
+    own: tuple[Metric, ...]
+    metrics: tuple[Metric, ...]
+    judging: Judging
+    worth: int
+    started: Sequence[Child]
+
+
+def _results(
+    run: Run,
+    manifest: Mapping[str, Any],
+    entries: Mapping[tuple[str, int], Entry],
+    wanted: _Wanted,
+    on_done: Callable[[int, int], None],
+) -> Results:
+    """Score all questions of a run; write their files and the verdicts."""
+    retrieval_only = is_retrieval_only(
+        manifest,
+        searched=any(entry.searched for entry in entries.values()),
+        answered=any(not (entry.searched or entry.failed) for entry in entries.values()),
+    )
+    asked, left_out = usable(distinct([*wanted.own, *wanted.metrics]))
+    names = {metric.name for metric in asked}
+    used = [[one for one in some if one.name in names] for some in (wanted.own, wanted.metrics)]
+    beside = distinct(chain(*map(beside_default, used)))
+    if retrieval_only:
+        asked = distinct([*asked, *search_metrics(asked)])
+    documents = StoredDocuments(run, manifest)
+    measured = measuring(asked, documents)
+    is_judged = any(isinstance(metric, JudgedMetric) for metric in measured)
+    labels = Labels(read_all([run.path / LABELS_FILE], ClaimLabel)) if is_judged else None
+    released = any(entry.released for entry in entries.values())
+    rules = _rules(run, manifest, wanted.scoring, labels, released=released, retrieval_only=retrieval_only)
+    questions = _by_question(entries)
+    size = min(SHARE_JUDGED, wanted.worth) if is_judged else SHARE // weight_of(measured)
+    shares = shares_of(questions, (manifest.get("data") or {}).get("asked_ids") or (), size=size)
+    job = ScoreJob(run, manifest, rules, measured, shares, partial(_say, on_done, len(entries)))
+    rules, scorer, verdicts = _scored_as_held(job, wanted) or _judged_and_scored(job, wanted, entries)
+    if scorer.verdicts:
+        run.add_verdicts(VERDICTS, scorer.verdicts)
+    run.set_aside_views(questions, {share.file for share in shares if share.file})
+    run.tables = scorer.tables if all(share.file for share in shares) else None
+    alien = scorer.document_ids.warning((manifest.get("data") or {}).get("documents") or ())
+    warnings = [*filter(None, [missing_sentence(documents), alien]), *left_out]
+    tally, pools, curves = scorer.tally, scorer.pools, scorer.curves
+    return Results(rules, asked, beside, verdicts, tally, pools, curves, warnings)
 
 
 def _contents(run: Run) -> tuple[dict[tuple[str, int], Entry], list[Flaw]]:
@@ -195,11 +200,6 @@ def _expected_answers(manifest: Mapping[str, Any]) -> int:
     return asked * (manifest.get("repeats") or 1)
 
 
-def _answers(shares: Sequence[Share]) -> int:
-    """Return the number of answers."""
-    return sum(share.answers for share in shares)
-
-
 def _by_question(entries: Mapping[tuple[str, int], Entry]) -> dict[str, list[Entry]]:
     """Return the entries of the repeats of each question, in the order in which the questions came."""
     found: dict[str, list[Entry]] = {}
@@ -208,90 +208,73 @@ def _by_question(entries: Mapping[tuple[str, int], Entry]) -> dict[str, list[Ent
     return found
 
 
-def _scored(
-    run: Run,
-    manifest: Mapping[str, Any],
-    rules: Rules,
-    metrics: Sequence[Metric],
-    shares: Sequence[Share],
-    on_done: Callable[[int, int], None],
-    executor: Executor | None,
-    started: Sequence[Child],
-) -> QuestionScorer:
-    """Score all questions of a run and write their files, by the processes that were `started` if several
-    are worth it."""
-    cluster = executor if len(shares) > 1 else None
-    count = 0 if cluster else processes(_answers(shares), WORTH // weight_of(metrics), len(shares))
-    if (cluster or count) and not can_be_shared(run, manifest, rules, metrics):
-        cluster, count = None, 0
-    with working(count, started) as children:
-        scorer, stages = _scorer(run, manifest, rules, metrics, shares, on_done)
-        if cluster is not None:
-            work = ScoreWork.of(run, setup_of(run, manifest, rules, stages))
-            score_on_cluster(scorer, shares, work, cluster)
-        elif children:
-            score_in_shares(scorer, shares, setup_of(run, manifest, rules, stages), children)
-        else:
-            for share in shares:
-                scorer.score(*share)
-    return scorer
+def _say(on_done: Callable[[int, int], None], total: int, done: int) -> None:
+    """Say how many answers are scored, where that takes more than a moment."""
+    if total > _MOMENT:
+        on_done(done, total)
 
 
-def _scored_as_held(
-    run: Run,
-    manifest: Mapping[str, Any],
-    rules: Rules,
-    metrics: Sequence[Metric],
-    shares: Sequence[Share],
-    judging: Judging,
-    on_done: Callable[[int, int], None],
-    worth: int,
-    executor: Executor | None,
-) -> tuple[QuestionScorer, RunVerdicts] | tuple[None, None]:
-    """Score all questions of a large run by several processes, if its journal holds all verdicts of its own
+_Scored = tuple[Rules, QuestionScorer, RunVerdicts | None]
+"""The rules by which a run was scored, what has scored it, and the verdicts of its judge."""
+
+
+def _scored_as_held(job: ScoreJob, wanted: _Wanted) -> _Scored | None:
+    """Score a large run by several processes or by a cluster, if its journal holds all verdicts of its own
     judge. Otherwise files of questions may have been written, and all of them must be written again."""
-    judge = read_measures(manifest).judge
-    answers = _answers(shares)
-    count = min(2, len(shares)) if executor else processes(answers, worth, len(shares))
-    if judge is None or judging.judge is not None or count < 2 or not is_signed(manifest):
-        return None, None
-    if rules.labels or not has_plain_rules(rules.scoring) or not may_be_held(run, judge, metrics, answers):
-        return None, None
+    rules, judge = job.rules, read_measures(job.manifest).judge
+    needing = [metric for metric in job.metrics if isinstance(metric, JudgedMetric)]
+    if not needing or rules.retrieval_only or wanted.metrics or rules.labels:
+        return None
+    if judge is None or wanted.judging.judge is not None or not is_signed(job.manifest):
+        return None
+    executor, count = _workers(job, wanted.judging.executor, wanted.worth)
+    if executor is None or not has_plain_rules(rules.scoring):
+        return None
+    if not may_be_held(job.run, judge, job.metrics, job.answers):
+        return None
     judge.check()
-    with working(0 if executor else count) as children:
-        scorer, stages = _scorer(run, manifest, rules, metrics, shares, on_done)
-        setup = setup_of(run, manifest, rules, stages, judged=True)
-        if executor is None:
-            found = score_held(scorer, shares, setup, children)
-        else:
-            found = score_on_cluster(scorer, shares, ScoreWork.of(run, setup), executor)
+    scorer, found = _done_by(job, executor, count, judged=True)
     if found is None:
-        return None, None
-    spent = Spending(judging.max_cost, found=len(found.verdicts) + len(found.lists))
-    splits = any(isinstance(one, JudgedMetric) and one.splits for one in metrics)
-    return scorer, RunVerdicts(judge, JudgeResults(), spent, splits, found)
+        return None
+    spent = Spending(wanted.judging.max_cost, found=len(found.verdicts) + len(found.lists))
+    splits = any(metric.splits for metric in needing)
+    return rules, scorer, RunVerdicts(judge, JudgeResults(), spent, splits, found)
 
 
-def _scorer(
-    run: Run,
-    manifest: Mapping[str, Any],
-    rules: Rules,
-    metrics: Sequence[Metric],
-    shares: Sequence[Share],
-    on_done: Callable[[int, int], None],
-) -> tuple[QuestionScorer, list[Stage]]:
-    """Return what scores the questions of a run, and the stages of the funnel that are known for any."""
-    total = _answers(shares)
+def _judged_and_scored(job: ScoreJob, wanted: _Wanted, entries: Mapping[tuple[str, int], Entry]) -> _Scored:
+    """Obtain the verdicts that are needed, then score a run."""
+    needing: list[JudgedMetric | JudgedAbstention] = []
+    if not job.rules.retrieval_only:
+        needing += [metric for metric in job.metrics if isinstance(metric, JudgedMetric)]
+        needing += [one for one in [wanted.scoring.abstention] if isinstance(one, JudgedAbstention)]
+    if verdicts := verdicts_of(job.run, job.manifest, needing, entries, wanted.judging):
+        scoring = with_key(wanted.scoring, verdicts)
+        job = replace(job, rules=replace(job.rules, scoring=scoring, judged=verdicts.judged))
+    executor, count = _workers(job, wanted.judging.executor, WORTH // weight_of(job.metrics))
+    if executor is None or not job.can_be_shared:
+        executor, count = LocalExecutor(), 0
+    scorer, _ = _done_by(job, executor, count, wanted.started)
+    return job.rules, scorer, verdicts
 
-    def told(done: int) -> None:
-        if total > _MOMENT:
-            on_done(done, total)
 
-    texts = run_texts(run, manifest)
-    asked = [entry for share in shares for entries in share.questions for entry in entries]
-    stages = texts.known_stages(run.read(asked), with_prompts=any(entry.prompted for entry in asked))
-    known = run.verdicts(VERDICTS)
-    return QuestionScorer(run, rules, metrics, known, texts, stages, told), sorted(stages)
+def _workers(job: ScoreJob, executor: Executor | None, worth: int) -> tuple[Executor | None, int]:
+    """Return who can score the shares instead of this process: the workers of a cluster if there is one, or
+    so many child processes. Nobody if that is not worth it."""
+    if executor is not None and len(job.shares) > 1:
+        return executor, 0
+    count = processes(job.answers, worth, len(job.shares))
+    return (LocalExecutor(count) if count else None), count
+
+
+def _done_by(
+    job: ScoreJob, executor: Executor, count: int, started: Sequence[Child] = (), *, judged: bool = False
+) -> tuple[QuestionScorer, Found | None]:
+    """Have an executor score all shares, with so many processes of this machine, of which some are `started`
+    already; see `score_shares`."""
+    with working(count, started) as children:
+        scorer, stages = job.scorer()
+        work = ScoreWork(job.run, job.setup(stages, judged=judged), children)
+        return scorer, score_shares(scorer, job.shares, work, executor)
 
 
 def _retrieves(manifest: Mapping[str, Any]) -> bool:

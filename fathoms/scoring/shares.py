@@ -1,15 +1,16 @@
-"""Divides the questions of a large run among processes, as many as there are cores.
+"""Divides the questions of a run into shares, and scores one of them.
 
-A child process runs `serve`: it gets the rules, then shares of questions as entries of the journal. It scores
+Who scores the shares is an executor: this process, child processes, or the workers of a cluster (`work`). A
+child process runs `serve`: it gets the rules, then shares of questions as entries of the journal. It scores
 them, writes their files, and answers with what the summary needs.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ from fathoms.metrics.linear import Linear
 from fathoms.metrics.metric import JudgedMetric, Metric
 from fathoms.metrics.profiles import PROFILES
 from fathoms.metrics.score_records import Scoring
+from fathoms.metrics.stages import Stage
 from fathoms.models.calling.collecting import rare_collections
 from fathoms.runs.documents import StoredDocuments
 from fathoms.runs.folder import fitting
@@ -25,8 +27,8 @@ from fathoms.runs.marks import variants_of
 from fathoms.runs.question_lines import LARGE, divided
 from fathoms.runs.store import Entry, Run
 from fathoms.safety.child_main import ThisProcess
-from fathoms.safety.children import Child, ChildEndedError
-from fathoms.scoring.held import Found, HeldVerdicts
+from fathoms.safety.children import Child
+from fathoms.scoring.held import HeldVerdicts
 from fathoms.scoring.measures import own_metrics, read_measures
 from fathoms.scoring.questions import QuestionScorer, Rules
 from fathoms.types import Question
@@ -58,15 +60,61 @@ class Share(NamedTuple):
         return sum(map(len, self.questions))
 
 
-def can_be_shared(run: Run, manifest: Mapping[str, Any], rules: Rules, metrics: Sequence[Metric]) -> bool:
-    """Return whether other processes can score by these rules and metrics: by those of the configuration, if
-    they need neither a model nor anything that only this process has."""
-    return (
-        has_plain_rules(rules.scoring)
-        and rules.profile == "fathoms"
-        and all(map(_is_light, metrics))
-        and [metric.name for metric in metrics] == [metric.name for metric in own_metrics(run, manifest)]
-    )
+@dataclass(frozen=True)
+class ScoreJob:
+    """The questions of a run in shares, and by which rules and metrics they are scored. `on_done` is called
+    with the number of answers that are scored."""
+
+    run: Run
+    manifest: Mapping[str, Any]
+    rules: Rules
+    metrics: Sequence[Metric]
+    shares: Sequence[Share]
+    on_done: Callable[[int], None] = lambda done: None
+
+    @property
+    def answers(self) -> int:
+        """The number of answers."""
+        return sum(share.answers for share in self.shares)
+
+    @property
+    def can_be_shared(self) -> bool:
+        """Whether other processes can score by these rules and metrics: by those of the configuration, if
+        they need neither a model nor anything that only this process has."""
+        own = own_metrics(self.run, self.manifest)
+        return (
+            has_plain_rules(self.rules.scoring)
+            and self.rules.profile == "fathoms"
+            and all(map(_is_light, self.metrics))
+            and [metric.name for metric in self.metrics] == [metric.name for metric in own]
+        )
+
+    def scorer(self) -> tuple[QuestionScorer, list[Stage]]:
+        """Return what scores the questions, and the stages of the funnel that are known for any."""
+        run, texts = self.run, run_texts(self.run, self.manifest)
+        asked = [entry for share in self.shares for entries in share.questions for entry in entries]
+        stages = texts.known_stages(run.read(asked), with_prompts=any(entry.prompted for entry in asked))
+        known = run.verdicts(VERDICTS)
+        scorer = QuestionScorer(run, self.rules, self.metrics, known, texts, stages, self.on_done)
+        return scorer, sorted(stages)
+
+    def setup(self, stages: Sequence[str], *, judged: bool = False) -> dict[str, Any]:
+        """Return what a `ShareScorer` needs before the first share, as JSON values; `judged` says whether it
+        scores from the verdicts that the run holds."""
+        rules = self.rules
+        return {
+            "run": str(self.run.path),
+            "manifest": self.manifest,
+            "scoring": rules.scoring.model_dump(mode="json"),
+            "profiles": [profile.name for profile in rules.profiles],
+            "profile": rules.profile,
+            "imported": rules.imported,
+            "retrieval_only": rules.retrieval_only,
+            "retrieves": rules.retrieves,
+            "stages": list(stages),
+            "judged": judged,
+            "gold": [one.model_dump(mode="json") for one in self.run.gold.values()],
+        }
 
 
 def _is_light(metric: Metric) -> bool:
@@ -117,67 +165,12 @@ def _started(count: int) -> list[Child]:
     return [Child(__name__, stderr="discard") for _ in range(count)]
 
 
-def score_in_shares(
-    scorer: QuestionScorer, shares: Sequence[Share], setup: Mapping[str, Any], children: Sequence[Child]
-) -> None:
-    """Score shares by several processes (`working`) as `QuestionScorer.score` does. `setup` is what `serve`
-    needs first. The shares of a process that ends are scored here."""
-    for share, found in _answers(shares, setup, children):
-        if found is None:
-            scorer.score(*share)  # raises here what may have ended the process
-        else:
-            _add(scorer, found)
-
-
-def score_held(
-    scorer: QuestionScorer, shares: Sequence[Share], setup: Mapping[str, Any], children: Sequence[Child]
-) -> Found | None:
-    """Score shares by several processes from the verdicts that the journal of the run holds; returns these.
-    `None`, and `scorer` is of no use any more, where verdicts are missing or a process has ended: then the
-    run has to be judged first, which also raises what may have ended it."""
-    held = Found()
-    for _, found in _answers(shares, setup, children):
-        if not found:
-            return None
-        _add(scorer, found)
-        held.add(found["held"])
-    return held
-
-
 def processes(answers: int, worth: int, shares: int = _MOST) -> int:
     """Return how many processes score so many answers in so many shares if each gets `worth` answers or more;
     0 where not even two are worth their start."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     count = min(cores, _MOST, shares, answers // worth)
     return count if count > 1 else 0
-
-
-def _add(scorer: QuestionScorer, found: Mapping[str, Any]) -> None:
-    """Add what a process has scored."""
-    scorer.extend(found)
-    fitting().update(map(tuple, found["fitting"]))
-
-
-def _answers(
-    shares: Sequence[Share], setup: Mapping[str, Any], children: Sequence[Child]
-) -> Iterator[tuple[Share, dict[str, Any] | None]]:
-    """Yield each share with what one of the processes answered, `None` where the process had ended."""
-    count = len(children)
-    ahead = 2 * count  # so that no process waits while this one adds up
-    for number, child in enumerate(children):
-        child.send(setup)
-        for share in shares[number:ahead:count]:
-            child.send(share)
-    for number, share in enumerate(shares):
-        child = children[number % count]
-        try:
-            found = child.receive()[0]
-        except ChildEndedError:
-            yield share, None
-            continue
-        if number + ahead < len(shares):
-            child.send(shares[number + ahead])
-        yield share, found
 
 
 def shares_of(
@@ -205,28 +198,8 @@ def _groups(questions: Sequence[Sequence[Entry]], size: int) -> Iterator[list[Se
         yield share
 
 
-def setup_of(
-    run: Run, manifest: Mapping[str, Any], rules: Rules, stages: Sequence[str], *, judged: bool = False
-) -> dict[str, Any]:
-    """Return what `serve` needs before the first share, as JSON values; `judged` says whether it scores from
-    the verdicts that the run holds."""
-    return {
-        "run": str(run.path),
-        "manifest": manifest,
-        "scoring": rules.scoring.model_dump(mode="json"),
-        "profiles": [profile.name for profile in rules.profiles],
-        "profile": rules.profile,
-        "imported": rules.imported,
-        "retrieval_only": rules.retrieval_only,
-        "retrieves": rules.retrieves,
-        "stages": list(stages),
-        "judged": judged,
-        "gold": [one.model_dump(mode="json") for one in run.gold.values()],
-    }
-
-
 class ShareScorer:
-    """Scores shares of the questions of a run by what `setup_of` returned."""
+    """Scores shares of the questions of a run by what `ScoreJob.setup` returned."""
 
     def __init__(self, run: Run, setup: Mapping[str, Any]) -> None:
         self._run = run

@@ -20,7 +20,6 @@ from fathoms.judges.journal import NAME, VerdictJournal
 from fathoms.judges.scripted import ScriptedJudge
 from fathoms.metrics.profiles import PROFILES
 from fathoms.metrics.score_records import Scoring
-from fathoms.metrics.stages import STAGES
 from fathoms.models.caller import Caller
 from fathoms.paths import file_state
 from fathoms.runs.documents import keep_documents
@@ -28,9 +27,9 @@ from fathoms.runs.folder import is_fitting
 from fathoms.runs.store import Run
 from fathoms.scoring import score_run
 from fathoms.scoring.measures import own_metrics
-from fathoms.scoring.on_cluster import ScoreWork, score_on_cluster
-from fathoms.scoring.questions import QuestionScorer, Rules
-from fathoms.scoring.shares import Share, run_texts, setup_of
+from fathoms.scoring.questions import Rules
+from fathoms.scoring.shares import ScoreJob, Share
+from fathoms.scoring.work import ScoreWork, SentWork, score_shares
 from fathoms.types import (
     Chunk,
     Document,
@@ -114,14 +113,15 @@ def test_what_a_worker_was_not_sent_is_scored_on_the_machine_of_the_run(
 ) -> None:
     run, manifest = scored[0], scored[0].manifest()
     rules = Rules(Scoring(), PROFILES, "fathoms")
-    work = ScoreWork.of(run, setup_of(run, manifest, rules, STAGES))
     share, away = Share([[entry] for entry in list(run.entries().values())[:10]]), Away(1)
+    job = ScoreJob(run, manifest, rules, own_metrics(run, manifest), [share])
+    scorer, stages = job.scorer()
+    work = ScoreWork(run, job.setup(stages))
     forgetful = Forgetful(run, work.setup)
     (known,), (unknown,) = away.run(work, [share]), away.run(forgetful, [share])
     assert known.found["tally"]
     assert unknown == (None, {})
-    scorer = QuestionScorer(run, rules, own_metrics(run, manifest), {}, run_texts(run, manifest), STAGES)
-    score_on_cluster(scorer, [share], forgetful, away)
+    score_shares(scorer, [share], forgetful, away)
     away.close()
     assert len(scorer.tally) == 10
 
@@ -129,7 +129,7 @@ def test_what_a_worker_was_not_sent_is_scored_on_the_machine_of_the_run(
 class Forgetful(ScoreWork):
     """Sends no documents."""
 
-    def for_workers(self) -> ScoreWork:
+    def for_workers(self) -> SentWork:
         return replace(super().for_workers(), files={})
 
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from fathoms.errors import ConfigError, DataError
+from fathoms.executors import LocalExecutor
 from fathoms.metrics.aggregate import summarise
 from fathoms.metrics.profiles import scored_under
 from fathoms.metrics.registry import named
 from fathoms.metrics.score_records import Scores, Scoring
-from fathoms.metrics.stages import STAGES
 from fathoms.paths import file_state
 from fathoms.runs.documents import StoredDocuments
 from fathoms.runs.folder import is_fitting
@@ -26,16 +27,13 @@ from fathoms.scoring.measures import measuring, own_metrics, read_measures
 from fathoms.scoring.questions import QuestionScorer, Rules
 from fathoms.scoring.shares import (
     WORTH,
+    ScoreJob,
     Share,
-    can_be_shared,
-    run_texts,
-    score_held,
-    score_in_shares,
-    setup_of,
     shares_of,
     started_early,
     working,
 )
+from fathoms.scoring.work import ScoreWork, score_shares
 from fathoms.types import Failure, Question, Record, Reply, Usage
 
 
@@ -221,42 +219,41 @@ def test_a_refusal_is_neither_abstention_nor_hallucination(tmp_path: Path) -> No
     assert {verdict.claim for verdict in run.verdicts("abstention").values()} == {"It is red."}
 
 
-def shared(run: Run, setup: dict[str, object], told: list[int]) -> QuestionScorer:
-    """Score a run by two processes, in small shares, and note the progress."""
+def shared(run: Run, setup: dict[str, object], killed: int, told: list[int]) -> QuestionScorer:
+    """Score a run by two processes, of which some are `killed`, in small shares, and note the progress."""
     manifest, rules = run.manifest(), Rules(Scoring(), scored_under("fathoms"), "fathoms")
     questions: dict[str, list[Entry]] = {}
     for (asked, _), entry in run.entries().items():
         questions.setdefault(asked, []).append(entry)
     metrics = own_metrics(run, manifest)
-    assert can_be_shared(run, manifest, rules, metrics)
-    assert not can_be_shared(run, manifest, rules, [*metrics, *named(["semantic-similarity"])])
     assert started_early(1, Scoring(), metrics) == []
     assert started_early(2 * WORTH, Scoring(), named(["semantic-similarity"])) == []
-    scorer = QuestionScorer(
-        run,
-        rules,
-        metrics,
-        run.verdicts("abstention"),
-        run_texts(run, manifest),
-        STAGES,
-        told.append,
-    )
-    made = setup_of(run, manifest, rules, STAGES) | setup
     shares = [
         Share([entries], file_name(number) if number % 2 else None)
         for number, entries in enumerate(questions.values())
     ]
+    job = ScoreJob(run, manifest, rules, metrics, shares, told.append)
+    assert job.can_be_shared
+    assert not replace(job, metrics=[*metrics, *named(["semantic-similarity"])]).can_be_shared
+    scorer, stages = job.scorer()
     started = started_early(2 * WORTH, Scoring(), metrics)  # as many as there are cores, or none
     with working(2, started) as children:
         assert children[: len(started)] == started[:2]
-        score_in_shares(scorer, shares, made, children)
+        for child in children[:killed]:
+            child.kill()
+        work = ScoreWork(run, job.setup(stages) | setup, children)
+        assert score_shares(scorer, shares, work, LocalExecutor(2)) is not None
     assert not any(child.alive for child in [*started, *children])
     return scorer
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("setup", [{}, {"run": "nowhere"}], ids=["by processes", "by processes that end"])
-def test_shares_add_up_to_the_whole(setup: dict[str, object], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("setup", "killed"),
+    [({}, 0), ({}, 1), ({"run": "nowhere"}, 0)],
+    ids=["by processes", "by one that is left", "by processes that end"],
+)
+def test_shares_add_up_to_the_whole(setup: dict[str, object], killed: int, tmp_path: Path) -> None:
     """Each process has its own numbers for questions and scores, which become those of the whole."""
     many = [
         answered(
@@ -277,7 +274,7 @@ def test_shares_add_up_to_the_whole(setup: dict[str, object], tmp_path: Path) ->
     assert summary["metrics"]["rouge-l"]["overall"]["value"] > 0
     told: list[int] = []
     setup = {name: str(tmp_path / str(value)) for name, value in setup.items()}
-    scorer = shared(together, setup, told)
+    scorer = shared(together, setup, killed, told)
     assert [one.id for one in scorer.tally.asked] == list(dict.fromkeys(r.question.id for r in records))
     assert len(scorer.tally) == told[-1] == len(records)
     assert told == sorted(told)
@@ -348,23 +345,22 @@ def test_processes_find_the_verdicts_that_a_run_holds(tmp_path: Path) -> None:
     for (asked, _), entry in run.entries().items():
         questions.setdefault(asked, []).append(entry)
     shares = shares_of(questions, (), size=3)
-    setup = setup_of(run, manifest, rules, sorted(STAGES), judged=True)
+    job = ScoreJob(run, manifest, rules, metrics, shares)
 
     def held(setup: dict[str, object]) -> Found | None:
-        scorer = QuestionScorer(
-            run, rules, metrics, run.verdicts("abstention"), run_texts(run, manifest), STAGES
-        )
+        scorer, stages = job.scorer()
         with working(2) as children:
-            return score_held(scorer, shares, setup, children)
+            work = ScoreWork(run, job.setup(stages, judged=True) | setup, children)
+            return score_shares(scorer, shares, work, LocalExecutor(2))
 
-    found, journal = held(setup), run.path / "verdicts" / "judge.jsonl"
+    found, journal = held({}), run.path / "verdicts" / "judge.jsonl"
     lines = journal.read_bytes().splitlines(keepends=True)
     assert found is not None
     assert sorted(found.verdicts) == sorted(json.loads(line)["key"] for line in lines)
     assert sorted(one.label for one in found.verdicts.values()) == sorted(
         json.loads(line)["result"]["label"] for line in lines
     )
-    assert held(setup | {"run": str(tmp_path / "nowhere")}) is None  # the processes end
+    assert held({"run": str(tmp_path / "nowhere")}) is None  # the processes end
 
 
 @pytest.mark.slow
