@@ -31,8 +31,8 @@ test-fast: $(VENV)/.test
 
 # Runs the long simulations and benchmarks, the properties with twenty times the examples, and `make lowest`.
 slow: $(VENV)/.test
-	$(BIN)/python -m pytest -m long
-	$(BIN)/python -m pytest -m hypothesis --hypothesis-profile thorough
+	$(BIN)/python -m pytest -m long -o faulthandler_timeout=3600
+	$(BIN)/python -m pytest -m hypothesis --hypothesis-profile thorough -o faulthandler_timeout=3600
 	$(MAKE) lowest
 
 # Runs the quick tests and those of the extras with the lowest versions of dependencies that pyproject.toml allows.
