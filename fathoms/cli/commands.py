@@ -1,22 +1,17 @@
-"""The table of commands. The module of a command is imported when the command is called, so that `--help` and
-the start of each command do not wait for the other commands."""
+"""The table of the core's commands, to which those of extras are added (`fathoms/hooks.py`). The module of a
+command is imported when the command is called, so that `--help` and the start of each command do not wait for
+the other commands."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, MutableMapping, Sequence
-from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
-
-class Command(NamedTuple):
-    """Where a command, or a group of commands, is defined, and the first sentence of its help."""
-
-    place: str
-    summary: str
-
+from fathoms import hooks
+from fathoms.hooks import Command
 
 COMMANDS = {
     "init": Command("init:init", "Create a sample project to start from."),
@@ -24,9 +19,6 @@ COMMANDS = {
     "run": Command("run:run", "Ask the questions, score the answers and print a table."),
     "score": Command("score:score", "Score the stored answers of runs again."),
     "report": Command("report:report", "Write the report of one or more runs."),
-    "view": Command(
-        "view:view", "Show the runs of a folder on a page in your browser, also while they are in progress."
-    ),
     "reproduce": Command(
         "reproduce:reproduce", "Print a published table next to the figures that fathoms computes."
     ),
@@ -95,15 +87,38 @@ def by_new_names(command: str, arguments: Sequence[str]) -> list[str]:
     return found
 
 
+def commands() -> dict[str, Command]:
+    """Return every command of fathoms by name: those of the core, and then those of extras."""
+    return COMMANDS | hooks.commands()
+
+
+def with_extras(app: typer.Typer, group: str) -> typer.Typer:
+    """Add to a group the commands that extras have for it, and return the group."""
+    for name, command in hooks.commands(group).items():
+        app.command(name)(hooks.loaded(command.place))
+    return app
+
+
+class Group(TyperGroup):
+    """A group of commands that says of one which came with a deleted extra that it is not installed."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find a command; raises UsageError where its extra was deleted."""
+        name = f"{ctx.info_name} {args[0]}" if args else ""
+        if name in hooks.COMES_WITH and args[0] not in self.commands:
+            raise hooks.not_installed(name)
+        return super().resolve_command(ctx, args)
+
+
 class LazyGroup(TyperGroup):
-    """A group whose commands are those of `COMMANDS`."""
+    """A group whose commands are those of the table."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self.commands = _Loaded()
 
     def list_commands(self, ctx: Any) -> list[str]:
-        return list(COMMANDS)
+        return list(commands())
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find a command, and give it its options by their new names."""
@@ -117,21 +132,26 @@ class LazyGroup(TyperGroup):
             raise typer.Abort from error
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, command.summary) for name, command in COMMANDS.items()])
+        for heading, table in (("Commands", COMMANDS), ("Extras", hooks.commands())):
+            if table:
+                with formatter.section(heading):
+                    formatter.write_dl([(name, command.summary) for name, command in table.items()])
 
 
 def _defined(name: str) -> Any:
     """Import the function or the Typer app of a command; raises KeyError where neither fathoms nor a package
-    that is installed beside it has one."""
+    that is installed beside it has one, and UsageError where it came with an extra that was deleted."""
     if name in COMMANDS:
-        module, attribute = COMMANDS[name].place.split(":")
-        return getattr(import_module(f"fathoms.cli.{module}"), attribute)
+        return hooks.loaded(f"fathoms.cli.{COMMANDS[name].place}")
+    if name in hooks.commands():
+        return hooks.loaded(hooks.commands()[name].place)
     from fathoms import registry
 
     for entry in registry.entry_points(registry.COMMANDS):
         if entry.name == name:
             return registry.imported(entry)
+    if name in hooks.COMES_WITH:
+        raise hooks.not_installed(name)
     raise KeyError(name)
 
 
@@ -158,7 +178,7 @@ class _Loaded(MutableMapping[str, Any]):
         del self.known[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(COMMANDS)
+        return iter(commands())
 
     def __len__(self) -> int:
-        return len(COMMANDS)
+        return len(commands())

@@ -337,10 +337,10 @@ def _keys() -> list[dict[str, Any]]:
 
 def _plugins() -> list[dict[str, Any]]:
     """The components and commands that other packages add, and whether fathoms uses each."""
-    from fathoms.cli.commands import COMMANDS
+    from fathoms.cli.commands import commands
     from fathoms.registry import distribution, plugins
 
     return [
         {"room": room, "name": entry.name, "package": distribution(entry), "used": not is_own}
-        for room, entry, is_own in plugins(COMMANDS)
+        for room, entry, is_own in plugins(commands())
     ]

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from fathoms import hooks
 from fathoms.cli import completion, console
 from fathoms.cli.browser import show_in_browser
 from fathoms.cli.options import RUNS, By, Json, Out, Trust
@@ -166,12 +167,12 @@ def _site(
     show: bool,
 ) -> int:
     """Write the site of some runs, by default of all; returns the exit code."""
-    from fathoms.report.site import write_site
     from fathoms.runs.finding import find_run, list_runs, oldest_first
 
     runs = oldest_first(find_run(name, out) for name in names) if names else list_runs(out)
     for run in runs if trust else ():
         run.trust()
+    write_site = hooks.needed("report --site")
     first = write_site(runs, site, scores, logs=logs, thumbnails=thumbnails, note=console.note)
     console.say(str(first))
     if show:

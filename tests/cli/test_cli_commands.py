@@ -5,10 +5,10 @@ from __future__ import annotations
 import typer
 
 from fathoms.cli import app
-from fathoms.cli.commands import COMMANDS
+from fathoms.cli.commands import commands
 
 
 def test_the_table_has_the_first_sentence_of_the_help_of_each_command() -> None:
     group = typer.main.get_command(app)
     for name, command in group.commands.items():  # type: ignore[attr-defined]
-        assert " ".join(command.help.split("\n\n")[0].split()) == COMMANDS[name].summary
+        assert " ".join(command.help.split("\n\n")[0].split()) == commands()[name].summary

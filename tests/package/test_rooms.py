@@ -14,7 +14,7 @@ PACKAGE = Path(__file__).parents[2] / "fathoms"
 # from the bottom to the top; rooms on one line never import one another
 FLOORS = [
     {"errors", "stats", "text", "types"},
-    {"answers", "safety"},
+    {"answers", "hooks", "safety"},
     {"component"},
     {"registry"},
     {"config", "paths"},
@@ -27,6 +27,7 @@ FLOORS = [
     {"build", "tune"},
     {"api", "reproduce"},
     {"cli", "pytest_plugin"},
+    {"extras"},
 ]
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 # what makes a run and what scores it never import one another: all that they share is the run directory
@@ -35,7 +36,11 @@ SCORE = {"compare", "judges", "metrics", "report", "scoring"}
 # `metrics` can score on a laptop: it sees no parser, no retriever and no run
 SEEN_BY_METRICS = {"types", "errors", "component", "registry", "config", "paths", "runs", "safety", "stats"}
 SEEN_BY_METRICS |= {"answers", "models", "text"}
-MOST_LOOSE = 10
+# what each extra uses of the core: all of it, and no more; no extra imports another one
+PORTS = {
+    "live": {"cli", "config", "errors", "hooks", "paths", "report", "runs", "safety"},
+}
+MOST_LOOSE = 11
 
 
 def modules() -> dict[str, Path]:
@@ -62,7 +67,9 @@ def imported(text: str, known: set[str]) -> set[str]:
 
 
 def room(module: str) -> str:
-    return module.split(".")[1]
+    """The room of a module; each extra is one, such as `extras.live`."""
+    parts = module.split(".")
+    return ".".join(parts[1 : 3 if parts[1] == "extras" else 2])
 
 
 def breaches(graph: dict[str, set[str]]) -> set[tuple[str, str]]:
@@ -80,6 +87,10 @@ def may_import(here: str, there: str) -> bool:
     """Whether a room may import another one."""
     if here == there:
         return True
+    if there.startswith("extras"):
+        return False
+    if here.startswith("extras."):
+        return there in PORTS[here.partition(".")[2]]
     if {here, there} & MAKE and {here, there} & SCORE:
         return False
     if here == "metrics" and there not in SEEN_BY_METRICS:
@@ -135,6 +146,9 @@ def test_imports_go_down_and_through_no_wall() -> None:
         ("report.x", "retrieve"),
         ("scoring.x", "pipeline"),
         ("pdf.x", "ingest"),
+        ("cli.x", "extras.live"),
+        ("extras.live.x", "retrieve"),
+        ("extras.live.x", "extras.review"),
     ],
 )
 def test_a_forbidden_import_is_reported(here: str, there: str) -> None:
@@ -161,6 +175,18 @@ def test_every_room_in_the_list_exists_and_few_modules_lie_loose() -> None:
     }
     assert rooms - {"__init__", "__main__"} == set(FLOOR)
     assert len(list(PACKAGE.glob("*.py"))) <= MOST_LOOSE
+
+
+def test_each_extra_uses_all_the_ports_that_are_listed_for_it_and_is_found_by_its_folder_alone() -> None:
+    used: dict[str, set[str]] = {path.name: set() for path in (PACKAGE / "extras").glob("[a-z]*")}
+    for module, others in graph().items():
+        if module.startswith("fathoms.extras."):
+            here = room(module)
+            used[here.partition(".")[2]] |= {room(other) for other in others} - {here}
+    assert used == PORTS
+    naming = [path for path in PACKAGE.rglob("*.py") if "fathoms.extras" in path.read_text()]
+    outside = {path.relative_to(PACKAGE) for path in naming} - set((PACKAGE / "extras").rglob("*.py"))
+    assert {path for path in outside if path.parts[0] != "extras"} == {Path("hooks.py")}
 
 
 def test_the_map_of_rooms_in_contributing_is_the_list_of_floors() -> None:

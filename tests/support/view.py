@@ -1,16 +1,11 @@
-"""Runs on disk for the page of `fathoms view`, and asking its server."""
+"""Runs on disk, as fathoms stores them, for pages about several of them."""
 
 from __future__ import annotations
 
 import json
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
-from fathoms.report.view.server import ViewServer
 from fathoms.runs.reading import ScoredRun
 from fathoms.runs.store import Run
 from fathoms.runs.views import view_names
@@ -56,34 +51,3 @@ def night(folder: Path, number: int, rule: str, changes: dict[str, Any], **summa
     manifest = {**run.manifest_json, **MANIFEST, **changes, "created": f"2026-01-0{number}T03:00:00+00:00"}
     made = ScoredRun("night", None, manifest, {**run.summary_json, **summary, "name": "night"}, run.views)
     return Run(stored(folder, made, f"2026010{number}T030000000Z_night_0a1b2c3d"))
-
-
-@contextmanager
-def serving(folder: Path, logs: Sequence[Path] = ()) -> Iterator[ViewServer]:
-    """The server over a folder, in a thread."""
-    with ViewServer(folder, logs=logs) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-        thread.start()
-        yield server
-        server.shutdown()
-        thread.join()
-
-
-def got(
-    server: ViewServer, path: str, *, token: str | None = None, method: str = "GET", **headers: str | None
-) -> tuple[int, dict[str, str], Any]:
-    """Ask as the page does, unless something else is given; a header that is None is left out."""
-    port = server.server_address[1]
-    sent: dict[str, str | None] = {"Host": f"127.0.0.1:{port}", **headers}
-    connection = HTTPConnection("127.0.0.1", port, timeout=10)
-    start = f"/{server.token if token is None else token}/"
-    connection.putrequest(method, start + path, skip_host=True, skip_accept_encoding=True)
-    for name, value in sent.items():
-        if value is not None:
-            connection.putheader(name, value)
-    connection.endheaders()
-    reply = connection.getresponse()
-    kind = reply.headers.get_content_type()
-    text = (reply.readline() if kind == "text/event-stream" else reply.read()).decode()
-    connection.close()
-    return reply.status, dict(reply.headers), json.loads(text) if kind == "application/json" else text

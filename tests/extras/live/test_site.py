@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from fathoms.errors import StoreError, UsageError
-from fathoms.report.site import write_site
+from fathoms.extras.live.site import write_site
 from fathoms.runs.finding import list_runs
 from fathoms.runs.store import Run
 from tests.support.axe import findings

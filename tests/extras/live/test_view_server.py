@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from fathoms.report.view.folder import Folder
-from fathoms.report.view.server import ViewServer
-from fathoms.report.view.viewed import Viewed
+from fathoms.extras.live.folder import Folder
+from fathoms.extras.live.server import ViewServer
+from fathoms.extras.live.viewed import Viewed
 from fathoms.runs.finding import list_runs
 from fathoms.runs.store import Run
 from fathoms.types import Failure, Question, Record, Reply
-from tests.support.view import got, serving, three_runs
+from tests.extras.live.serving import got, serving
+from tests.support.view import three_runs
 
 
 @pytest.fixture(scope="module")

@@ -15,12 +15,13 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from fathoms.report.view.server import ViewServer
+from fathoms.extras.live.server import ViewServer
+from tests.extras.live.serving import serving
 from tests.support.axe import findings
 from tests.support.project import Project
 from tests.support.report_browser import chromium, eventually, texts
 from tests.support.report_runs import EVIL, hostile_run
-from tests.support.view import night, serving, stored, three_runs
+from tests.support.view import night, stored, three_runs
 
 pytestmark = pytest.mark.slow
 HOSTILE = "20260101T000000000Z_evil_0a1b2c3d"

@@ -14,6 +14,7 @@ from threading import Event, RLock, Thread
 from typing import Any
 
 from fathoms.errors import FathomsError
+from fathoms.extras.live.following import Change, Follower, unscored
 from fathoms.report.html import shown_run, whole_overview
 from fathoms.report.html.claims import documents_of
 from fathoms.report.html.detail import NoPictures, detail
@@ -21,7 +22,6 @@ from fathoms.report.html.questions import Questions
 from fathoms.report.html.reading import IndexedRun, known_mean, whole_detail
 from fathoms.report.html.texts import Pool, clean
 from fathoms.report.leaderboard import run_labels
-from fathoms.report.view.following import Change, Follower, unscored
 from fathoms.runs.listing import SUMMARY, is_growing, state_of
 from fathoms.runs.reading import ProfileFigures, ScoredRun, load
 from fathoms.runs.store import Run

@@ -14,12 +14,12 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from fathoms.errors import FathomsError, UsageError
+from fathoms.extras.live.folder import Folder, shown
+from fathoms.extras.live.list_page import list_page, trends_page
+from fathoms.extras.live.viewed import Viewed
 from fathoms.report.html.assembling import assemble
 from fathoms.report.html.texts import clean
 from fathoms.report.trends import gate_verdicts, trend
-from fathoms.report.view.folder import Folder, shown
-from fathoms.report.view.list_page import list_page, trends_page
-from fathoms.report.view.viewed import Viewed
 from fathoms.runs.finding import run_name
 from fathoms.runs.store import Run
 from fathoms.safety.local_server import HTML, LocalHandler, LocalServer, RefusedRequestError

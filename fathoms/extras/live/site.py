@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from fathoms.errors import DataError, StoreError, UsageError
+from fathoms.extras.live.folder import shown
+from fathoms.extras.live.list_page import list_page, trends_page
 from fathoms.paths import temporary_folder
 from fathoms.report.as_csv import report_csv
 from fathoms.report.as_json import report_json
 from fathoms.report.html import report_html
 from fathoms.report.leaderboard import ranks_of
 from fathoms.report.trends import gate_verdicts, trend
-from fathoms.report.view.folder import shown
-from fathoms.report.view.list_page import list_page, trends_page
 from fathoms.runs.finding import run_name
 from fathoms.runs.listing import SUMMARY, followed, is_written
 from fathoms.runs.reading import ScoredRun, load

@@ -30,8 +30,8 @@ def view(
     gate said if --log names the log of the nights. A run in progress fills as its answers come. Nobody but
     you can open it: it listens on this machine alone, and its address has a token. Ctrl-C ends it.
     """
+    from fathoms.extras.live.server import ViewServer
     from fathoms.report.trends import gate_verdicts
-    from fathoms.report.view.server import ViewServer
     from fathoms.runs.order import is_run
 
     if not runs.is_dir():

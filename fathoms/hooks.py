@@ -1,0 +1,89 @@
+"""What the rooms under `fathoms/extras/` add to the core: commands, and functions that it calls by name.
+
+An extra is a package there whose `__init__` says in `COMMANDS` and `HOOKS` what it adds, by names only, so
+that reading it is quick. The core finds extras by listing the folder and imports nothing of them by itself:
+each extra, or the folder as a whole, can be deleted without a change elsewhere.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from fathoms.errors import UsageError
+
+
+class Command(NamedTuple):
+    """Where a command, or a group of commands, is defined, and the first sentence of its help.
+
+    The place is `MODULE:NAME`, and the module is named from the package whose table has the command.
+    """
+
+    place: str
+    summary: str
+
+
+COMES_WITH = {
+    "report --site": "live",
+    "view": "live",
+}
+"""The extra of each command and option, for the message where it was deleted. A command of a group has the
+group's name before its own, such as `questions edit`."""
+
+
+@cache
+def extras() -> Mapping[str, ModuleType]:
+    """Return the packages under `fathoms/extras/` by name; empty where the folder was deleted."""
+    try:
+        folder = import_module("fathoms.extras")
+    except ModuleNotFoundError as error:
+        if error.name != "fathoms.extras":
+            raise
+        return {}
+    names = sorted(found.name for found in pkgutil.iter_modules(folder.__path__) if found.ispkg)
+    return {name: import_module(f"fathoms.extras.{name}") for name in names}
+
+
+def commands(group: str = "") -> dict[str, Command]:
+    """Return the commands that extras add to a group, or to fathoms itself, by name."""
+    found = {}
+    for package in extras().values():
+        for name, command in getattr(package, "COMMANDS", {}).items():
+            before, _, last = name.rpartition(" ")
+            if before == group:
+                found[last] = command._replace(place=f"{package.__name__}.{command.place}")
+    return found
+
+
+def loaded(place: str) -> Any:
+    """Import what `MODULE:NAME` names."""
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name)
+
+
+def provided(name: str) -> Any:
+    """Return what an extra provides under a name; `None` where no extra does."""
+    for package in extras().values():
+        if place := getattr(package, "HOOKS", {}).get(name):
+            return loaded(f"{package.__name__}.{place}")
+    return None
+
+
+def needed(name: str) -> Any:
+    """Return what an extra provides for an option of a command; raises UsageError where it was deleted."""
+    found = provided(name)
+    if found is None:
+        raise not_installed(name)
+    return found
+
+
+def not_installed(name: str) -> UsageError:
+    """Return the error that a command, or an option of one, came with an extra that was deleted."""
+    return UsageError(
+        f"'fathoms {name}' is not installed: it comes with fathoms/extras/{COMES_WITH[name]}, which this copy"
+        " of fathoms does not have; install the whole of fathoms to use it"
+    )
