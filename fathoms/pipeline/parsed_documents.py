@@ -7,10 +7,13 @@ document is stored as soon as it is parsed, and is loaded when it is asked for.
 from __future__ import annotations
 
 import functools
+import logging
+import time
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from fathoms.config import fingerprint
 from fathoms.errors import DocumentError, StoreError
@@ -18,11 +21,10 @@ from fathoms.ingest import ElementKind, PdfParser, parse_in_child
 from fathoms.ingest.workers.parallel import Outcome, ParseWork
 from fathoms.pdf.parsed import Parsed, ParsedFacts
 from fathoms.pipeline.known_facts import BATCH, known_facts
-from fathoms.pipeline.parse_events import ParseEvents
-from fathoms.pipeline.parse_outcomes import ParseOutcomes
 from fathoms.pipeline.preparation import Preparation
 from fathoms.pipeline.remembered import Parts
 from fathoms.runs.cache import FACTS, Cache, compressed
+from fathoms.runs.events import happened
 from fathoms.types import Document, DocumentFacts
 
 
@@ -238,3 +240,80 @@ class ParsedDocuments:
 def changed(name: str) -> StoreError:
     """Return the error for a document that became another one while it was used."""
     return StoreError(f"{name} is another document than when this command began: start the command again")
+
+
+class ParseEvents:
+    """Tells of each document that was parsed, or failed, as an event.
+
+    `total` are all documents of the corpus and `done` those that were there before. Besides its own facts, an
+    event has those of the corpus: documents `done`, `left` and `failed`, documents `per_second` since the
+    start, and the `slowest` so far with its seconds.
+    """
+
+    def __init__(self, total: int, done: int) -> None:
+        self._total, self._done, self._made = total, done, 0
+        self._failed = 0
+        self._slowest, self._slowest_seconds = "", -1.0
+        self._started = time.monotonic()
+
+    def tell(self, name: str, outcome: Parsed | DocumentError, seconds: float) -> None:
+        """Tell what came of a document, which took so many seconds with its worker."""
+        self._done += 1
+        self._made += 1
+        if seconds > self._slowest_seconds:
+            self._slowest, self._slowest_seconds = name, seconds
+        if isinstance(outcome, Parsed):
+            happened("document-parsed", document=name, pages=outcome.facts.pages, **self._facts(seconds))
+            return
+        self._failed += 1
+        why = {"kind": outcome.reason, "error": outcome.detail}
+        happened("document-failed", level=logging.WARNING, document=name, **self._facts(seconds), **why)
+
+    def _facts(self, seconds: float) -> dict[str, Any]:
+        """The seconds of a document, and the facts of the corpus."""
+        passed = time.monotonic() - self._started
+        return {
+            "seconds": round(seconds, 3),
+            "done": self._done,
+            "left": self._total - self._done,
+            "failed": self._failed,
+            "per_second": round(self._made / passed, 3) if passed > 0 else None,
+            "slowest": self._slowest,
+            "slowest_seconds": round(self._slowest_seconds, 3),
+        }
+
+
+_SECONDS = 0.2
+"""So long documents wait for others at most: a transaction takes as long as storing one of them."""
+
+
+class ParseOutcomes:
+    """Gives documents to `store`, and tells of each only when it is stored, so that nothing that was told is
+    lost if this process is killed. `failed` are the files that could not be read, by name."""
+
+    def __init__(
+        self, store: Callable[[Mapping[str, Parsed]], None], tell: Callable[[str, Outcome, float], Any]
+    ) -> None:
+        self.failed: dict[str, DocumentError] = {}
+        self._store, self._tell = store, tell
+        self._waiting: dict[str, tuple[Parsed, float]] = {}
+        self._kept = time.monotonic()
+
+    def done(self, name: str, outcome: Outcome, seconds: float) -> None:
+        """Take what came of a file, which a worker had for so many seconds."""
+        if isinstance(outcome, DocumentError):
+            self.failed[name] = outcome
+            self._tell(name, outcome, seconds)
+            return
+        self._waiting[name] = outcome, seconds
+        if time.monotonic() - self._kept > _SECONDS:
+            self.keep()
+
+    def keep(self) -> None:
+        """Store the documents that wait."""
+        if self._waiting:
+            self._store({name: parsed for name, (parsed, _) in self._waiting.items()})
+        told, self._waiting = self._waiting, {}
+        for name, (parsed, seconds) in told.items():
+            self._tell(name, parsed, seconds)
+        self._kept = time.monotonic()

@@ -8,23 +8,33 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fathoms.errors import DocumentError, ModelError
 from fathoms.ingest import PdfParser
 from fathoms.models.caller import Caller, ModelCalls, to_failure
-from fathoms.models.embed.process import embed
+from fathoms.models.calling.provider_calls import ExecutionSettings
+from fathoms.models.embed.process import embed, embed_questions
+from fathoms.models.embed.served.spent import EmbeddingCalls
 from fathoms.pipeline.answering import PackedQuestion
 from fathoms.pipeline.ingest_report import ingest_report, unread_gold
 from fathoms.pipeline.ingest_times import IngestTimes
+from fathoms.pipeline.page_index import QUESTIONS
 from fathoms.pipeline.pipeline import Stages
 from fathoms.pipeline.preparation import Preparation, Progress, silent
-from fathoms.pipeline.questions_anew import QuestionsAnew
 from fathoms.pipeline.remembered import CorpusFacts, clock
 from fathoms.retrieve import Index, Retriever
 from fathoms.runs.cache import Cache
 from fathoms.safety.option_limits import MOST_CHUNKS
 from fathoms.types import Document, DocumentFacts, Failure, Hit, Question, Record
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from fathoms.models import PageEmbedder
+
+    Vectors = NDArray[np.float32]
 
 BLOCK = 16
 """The questions that are searched for at once. Their records are written before the next ones are searched
@@ -280,7 +290,7 @@ class SearchPipeline(Stages):
         built = self.build(documents, Preparation(cache, workers, progress, spared=spared))
         pages, handling = built.index.pages, self.retrieve.pages
         if pages is not None and handling is not None:
-            pages = replace(pages, embed=QuestionsAnew(handling.embed, self._calling, built.times))
+            pages = replace(pages, embed=UncachedQuestions(handling.embed, self._calling, built.times))
         return Searching(
             ingest=self.ingest,
             retriever=self.retrieve,
@@ -293,3 +303,38 @@ class SearchPipeline(Stages):
             fingerprints=self.fingerprints(built.hashes),
             times=built.times,
         )
+
+
+@dataclass
+class UncachedQuestions:
+    """Embeds texts of questions for a search whose time is measured, so never from the cache, and adds what a
+    server took to `times`. `calling` are the retries and rate limits of its requests.
+
+    Where a request fails, the vectors that arrived before are held for the next call with their texts, so
+    that they are not paid for twice.
+    """
+
+    embedder: PageEmbedder
+    calling: ExecutionSettings
+    times: IngestTimes
+    _held: dict[str, Vectors] = field(default_factory=dict)
+
+    def __call__(self, texts: Sequence[str]) -> list[Vectors]:
+        """Return the vectors of each text, float32 of shape (vectors, width); raises the errors of the
+        embedder."""
+        there = {text: self._held.pop(text) for text in dict.fromkeys(texts) if text in self._held}
+        missing = [text for text in dict.fromkeys(texts) if text not in there]
+
+        def arrived(first: int, vectors: Sequence[Vectors]) -> None:
+            there.update(zip(missing[first : first + len(vectors)], vectors, strict=True))
+
+        how, started = EmbeddingCalls(self.calling, keep=arrived), time.perf_counter()
+        try:
+            if missing:
+                there |= dict(zip(missing, embed_questions(self.embedder, missing, how), strict=True))
+        except BaseException:
+            self._held |= there
+            raise
+        finally:
+            self.times.asked(QUESTIONS, time.perf_counter() - started, how)
+        return [there[text] for text in texts]

@@ -13,7 +13,7 @@ import pytest
 from fathoms.cli import main
 from fathoms.cli.ingest import ParsingRemark
 from fathoms.errors import DocumentError
-from fathoms.pipeline.parse_events import ParseEvents
+from fathoms.pipeline.parsed_documents import ParseEvents
 from fathoms.runs.events import heard
 from tests.support.project import Project, write_pdf
 

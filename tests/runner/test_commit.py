@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from fathoms.errors import StoreError
-from fathoms.runner.commit import Recorder
+from fathoms.runner.active_run import Recorder
 from fathoms.runs.journal import OpenJournal
 from fathoms.runs.store import Appender, Run
 from fathoms.types import Question, Record, Reply
@@ -52,7 +52,7 @@ class CountingRun(Run):
 _KILLED = """
 import os, signal, sys
 from pathlib import Path
-from fathoms.runner.commit import Recorder
+from fathoms.runner.active_run import Recorder
 from fathoms.runs.store import Run
 from tests.runner.test_commit import record
 

@@ -28,7 +28,6 @@ from fathoms.pipeline.external.answer import Answer
 from fathoms.pipeline.external.base import Ask, ExternalPipeline, Told
 from fathoms.pipeline.external.body import beginning, events, parsed, whole
 from fathoms.pipeline.external.mapping import Response, Rounds, reported_refusal
-from fathoms.pipeline.external.presets import openai_chat
 from fathoms.pipeline.external.reading import (
     Reading,
     ServiceVersion,
@@ -353,3 +352,28 @@ def _sentence(error: httpx.HTTPError, timeout: float) -> str:
     if isinstance(error, httpx.TimeoutException):
         return f"it was silent for {timeout:g} s"
     return f"the connection broke ({str(error) or type(error).__name__})"
+
+
+def openai_chat(*, stream: bool) -> dict[str, Any]:
+    """The request and the response paths of OpenAI's chat completions API."""
+    message = "$.choices[0].delta" if stream else "$.choices[0].message"
+    request: dict[str, Any] = {
+        "model": "{model}",
+        "messages": [{"role": "user", "content": "{question}"}],
+        "stream": stream,
+    }
+    if stream:
+        request["stream_options"] = {"include_usage": True}
+    return {
+        "request": request,
+        "response": {
+            "answer": f"{message}.content",
+            "reasoning": f"{message}.reasoning_content",
+            "refusal": f"{message}.refusal",
+            "stop_reason": "$.choices[0].finish_reason",
+            "usage": {
+                "cached_tokens": "$.usage.prompt_tokens_details.cached_tokens",
+                "reasoning_tokens": "$.usage.completion_tokens_details.reasoning_tokens",
+            },
+        },
+    }

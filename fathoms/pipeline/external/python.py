@@ -12,7 +12,10 @@ cached.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -28,7 +31,6 @@ from fathoms.pipeline.external.answer import Answer
 from fathoms.pipeline.external.base import Ask, ExternalPipeline, Told
 from fathoms.pipeline.external.calls import Functions, RaisedError
 from fathoms.pipeline.external.mapping import complaint
-from fathoms.pipeline.external.printing import printed_aside
 from fathoms.safety.imported import source_sha256
 from fathoms.safety.importing import importable, load
 from fathoms.safety.masking import Mask
@@ -167,3 +169,47 @@ def _refuse_misspelt(returned: dict[str, Any]) -> None:
     for key in returned.keys() - Answer.model_fields.keys():
         if near := get_close_matches(str(key), names, n=1, cutoff=0.85):
             raise ModelError(f"answer returned the key '{key}' (did you mean '{near[0]}'?)")
+
+
+class _Aside:
+    """A stdout that sends all output to stderr, except that of threads inside a `printed_aside` block."""
+
+    def __init__(self, stdout: Any) -> None:
+        self._stdout = stdout
+        self._threads: list[int] = []
+
+    def __getattr__(self, name: str) -> Any:
+        is_ours = not self._threads or threading.get_ident() in self._threads
+        return getattr(self._stdout if is_ours else sys.stderr, name)
+
+    def enter(self) -> None:
+        """Begin a block in this thread."""
+        self._threads.append(threading.get_ident())
+
+    def leave(self) -> None:
+        """End a block; after the last one, the original stdout is restored."""
+        self._threads.remove(threading.get_ident())
+        if not self._threads and sys.stdout is self:
+            sys.stdout = self._stdout
+
+
+_lock = threading.Lock()
+_made: list[_Aside] = []
+"""One wrapper per stdout that ever existed, never freed: `print` of Python 3.11 holds no reference to the
+stdout that it writes to, and a thread that prints while a block ends would crash the process."""
+
+
+@contextmanager
+def printed_aside() -> Iterator[None]:
+    """Send what other threads print to stderr while the block lasts; blocks may overlap."""
+    with _lock:
+        aside = next((aside for aside in _made if sys.stdout in (aside, aside._stdout)), None)
+        if aside is None:
+            _made.append(aside := _Aside(sys.stdout))
+        sys.stdout = aside
+        aside.enter()
+    try:
+        yield
+    finally:
+        with _lock:
+            aside.leave()
