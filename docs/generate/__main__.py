@@ -9,7 +9,7 @@
 | `reference/cli.md` | the Typer app |
 | `reference/config.md` | the pydantic models of all rooms |
 | `reference/exit-codes.md` | `fathoms/errors.py` |
-| `reference/files.md`, `schemas/` | the JSON Schemas in `fathoms/runs/schemas` |
+| `reference/files.md`, `schemas/` | the types in `fathoms/types/run` |
 | `reference/metrics.md` | the docstrings of `fathoms/metrics` and `fathoms/stats` |
 """
 
@@ -22,6 +22,7 @@ from codes import codes_page
 from commands import cli_page
 from files import files_page
 from measures import metrics_page
+from schemas import KINDS, schema_text
 from settings import build_page, config_page
 
 DOCS = Path(__file__).parent.parent
@@ -40,7 +41,8 @@ def pages() -> dict[Path, bytes]:
     }
     made = {DOCS / "reference" / f"{name}.md": text.encode() for name, text in texts.items()}
     copies = {DOCS / "schemas" / path.name: path.read_bytes() for path in SCHEMAS.glob("*.schema.json")}
-    return {**made, **copies}
+    schemas = {DOCS / "schemas" / f"{name}.schema.json": schema_text(name) for name in KINDS}
+    return {**made, **copies, **schemas}
 
 
 def main(arguments: list[str]) -> int:

@@ -1,4 +1,4 @@
-"""The files of a run, from the JSON Schemas in `fathoms/runs/schemas`."""
+"""The files of a run, from their JSON Schemas."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from schemas import KINDS, schema_of
 from texts import MADE, code, join, table
 
 from fathoms.runs.schemas import NAMES, schema
@@ -18,8 +19,8 @@ def files_page() -> str:
         " them."
     )
     parts = ["# The files of a run, key by key", MADE, head]
-    for name in NAMES:
-        whole = schema(name)
+    for name in sorted({*NAMES, *KINDS}):
+        whole = schema_of(name) if name in KINDS else schema(name)
         link = f"[{name}.schema.json](../schemas/{name}.schema.json)"
         rows = [(code(path), kind, what) for path, kind, what in _entries(whole, whole, "")]
         parts += [f"## {whole['title']}", f"{whole['description']} JSON Schema: {link}."]
@@ -41,7 +42,8 @@ def _entries(node: dict[str, Any], whole: dict[str, Any], path: str) -> Iterator
 
 def _entry(node: dict[str, Any], whole: dict[str, Any], path: str) -> Iterator[tuple[str, str, str]]:
     resolved = _resolved(node, whole)
-    yield path, _kind(resolved, whole), node.get("description") or resolved.get("description", "")
+    if what := node.get("description") or resolved.get("description"):
+        yield path, _kind(resolved, whole), what
     yield from _entries(resolved, whole, path)
 
 

@@ -40,7 +40,7 @@ def config_page() -> str:
         " file can also have a `matrix` of named changes, each a run of its own:"
         " [side-by-side.md](../side-by-side.md#a-matrix-in-the-file)."
     )
-    about = {**_described(ExternalExperiment), **_described(Experiment)}
+    about = {**described(ExternalExperiment), **described(Experiment)}
     return join(["# Configuration", MADE, head, _keys(top, about, places), *_sections(places, places)])
 
 
@@ -55,7 +55,7 @@ def build_page() -> str:
         " ([building.md](../building.md)). A key that is not listed here is an error."
     )
     places = {**shared, **own}
-    keys = _keys(Recipe.model_fields, _described(Recipe), places)
+    keys = _keys(Recipe.model_fields, described(Recipe), places)
     return join(["# Settings of a build", MADE, head, keys, *_sections(own, places)])
 
 
@@ -79,7 +79,7 @@ def _sections(own: dict[type[BaseModel], str], places: dict[type[BaseModel], str
         yield f"## {title}"
         yield plain(model.__doc__)
         yield _safety(model)
-        yield _keys(model.model_fields, _described(model), places)
+        yield _keys(model.model_fields, described(model), places)
 
 
 VERBS = {
@@ -141,7 +141,7 @@ def _anchor(title: str) -> str:
     return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
 
 
-def _described(model: type[BaseModel]) -> dict[str, str]:
+def described(model: type[BaseModel]) -> dict[str, str]:
     """The docstrings of the fields of a model, also of those that it inherits.
 
     Pydantic could collect them (`use_attribute_docstrings`), but it reads the source of every model for this,

@@ -114,7 +114,7 @@ def beir(
 
     store = find_run(run, out)
     found = rankings_of(store, _level(level), repeat, by_rank=rank_scores)
-    documents = StoredDocuments(store, store.manifest())
+    documents = StoredDocuments(store, store.manifest)
     return _written(write_beir(found, documents, to or Path(f"{store.id}-beir")), found.warnings)
 
 

@@ -89,7 +89,9 @@ def _ingest(
         )
         found.assess(corpus.select())
     seconds = round(time.perf_counter() - started, 3)
-    told = {**found.report(), **found.notes, "seconds": seconds, "cached": not worked, **shared_cache(cache)}
+    told = {**found.report(), **found.notes, "seconds": seconds, "cached": not worked}
+    if shared := shared_cache(cache):
+        told["shared_cache"] = shared.plain()
     return {"name": experiment.name, **told}, found
 
 
@@ -145,6 +147,7 @@ def _print_ingest(report: dict[str, Any], name: str) -> None:
     """Print the report of one ingestion, under `name` unless that is empty."""
     from fathoms.report.stage_times import called_text
     from fathoms.runs.search_notes import approximations
+    from fathoms.types.run.manifest import Manifest
 
     if name:
         console.say(f"{name}:")
@@ -165,7 +168,7 @@ def _print_ingest(report: dict[str, Any], name: str) -> None:
             console.say(f"  {stage}: {called_text(took['calls'], took['tokens'], took['cost'])}")
         if "device" in took:
             console.say(f"  {stage}: {took['device']}")
-    for sentence in approximations(report):
+    for sentence in approximations(Manifest.model_validate(report)):
         console.say(f"  {sentence}")
     if shared := report.get("shared_cache"):
         console.say(

@@ -42,8 +42,8 @@ def published_figures(
     notes = () if own is None else (*own.notes, *differing_counts(published, own))
     shown = None
     if run is not None:
-        manifest = run.manifest()
-        shown = f"{manifest['name']} on {(manifest.get('data') or {}).get('name')}"
+        manifest = run.manifest
+        shown = f"{manifest.name} on {manifest.data.name}"
     for line in notes:
         console.complain(line)
     if as_json:

@@ -58,7 +58,7 @@ def show(
         regrouped = grouped(load(store.path), by)
     if as_json:
         summary = store.summary() if regrouped is None else regrouped.summary_json
-        console.show_json({"manifest": store.manifest(), "summary": summary})
+        console.show_json({"manifest": store.manifest.plain(), "summary": summary})
         return 0
     from fathoms.report.terminal import summary_panel
 

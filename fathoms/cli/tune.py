@@ -239,9 +239,8 @@ def _write(result: Result, path: Path, out: Path) -> None:
     from fathoms.paths import write_atomic
     from fathoms.runs.finding import find_run
 
-    manifest = find_run(result.best.candidate.run, out).manifest()
-    config = dict(manifest["config"])
-    folder = Path(manifest["folder"])
+    manifest = find_run(result.best.candidate.run, out).manifest
+    config, folder = manifest.config, Path(manifest.folder)
     here = path.resolve().parent
     if folder.resolve() != here:
         console.complain(

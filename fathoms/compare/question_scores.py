@@ -21,9 +21,8 @@ from fathoms.compare.pairing import Difference, Identity, difference, identity
 from fathoms.config import misread, suggest
 from fathoms.errors import DataError, StoreError, UsageError, some_of
 from fathoms.paths import write_atomic
-from fathoms.runs.marks import OF_VARIANTS, variants_of
+from fathoms.runs.marks import OF_VARIANTS
 from fathoms.runs.reading import (
-    ParserFacts,
     Summary,
     all_metrics,
     range_of,
@@ -35,6 +34,7 @@ from fathoms.runs.store import Run
 from fathoms.runs.views import ScoredQuestion
 from fathoms.safety.inputs import parse_json, read_text
 from fathoms.types import StoredValue
+from fathoms.types.run.manifest import ParserFacts
 
 SCHEMA = 1
 """The version of the baseline file format."""
@@ -202,7 +202,7 @@ def read_scores(run: Run, profile: str | None = None) -> QuestionScores:
     found: list[tuple[str, QuestionScore]] = []
     answers = failed = cached = given = unlabelled = 0
     listed = all_metrics(summary, wanted)
-    variants = variants_of(run.manifest())
+    variants = run.manifest.data.variant_ids
     written = (summary.questions or read_manifest(run.path).data).written_ids
     for view in read_questions(run.path, summary):
         if view.question.id not in variants:

@@ -24,17 +24,17 @@ def reopen(run: Run) -> Reopened:
     code, servers, variables or files, before any of these is used. Raises StoreError where the run cannot be
     resumed at all.
     """
-    manifest = run.manifest()
-    config, data = manifest.get("config") or {}, manifest.get("data") or {}
-    if "asked_ids" not in data or "folder" not in manifest:
+    manifest = run.manifest
+    config, data = manifest.config, manifest.data
+    if "asked_ids" not in data.model_fields_set or "folder" not in manifest.model_fields_set:
         raise StoreError(
             f"{run.path} cannot be resumed: its manifest does not say which questions were asked"
         )
-    folder = Path(manifest["folder"])
+    folder = Path(manifest.folder)
     source = Source(str(run.path / "manifest.json"), _as_written(config))
     trusted = is_signed(manifest)
     read: AnyExperiment
-    if manifest.get("retrieval_only"):
+    if manifest.retrieval_only:
         read = validate(SearchExperiment, source, trusted=trusted)
     elif "pipeline" in config:
         read = validate(ExternalExperiment, source, trusted=trusted)
@@ -44,14 +44,14 @@ def reopen(run: Run) -> Reopened:
         refuse(run.id, manifest, demands(read, ("config",)))
     experiment = read.at(folder)  # this imports a Python pipeline
     corpus = corpora.load(experiment.data, folder)
-    if corpus.questions_sha256 != data.get("questions_sha256"):
+    if corpus.questions_sha256 != data.questions_sha256:
         raise changed(run, [f"the questions of {corpus.name}"])
-    asked = tuple(corpus.select(ids=tuple(data["asked_ids"])))
-    if any(data.get(name) != found for name, found in pictures_of(experiment, asked).items()):
+    asked = tuple(corpus.select(ids=data.asked_ids))
+    if (pictures := pictures_of(experiment, asked)) and data.pictures_sha256 != pictures:
         raise changed(run, [f"the pictures of the quotes of {corpus.name}"])
-    repeats = manifest.get("repeats") or 1
     flaws = tuple(run.contents().flaws)
-    return Reopened(run, experiment, corpus, folder, asked, unanswered(run, asked, repeats), repeats, flaws)
+    missing = unanswered(run, asked, manifest.repeats)
+    return Reopened(run, experiment, corpus, folder, asked, missing, manifest.repeats, flaws)
 
 
 def _as_written(config: Mapping[str, Any]) -> dict[str, Any]:

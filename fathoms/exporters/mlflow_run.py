@@ -120,7 +120,7 @@ def _tags(run: ScoredRun, profile: str) -> dict[str, str]:
         "model": run.model,
         "profile": profile,
         "complete": str(summary.complete).lower(),
-        "version": str(run.manifest_json.get("versions", {}).get("fathoms", "")),
+        "version": str(run.manifest.versions.get("fathoms", "")),
     }
     return {f"fathoms.{key}": value for key, value in found.items() if value}
 

@@ -57,7 +57,7 @@ def rankings_of(run: Run, level: Level = "page", repeat: int = 0, *, by_rank: bo
     if all(record.hits is None for record in records):
         raise DataError(f"{run.id}: nothing is known of what it retrieved, so there is nothing to export")
     rankings = tuple(_ranking(record, level, by_rank) for record in records)
-    name = str(run.manifest().get("name") or run.id)
+    name = str(run.manifest.name or run.id)
     return Rankings(name, level, rankings, records, tuple(_warnings(every, records, rankings, level)))
 
 

@@ -12,6 +12,7 @@ from fathoms.importers.parsing import NO_DOCUMENTS, ParsedFolder
 from fathoms.runs.documents import keep_documents
 from fathoms.runs.marks import variants_among
 from fathoms.runs.store import Run, refusal
+from fathoms.types.run.manifest import Data, Manifest
 
 
 def keep(imported: Imported, data: str, out: Path, parsed: ParsedFolder = NO_DOCUMENTS) -> Run:
@@ -28,26 +29,25 @@ def keep(imported: Imported, data: str, out: Path, parsed: ParsedFolder = NO_DOC
     judge = {"judge": kept.judge.model_dump(mode="json")} if kept else {}
     config = {**judge, **({"metrics": list(imported.metrics)} if imported.metrics else {})}
     asked = {record.question.id: record.question for record in imported.records}
-    variants = variants_among(asked.values())
-    manifest = {
-        "model": imported.model,
-        "pipeline": imported.pipeline,
-        "imported": True,
-        "repeats": max((record.repeat for record in imported.records), default=0) + 1,
-        "config": config,
-        "data": {
-            "name": data,
-            "questions": len(imported.questions),
-            "categories": list(sizes),
-            "category_sizes": dict(sizes),
-            "asked": len(asked),
-            **({"variants": variants} if variants else {}),
-            "warnings": [*imported.warnings, *parsed.warnings],
-            "parser": parsed.parser,
-            "folder": str(parsed.folder) if parsed.folder else None,
-        },
-        "versions": {"fathoms": VERSION},
-    }
+    manifest = Manifest(
+        model=imported.model,
+        pipeline=imported.pipeline,
+        imported=True,
+        repeats=max((record.repeat for record in imported.records), default=0) + 1,
+        config=config,
+        data=Data(
+            name=data,
+            questions=len(imported.questions),
+            categories=tuple(sizes),
+            category_sizes=dict(sizes),
+            asked=len(asked),
+            variants=variants_among(asked.values()) or None,
+            warnings=(*imported.warnings, *parsed.warnings),
+            parser=parsed.parser,
+            folder=str(parsed.folder) if parsed.folder else None,
+        ),
+        versions={"fathoms": VERSION},
+    )
     state = fingerprint([record.model_dump(mode="json") for record in imported.records])
     run = Run.create(out, imported.name, state, manifest)
     keep_documents(run, parsed.documents)

@@ -26,9 +26,10 @@ from fathoms.errors import some_of
 from fathoms.models.prices import on_this_machine
 from fathoms.report.amounts import dollars, duration, short
 from fathoms.report.text import plain, shorten
-from fathoms.runs.reading import Manifest, Summary
+from fathoms.runs.reading import Summary
 from fathoms.runs.usage import known_cost
 from fathoms.types import Failure
+from fathoms.types.run.manifest import Manifest
 
 _HTML = re.compile(r"not JSON but ['\"](\\[nrt]|\s)*<")
 _REFUSED = re.compile("connection ?refused", re.IGNORECASE)

@@ -58,7 +58,7 @@ def _counted(found: Mapping[str, Any]) -> str:
 def _of_run(run: ScoredRun) -> dict[str, Any] | None:
     """Return the figures of both sets by metric, and the reasons with their numbers; `None` if no question of
     the run is dropped."""
-    variants = run.manifest.data.variants
+    variants = run.manifest.data.variant_ids
     reasons = Counter(
         str(metadata[DROPPED])[:200]
         for id, metadata in marked_questions(run).items()

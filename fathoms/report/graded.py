@@ -43,7 +43,7 @@ def graded_questions(
 ) -> Iterator[Graded]:
     """Yield the questions of a run that have a graded answer; `profile` is by default the one shown first.
     Variants whose originals were asked, too, are left out unless `variants` is set."""
-    left_out = frozenset[str]() if variants else run.manifest.data.variants
+    left_out = frozenset[str]() if variants else run.manifest.data.variant_ids
     profile = run.profile(profile)
     for view in run.views():
         question = scored_question(view)

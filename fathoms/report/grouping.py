@@ -40,7 +40,7 @@ def grouped(run: ScoredRun, key: str) -> ScoredRun:
     records: list[Record] = []
     rows: list[dict[str, RecordScore]] = []
     found: set[str] = set()
-    left_out = frozenset[str]() if key == KIND else run.manifest.data.variants
+    left_out = frozenset[str]() if key == KIND else run.manifest.data.variant_ids
     questions: list[tuple[str, ScoredQuestion]] = []
     profiles = run.summary_json.get("profiles") or {}
     for view in run.views():

@@ -277,7 +277,7 @@ def document_section(runs: Sequence[ScoredRun], scored: Leaderboard) -> Iterator
     for run, ingest, name in pairs:
         for document, reason in ingest.failures.items():
             notes.append([name, escape(document), "left out", escape(reason)])
-        notes += [[name, "all", "warning", escape(said)] for said in search_notes(run.manifest_json)]
+        notes += [[name, "all", "warning", escape(said)] for said in search_notes(run.manifest)]
         for document, warnings in ingest.warnings.items():
             notes += [[name, escape(document), "warning", escape(warning)] for warning in warnings]
     if notes:

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from fathoms.report.amounts import dollars
 from fathoms.report.leaderboard import run_labels
 from fathoms.report.text import plain
-from fathoms.runs.reading import IngestTime, MetricFigure, ScoredRun
+from fathoms.runs.reading import MetricFigure, ScoredRun
 from fathoms.runs.views import Number
+from fathoms.types.run.manifest import IngestTime
 
 TOTAL = "total"
 NOTE = (

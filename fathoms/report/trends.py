@@ -15,10 +15,11 @@ from typing import Any
 from fathoms.compare.question_scores import QuestionScores, aligned, read_scores, scores_like
 from fathoms.config import suggest
 from fathoms.errors import DataError, StoreError, UsageError, some_of
-from fathoms.runs.listing import SUMMARY, part
+from fathoms.runs.listing import SUMMARY
 from fathoms.runs.reading import MetricFigures, ScoredRun, load, range_of
 from fathoms.runs.store import Run
 from fathoms.runs.views import Number
+from fathoms.types.run.manifest import Data
 
 LONGEST = 1_000_000
 """The most characters of a line of a log that is read."""
@@ -188,8 +189,8 @@ def _figure(
 
 def _version(run: ScoredRun) -> tuple[Any, ...]:
     """Return what says which questions a run has, and by which it was scored."""
-    data, new = part(run.manifest_json, "data"), run.summary.questions
-    return data.get("questions_sha256"), _asked(data), new and new.sha256
+    data, new = run.manifest.data, run.summary.questions
+    return data.questions_sha256, _asked(data), new and new.sha256
 
 
 @dataclass(frozen=True)
@@ -220,8 +221,8 @@ def flaky(name: str, runs: Sequence[Run], metric: str | None) -> Flaky:
     """Find the questions that waver in runs of a pipeline, oldest first; a score above one half is right.
     Raises DataError if the newest run is not scored, and UsageError if it does not have the metric."""
     wanted = metric or "correctness"
-    prints = part(runs[-1].manifest(), "fingerprints")
-    same = [run for run in runs if part(run.manifest(), "fingerprints") == prints]
+    prints = runs[-1].manifest.fingerprints
+    same = [run for run in runs if run.manifest.fingerprints == prints]
     newest = read_scores(runs[-1])
     scores = [newest]
     for run in same[:-1]:
@@ -290,8 +291,8 @@ def _night(run: Run, found: ScoredRun, metric: str) -> Night:
 def _changes(before: ScoredRun, after: ScoredRun, *, questions: bool) -> Iterator[tuple[str, str]]:
     """Yield what differs between two runs, by what a reader must know before comparing their figures; of the
     questions only where it is asked for."""
-    old, new = before.manifest_json, after.manifest_json
-    was, is_now = part(old, "data"), part(new, "data")
+    old, new = before.manifest, after.manifest
+    was, is_now = old.data, new.data
     if questions and _version(before) != _version(after):
         yield "questions", f"{_asked(was)[1]} to {_asked(is_now)[1]} questions"
     if _documents(was) != _documents(is_now):
@@ -299,15 +300,15 @@ def _changes(before: ScoredRun, after: ScoredRun, *, questions: bool) -> Iterato
         yield "documents", f"{same} of {len(_documents(was))} are the same, now {len(_documents(is_now))}"
     if before.model != after.model:
         yield "model", f"{_brief(before.model)} to {_brief(after.model)}"
-    if old.get("served") != new.get("served"):
+    if old.served != new.served:
         yield "server", "it says something else of itself"
     first, second = (", ".join(run.summary.service.versions) for run in (before, after))
     if first != second:
         yield "service", f"{_brief(first)} to {_brief(second)}"
-    versions = (str(part(each, "versions").get("fathoms")) for each in (old, new))
+    versions = (str(each.versions.get("fathoms")) for each in (old, new))
     if len(set(found := tuple(versions))) > 1:
         yield "fathoms", " to ".join(found)
-    stages = part(old, "fingerprints"), part(new, "fingerprints")
+    stages = old.fingerprints, new.fingerprints
     names = [name for name in {**stages[0], **stages[1]} if stages[0].get(name) != stages[1].get(name)]
     if names:
         yield "settings", f"of {', '.join(names)}"
@@ -315,15 +316,14 @@ def _changes(before: ScoredRun, after: ScoredRun, *, questions: bool) -> Iterato
         yield "profile", f"{before.summary.profile} to {after.summary.profile}"
 
 
-def _asked(data: Mapping[str, Any]) -> tuple[tuple[str, ...], int]:
+def _asked(data: Data) -> tuple[tuple[str, ...], int]:
     """Return the ids of the questions that were asked, and their number."""
-    ids = tuple(map(str, data.get("asked_ids") or ()))
-    return ids, len(ids) or int(data.get("asked") or data.get("questions") or 0)
+    return data.asked_ids, len(data.asked_ids) or data.asked or data.questions
 
 
-def _documents(data: Mapping[str, Any]) -> dict[str, Any]:
+def _documents(data: Data) -> dict[str, str | None]:
     """Return the hash of each document."""
-    return {name: part(value).get("sha256") for name, value in part(data, "documents").items()}
+    return {name: one.sha256 for name, one in data.documents.items()}
 
 
 def _brief(text: object) -> str:

@@ -55,7 +55,7 @@ def run_rows(
         if records := store.records():
             score_run(store)
             known = store.verdicts(VERDICTS)
-            scores = score(records, read_scoring(store.manifest()), known, profiles_of(table))
+            scores = score(records, read_scoring(store.manifest), known, profiles_of(table))
             figures[row.row] = figures_of(table, records, scores)
     return figures, outcomes
 

@@ -30,6 +30,7 @@ from fathoms.runs.store import Run
 from fathoms.runs.usage import Sums, billed, sums, total
 from fathoms.safety.masking import without_known
 from fathoms.types import Hit, Record
+from fathoms.types.run.manifest import Data, IngestTime, Totals
 
 Ended = Literal["signal", "error"]
 """What ended a command early."""
@@ -185,7 +186,7 @@ class ActiveRun:
             update={"timings": timings | record.timings, "finished": finished}
         )
 
-    def _totals(self, seconds: float, ended: Ended | None) -> dict[str, Any]:
+    def _totals(self, seconds: float, ended: Ended | None, stopped: str | None) -> Totals:
         """The counts and sums over all answers of the run."""
         if self._is_new and ended != "error":
             counts, spent = (self.done, self.errors), self._sums.totals()
@@ -193,37 +194,41 @@ class ActiveRun:
             entries = self.store.entries()
             counts = len(entries), sum(entry.failed for entry in entries.values())
             spent = sums(self.store.read(entries.values(), light=True) if entries else ())
-        return {"answers": counts[0], "errors": counts[1], "seconds": round(seconds, 3), **spent}
+        facts = {"answers": counts[0], "errors": counts[1], "seconds": round(seconds, 3), **spent}
+        return Totals.model_validate({**facts, "stopped": stopped})
 
-    def _add_embedding(self, manifest: dict[str, Any]) -> None:
-        """Note what a server took for embedding questions, which a search does while they are asked; what
+    def _with_embedding(self, data: Data) -> Data:
+        """Add what a server took for embedding questions, which a search does while they are asked; what
         earlier sessions of a resumed run took is in the manifest."""
         now = times_of(self.prepared).report().get(QUESTIONS)
-        ingest = manifest["data"].get("ingest")
-        if now is not None and ingest is not None:
-            before = {} if self._is_new else ingest["times"].get(QUESTIONS, {})
-            ingest["times"][QUESTIONS] = joined_times(before, now)
+        if now is None or (ingest := data.ingest) is None:
+            return data
+        before = IngestTime() if self._is_new else ingest.times.get(QUESTIONS, IngestTime())
+        joined = IngestTime.model_validate(joined_times(before.plain(), now))
+        times = {**ingest.times, QUESTIONS: joined}
+        return data.model_copy(update={"ingest": ingest.model_copy(update={"times": times})})
 
     def close(self, ended: Ended | None) -> Outcome:
         """Write the totals to the manifest, adding those of earlier sessions of a resumed run."""
         left = self.done < len(self.missing)
         over = left and ended is None and self.budget.exhausted
-        manifest = self.store.manifest()
-        self._add_embedding(manifest)
-        seconds = self.seconds + (manifest.get("totals") or {}).get("seconds", 0.0)
+        manifest = self.store.manifest
+        served, seconds = manifest.served, self.seconds + (manifest.totals.seconds or 0.0)
         if self.versions:  # those of earlier sessions are in the manifest
-            served = manifest.get("served") or {}
-            versions = Counter((served.get("pipeline") or {}).get("versions") or {}) + self.versions
-            manifest["served"] = {**served, "pipeline": {"versions": versions}}
-        totals = self._totals(seconds, ended)
-        if left and (ended or over):
-            totals["stopped"] = ended or "budget"
-        finished = datetime.now(UTC).isoformat(timespec="seconds")
-        self.store.write_manifest({**manifest, "finished": finished, "totals": totals})
-        facts = {key: value for key, value in totals.items() if key != "usage_by_purpose"}
+            versions = Counter(served.get("pipeline", {}).get("versions") or {}) + self.versions
+            served = {**served, "pipeline": {"versions": versions}}
+        totals = self._totals(seconds, ended, (ended or "budget") if left and (ended or over) else None)
+        changes = {
+            "data": self._with_embedding(manifest.data),
+            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+            "totals": totals,
+            **({"served": served} if self.versions else {}),
+        }
+        self.store.write_manifest(manifest.model_copy(update=changes))
+        facts = {key: value for key, value in totals.plain().items() if key != "usage_by_purpose"}
         happened("run-finished", run=self.store.id, name=self.experiment.name, **facts)
         done = self.asked - len(self.missing) + self.done
-        return Outcome(self.store, self.asked, done, self.errors, "stopped" in totals, over)
+        return Outcome(self.store, self.asked, done, self.errors, totals.stopped is not None, over)
 
 
 _SECONDS = 0.1

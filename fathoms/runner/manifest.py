@@ -8,7 +8,6 @@ import subprocess
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from fathoms.component import package_version
 from fathoms.config import VERSION
@@ -22,6 +21,15 @@ from fathoms.pipeline.runnable import Runnable
 from fathoms.runs.cache import Cache
 from fathoms.runs.marks import variants_among
 from fathoms.types import Question
+from fathoms.types.run.manifest import (
+    Data,
+    Host,
+    Ingest,
+    KnownDocument,
+    Manifest,
+    ParserFacts,
+    SharedCache,
+)
 
 _PACKAGES = (
     "pydantic",
@@ -54,59 +62,52 @@ def describe(
     asked: Sequence[Question],
     folder: Path,
     repeats: int = 1,
-) -> dict[str, Any]:
+) -> Manifest:
     """Describe what is run, on which data, with which versions. `folder` is where relative paths start."""
     seeds: list[int] = []
     if (model := experiment.generator) is not None:
         found = (for_repeat(model, repeat)[1] for repeat in range(repeats))
         seeds = [seed for seed in found if seed is not None]
-    return {
-        "model": experiment.answerer,
-        "config": experiment.model_dump(mode="json"),
-        "folder": str(folder.absolute()),
-        "repeats": repeats,
-        **_searched(experiment),
-        "seeds": seeds or None,
-        "data": _data(corpus, prepared, asked) | pictures_of(experiment, asked),
-        **_parser(experiment),
-        "fingerprints": prepared.fingerprints,
+    return Manifest(
+        model=experiment.answerer,
+        config=experiment.model_dump(mode="json"),
+        folder=str(folder.absolute()),
+        repeats=repeats,
+        retrieval_only=None if experiment.depth is None else True,
+        depth=None if experiment.depth is None else experiment.depth.k,
+        seeds=tuple(seeds) or None,
+        data=_data(experiment, corpus, prepared, asked),
+        parser=_parser(experiment),
+        fingerprints=prepared.fingerprints,
+        served=experiment.served(),
+        versions=versions(),
+        prices=price_data(),
+        git=git_commit(),
+        host=Host(system=platform.platform(), cpus=os.cpu_count(), name=platform.node()),
         **prepared.notes,
-        "served": experiment.served(),
-        "versions": versions(),
-        "prices": price_data(),
-        "git": git_commit(),
-        "host": {"system": platform.platform(), "cpus": os.cpu_count(), "name": platform.node()},
-    }
+    )
 
 
-def pictures_of(experiment: Runnable, asked: Sequence[Question]) -> dict[str, Any]:
-    """A hash of the pictures of the candidate quotes that the model is shown, if it is shown any."""
-    if experiment.stages is None or not experiment.stages.retrieve.shows_pictures:
-        return {}
-    return {"pictures_sha256": pictures_sha256(asked)}
+def pictures_of(experiment: Runnable, asked: Sequence[Question]) -> str | None:
+    """A hash of the pictures of the candidate quotes that the model is shown; `None` if it is shown none."""
+    shows = experiment.stages is not None and experiment.stages.retrieve.shows_pictures
+    return pictures_sha256(asked) if shows else None
 
 
-def shared_cache(cache: Cache) -> dict[str, Any]:
-    """Where what was made of documents is shared, and how many values came from there; empty without."""
+def shared_cache(cache: Cache) -> SharedCache | None:
+    """Where what was made of documents is shared, and how many values came from there."""
     if (store := cache.shared) is None:
-        return {}
+        return None
     store.finish()
-    return {"shared_cache": {"address": store.address, **store.counts}}
+    return SharedCache(address=store.address, **store.counts)
 
 
-def _parser(experiment: Runnable) -> dict[str, Any]:
+def _parser(experiment: Runnable) -> ParserFacts | None:
     """The parser that read the documents, if a parser of fathoms did. Its revision changes with the text that
     it makes of the same file."""
     if experiment.stages is None or experiment.stages.retrieve.needs == "nothing":
-        return {}
-    return {"parser": {"kind": experiment.stages.ingest.kind, "revision": experiment.stages.ingest.revision}}
-
-
-def _searched(experiment: Runnable) -> dict[str, Any]:
-    """Say of a run that only searches that it does, and how deep."""
-    if experiment.depth is None:
-        return {}
-    return {"retrieval_only": True, "depth": experiment.depth.k}
+        return None
+    return ParserFacts(kind=experiment.stages.ingest.kind, revision=experiment.stages.ingest.revision)
 
 
 def versions() -> dict[str, str]:
@@ -118,30 +119,30 @@ def versions() -> dict[str, str]:
     }
 
 
-def _data(corpus: Corpus, prepared: Prepared, asked: Sequence[Question]) -> dict[str, Any]:
+def _data(experiment: Runnable, corpus: Corpus, prepared: Prepared, asked: Sequence[Question]) -> Data:
     """Describe the questions and the documents."""
     parsed = any(document.pages for document in prepared.stated)
-    return {
-        "name": corpus.name,
-        "questions_sha256": corpus.questions_sha256,
-        "questions": len(corpus.questions),
-        "categories": list(corpus.categories),
-        "category_sizes": corpus.sizes(),
-        "asked": len(asked),
-        "asked_ids": [question.id for question in asked],
-        "written_ids": corpus.derived.isdisjoint(question.id for question in asked),
-        **({"variants": found} if (found := variants_among(asked)) else {}),
-        "asked_categories": dict(Counter(question.category for question in asked)),
-        "left_out": [question.id for question in corpus.left_out()],
-        "missing_documents": list(corpus.missing),
-        "warnings": list(corpus.warnings),
-        **({"parser": prepared.parser} if isinstance(prepared, Connected) and prepared.parser else {}),
-        "ingest": prepared.report() if parsed or prepared.failures else None,
-        "documents": {
-            document.id: {"sha256": document.sha256} | ({"pages": document.pages} if document.pages else {})
-            for document in prepared.stated
+    return Data(
+        name=corpus.name,
+        questions_sha256=corpus.questions_sha256,
+        questions=len(corpus.questions),
+        categories=tuple(corpus.categories),
+        category_sizes=corpus.sizes(),
+        asked=len(asked),
+        asked_ids=tuple(question.id for question in asked),
+        written_ids=corpus.derived.isdisjoint(question.id for question in asked),
+        variants=variants_among(asked) or None,
+        asked_categories=dict(Counter(question.category for question in asked)),
+        left_out=tuple(question.id for question in corpus.left_out()),
+        missing_documents=tuple(corpus.missing),
+        warnings=tuple(corpus.warnings),
+        ingest=Ingest.model_validate(prepared.report()) if parsed or prepared.failures else None,
+        documents={
+            one.id: KnownDocument(sha256=one.sha256, pages=one.pages or None) for one in prepared.stated
         },
-    }
+        **({"parser": prepared.parser} if isinstance(prepared, Connected) and prepared.parser else {}),
+        **({"pictures_sha256": pictures} if (pictures := pictures_of(experiment, asked)) else {}),
+    )
 
 
 def git_commit() -> str | None:

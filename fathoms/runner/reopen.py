@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from fathoms.corpora import Corpus
 from fathoms.errors import UsageError
@@ -14,6 +14,7 @@ from fathoms.pipeline.runnable import Runnable
 from fathoms.runner.manifest import versions
 from fathoms.runs.store import Flaw, Run
 from fathoms.types import Question
+from fathoms.types.run.manifest import Manifest
 
 
 class Turn(NamedTuple):
@@ -52,8 +53,8 @@ def unanswered(run: Run, asked: Sequence[Question], repeats: int) -> tuple[Turn,
 
 def require_same(run: Run, prepared: Prepared) -> None:
     """Raise UsageError that names what has changed, if any stage differs from when the run was started."""
-    manifest = run.manifest()
-    before = manifest.get("fingerprints") or {}
+    manifest = run.manifest
+    before = manifest.fingerprints
     stage = next((name for name, state in prepared.fingerprints.items() if before.get(name) != state), None)
     if stage is None and before.keys() == prepared.fingerprints.keys():
         return
@@ -61,9 +62,9 @@ def require_same(run: Run, prepared: Prepared) -> None:
     raise changed(run, found or [f"the stage '{stage}'"])
 
 
-def _documents(manifest: Mapping[str, Any], prepared: Prepared) -> Iterator[str]:
+def _documents(manifest: Manifest, prepared: Prepared) -> Iterator[str]:
     """Describe each document that has changed."""
-    before = {name: entry["sha256"] for name, entry in manifest["data"]["documents"].items()}
+    before = {name: entry.sha256 for name, entry in manifest.data.documents.items()}
     now = {document.id: document.sha256 for document in prepared.stated}
     for name in sorted(before.keys() | now.keys()):
         if before.get(name) != now.get(name):
@@ -71,9 +72,9 @@ def _documents(manifest: Mapping[str, Any], prepared: Prepared) -> Iterator[str]
             yield f"{name} {change}"
 
 
-def _versions(manifest: Mapping[str, Any]) -> Iterator[str]:
+def _versions(manifest: Manifest) -> Iterator[str]:
     """Describe each package whose version has changed."""
-    before, now = manifest.get("versions") or {}, versions()
+    before, now = manifest.versions, versions()
     for name in sorted(before.keys() | now.keys()):
         if before.get(name) != now.get(name):
             yield f"{name} was {before.get(name, 'not there')}, is {now.get(name, 'not there')}"

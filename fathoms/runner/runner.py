@@ -35,6 +35,7 @@ from fathoms.runs.usage import total
 from fathoms.safety.option_limits import MOST_AT_ONCE, MOST_REPEATS
 from fathoms.safety.signals import ending_in_time
 from fathoms.types import Hit, Question, Record
+from fathoms.types.run.manifest import Sweep
 
 OnRecord = Callable[[Record, int, int], None]
 """Called with (record, done, total) per finished question; the counts are sums over all runs."""
@@ -163,9 +164,10 @@ def create_run(
     """Create the folder of a run, with its manifest and no answers yet."""
     *_, state = prepared.fingerprints.values()  # the last stage covers all before it
     manifest = describe(job.experiment, job.corpus, prepared, asked, job.folder, repeats)
-    manifest |= shared_cache(cache)
+    if shared := shared_cache(cache):
+        manifest = manifest.model_copy(update={"shared_cache": shared})
     if sweep is not None:
-        manifest["sweep"] = {"id": sweep, "cell": dict(job.cell)}
+        manifest = manifest.model_copy(update={"sweep": Sweep(id=sweep, cell=dict(job.cell))})
     return Run.create(out, job.experiment.name, state, manifest)
 
 

@@ -11,7 +11,6 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from pydantic import ValidationError
 
@@ -21,6 +20,7 @@ from fathoms.runs.cache import Cache
 from fathoms.runs.folder import TooLongError
 from fathoms.runs.store import Run
 from fathoms.types import Document, DocumentFacts, Page
+from fathoms.types.run.manifest import KnownDocument, Manifest
 
 _IN_MEMORY = 256
 
@@ -39,25 +39,23 @@ def keep_documents(
     changed since it was written or verified is neither loaded nor verified again, and a new file is that of
     the cache where it has one.
     """
-    manifest = run.manifest()
-    known = manifest["data"].setdefault("documents", {})
-    warnings = manifest["data"].setdefault("warnings", [])
+    manifest = run.manifest
+    known, warnings = dict(manifest.data.documents), list(manifest.data.warnings)
     facts = [_facts_but_text(document) for document in documents] if facts is None else facts
     names = [fact.text for fact in facts if fact.text is not None]
     sound = run.sound_shared(names, cache) if cache else set()
     for number, fact in enumerate(facts):
         if fact.pages:
-            entry = known.setdefault(fact.id, {"sha256": fact.sha256, "pages": fact.pages})
+            entry = known.setdefault(fact.id, KnownDocument(sha256=fact.sha256, pages=fact.pages))
             try:
-                if fact.text in sound:
-                    entry["text"] = fact.text
-                else:
-                    entry["text"] = _put_text(run, documents, number, fact, cache)
+                text = fact.text if fact.text in sound else _put_text(run, documents, number, fact, cache)
+                known[fact.id] = entry.model_copy(update={"text": text})
             except TooLongError as error:
                 warnings.append(f"{fact.id}: its text is not kept in the run: {error}")
     if cache:
         run.note_sound_shared(cache)
-    run.write_manifest(manifest)
+    data = manifest.data.model_copy(update={"documents": known, "warnings": tuple(warnings)})
+    run.write_manifest(manifest.model_copy(update={"data": data}))
 
 
 def _put_text(
@@ -96,10 +94,11 @@ class StoredDocuments(Mapping[str, Document]):
     was copied without `fathoms export`. Reading a damaged document raises StoreError.
     """
 
-    def __init__(self, run: Run, manifest: Mapping[str, Any]) -> None:
+    def __init__(self, run: Run, manifest: Manifest) -> None:
         self._run = run
-        entries = _entries(manifest)
-        self.missing = tuple(name for name, entry in entries.items() if not run.has_text(entry["text"]))
+        self._documents = manifest.data.documents
+        entries = _texts(manifest)
+        self.missing = tuple(name for name, entry in entries.items() if not run.has_text(entry))
         absent = set(self.missing)
         self._entries = {name: entry for name, entry in entries.items() if name not in absent}
         self._read = lru_cache(maxsize=_IN_MEMORY)(self._load)
@@ -118,12 +117,13 @@ class StoredDocuments(Mapping[str, Document]):
 
     def _load(self, name: str) -> Document:
         """Read one document."""
-        entry = self._entries[name]
         try:
-            pages = tuple(Page.model_validate(page) for page in json.loads(self._run.text(entry["text"])))
+            pages = tuple(
+                Page.model_validate(page) for page in json.loads(self._run.text(self._entries[name]))
+            )
         except (ValueError, TypeError, ValidationError) as error:
             raise StoreError(f"{self._run.path}: the text of {name} cannot be read: {error}") from error
-        return Document(id=name, path=Path(name), sha256=entry.get("sha256", ""), pages=pages)
+        return Document(id=name, path=Path(name), sha256=self._documents[name].sha256 or "", pages=pages)
 
 
 def missing_sentence(documents: StoredDocuments) -> str | None:
@@ -140,15 +140,14 @@ def missing_sentence(documents: StoredDocuments) -> str | None:
 
 def copy_documents(source: Run, target: Run) -> None:
     """Put the documents of a run into a copy of it; raises StoreError where one is missing or damaged."""
-    for name, entry in _entries(source.manifest()).items():
-        if not source.has_text(entry["text"]):
+    for name, text in _texts(source.manifest).items():
+        if not source.has_text(text):
             raise StoreError(
                 f"{source.path}: the parsed text of {name} is missing: the copy would lack it, too"
             )
-        target.put_blob(source.text(entry["text"]))
+        target.put_blob(source.text(text))
 
 
-def _entries(manifest: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """Return what the manifest says of each document whose text is stored."""
-    entries: Mapping[str, Mapping[str, Any]] = (manifest.get("data") or {}).get("documents") or {}
-    return {name: entry for name, entry in entries.items() if entry.get("text")}
+def _texts(manifest: Manifest) -> dict[str, str]:
+    """Return the hash of the text of each document whose text is stored."""
+    return {name: one.text for name, one in manifest.data.documents.items() if one.text}

@@ -14,23 +14,24 @@ import os
 import re
 import stat
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
+
+from pydantic import ValidationError
 
 from fathoms.errors import StoreError
 from fathoms.paths import file_state, unfinished, write_all, write_atomic
 from fathoms.runs.schemas import complaint
 from fathoms.safety.inputs import READ_ONLY
+from fathoms.types.run.part import SCHEMA, Part, misfit
 
 LARGEST_TEXT = 128 * 2**20
 """The most bytes of a journal line or of a text in a blob. An answer of a model server has at most 16 MiB,
 which become 96 MiB where every byte is escaped in JSON."""
 LARGEST_FILE = 512 * 2**20
 """The most bytes of any other file."""
-SCHEMA = 1
-"""The version of the format of runs."""
 FileState = tuple[int, ...]
 """What changes when a file is written to or replaced; see `file_state`."""
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)  # Windows has neither
@@ -144,6 +145,29 @@ def read_checked(root: Path, name: str, kind: str) -> dict[str, Any]:
     return found
 
 
+_File = TypeVar("_File", bound=Part)
+
+
+def read_part(root: Path, name: str, kind: type[_File]) -> _File:
+    """Read the manifest or the summary of a run as a value of its type.
+
+    Raises StoreError that names the file and the place in it.
+    """
+    value = read_object(root, name)
+    _require_version(value, root / name)
+    return typed(kind, value, root / name)
+
+
+def typed(kind: type[_File], value: Mapping[str, Any], place: Path | str) -> _File:
+    """Convert a JSON object to a file's type; raises StoreError where it does not fit."""
+    if lacking := [key for key in kind.NEEDED if key not in value]:
+        raise StoreError(f"{place} cannot be used: it has no '{lacking[0]}'")
+    try:
+        return kind.model_validate(value)
+    except ValidationError as error:
+        raise StoreError(f"{place} cannot be used: {misfit(error)}") from None
+
+
 def note_fitting(root: Path, name: str) -> None:
     """Take a file, as it is now, to fit its schema: this process has written it from values that fit. Raises
     StoreError."""
@@ -169,14 +193,19 @@ _fitting: set[FileState] = set()
 
 def _checked(value: dict[str, Any], kind: str, place: Path | str) -> dict[str, Any]:
     """The object if it fits the schema `kind`; raises StoreError."""
+    _require_version(value, place)
+    if wrong := complaint(kind, value):
+        raise StoreError(f"{place} cannot be used: {wrong}")
+    return value
+
+
+def _require_version(value: Mapping[str, Any], place: Path | str) -> None:
+    """Raise StoreError for a file of a later version of the format."""
     version = value.get("schema", SCHEMA)
     if not isinstance(version, int):
         raise StoreError(f"{place} cannot be used: its schema {str(version)[:40]!r} is unknown")
     if version > SCHEMA:
         raise StoreError(f"{place} was written by a newer fathoms (schema {version}): update fathoms")
-    if wrong := complaint(kind, value):
-        raise StoreError(f"{place} cannot be used: {wrong}")
-    return value
 
 
 def checked_line(line: bytes, kind: str, place: str, *, is_known: bool = False) -> dict[str, Any]:

@@ -4,8 +4,7 @@ by which a run of a sweep names its configuration and its setting."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from typing import Any
+from collections.abc import Collection, Iterable
 
 from fathoms.types import Question
 
@@ -40,9 +39,3 @@ def variants_among(questions: Collection[Question]) -> list[str]:
     that it is not lost."""
     originals = {question.id: question.metadata.get(OF) for question in questions}
     return [id for id, of in originals.items() if of in originals and originals[of] not in originals]
-
-
-def variants_of(manifest: Mapping[str, Any]) -> frozenset[str]:
-    """Return the ids of the variants that a run asked beside their originals."""
-    found = (manifest.get("data") or {}).get("variants")
-    return frozenset(map(str, found)) if isinstance(found, list) else frozenset()

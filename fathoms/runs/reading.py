@@ -15,11 +15,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from fathoms.config import suggest
 from fathoms.errors import DataError, StoreError, UsageError
-from fathoms.runs.folder import read_checked
+from fathoms.runs.folder import read_checked, read_part
 from fathoms.runs.question_lines import file_names, places
 from fathoms.runs.usage import known_cost
 from fathoms.runs.views import (
@@ -35,6 +35,7 @@ from fathoms.runs.views import (
     view_names,
 )
 from fathoms.types import Question, StoredValue, Usage
+from fathoms.types.run.manifest import Ingest, Manifest
 
 PROFILES = ("paper", "paper-by-words", "paper-configured", "released-code", "fathoms", "released")
 """The names under which a run can hold scores; `released` are scores that came with imported results."""
@@ -49,7 +50,7 @@ class _Part(StoredValue):
         return {k: v for k, v in value.items() if v is not None} if isinstance(value, Mapping) else value
 
 
-_Kind = TypeVar("_Kind", bound=_Part)
+_Kind = TypeVar("_Kind", bound=StoredValue)
 
 
 class Bounds(_Part):
@@ -736,114 +737,6 @@ class Summary(_Part):
         return figures.overall if figures else Means()
 
 
-class IngestTime(_Part):
-    """The seconds that a stage of reading the documents took, and how many pages or texts it made; those
-    from the cache are not counted. `calls` counts the replies of a server that embedded them; `tokens` and
-    `cost` (US dollars) are `None` where one did not report them or has no known price. `device` is where a
-    local model of pages ran, and its precision."""
-
-    seconds: Number = 0
-    made: int = 0
-    device: str | None = None
-    calls: int = 0
-    tokens: int | None = None
-    cost: Number | None = None
-
-
-class Ingest(_Part):
-    """What came of reading the documents: counts, warnings and failures by document, and times by stage."""
-
-    documents: int | None = None
-    pages: int | None = None
-    tables: int | None = None
-    pictures: int | None = None
-    chunks: int | None = None
-    index_bytes: int | None = None
-    warnings: dict[str, tuple[str, ...]] = Field(default_factory=dict)
-    failures: dict[str, str] = Field(default_factory=dict)
-    times: dict[str, IngestTime] = Field(default_factory=dict)
-
-
-class KnownDocument(_Part):
-    """A document of the run, identified by its hash."""
-
-    sha256: str | None = None
-
-
-class Data(_Part):
-    """The data set of a run with so many `questions`, of which those `left_out` need documents that are
-    missing, and `variants` were asked beside their originals. `written_ids` says whether all ids stand in the
-    question file, `None` in older runs. `ingest` is `None` if no documents were read."""
-
-    name: str | None = None
-    folder: str | None = None
-    questions: int = 0
-    asked_ids: tuple[str, ...] = ()
-    written_ids: bool | None = None
-    left_out: tuple[str, ...] = ()
-    variants: frozenset[str] = frozenset()
-    asked_categories: dict[str, int] = Field(default_factory=dict)
-    documents: dict[str, KnownDocument] = Field(default_factory=dict)
-    warnings: tuple[str, ...] = ()
-    ingest: Ingest | None = None
-
-    @field_validator("ingest", mode="before")
-    @classmethod
-    def _none_if_empty(cls, value: Any) -> Any:
-        return value or None
-
-    @property
-    def is_partial(self) -> bool:
-        """Whether questions of a run without any selection were left out because documents are missing."""
-        return bool(self.left_out) and len(self.asked_ids) + len(self.left_out) == self.questions
-
-
-class Totals(_Part):
-    """The totals of a run that has ended; `cost` is in US dollars."""
-
-    errors: int = 0
-    seconds: Number | None = None
-    cost: Number | None = None
-
-
-class Sweep(_Part):
-    """The sweep that a run belongs to, and the settings (`cell`) in which its runs differ."""
-
-    id: str | None = None
-    cell: Json = Field(default_factory=dict)
-
-
-class ParserFacts(_Part):
-    """The parser that read the documents of a run; the revision is `None` in runs of earlier versions."""
-
-    kind: str
-    revision: int | None = None
-
-
-class Manifest(_Part):
-    """The parts of `manifest.json` that readers use."""
-
-    name: str | None = None
-    pipeline: str | None = None
-    model: str | None = None
-    created: str | None = None
-    config: Json = Field(default_factory=dict)
-    folder: str = ""
-    repeats: int = 1
-    retrieval_only: bool = False
-    parser: ParserFacts | None = None
-    data: Data = Data()
-    totals: Totals = Totals()
-    sweep: Sweep = Sweep()
-
-    @property
-    def read_by(self) -> ParserFacts | None:
-        """The parser that read the documents; `None` where no parser of fathoms did."""
-        ingest = self.config.get("ingest")
-        kind = ingest.get("kind") if isinstance(ingest, dict) and self.data.ingest is not None else None
-        return self.parser or (ParserFacts(kind=kind) if isinstance(kind, str) else None)
-
-
 class QuestionMean(NamedTuple):
     """The mean of a metric over the repeats of a question.
 
@@ -919,7 +812,7 @@ class ScoredRun:
                     _what_is_asked(asked), asked.category, sum(known) / len(known), len(known)
                 )
                 for view in self.questions()
-                if view.question.id not in self.manifest.data.variants
+                if view.question.id not in self.manifest.data.variant_ids
                 and (known := [v for v in view.values("correctness", profile) if v is not None])
             }
         return self._correctness[profile]
@@ -1042,7 +935,7 @@ def load(run_dir: Path) -> ScoredRun:
         raise StoreError(f"{run_dir} is not a run: it has no manifest.json")
     if not os.path.lexists(run_dir / "summary.json"):
         raise StoreError(f"{run_dir} has no summary.json: run 'fathoms score {run_dir}'")
-    manifest = read_checked(run_dir, "manifest.json", "manifest")
+    manifest = read_manifest(run_dir).plain()
     summary = read_checked(run_dir, "summary.json", "summary")
     name = str(manifest.get("run") or run_dir.name)
     run = ScoredRun(name, run_dir, manifest, summary, lambda: _all_views(run_dir, run.manifest, run.summary))
@@ -1051,7 +944,7 @@ def load(run_dir: Path) -> ScoredRun:
 
 def read_manifest(run_dir: Path) -> Manifest:
     """Read the manifest of a run; raises StoreError."""
-    return _typed(Manifest, read_checked(run_dir, "manifest.json", "manifest"), f"{run_dir}/manifest.json")
+    return read_part(run_dir, "manifest.json", Manifest)
 
 
 def read_summary(run_dir: Path) -> Summary | None:

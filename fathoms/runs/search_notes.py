@@ -5,63 +5,64 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from fathoms.types.run.manifest import Approximation, ChunkApproximation, Distractors, Manifest
 
-def search_notes(manifest: Mapping[str, Any]) -> Iterator[str]:
+
+def search_notes(manifest: Manifest) -> Iterator[str]:
     """Yield a sentence for each note, so that nobody takes the retrieval for what it is not: that gold was
     removed from the hits on purpose or set among distractors, and what an approximate search misses."""
-    if degraded := manifest.get("degraded"):
+    if degraded := manifest.degraded:
         yield (
-            f"gold was removed from the hits: the recall of gold pages over the {degraded['questions']}"
-            f" questions of the data set is {degraded['reached']:.3f}, and {degraded['before']:.3f} without"
+            f"gold was removed from the hits: the recall of gold pages over the {degraded.questions}"
+            f" questions of the data set is {degraded.reached:.3f}, and {degraded.before:.3f} without"
             " that"
         )
-    if distractors := manifest.get("distractors"):
-        yield _of_distractors(distractors)
-    if injected := manifest.get("injected"):
+    if manifest.distractors:
+        yield _of_distractors(manifest.distractors)
+    if injected := manifest.injected:
         yield (
-            f"an instruction was planted in every context ({injected['position']} among the hits), which asks"
-            f" for the word '{injected['answer']}'"
+            f"an instruction was planted in every context ({injected.position} among the hits), which asks"
+            f" for the word '{injected.answer}'"
         )
-    if (parser := (manifest.get("data") or {}).get("parser")) and not manifest.get("imported"):
+    if manifest.data.parser and not manifest.imported:
         yield (
-            f"the documents were read by {parser} for the metrics that need their text; what the pipeline"
-            " reads of them is not known"
+            f"the documents were read by {manifest.data.parser} for the metrics that need their text; what"
+            " the pipeline reads of them is not known"
         )
     yield from approximations(manifest)
 
 
-def approximations(stated: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a sentence for each approximate search that a manifest, or the report of an ingestion, states."""
-    for name in ("approximation", "chunk_approximation"):
-        if stated.get(name):
-            yield _of_approximation(stated[name])
+def approximations(manifest: Manifest) -> Iterator[str]:
+    """Yield a sentence for each approximate search that a manifest states."""
+    if (pages := manifest.approximation) is not None:
+        yield _of_approximation(pages, "page images", "pages")
+    if (chunks := manifest.chunk_approximation) is not None:
+        yield _of_approximation(chunks, "vectors of chunks", "chunks")
 
 
-def _of_distractors(noted: Mapping[str, Any]) -> str:
+def _of_distractors(noted: Distractors) -> str:
     """Say what contexts a run with distractors was given."""
-    if noted["mode"] == "gold-only":
+    if noted.mode == "gold-only":
         return "contexts are the gold chunks alone: what the retriever finds was not used"
-    alone = noted["mode"] == "distractors-only"
-    fewer, answering = noted["fewer"], noted["answering"]
+    alone = noted.mode == "distractors-only"
+    fewer, answering = noted.fewer, noted.answering
     parts = [
-        f"{'no gold, and ' if alone else ''}{noted['number']} distractors a question, the most similar chunks"
-        f" without gold by {noted['by']}",
-        *([] if alone else [f"gold {noted['position']} (seed {noted['seed']})"]),
-        *([f"{fewer} of {noted['questions']} questions have fewer"] if fewer else []),
+        f"{'no gold, and ' if alone else ''}{noted.number} distractors a question, the most similar chunks"
+        f" without gold by {noted.by}",
+        *([] if alone else [f"gold {noted.position} (seed {noted.seed})"]),
+        *([f"{fewer} of {noted.questions} questions have fewer"] if fewer else []),
         *([f"{answering} more chunks were left out because they hold the answer"] if answering else []),
     ]
     return f"contexts were made on purpose: {'; '.join(parts)}"
 
 
-def _of_approximation(noted: Mapping[str, Any]) -> str:
-    """Return what a retriever noted of its approximation (`approximation` and `chunk_approximation` in the
-    manifest) as a sentence."""
-    options = ", ".join(f"{name} {_shown(value)}" for name, value in noted["options"].items())
-    by, found = ("page images", "pages") if "pages" in noted else ("vectors of chunks", "chunks")
+def _of_approximation(noted: Approximation | ChunkApproximation, by: str, found: str) -> str:
+    """Return what a retriever states of its approximation as a sentence."""
+    options = ", ".join(f"{name} {_shown(value)}" for name, value in noted.options.items())
     return (
-        f"the search by {by} is approximate ({options}): of the {noted['k']} best {found} of"
-        f" {noted['questions']} questions by exact search, it finds {noted['recall']:.1%}"
-        f" (recall@{noted['k']} {noted['recall']:.3f})"
+        f"the search by {by} is approximate ({options}): of the {noted.k} best {found} of"
+        f" {noted.questions} questions by exact search, it finds {noted.recall:.1%}"
+        f" (recall@{noted.k} {noted.recall:.3f})"
     )
 
 

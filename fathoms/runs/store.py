@@ -28,7 +28,6 @@ from fathoms.runs.blobs import Blobs
 from fathoms.runs.cache import Cache
 from fathoms.runs.folder import (
     LARGEST_TEXT,
-    SCHEMA,
     TooLongError,
     is_intact,
     note_fitting,
@@ -36,6 +35,7 @@ from fathoms.runs.folder import (
     read_checked,
     read_file,
     read_object,
+    read_part,
     sealed,
     sealed_line,
     write_file,
@@ -61,6 +61,8 @@ from fathoms.types import (
     StoredValue,
     Verdict,
 )
+from fathoms.types.run.manifest import Manifest
+from fathoms.types.run.part import SCHEMA
 
 SHARED = ".documents"
 """The folder, beside the runs, of the parsed documents that they share."""
@@ -193,7 +195,7 @@ class Run:
             raise StoreError(f"{out} cannot be written: {error.strerror or error}") from error
 
     @classmethod
-    def create(cls, out: Path, name: str, fingerprint: str, manifest: Mapping[str, Any]) -> Run:
+    def create(cls, out: Path, name: str, fingerprint: str, manifest: Manifest | Mapping[str, Any]) -> Run:
         """Create `OUT/<UTC time>_<name>_<short fingerprint>/`, which never exists already, and sign its
         manifest as this user's.
 
@@ -211,9 +213,12 @@ class Run:
         except OSError as error:
             raise StoreError(f"{run.path} cannot be made: {error.strerror or error}") from error
         head = {"schema": SCHEMA, "run": run.id, "sequence": max(before, default=0) + 1}
-        whole = {**head, "created": now.isoformat(), "name": name, **manifest}
+        known = manifest.plain() if isinstance(manifest, Manifest) else manifest
+        whole = {**head, "created": now.isoformat(), "name": name, **known}
         run._write("README.md", _README.format(run=run.id).encode())
-        run.write_manifest(signed(json.loads(_dump(record_mask().inside(whole)))))
+        # what is signed is what will be read
+        stored = Manifest.model_validate(json.loads(_dump(record_mask().inside(whole))))
+        run.write_manifest(signed(stored))
         return run
 
     @contextmanager
@@ -254,17 +259,18 @@ class Run:
 
     # ----- the manifest and the summary
 
-    def manifest(self) -> dict[str, Any]:
-        """Read the manifest as plain data; raises StoreError."""
-        return read_checked(self.path, "manifest.json", "manifest")
+    @property
+    def manifest(self) -> Manifest:
+        """The manifest as it is now; raises StoreError."""
+        return read_part(self.path, "manifest.json", Manifest)
 
-    def write_manifest(self, manifest: Mapping[str, Any]) -> None:
+    def write_manifest(self, manifest: Manifest) -> None:
         """Replace the manifest. Known secrets are masked, because servers describe themselves in it."""
-        self._write("manifest.json", sealed(_dump(record_mask().inside(dict(manifest)))))
+        self._write("manifest.json", sealed(_dump(record_mask().inside(manifest.plain()))))
 
     def trust(self) -> None:
         """Sign the manifest as it is now, so that the run counts as this user's from now on."""
-        self.write_manifest(signed(self.manifest()))
+        self.write_manifest(signed(self.manifest))
 
     def summary(self) -> dict[str, Any] | None:
         """Read the summary with the scores; `None` where the run was never scored."""
@@ -528,10 +534,9 @@ class Run:
 
     def _stored_views(self, question: str) -> Iterator[dict[str, Any]]:
         """The views of a question that scoring has written, in lines or in a file."""
-        if file_names(self.path):
-            asked = (self.manifest().get("data") or {}).get("asked_ids") or ()
-            if (view := find_line(self.path, question, asked)) is not None:
-                yield view
+        large = bool(file_names(self.path))
+        if large and (view := find_line(self.path, question, self.manifest.data.asked_ids)) is not None:
+            yield view
         for name in view_names(question):
             if os.path.lexists(self.path / "questions" / name):
                 yield read_checked(self.path, f"questions/{name}", "question")

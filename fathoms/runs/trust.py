@@ -28,6 +28,7 @@ from fathoms.config import Key
 from fathoms.errors import UsageError
 from fathoms.registry import is_plugin
 from fathoms.safety.masking import without_logins
+from fathoms.types.run.manifest import Manifest
 
 KEY_VARIABLE = "FATHOMS_KEY_FILE"
 _KEY_BYTES = 32
@@ -45,30 +46,30 @@ class Demand(NamedTuple):
 # ----- signatures
 
 
-def signed(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """Sign a manifest, given as plain JSON data; unsigned where no key can be stored."""
+def signed(manifest: Manifest) -> Manifest:
+    """Sign a manifest; unsigned where no key can be stored."""
     key = _key(make=True)
-    unsigned = {name: value for name, value in manifest.items() if name != "signature"}
-    return unsigned if key is None else {**unsigned, "signature": _signature(manifest, key)}
+    signature = None if key is None else _signature(manifest, key)
+    return Manifest.model_validate({**manifest.plain(), "signature": signature})
 
 
-def is_signed(manifest: Mapping[str, Any]) -> bool:
+def is_signed(manifest: Manifest) -> bool:
     """Whether a manifest has this user's signature and the signed parts have not changed since."""
-    given, key = manifest.get("signature"), _key(make=False)
-    if key is None or not isinstance(given, str):
+    given, key = manifest.signature, _key(make=False)
+    if key is None or given is None:
         return False
     # compared in constant time, so that timing reveals nothing about the signature
     return hmac.compare_digest(given.encode("utf-8", "replace"), _signature(manifest, key).encode())
 
 
-def _signature(manifest: Mapping[str, Any], key: bytes) -> str:
+def _signature(manifest: Manifest, key: bytes) -> str:
     """The HMAC over the parts that later commands act on; totals and texts may be added later."""
-    data = manifest.get("data")
-    data = data if isinstance(data, dict) else {}
+    stored = manifest.plain()  # what is absent was signed as null
+    data = stored.get("data", {})
     parts = [
         "fathoms run 1",
-        manifest.get("config"),
-        manifest.get("folder"),
+        stored.get("config"),
+        stored.get("folder"),
         {name: data.get(name) for name in ("name", "folder", "questions_sha256")},
     ]
     text = json.dumps(parts, sort_keys=True)
@@ -115,13 +116,13 @@ def demands(config: BaseModel, above: Key = (), *, own: Iterable[str] = ()) -> l
     return [demand for demand in found if not any(demand.key[: len(key)] == key for key in mine)]
 
 
-def refuse(run: str, manifest: Mapping[str, Any], found: Collection[Demand]) -> None:
+def refuse(run: str, manifest: Manifest, found: Collection[Demand]) -> None:
     """Raise UsageError that lists the demands, if there are any."""
     if not found:
         return
     why = (
         "it was made on another machine or by another user, or was changed since"
-        if manifest.get("signature")
+        if manifest.signature
         else "it has no signature, like runs that were made elsewhere or by an earlier version of fathoms"
     )
     listed = "\n".join(f"  {_printable('.'.join(map(str, key)))}: {_printable(what)}" for key, what in found)

@@ -15,6 +15,7 @@ from fathoms.errors import DataError, some_of
 from fathoms.runs.store import Entry, Run
 from fathoms.text.ids import looks_derived
 from fathoms.types import Question
+from fathoms.types.run.manifest import Manifest
 
 
 @dataclass(frozen=True)
@@ -36,13 +37,14 @@ class GoldOfRun:
     described: Mapping[str, Any]
     warnings: Sequence[str]
 
-    def manifest(self, manifest: Mapping[str, Any]) -> dict[str, Any]:
+    def manifest(self, manifest: Manifest) -> Manifest:
         """Return the manifest of the run with the categories of these questions before its own."""
-        data = manifest.get("data") or {}
+        data = manifest.data
         ours = dict.fromkeys(one.category for one in self.questions.values())
         asked = {*ours, *self.described["own_categories"]}
-        listed = dict.fromkeys([*ours, *(name for name in data.get("categories") or () if name in asked)])
-        return {**manifest, "data": {**data, "categories": list(listed)}}
+        listed = dict.fromkeys([*ours, *(name for name in data.categories if name in asked)])
+        data = data.model_copy(update={"categories": tuple(listed)})
+        return manifest.model_copy(update={"data": data})
 
 
 def gold_of(run: Run, entries: Mapping[tuple[str, int], Entry], new: NewGold) -> GoldOfRun:
@@ -52,7 +54,7 @@ def gold_of(run: Run, entries: Mapping[tuple[str, int], Entry], new: NewGold) ->
     """
     first = {name: entry for (name, _), entry in entries.items()}
     own = {record.question.id: record.question for record in run.read(first.values(), light=True)}
-    said = (run.manifest().get("data") or {}).get("written_ids")
+    said = run.manifest.data.written_ids
     before = {
         name: identity(one, written=not looks_derived(name, one.category) if said is None else said)
         for name, one in own.items()

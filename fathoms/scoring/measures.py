@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 from pydantic import BaseModel
 
@@ -23,6 +22,7 @@ from fathoms.models.calling.provider_calls import ExecutionSettings
 from fathoms.runs.documents import StoredDocuments
 from fathoms.runs.store import Run
 from fathoms.runs.trust import demands, is_signed, refuse
+from fathoms.types.run.manifest import Manifest
 
 
 class Measures(BaseModel):
@@ -34,11 +34,10 @@ class Measures(BaseModel):
     question_timeout: float = 600
 
 
-def read_measures(manifest: Mapping[str, Any]) -> Measures:
+def read_measures(manifest: Manifest) -> Measures:
     """Read the metrics and the judge that the configuration of a run asks for; raises StoreError if they are
     wrong, and PluginRefusedError if the run is from elsewhere and one of them is a plug-in."""
-    config = manifest.get("config") or {}
-    folder = Path(manifest.get("folder") or "")
+    config, folder = manifest.config, Path(manifest.folder)
     try:
         known = {key: config[key] for key in Measures.model_fields if config.get(key) is not None}
         measures = validate(Measures, Source("metrics", known), trusted=is_signed(manifest))
@@ -47,7 +46,7 @@ def read_measures(manifest: Mapping[str, Any]) -> Measures:
     except PluginRefusedError:
         raise
     except (ConfigError, UsageError, TypeError, AttributeError) as error:
-        raise StoreError(f"manifest.json of {manifest.get('run')}, config: {error}") from error
+        raise StoreError(f"manifest.json of {manifest.run}, config: {error}") from error
 
 
 def usable(metrics: Collection[Metric]) -> tuple[tuple[Metric, ...], list[str]]:
@@ -60,7 +59,7 @@ def usable(metrics: Collection[Metric]) -> tuple[tuple[Metric, ...], list[str]]:
     return tuple(metric for metric in metrics if not reasons[metric.name]), warnings
 
 
-def own_metrics(run: Run, manifest: Mapping[str, Any]) -> tuple[Metric, ...]:
+def own_metrics(run: Run, manifest: Manifest) -> tuple[Metric, ...]:
     """Return all metrics that a run is scored by if none are asked for but those of its configuration."""
     return measuring(usable(read_measures(manifest).metrics)[0], StoredDocuments(run, manifest))
 
@@ -75,13 +74,13 @@ def measuring(asked: Iterable[Metric], documents: StoredDocuments) -> tuple[Metr
     )
 
 
-def read_scoring(manifest: Mapping[str, Any], settings: Iterable[str] = ()) -> Scoring:
+def read_scoring(manifest: Manifest, settings: Iterable[str] = ()) -> Scoring:
     """Read the scoring configuration of a run from its manifest, ignoring the rest of its configuration.
 
     Raises StoreError if the manifest itself is wrong, and ConfigError if the settings are.
     """
     changed = list(settings)
-    config = (manifest.get("config") or {}).get("scoring") or {}
+    config = manifest.config.get("scoring") or {}
     try:
         if not isinstance(config, Mapping):
             raise ConfigError("scoring: expected a mapping")
@@ -90,15 +89,14 @@ def read_scoring(manifest: Mapping[str, Any], settings: Iterable[str] = ()) -> S
     except ConfigError as error:
         if changed:
             raise
-        run = manifest.get("run")
-        raise StoreError(f"manifest.json of {run}, config: {error}") from error
+        raise StoreError(f"manifest.json of {manifest.run}, config: {error}") from error
 
 
 _EXEMPLARS = ("config", "scoring", "abstention", "exemplars")
 
 
 def trusted_scoring(
-    run: Run, manifest: Mapping[str, Any], settings: Collection[str]
+    run: Run, manifest: Manifest, settings: Collection[str]
 ) -> tuple[Scoring, tuple[Metric, ...]]:
     """The scoring of a run with the user's settings applied and its exemplars located, and the metrics of its
     configuration. Raises UsageError where the run is from elsewhere and its scoring would do more than read

@@ -22,7 +22,6 @@ from fathoms.metrics.registry import beside_default, distinct, search_metrics
 from fathoms.metrics.score_records import Scoring
 from fathoms.models.calling.collecting import rare_collections
 from fathoms.runs.documents import StoredDocuments, missing_sentence
-from fathoms.runs.marks import variants_of
 from fathoms.runs.people import LABELS_FILE, ClaimLabel, read_all
 from fathoms.runs.reading import Summary, read_summary
 from fathoms.runs.store import Entry, Flaw, Run, flaws_sentence
@@ -49,6 +48,7 @@ from fathoms.scoring.shares import (
 from fathoms.scoring.summary import Results, is_retrieval_only, whole_summary
 from fathoms.scoring.verdicts import RunVerdicts, verdicts_of, with_key
 from fathoms.scoring.work import ScoreWork, score_shares
+from fathoms.types.run.manifest import Manifest
 
 _MOMENT = 1_000
 """So many answers are scored within a second or two."""
@@ -80,7 +80,7 @@ def score_run(
     """
     settings, metrics = list(settings), tuple(metrics)
     judging = replace(judging or Judging(), executor=executor)
-    manifest = run.manifest()
+    manifest = run.manifest
     scoring, own = trusted_scoring(run, manifest, settings)
     started = [] if executor or metrics else started_early(_expected_answers(manifest), scoring, own)
     run.gold = {}
@@ -114,7 +114,7 @@ class _Wanted:
 
 def _results(
     run: Run,
-    manifest: Mapping[str, Any],
+    manifest: Manifest,
     entries: Mapping[tuple[str, int], Entry],
     wanted: _Wanted,
     on_done: Callable[[int, int], None],
@@ -139,14 +139,14 @@ def _results(
     rules = _rules(run, manifest, wanted.scoring, labels, released=released, retrieval_only=retrieval_only)
     questions = _by_question(entries)
     size = min(SHARE_JUDGED, wanted.worth) if is_judged else SHARE // weight_of(measured)
-    shares = shares_of(questions, (manifest.get("data") or {}).get("asked_ids") or (), size=size)
+    shares = shares_of(questions, manifest.data.asked_ids, size=size)
     job = ScoreJob(run, manifest, rules, measured, shares, partial(_say, on_done, len(entries)))
     rules, scorer, verdicts = _scored_as_held(job, wanted) or _judged_and_scored(job, wanted, entries)
     if scorer.verdicts:
         run.add_verdicts(VERDICTS, scorer.verdicts)
     run.set_aside_views(questions, {share.file for share in shares if share.file})
     run.tables = scorer.tables if all(share.file for share in shares) else None
-    alien = scorer.document_ids.warning((manifest.get("data") or {}).get("documents") or ())
+    alien = scorer.document_ids.warning(manifest.data.documents)
     warnings = [*filter(None, [missing_sentence(documents), alien]), *left_out]
     tally, pools, curves = scorer.tally, scorer.pools, scorer.curves
     return Results(rules, asked, beside, verdicts, tally, pools, curves, warnings)
@@ -163,7 +163,7 @@ def _contents(run: Run) -> tuple[dict[tuple[str, int], Entry], list[Flaw]]:
 
 def _rules(
     run: Run,
-    manifest: Mapping[str, Any],
+    manifest: Manifest,
     scoring: Scoring,
     labels: Labels | None,
     *,
@@ -172,8 +172,9 @@ def _rules(
 ) -> Rules:
     """Return how the questions of a run are scored, before any verdict is known. `labels` are those of people
     for claims, and `released` says whether the run has released answers."""
-    data = (manifest.get("data") or {}).get("name")
-    profile = headline(data, scoring.profile, scoring.abstention, scored=_is_scored_by(run, "paper"))
+    profile = headline(
+        manifest.data.name, scoring.profile, scoring.abstention, scored=_is_scored_by(run, "paper")
+    )
     return Rules(
         scoring,
         scored_under(profile),
@@ -182,7 +183,7 @@ def _rules(
         retrieval_only,
         _retrieves(manifest),
         labels=labels,
-        variants=variants_of(manifest),
+        variants=manifest.data.variant_ids,
     )
 
 
@@ -194,10 +195,9 @@ def _is_scored_by(run: Run, profile: str) -> bool:
     return summary.profiles[profile].classifier_key == profile_named(profile).classifier(Linear()).key
 
 
-def _expected_answers(manifest: Mapping[str, Any]) -> int:
+def _expected_answers(manifest: Manifest) -> int:
     """Return how many answers a run has once it is finished, by its manifest."""
-    asked: int = (manifest.get("data") or {}).get("asked") or 0
-    return asked * (manifest.get("repeats") or 1)
+    return manifest.data.asked * manifest.repeats
 
 
 def _by_question(entries: Mapping[tuple[str, int], Entry]) -> dict[str, list[Entry]]:
@@ -277,7 +277,7 @@ def _done_by(
         return scorer, score_shares(scorer, job.shares, work, executor)
 
 
-def _retrieves(manifest: Mapping[str, Any]) -> bool:
+def _retrieves(manifest: Manifest) -> bool:
     """Return whether the pipeline of a run has a retriever; one of another program is taken to have one."""
-    retrieve = (manifest.get("config") or {}).get("retrieve")
+    retrieve = manifest.config.get("retrieve")
     return not isinstance(retrieve, Mapping) or retrieve.get("kind") != "none"

@@ -23,7 +23,6 @@ from fathoms.metrics.stages import Stage
 from fathoms.models.calling.collecting import rare_collections
 from fathoms.runs.documents import StoredDocuments
 from fathoms.runs.folder import fitting
-from fathoms.runs.marks import variants_of
 from fathoms.runs.question_lines import LARGE, divided
 from fathoms.runs.store import Entry, Run
 from fathoms.safety.child_main import ThisProcess
@@ -32,6 +31,7 @@ from fathoms.scoring.held import HeldVerdicts
 from fathoms.scoring.measures import own_metrics, read_measures
 from fathoms.scoring.questions import QuestionScorer, Rules
 from fathoms.types import Question
+from fathoms.types.run.manifest import Manifest
 
 VERDICTS = "abstention"
 """The kind of the verdicts of abstention classifiers."""
@@ -66,7 +66,7 @@ class ScoreJob:
     with the number of answers that are scored."""
 
     run: Run
-    manifest: Mapping[str, Any]
+    manifest: Manifest
     rules: Rules
     metrics: Sequence[Metric]
     shares: Sequence[Share]
@@ -104,7 +104,7 @@ class ScoreJob:
         rules = self.rules
         return {
             "run": str(self.run.path),
-            "manifest": self.manifest,
+            "manifest": self.manifest.plain(),
             "scoring": rules.scoring.model_dump(mode="json"),
             "profiles": [profile.name for profile in rules.profiles],
             "profile": rules.profile,
@@ -133,10 +133,10 @@ def has_plain_rules(scoring: Scoring) -> bool:
     return isinstance(scoring.abstention, Linear) and scoring.profile in (None, "fathoms")
 
 
-def run_texts(run: Run, manifest: Mapping[str, Any]) -> RunTexts:
+def run_texts(run: Run, manifest: Manifest) -> RunTexts:
     """Return the parsed documents, with which the funnel compares; those that could not be read have no
     text."""
-    unread = ((manifest.get("data") or {}).get("ingest") or {}).get("failures") or {}
+    unread = manifest.data.ingest.failures if manifest.data.ingest else {}
     return RunTexts(StoredDocuments(run, manifest), unread)
 
 
@@ -204,7 +204,7 @@ class ShareScorer:
     def __init__(self, run: Run, setup: Mapping[str, Any]) -> None:
         self._run = run
         self._stages = setup["stages"]
-        manifest = setup["manifest"]
+        manifest = Manifest.model_validate(setup["manifest"])
         run.gold = {one.id: one for one in map(Question.model_validate, setup["gold"])}
         self._rules = Rules(
             Scoring.model_validate(setup["scoring"]),
@@ -213,7 +213,7 @@ class ShareScorer:
             setup["imported"],
             setup["retrieval_only"],
             setup["retrieves"],
-            variants=variants_of(manifest),
+            variants=manifest.data.variant_ids,
         )
         self._known, self._texts = run.verdicts(VERDICTS), run_texts(run, manifest)
         self._metrics = own_metrics(run, manifest)

@@ -23,8 +23,6 @@ from fathoms.metrics.registry import SETS
 from fathoms.metrics.retrieval.curves import Curves
 from fathoms.metrics.score_records import Scores
 from fathoms.models.stop_reasons import says_ends
-from fathoms.runs.folder import SCHEMA
-from fathoms.runs.marks import variants_of
 from fathoms.runs.reading import Counts
 from fathoms.runs.search_notes import search_notes
 from fathoms.runs.service import service_figures
@@ -33,6 +31,8 @@ from fathoms.scoring.questions import Rules
 from fathoms.scoring.tally import Tally
 from fathoms.scoring.verdicts import RunVerdicts
 from fathoms.types import Verdict
+from fathoms.types.run.manifest import Data, Manifest
+from fathoms.types.run.part import SCHEMA
 
 _STAGES = ("retrieve", "expand", "rerank", "describe", "prompt", "generate")
 BY_WORDS = (
@@ -67,9 +67,7 @@ class Results:
     warnings: Sequence[str]
 
 
-def whole_summary(
-    run: str, manifest: Mapping[str, Any], found: Results, flaws: Sequence[Flaw]
-) -> dict[str, Any]:
+def whole_summary(run: str, manifest: Manifest, found: Results, flaws: Sequence[Flaw]) -> dict[str, Any]:
     """Return the summary of a run with the figures of all its metrics. `flaws` are those of its journal."""
     rules, tally, verdicts = found.rules, found.tally, found.verdicts
     records, rows = tally.without(rules.variants)
@@ -159,7 +157,7 @@ def _figures(
 
 def _summary_of(
     run: str,
-    manifest: Mapping[str, Any],
+    manifest: Manifest,
     tally: Tally,
     records: Sequence[AskedRecord],
     scores: Scores,
@@ -172,7 +170,7 @@ def _summary_of(
 
     The format is `schemas/summary.schema.json`.
     """
-    data = manifest.get("data", {})
+    data = manifest.data
     incomplete = _incomplete(manifest, tally)
     warnings = [flaws_sentence(flaws)] if flaws else []
     if incomplete:
@@ -184,10 +182,10 @@ def _summary_of(
             f"{unmarked} of {answered} replies lack the marks that the prompt asks for before the answer;"
             " they are scored whole"
         )
-    service = service_figures(tally.counts["answered"], tally.told, manifest.get("config") or {})
+    service = service_figures(tally.counts["answered"], tally.told, manifest.config)
     warnings = [*warnings, *(service["warnings"] if service else ())]
     warnings += search_notes(manifest)
-    if variants := variants_of(manifest):
+    if variants := manifest.data.variant_ids:
         warnings.append(
             f"{len(variants)} of the questions are variants of others: they are compared with their"
             " originals, and count in no other figure"
@@ -203,32 +201,32 @@ def _summary_of(
             f"the search texts for {unread} of {len(tally)} answers could not be read from the reply of"
             " retrieve.generate: these questions were searched for as they are"
         )
-    counts = _counts(data, tally, says_ends=says_ends(manifest.get("config") or {}))
+    counts = _counts(data, tally, says_ends=says_ends(manifest.config))
     warnings += Counts.model_validate(counts).suspicions
     return {
         "schema": SCHEMA,
         "run": run,
-        "name": manifest["name"],
-        "model": manifest.get("model"),
-        "data": data.get("name"),
+        "name": manifest.name,
+        "model": manifest.model,
+        "data": data.name,
         "profile": profile,
         "complete": not incomplete,
         "incomplete": incomplete,
-        "categories": data.get("categories") or list(dict.fromkeys(one.category for one in tally.asked)),
+        "categories": list(data.categories) or list(dict.fromkeys(one.category for one in tally.asked)),
         "warnings": warnings,
         "counts": counts,
         **({"retries": dict(tally.retries.most_common())} if tally.retries else {}),
-        "repeats": manifest.get("repeats") or 1,
+        "repeats": manifest.repeats,
         "retrieval_only": is_retrieval_only(
             manifest, searched=tally.counts["searched"] > 0, answered=tally.counts["answered"] > 0
         ),
-        "prices": manifest.get("prices"),
+        "prices": manifest.prices,
         "profiles": summarise(records, scores),
         "usage": {name: spent[name] for name in ("prompt_tokens", "completion_tokens")},
         "cost": spent["cost"],
         **{name: spent[name] for name in ("usage_by_purpose",) if name in spent},
         "seconds": {
-            "wall": manifest.get("totals", {}).get("seconds"),
+            "wall": manifest.totals.seconds,
             **_seconds(tally),
             "stages": _stage_times(tally),
         },
@@ -237,10 +235,10 @@ def _summary_of(
     }
 
 
-def is_retrieval_only(manifest: Mapping[str, Any], *, searched: bool, answered: bool) -> bool:
+def is_retrieval_only(manifest: Manifest, *, searched: bool, answered: bool) -> bool:
     """Return whether nobody was asked for an answer: the manifest says so, or questions were only searched
     for and none was answered, as in imported hits."""
-    return bool(manifest.get("retrieval_only")) or (searched and not answered)
+    return manifest.retrieval_only or (searched and not answered)
 
 
 def _order_categories(summary: dict[str, Any]) -> None:
@@ -253,16 +251,16 @@ def _order_categories(summary: dict[str, Any]) -> None:
         found["categories"] = {name: made[name] for name in dict.fromkeys([*first, *made])}
 
 
-def _counts(data: Mapping[str, Any], tally: Tally, *, says_ends: bool) -> dict[str, int]:
+def _counts(data: Data, tally: Tally, *, says_ends: bool) -> dict[str, int]:
     """Count questions and answers. A question counts once; answers and errors count once per repeat. What is
     not known is left out."""
     counts, asked = tally.counts, len(tally.asked)
     same, unended = tally.same(), counts["unended"]
     tells = says_ends or unended < counts["answered"] - counts["refused"]
     return {
-        "questions": data.get("questions") or asked,
-        "asked": data.get("asked") or asked,
-        "unanswered": max(0, (data.get("asked") or 0) - asked),
+        "questions": data.questions or asked,
+        "asked": data.asked or asked,
+        "unanswered": max(0, data.asked - asked),
         "answered": counts["answered"],
         "searched": counts["searched"],
         "errors": tally.errors.total(),
@@ -281,10 +279,10 @@ def _counts(data: Mapping[str, Any], tally: Tally, *, says_ends: bool) -> dict[s
     }
 
 
-def _incomplete(manifest: Mapping[str, Any], tally: Tally) -> list[str]:
+def _incomplete(manifest: Manifest, tally: Tally) -> list[str]:
     """Explain why these figures do not cover the whole data set; empty where they do."""
-    data: Mapping[str, Any] = manifest.get("data", {})
-    sizes: Mapping[str, int] = data.get("category_sizes") or {}
+    data, repeats = manifest.data, manifest.repeats
+    sizes = data.category_sizes
     asked = Counter(question.category for question in tally.asked)
     missing = [name for name in sizes if not asked[name]]
     sentences = []
@@ -293,25 +291,24 @@ def _incomplete(manifest: Mapping[str, Any], tally: Tally) -> list[str]:
     partly = [f"{asked[name]} of {sizes[name]} in {name}" for name in sizes if 0 < asked[name] < sizes[name]]
     if partly:
         sentences.append(f"not all questions were asked: {', '.join(partly)}")
-    repeats = manifest.get("repeats") or 1
-    left = (data.get("asked") or 0) * repeats - len(tally)
+    left = data.asked * repeats - len(tally)
     if left > 0:
-        what = "questions" if repeats == 1 else f"questions ({data['asked']}, {repeats} times each)"
-        still = "were not searched for yet" if manifest.get("retrieval_only") else "have no answer yet"
-        sentences.append(f"{left} of {data['asked'] * repeats} {what} {still}")
-    if (manifest.get("totals") or {}).get("stopped") == "budget":
+        what = "questions" if repeats == 1 else f"questions ({data.asked}, {repeats} times each)"
+        still = "were not searched for yet" if manifest.retrieval_only else "have no answer yet"
+        sentences.append(f"{left} of {data.asked * repeats} {what} {still}")
+    if manifest.totals.stopped == "budget":
         sentences.append("the run was stopped by its budget")
-    if failures := (data.get("ingest") or {}).get("failures"):
+    if failures := data.ingest and data.ingest.failures:
         sentences.append(f"documents were left out because they cannot be read: {', '.join(failures)}")
-    if data.get("missing_documents"):
-        sentences.append(f"documents are missing: {', '.join(data['missing_documents'])}")
+    if data.missing_documents:
+        sentences.append(f"documents are missing: {', '.join(data.missing_documents)}")
     return sentences
 
 
-def _too_shallow(manifest: Mapping[str, Any], metrics: Iterable[Metric]) -> list[str]:
+def _too_shallow(manifest: Manifest, metrics: Iterable[Metric]) -> list[str]:
     """Say which metrics go deeper than a run that only searched was searched for."""
-    depth = manifest.get("depth")
-    if not isinstance(depth, int):
+    depth = manifest.depth
+    if depth is None:
         return []
     deeper = [metric.name for metric in metrics if int(getattr(metric, "k", None) or 0) > depth]
     if not deeper:
@@ -322,22 +319,22 @@ def _too_shallow(manifest: Mapping[str, Any], metrics: Iterable[Metric]) -> list
     ]
 
 
-def _estimate(manifest: Mapping[str, Any]) -> str | None:
+def _estimate(manifest: Manifest) -> str | None:
     """The parser of the documents' text where it is not the text that the pipeline read; otherwise `None`."""
-    if parser := (manifest.get("data") or {}).get("parser"):
+    if parser := manifest.data.parser:
         return str(parser)
-    config = manifest.get("config") or {}
+    config = manifest.config
     attached = (config.get("retrieve") or {}).get("kind") == "files"
     return str(config["ingest"]["kind"]) if attached else None
 
 
-def _retrieval(manifest: Mapping[str, Any], found: Results) -> dict[str, Any]:
+def _retrieval(manifest: Manifest, found: Results) -> dict[str, Any]:
     """Return the figures of retrieval over all questions: curves of depth, and seconds if nobody was asked
     for an answer."""
     retrieval: dict[str, Any] = {}
     if found.rules.retrieval_only:
         retrieval["seconds"] = _search_seconds(found.tally.seconds)
-    if curves := found.curves.figures(manifest.get("depth") or 0):
+    if curves := found.curves.figures(manifest.depth or 0):
         retrieval["curves"] = curves
     return retrieval
 

@@ -31,6 +31,7 @@ from fathoms.runs.trust import Demand, is_signed, refuse
 from fathoms.scoring.held import Found
 from fathoms.scoring.measures import read_measures, trusted_scoring
 from fathoms.types import Rubric, Verdict
+from fathoms.types.run.manifest import Manifest
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,7 @@ class RunVerdicts:
 
 def verdicts_of(
     run: Run,
-    manifest: Mapping[str, Any],
+    manifest: Manifest,
     needing: Sequence[JudgedMetric | JudgedAbstention],
     entries: Mapping[tuple[str, int], Entry],
     judging: Judging,
@@ -151,7 +152,7 @@ def judged_by(run: Run) -> tuple[Judge | None, tuple[JudgedMetric, ...]]:
     """Return the judge of a run's configuration, and all judged metrics, those of the configuration with its
     options. Raises UsageError where the run is from elsewhere and its configuration would do more than read
     the run."""
-    manifest = run.manifest()
+    manifest = run.manifest
     _, own = trusted_scoring(run, manifest, ())
     known = {metric.name: metric for metric in (*named(JUDGED), *own) if isinstance(metric, JudgedMetric)}
     documents = StoredDocuments(run, manifest)

@@ -32,6 +32,7 @@ from fathoms.safety.children import Child, ChildEndedError, Children
 from fathoms.scoring.held import Found
 from fathoms.scoring.questions import QuestionScorer
 from fathoms.scoring.shares import Share, ShareScorer
+from fathoms.types.run.manifest import KnownDocument, Manifest
 
 _MORE = 50
 """So many documents are sent beyond those that are compared with every question, in place of gold ones."""
@@ -115,13 +116,11 @@ class ScoreWork(Work[Share, ScoredShare]):
     def for_workers(self) -> SentWork:
         """The work with the stored verdicts, and the documents that every question is compared with.
         Documents that are missing here count as missing everywhere."""
-        manifest, known = self.setup["manifest"], self._documents
-        setup = {
-            **self.setup,
-            "manifest": {**manifest, "data": {**(manifest.get("data") or {}), "documents": known}},
-        }
-        names = ParsedTexts(known).sample((), COMPARED + _MORE)
-        stored = self._stored(known[name]["text"] for name in names)
+        manifest, known = self._manifest, self._documents
+        data = manifest.data.model_copy(update={"documents": known})
+        setup = {**self.setup, "manifest": manifest.model_copy(update={"data": data}).plain()}
+        names = ParsedTexts(StoredDocuments(self.run, manifest)).sample((), COMPARED + _MORE)
+        stored = self._stored(text for name in names if (text := known[name].text))
         files = {f"blobs/{name}.gz": data for name, data in stored.items()}
         folder = self.run.path / "verdicts"
         for path in sorted(folder.iterdir()) if folder.is_dir() else ():
@@ -144,17 +143,21 @@ class ScoreWork(Work[Share, ScoredShare]):
         return ScoredShare(returned.found)
 
     @cached_property
-    def _documents(self) -> dict[str, Any]:
+    def _manifest(self) -> Manifest:
+        """The manifest of the run."""
+        return Manifest.model_validate(self.setup["manifest"])
+
+    @cached_property
+    def _documents(self) -> dict[str, KnownDocument]:
         """What the manifest says of each document whose text is there."""
-        manifest = self.setup["manifest"]
-        entries = (manifest.get("data") or {}).get("documents") or {}
-        return {name: entries[name] for name in StoredDocuments(self.run, manifest)}
+        entries = self._manifest.data.documents
+        return {name: entries[name] for name in StoredDocuments(self.run, self._manifest)}
 
     def _read_by(self, value: Any) -> Iterator[str]:
         """Yield the hashes of the texts that a part of a record names, and of the documents."""
         if isinstance(value, str):
-            if entry := self._documents.get(value):
-                yield entry["text"]
+            if (entry := self._documents.get(value)) and entry.text:
+                yield entry.text
         elif isinstance(value, dict):
             if isinstance(name := value.get("blob"), str):
                 yield name

@@ -25,7 +25,6 @@ from fathoms.runner.active_run import Outcome
 from fathoms.runner.budget import Amount
 from fathoms.runner.reopen import Reopened
 from fathoms.runner.rounds import Rounds
-from fathoms.runs.marks import variants_of
 from fathoms.runs.store import Run
 from fathoms.runs.usage import billed, total
 from fathoms.safety.inputs import parse_json, read_text
@@ -164,14 +163,14 @@ class Session:
     def _candidate(self, number: int) -> Candidate:
         """What is known of a candidate besides its scores."""
         one = self.rounds.runs[number]
-        sweep = one.run.manifest().get("sweep") or {}
+        sweep = one.run.manifest.sweep
         records = one.run.records(light=True)
         costs = [total([reply.cost for reply in billed(record)]) for record in records]
         latencies = [sum(record.timings.values()) for record in records if record.answer is not None]
         return Candidate(
             name=one.experiment.name,
             run=one.run.id,
-            cell={str(key): str(value) for key, value in (sweep.get("cell") or {}).items()},
+            cell={str(key): str(value) for key, value in sweep.cell.items()},
             asked=len(records),
             failed=sum(record.error is not None for record in records),
             cost=total(costs),
@@ -304,7 +303,7 @@ def _population(rounds: Rounds, metric: str) -> tuple[Question, ...]:
     first = rounds.runs[0]
     if any(one.corpus.questions_sha256 != first.corpus.questions_sha256 for one in rounds.runs):
         raise UsageError("the candidates have different questions: a race needs the same `data` in all")
-    variants = variants_of(first.run.manifest())
+    variants = first.run.manifest.data.variant_ids
     ids = set.intersection(*({question.id for question in one.asked} for one in rounds.runs))
     return tuple(
         question

@@ -11,9 +11,9 @@ import pytest
 
 from fathoms.metrics.claims import mirage
 from fathoms.metrics.registry import SETS
-from fathoms.runs.schemas import schema
 from tests.support.http_stub import serving
 from tests.support.project import Project, write_project
+from tests.support.schemas import schema
 
 pytestmark = pytest.mark.slow  # processes of their own
 

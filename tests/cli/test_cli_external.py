@@ -13,11 +13,11 @@ import jsonschema
 import pytest
 
 from fathoms.cli import main
-from fathoms.runs.schemas import schema
 from tests.support.http_stub import serving
 from tests.support.ports import free_port
 from tests.support.project import Project
 from tests.support.raw_service import answer, hangs, resets, service
+from tests.support.schemas import schema
 
 HEAD = "name: mine\ndata: {questions: questions.json, documents: pdfs}\n"
 KEY = "sk-planted-0123456789"

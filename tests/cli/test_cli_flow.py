@@ -15,9 +15,9 @@ import pytest
 
 from fathoms.cli import main
 from fathoms.pdf.finishing import unread_pages
-from fathoms.runs.schemas import schema
 from tests.support import damage
 from tests.support.project import CONFIG, Project
+from tests.support.schemas import schema
 
 pytestmark = pytest.mark.slow  # processes, models and sockets of their own
 

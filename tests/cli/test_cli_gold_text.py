@@ -8,10 +8,10 @@ import jsonschema
 import pytest
 
 from fathoms.corpora import read_questions
-from fathoms.runs.schemas import schema
 from fathoms.runs.store import Run
 from fathoms.scoring import score_run
 from tests.support.project import QUESTIONS, Project
+from tests.support.schemas import schema
 
 pytestmark = pytest.mark.slow  # runs of its own
 

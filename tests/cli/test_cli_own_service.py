@@ -12,10 +12,10 @@ import jsonschema
 import pytest
 
 from fathoms.cli import main
-from fathoms.runs.schemas import schema
 from tests.support.project import Project, write_pdf
 from tests.support.raw_service import Act, Service, answer, service
 from tests.support.report_page import unpacked
+from tests.support.schemas import schema
 
 REPLY = {
     "data": {

@@ -111,7 +111,7 @@ def test_a_run_is_scored_to_the_byte_by_workers_without_its_disk(
 def test_what_a_worker_was_not_sent_is_scored_on_the_machine_of_the_run(
     scored: tuple[Run, dict[str, bytes]],
 ) -> None:
-    run, manifest = scored[0], scored[0].manifest()
+    run, manifest = scored[0], scored[0].manifest
     rules = Rules(Scoring(), PROFILES, "fathoms")
     share, away = Share([[entry] for entry in list(run.entries().values())[:10]]), Away(1)
     job = ScoreJob(run, manifest, rules, own_metrics(run, manifest), [share])

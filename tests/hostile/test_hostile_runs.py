@@ -22,6 +22,7 @@ from fathoms.runs.folder import LARGEST_TEXT
 from fathoms.runs.store import Run
 from fathoms.scoring import score_run
 from fathoms.types import Chunk, Failure, Hit, Prompt, Question, Record, Reply
+from fathoms.types.run.manifest import Manifest
 from tests.support.project import Project
 
 
@@ -137,9 +138,9 @@ def test_reading_a_run_takes_bounded_memory(tmp_path: Path) -> None:
     line["prompt"]["context"] = {"blob": bomb(prompt)}
     (prompt.path / "journal.jsonl").write_text(json.dumps(line) + "\n")
 
-    manifest, name = documents.manifest(), bomb(documents)
+    manifest, name = documents.manifest.plain(), bomb(documents)
     manifest["data"]["documents"] = {"d.pdf": {"sha256": "0", "text": name}}
-    documents.write_manifest(manifest)
+    documents.write_manifest(Manifest.model_validate(manifest))
 
     line = json.loads(unsealed((often.path / "journal.jsonl").read_bytes()))
     line["hits"][0]["chunk"]["text"] = {"blob": often.put_blob("x" * 2**24)}
@@ -304,7 +305,7 @@ def test_a_value_of_another_type_is_named_with_its_place(tmp_path: Path) -> None
 def test_a_manifest_whose_scoring_is_wrong_is_named(tmp_path: Path) -> None:
     run = make(tmp_path, record())
     for scoring in (["x"], {"abstention": 3}, {"nothing": 1}):
-        run.write_manifest({**run.manifest(), "config": {"scoring": scoring}})
+        run.write_manifest(Manifest.model_validate({**run.manifest.plain(), "config": {"scoring": scoring}}))
         with pytest.raises(StoreError, match=f"manifest.json of {run.id}, config: scoring: "):
             score_run(run)
 
@@ -325,7 +326,7 @@ def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
     for name in ("manifest.json", "summary.json", "README.md", ".writer"):
         (run.path / name).unlink(missing_ok=True)
         (run.path / name).symlink_to(outside / "kept")
-    run.write_manifest({"schema": 1})
+    run.write_manifest(Manifest.model_validate({"schema": 1}))
     run.write_summary({"schema": 1})
     with run.locked():
         pass
@@ -350,11 +351,11 @@ def test_links_out_of_the_run_directory_are_not_read(tmp_path: Path) -> None:
         path.unlink()
         path.symlink_to((other.path / name.replace("q1", "secret")).resolve())
         with pytest.raises(StoreError, match="is a link that leads out"):
-            run.manifest(), run.summary(), run.entries(), list(run.views())
+            run.manifest.plain(), run.summary(), run.entries(), list(run.views())
         path.unlink()
         path.with_name(f"{path.stem}-beside").write_bytes(whole)
         path.symlink_to(f"{path.stem}-beside")  # one that stays inside is read
-        run.manifest(), run.summary(), run.entries(), list(run.views())
+        run.manifest.plain(), run.summary(), run.entries(), list(run.views())
 
 
 def test_a_fifo_does_not_hang(tmp_path: Path) -> None:
@@ -371,7 +372,7 @@ def test_a_fifo_does_not_hang(tmp_path: Path) -> None:
         (run.path / name).unlink(missing_ok=True)
         os.mkfifo(run.path / name)
         with pytest.raises(StoreError, match="is not a regular file"), run.locked():
-            run.manifest(), run.summary(), run.verdicts("v"), run.entries(), list(run.views())
+            run.manifest.plain(), run.summary(), run.verdicts("v"), run.entries(), list(run.views())
         if name == "journal.jsonl":
             with pytest.raises(StoreError, match="cannot be written"):
                 run.append([record()])
@@ -383,18 +384,22 @@ def test_a_fifo_does_not_hang(tmp_path: Path) -> None:
 def test_the_latest_run_is_the_one_that_was_made_last(tmp_path: Path) -> None:
     """A clock that stood in 2099 has named a run; runs of before have no sequence, and come first."""
     wrong = make(tmp_path, record())
-    manifest = wrong.manifest()
+    manifest = wrong.manifest.plain()
     far = wrong.path.rename(tmp_path / "20990101T000000000Z_demo_abcdef12")
-    Run(far).write_manifest({**manifest, "created": "2099-01-01T00:00:00+00:00"})
+    Run(far).write_manifest(Manifest.model_validate({**manifest, "created": "2099-01-01T00:00:00+00:00"}))
     now = make(tmp_path, record())
     assert [run.id for run in list_runs(tmp_path)] == [far.name, now.id]
     assert find_run("latest", tmp_path).id == find_run("demo", tmp_path).id == now.id
     assert find_run("demo~1", tmp_path).id == far.name
     del manifest["sequence"]
-    Run(far).write_manifest({**manifest, "created": "2099-01-01T00:00:00+00:00"})
+    Run(far).write_manifest(Manifest.model_validate({**manifest, "created": "2099-01-01T00:00:00+00:00"}))
     assert find_run("latest", tmp_path).id == now.id
     for run in (Run(far), now):  # two runs of before: by the time that they say
-        run.write_manifest({key: value for key, value in run.manifest().items() if key != "sequence"})
+        run.write_manifest(
+            Manifest.model_validate(
+                {key: value for key, value in run.manifest.plain().items() if key != "sequence"}
+            )
+        )
     assert find_run("latest", tmp_path).id == far.name
 
 

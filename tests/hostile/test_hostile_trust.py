@@ -31,6 +31,7 @@ from fathoms.models.weights.hub import folder_of
 from fathoms.runner.manifest import git_commit
 from fathoms.runs.store import Run
 from fathoms.runs.trust import is_signed
+from fathoms.types.run.manifest import Manifest
 from tests.support.http_stub import Stub, serving
 from tests.support.project import CONFIG, Project
 
@@ -329,8 +330,8 @@ def test_a_run_of_an_earlier_version_says_why_it_is_not_trusted(
 def test_a_signature_is_of_this_user_and_of_this_content(ran: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     key, run = Path(os.environ["FATHOMS_KEY_FILE"]), Run(ran)
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
-    assert is_signed(run.manifest())
-    manifest = run.manifest()
+    assert is_signed(run.manifest)
+    manifest = run.manifest.plain()
     for change in (
         {"config": {**manifest["config"], "question_timeout": 1.0}},
         {"folder": "/"},
@@ -338,14 +339,16 @@ def test_a_signature_is_of_this_user_and_of_this_content(ran: Path, monkeypatch:
         {"signature": ""},
         {"signature": "é" * 64},
     ):
-        run.write_manifest({**manifest, **change})
-        assert not is_signed(run.manifest()), change
-    run.write_manifest({**manifest, "totals": {"cost": 1.0}})  # what a run writes as it goes on
-    assert is_signed(run.manifest())
+        run.write_manifest(Manifest.model_validate({**manifest, **change}))
+        assert not is_signed(run.manifest), change
+    run.write_manifest(
+        Manifest.model_validate({**manifest, "totals": {"cost": 1.0}})
+    )  # what a run writes as it goes on
+    assert is_signed(run.manifest)
     monkeypatch.setenv("FATHOMS_KEY_FILE", str(ran / "another.key"))
-    assert not is_signed(run.manifest())
+    assert not is_signed(run.manifest)
     run.trust()
-    assert is_signed(run.manifest())
+    assert is_signed(run.manifest)
 
 
 def test_an_empty_or_unwritable_signing_key_signs_nothing(
@@ -354,9 +357,9 @@ def test_an_empty_or_unwritable_signing_key_signs_nothing(
     key = tmp_path / "signing.key"
     key.write_bytes(b"")
     monkeypatch.setenv("FATHOMS_KEY_FILE", str(key))
-    assert not Run.create(tmp_path, "r", "0" * 8, {"config": {}}).manifest().get("signature")
+    assert not Run.create(tmp_path, "r", "0" * 8, {"config": {}}).manifest.plain().get("signature")
     monkeypatch.setenv("FATHOMS_KEY_FILE", "/proc/no-such-place/signing.key")
-    assert not Run.create(tmp_path, "r", "0" * 8, {"config": {}}).manifest().get("signature")
+    assert not Run.create(tmp_path, "r", "0" * 8, {"config": {}}).manifest.plain().get("signature")
 
 
 def sections(model: type[Component]) -> list[type[Component]]:

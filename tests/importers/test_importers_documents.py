@@ -69,8 +69,8 @@ def test_a_folder_is_parsed_and_kept_with_the_run(tmp_path: Path) -> None:
     assert (parsed.parser or "").startswith("pdfium (pypdfium2 ")
     assert any("broken.pdf" in warning for warning in parsed.warnings)
     run = keep(imported(), "d", tmp_path / "runs", parsed)
-    assert run.manifest()["data"]["folder"] == str(tmp_path)
-    documents = StoredDocuments(run, run.manifest())
+    assert run.manifest.plain()["data"]["folder"] == str(tmp_path)
+    documents = StoredDocuments(run, run.manifest)
     assert [page.text.strip() for page in documents["varn.pdf"].pages] == [
         "The tower is 41.5 m tall.",
         "Green.",

@@ -35,6 +35,7 @@ from fathoms.scoring.shares import (
 )
 from fathoms.scoring.work import ScoreWork, score_shares
 from fathoms.types import Failure, Question, Record, Reply, Usage
+from fathoms.types.run.manifest import Manifest
 
 
 def question(name: str, category: str, *answers: str, answerable: bool = True) -> Question:
@@ -182,7 +183,11 @@ def test_the_exemplars_go_along_with_the_run(tmp_path: Path) -> None:
     own = tmp_path / "own.yaml"
     own.write_text("statement: [It is red.]\nabstention: [It is 41.5 m.]\n")
     run = make(tmp_path / "runs")
-    run.write_manifest({**run.manifest(), "config": {"scoring": {"abstention": {"exemplars": str(own)}}}})
+    run.write_manifest(
+        Manifest.model_validate(
+            {**run.manifest.plain(), "config": {"scoring": {"abstention": {"exemplars": str(own)}}}}
+        )
+    )
     run.trust()
     table = score_run(run)["profiles"]["fathoms"]["abstention_table"]
     assert table["answerable"] == {"answered": 2, "abstained": 1}
@@ -221,7 +226,7 @@ def test_a_refusal_is_neither_abstention_nor_hallucination(tmp_path: Path) -> No
 
 def shared(run: Run, setup: dict[str, object], killed: int, told: list[int]) -> QuestionScorer:
     """Score a run by two processes, of which some are `killed`, in small shares, and note the progress."""
-    manifest, rules = run.manifest(), Rules(Scoring(), scored_under("fathoms"), "fathoms")
+    manifest, rules = run.manifest, Rules(Scoring(), scored_under("fathoms"), "fathoms")
     questions: dict[str, list[Entry]] = {}
     for (asked, _), entry in run.entries().items():
         questions.setdefault(asked, []).append(entry)
@@ -268,7 +273,9 @@ def test_shares_add_up_to_the_whole(setup: dict[str, object], killed: int, tmp_p
     records = [*many, *RECORDS, failed(question("c", "C", "x"))]
     alone, together = make(tmp_path / "one", records), make(tmp_path / "other", records)
     for run in (alone, together):
-        run.write_manifest({**run.manifest(), "config": {"metrics": ["rouge-l"]}})
+        run.write_manifest(
+            Manifest.model_validate({**run.manifest.plain(), "config": {"metrics": ["rouge-l"]}})
+        )
         run.trust()
     summary = score_run(alone)
     assert summary["metrics"]["rouge-l"]["overall"]["value"] > 0
@@ -321,7 +328,7 @@ def judged_run(tmp_path: Path) -> Run:
     ]
     run = make(tmp_path, [*records, failed(question("c", "C"))])
     config = {"judge": {"kind": "scripted"}, "metrics": ["ragchecker"]}
-    run.write_manifest({**run.manifest(), "config": config})
+    run.write_manifest(Manifest.model_validate({**run.manifest.plain(), "config": config}))
     run.trust()
     assert score_run(run)["judging"]["asked"] > 0
     return run
@@ -339,7 +346,7 @@ def files(run: Run) -> dict[str, bytes]:
 @pytest.mark.slow
 def test_processes_find_the_verdicts_that_a_run_holds(tmp_path: Path) -> None:
     run = judged_run(tmp_path)
-    manifest, rules = run.manifest(), Rules(Scoring(), scored_under("fathoms"), "fathoms")
+    manifest, rules = run.manifest, Rules(Scoring(), scored_under("fathoms"), "fathoms")
     metrics = measuring(read_measures(manifest).metrics, StoredDocuments(run, manifest))
     questions: dict[str, list[Entry]] = {}
     for (asked, _), entry in run.entries().items():

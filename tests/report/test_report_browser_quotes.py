@@ -15,6 +15,7 @@ from fathoms.runs.store import Run
 from fathoms.runs.trust import signed
 from fathoms.scoring import score_run
 from fathoms.types import Chunk, Hit, Question, Quote, Record, Reply
+from fathoms.types.run.manifest import Manifest
 from tests.support.pictures import picture
 from tests.support.report_browser import Watched, chromium, texts, watch
 
@@ -66,7 +67,9 @@ def run(tmp_path: Path) -> ScoredRun:
     score_run(made)
     found = load(made.path)
     about = {"folder": str(tmp_path), "config": {"data": {"questions": "questions.json"}}}
-    return dataclasses.replace(found, manifest_json=signed({**found.manifest_json, **about}))
+    return dataclasses.replace(
+        found, manifest_json=signed(Manifest.model_validate({**found.manifest_json, **about})).plain()
+    )
 
 
 def opened(watched: Watched, run: ScoredRun, path: Path) -> Any:
@@ -102,6 +105,10 @@ def test_pictures_of_a_run_of_somebody_else_are_not_read(
 
 
 def test_pictures_outside_of_the_data_are_not_read(watched: Watched, run: ScoredRun, tmp_path: Path) -> None:
-    elsewhere = signed({**run.manifest_json, "config": {"data": {"questions": "other/questions.json"}}})
+    elsewhere = signed(
+        Manifest.model_validate(
+            {**run.manifest_json, "config": {"data": {"questions": "other/questions.json"}}}
+        )
+    ).plain()
     page = opened(watched, dataclasses.replace(run, manifest_json=elsewhere), tmp_path / "report.html")
     assert page.locator(".said figure img").count() == 0

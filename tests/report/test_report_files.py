@@ -16,10 +16,10 @@ from fathoms.report.terminal import summary_panel
 from fathoms.report.worst import first_messages, worst_questions
 from fathoms.report.write import write_report
 from fathoms.runs.reading import load
-from fathoms.runs.schemas import NAMES, schema
 from fathoms.runs.store import Run
 from fathoms.scoring import score_run
 from fathoms.types import Question, Record, Reply
+from tests.support.schemas import NAMES, schema
 
 pytestmark = pytest.mark.slow  # they draw
 

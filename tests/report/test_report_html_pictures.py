@@ -19,6 +19,7 @@ from fathoms.report.html import Payload, payload
 from fathoms.report.html.pictures import WIDTH
 from fathoms.runs.reading import ScoredRun
 from fathoms.runs.trust import signed
+from fathoms.types.run.manifest import Manifest
 from tests.support.pictures import picture
 
 Json = dict[str, Any]
@@ -130,7 +131,7 @@ def test_a_folder_starts_where_the_configuration_was(
     view["question"]["evidence"] = [{"document": "lost.PDF", "page": 2}]
     view["repeats"][0]["hits"] = []
     manifest = {**run.manifest_json, "folder": str(tmp_path), "config": {"data": {"documents": "papers"}}}
-    manifest = signed(manifest)
+    manifest = signed(Manifest.model_validate(manifest)).plain()
     made = payload([dataclasses.replace(run, manifest_json=manifest, views=lambda: [view])], thumbnails=True)
     assert len(chunk(made, "thumbnails")) == 1
     assert not made.warnings
@@ -142,7 +143,9 @@ def test_a_document_that_cannot_be_rendered_is_named(
     (tmp_path / "lost.pdf").write_bytes(b"%PDF-1.7\nand nothing else")
     run = sample_run({"lost.pdf": sha256_file(tmp_path / "lost.pdf")})
     config = {"data": {"documents": str(tmp_path)}}
-    run = dataclasses.replace(run, manifest_json=signed({**run.manifest_json, "config": config}))
+    run = dataclasses.replace(
+        run, manifest_json=signed(Manifest.model_validate({**run.manifest_json, "config": config})).plain()
+    )
     made = payload([run], thumbnails=True)
     assert f"{PUMP}, {FERRY}: not found" in made.warnings[0]  # nobody knows which files the run read
     assert made.warnings[1] == "no pictures of pages of lost.pdf: they cannot be rendered"
@@ -173,7 +176,10 @@ def test_pictures_in_files_of_their_own(
     data = {"name": "mine.yaml", "questions": "own/questions.json"}
     run = run_of(dict(small_run().summary_json), [view])
     manifest = {**run.manifest_json, "folder": str(tmp_path), "config": {"data": data}}
-    made = payload([dataclasses.replace(run, manifest_json=signed(manifest))], thumbnails=True)
+    made = payload(
+        [dataclasses.replace(run, manifest_json=signed(Manifest.model_validate(manifest)).plain())],
+        thumbnails=True,
+    )
     hits = chunk(made, "d0-0")["questions"]["q"]["repeats"][0]["hits"]
     drawn = chunk(made, "thumbnails")
     assert [hit["picture"] in drawn for hit in hits] == [True, True, False, False, False]

@@ -10,8 +10,9 @@ import pytest
 from fathoms.report.amounts import dollars, duration, short
 from fathoms.report.ending import Ending, cause_of, ending
 from fathoms.report.junit import Case, Suite, category_cases, junit, question_cases
-from fathoms.runs.reading import Manifest, Totals, load
+from fathoms.runs.reading import load
 from fathoms.types import Failure
+from fathoms.types.run.manifest import Manifest, Totals
 
 
 def test_the_line_of_the_morning() -> None:

@@ -21,6 +21,7 @@ from fathoms.retrieve.numpy_store import exact_search
 from fathoms.retrieve.segments import Segment, SegmentedVectors
 from fathoms.runs.search_notes import search_notes
 from fathoms.types import Chunk, Question
+from fathoms.types.run.manifest import Manifest
 from tests.support.project import Project
 
 pytestmark = pytest.mark.skipif(
@@ -137,7 +138,7 @@ def test_what_is_lost_is_noted(folder: Path, large: np.ndarray) -> None:
     assert (note["k"], note["questions"], note["chunks"]) == (10, 24, 6_000)
     found = STORE.search(folder, stored(folder, large), asked[::3], 10)
     assert note["recall"] == recall(rows(found), rows(exact_search(large, asked[::3], 10)), 10)
-    (sentence,) = search_notes(index.notes)
+    (sentence,) = search_notes(Manifest.model_validate(index.notes))
     assert "by vectors of chunks is approximate (store ivf, groups 6, refine 5, least 1000)" in sentence
     hybrid = replace(index, notes={})
     Hybrid(of=[BM25(), Dense(store=STORE)]).assess(hybrid, questions)

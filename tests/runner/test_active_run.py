@@ -113,7 +113,7 @@ def test_a_run_that_breaks_off_holds_no_other_up(tmp_path: Path, servers: list[S
     found = asked(tmp_path, what, on_record=on_record, budget=Budget(max_tokens=int(3.5 * tokens)))
     assert isinstance(found, StoreError)
     for run in list_runs(tmp_path / "runs"):
-        totals = run.manifest()["totals"]
+        totals = run.manifest.plain()["totals"]
         assert totals["stopped"] == "error"
         assert totals["answers"] == len(run.entries()) > 0
 
@@ -141,7 +141,7 @@ def test_a_stop_ends_waiting_for_a_rate_limit(tmp_path: Path, servers: list[Scri
     (outcome,) = found
     assert outcome.stopped
     assert (outcome.done, outcome.errors) == (2, 0)
-    assert outcome.run.manifest()["totals"]["stopped"] == "signal"
+    assert outcome.run.manifest.plain()["totals"]["stopped"] == "signal"
     assert len(outcome.run.records()) == 2
 
 
@@ -170,7 +170,7 @@ def test_a_limit_holds_for_a_reranker_too(tmp_path: Path) -> None:
         limited = [limits(job, requests_per_minute=8) for job in several]
         outcomes = asked(tmp_path, [*limited, other], stop=stop, on_record=stop_at_sixteen)
     assert [server.requests for server in found] == [8, 8]
-    done = {Path(outcome.run.manifest()["folder"]).name: outcome.done for outcome in outcomes}
+    done = {Path(outcome.run.manifest.plain()["folder"]).name: outcome.done for outcome in outcomes}
     assert done == {"one": 8, "two": 0, "other": 8}
 
 

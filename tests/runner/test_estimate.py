@@ -68,7 +68,7 @@ def test_estimated_against_billed_on_the_sample(
         )
     finally:
         cache.close()
-    totals = outcome.run.manifest()["totals"]
+    totals = outcome.run.manifest.plain()["totals"]
     assert found.estimate is not None
     assert (found.estimate.requests, found.missing, found.unknown) == (2, {}, None)
     assert found.estimate.prompt_tokens == totals["prompt_tokens"]  # the model's own count

@@ -11,7 +11,7 @@ import pytest
 
 from fathoms.errors import StoreError
 from fathoms.runs.ratings import Rating, append_rating, read_ratings
-from fathoms.runs.schemas import schema
+from tests.support.schemas import schema
 
 
 def rating(**changes: Any) -> Rating:

@@ -61,7 +61,7 @@ def test_runs_of_a_folder_share_their_documents(tmp_path: Path) -> None:
     assert {path: path.stat().st_mtime_ns for path in stored(tmp_path)} == before
     for run in (first, second):
         assert not list(run.path.glob("blobs/*"))
-        assert dict(StoredDocuments(run, run.manifest()))["d2.pdf"].text == "The mast is 20 metres high."
+        assert dict(StoredDocuments(run, run.manifest))["d2.pdf"].text == "The mast is 20 metres high."
 
 
 def test_a_run_copied_without_them_says_so_and_an_exported_one_has_everything(tmp_path: Path) -> None:
@@ -112,10 +112,10 @@ def test_a_damaged_document_is_never_used_and_the_next_run_writes_it_again(tmp_p
     path = tmp_path / ".documents" / f"{text}.gz"
     path.write_bytes(path.read_bytes()[:-1] + b"x")
     with pytest.raises(StoreError, match="cannot be read"):
-        StoredDocuments(run, run.manifest())["d1.pdf"]
+        StoredDocuments(run, run.manifest)["d1.pdf"]
     again = made(tmp_path, "b")
     for one in (run, again):
-        assert StoredDocuments(one, one.manifest())["d1.pdf"].text == "The mast is 10 metres high."
+        assert StoredDocuments(one, one.manifest)["d1.pdf"].text == "The mast is 10 metres high."
 
 
 class Unread(list[Document]):
@@ -129,10 +129,10 @@ def test_a_stored_document_is_neither_loaded_nor_verified_until_its_file_changes
     cache, facts = Cache(tmp_path / "cache"), [facts_of(document) for document in DOCUMENTS]
     first = Run.create(tmp_path / "runs", "a", "f" * 8, {"config": {}, "data": {"name": "q"}})
     keep_documents(first, DOCUMENTS, facts, cache)
-    assert first.manifest()["data"] == made(tmp_path / "runs", "b").manifest()["data"]
+    assert first.manifest.plain()["data"] == made(tmp_path / "runs", "b").manifest.plain()["data"]
     second = Run.create(tmp_path / "runs", "c", "f" * 8, {"config": {}, "data": {"name": "q"}})
     keep_documents(second, Unread(), facts, cache)
-    assert second.manifest()["data"] == first.manifest()["data"]
+    assert second.manifest.plain()["data"] == first.manifest.plain()["data"]
 
     path = tmp_path / "runs" / ".documents" / f"{facts[0].text}.gz"
     sound = path.read_bytes()

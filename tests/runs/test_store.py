@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from fathoms.errors import StoreError, UsageError
 from fathoms.runs.finding import find_run, list_runs
 from fathoms.runs.folder import write_file
-from fathoms.runs.schemas import schema
 from fathoms.runs.store import Run, verdict_text
 from fathoms.runs.views import scored_question
 from fathoms.types import (
@@ -33,7 +32,9 @@ from fathoms.types import (
     Reply,
     Verdict,
 )
+from fathoms.types.run.manifest import Manifest
 from tests.support.measured import unmeasured
+from tests.support.schemas import schema
 
 
 def record(name: str = "q1", text: str = "an answer", repeat: int = 0) -> Record:
@@ -290,14 +291,14 @@ def test_verdicts(tmp_path: Path) -> None:
 
 def test_what_is_not_a_run(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="the run is incomplete"):
-        Run(tmp_path).manifest()
+        Run(tmp_path).manifest.plain()
     run = make(tmp_path)
     (run.path / "summary.json").write_text("{")
     with pytest.raises(StoreError, match="cannot be read"):
         run.summary()
-    run.write_manifest({"schema": 99})
+    run.write_manifest(Manifest.model_validate({"schema": 99}))
     with pytest.raises(StoreError, match="newer fathoms"):
-        run.manifest()
+        run.manifest.plain()
     for name in ("../../x", "0" * 64):
         with pytest.raises(StoreError):
             run.text(name)
@@ -313,7 +314,7 @@ FULL = """
 import resource, sys
 from pathlib import Path
 from fathoms.errors import StoreError
-from fathoms.runs.schemas import schema
+from tests.support.schemas import schema
 from fathoms.runs.store import Run
 from fathoms.types import Question, Record, Reply
 

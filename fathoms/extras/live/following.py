@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from fathoms.runs.listing import is_growing
-from fathoms.runs.reading import ScoredRun, read_manifest
+from fathoms.runs.reading import ScoredRun
 from fathoms.runs.store import RecordHead, Run
 from fathoms.runs.views import Json, ScoredQuestion, ScoredRepeat
 
@@ -17,8 +16,7 @@ NOT_SCORED = "not scored"
 
 def unscored(run: Run) -> ScoredRun:
     """Return a run without scores as a run whose scores are all unknown; raises StoreError."""
-    manifest = run.manifest()
-    typed = read_manifest(run.path)
+    typed = run.manifest
     asked = len(typed.data.asked_ids) or typed.data.questions
     why = "in progress" if is_growing(run.path) else f"not scored: run 'fathoms score {run.path.name}'"
     summary: Json = {
@@ -34,8 +32,7 @@ def unscored(run: Run) -> ScoredRun:
         "repeats": typed.repeats,
         "retrieval_only": typed.retrieval_only,
     }
-    name = str(manifest.get("run") or Path(run.path).name)
-    return ScoredRun(name, run.path, manifest, summary, lambda: ())
+    return ScoredRun(typed.run or run.path.name, run.path, typed.plain(), summary, lambda: ())
 
 
 class Change(NamedTuple):

@@ -99,7 +99,7 @@ class ClaimCounts:
 
 def documents_of(run: ScoredRun) -> Mapping[str, Document]:
     """Return the parsed documents that a run holds; nothing for a run without a folder."""
-    return StoredDocuments(Run(run.path), run.manifest_json) if run.path else {}
+    return StoredDocuments(Run(run.path), run.manifest) if run.path else {}
 
 
 class _Passage(NamedTuple):

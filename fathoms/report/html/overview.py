@@ -317,7 +317,7 @@ def _warnings(run: ScoredRun) -> Iterator[str]:
         subject = "1 prompt was" if cut == 1 else f"{cut} prompts were"
         yield f"{subject} cut by the server: raise generate.n_ctx or retrieve less"
     yield from run.summary.service.warnings
-    yield from search_notes(run.manifest_json)
+    yield from search_notes(run.manifest)
     yield from run.manifest.data.warnings
     for document, said in run.ingest.warnings.items():
         yield from (f"{document}: {warning}" for warning in said)

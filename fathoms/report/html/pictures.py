@@ -58,7 +58,7 @@ class Pictures:
 
     def of(self, run: ScoredRun) -> OfRun:
         """Return what registers the pages and pictures of a run."""
-        if not is_signed(run.manifest_json) and any(_named_folders(run)):
+        if not is_signed(run.manifest) and any(_named_folders(run)):
             self._elsewhere.setdefault(run.run)
         return _OfRun(self, _Documents(run), tuple(_picture_folders(run)))
 
@@ -192,7 +192,7 @@ def _small(path: Path) -> str | None:
 def _picture_folders(run: ScoredRun) -> Iterator[Path]:
     """Yield the folders whose pictures a report may show: of a run that is known to be of this user, the
     cache, the folder of its question file, and that of its data set."""
-    if not is_signed(run.manifest_json):
+    if not is_signed(run.manifest):
         return
     yield (cache_dir() / "images").resolve()
     source = run.manifest.config.get("data")
@@ -245,7 +245,7 @@ def folders(run: ScoredRun) -> Iterator[Path]:
     """
     from fathoms.corpora import find_manifest, known_sets
 
-    trusted = is_signed(run.manifest_json)
+    trusted = is_signed(run.manifest)
     if trusted:
         yield from _named_folders(run)
     name = str(run.manifest.data.name)
