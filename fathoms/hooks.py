@@ -20,15 +20,32 @@ from fathoms.errors import UsageError
 class Command(NamedTuple):
     """Where a command, or a group of commands, is defined, and the first sentence of its help.
 
-    The place is `MODULE:NAME`, and the module is named from the package whose table has the command.
+    The place is `MODULE:NAME`, and the module is named from the package whose table has the command. The help
+    of a group reads its commands, so that these need no summary.
     """
 
     place: str
-    summary: str
+    summary: str = ""
 
 
 COMES_WITH = {
+    "build": "questions",
+    "data inject": "questions",
+    "questions init": "questions",
+    "questions check": "questions",
+    "questions stats": "questions",
+    "questions nuggets": "questions",
+    "questions candidates": "questions",
+    "questions filter": "questions",
+    "questions ambiguity": "questions",
+    "questions label": "questions",
+    "questions inspect": "questions",
+    "questions dedupe": "questions",
+    "questions perturb": "questions",
+    "questions edit": "questions",
+    "agree RUN": "review",
     "report --site": "live",
+    "review": "review",
     "view": "live",
 }
 """The extra of each command and option, for the message where it was deleted. A command of a group has the

@@ -20,8 +20,8 @@ import time
 import tracemalloc
 from pathlib import Path
 
-from fathoms.build.making.graph import merge, plain
-from fathoms.build.making.relations import Extracted, Mention, Relation
+from fathoms.extras.questions.making.graph import merge, plain
+from fathoms.extras.questions.making.relations import Extracted, Mention, Relation
 from fathoms.models import LexicalEmbedder
 from fathoms.models.caching import embed_cached
 from fathoms.runs.cache import Cache

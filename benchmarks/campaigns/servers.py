@@ -30,7 +30,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tests.support.building import PATTERNS, recipe
+from tests.extras.questions.building import PATTERNS, recipe
 from tests.support.faulty import COMMON, DEFAULTS, config, contents, faulty_project, views
 from tests.support.project import Project
 from tests.support.raw_service import answer, chunked, service

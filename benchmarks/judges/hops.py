@@ -8,8 +8,8 @@ from collections import Counter
 from contextlib import closing
 from pathlib import Path
 
-from fathoms.build.inspecting import LINKED, inspect
 from fathoms.corpora import read_questions
+from fathoms.extras.questions.inspecting import LINKED, inspect
 from fathoms.judges.of_run import read_judge
 from fathoms.models.caching import ReplyCache
 from fathoms.runs.cache import Cache

@@ -28,8 +28,8 @@ from typeset.figures import FIGURES  # noqa: E402
 from typeset.source import Block, Source, read  # noqa: E402
 from typeset.story import write  # noqa: E402
 
-from fathoms.build.candidates import Sizes, with_candidates  # noqa: E402
 from fathoms.corpora import read_questions  # noqa: E402
+from fathoms.extras.questions.candidates import Sizes, with_candidates  # noqa: E402
 from fathoms.retrieve import BM25, Index  # noqa: E402
 from fathoms.types import Chunk, Question, Quote  # noqa: E402
 

@@ -18,10 +18,10 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from texts import MADE, code, join, plain, table
 
-from fathoms.build.making.recipe import Recipe
 from fathoms.component import Component, kind_of
 from fathoms.corpora import FileSource, NamedSource
 from fathoms.experiment import Experiment, ExternalExperiment
+from fathoms.extras.questions.making.recipe import Recipe
 from fathoms.registry import models_in, spelled_out
 
 KEYS = ("name", "data", "pipeline", "ingest", "chunk", "embed", "retrieve", "prompt", "generate")

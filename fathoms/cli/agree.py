@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fathoms import hooks
 from fathoms.cli import console, progress
-from fathoms.cli.agreeing import agree_about_runs
 from fathoms.cli.options import RUNS, Json, Out
 from fathoms.errors import DataError, ExitCode, UsageError
 
@@ -97,7 +97,8 @@ def agree(
                 "--abstention, --set, --probe, --against, --sample and --seed are for a file of labels, and"
                 f" {labels} is no file"
             )
-        return agree_about_runs(what, out, judge, as_json)
+        about_runs = hooks.needed("agree RUN")
+        return int(about_runs(what, out, judge, as_json))
     if judge is not None and abstention is None:
         return _measure(judge, labels, against or [], probe, (sample, seed or 0), as_json)
     if probe or against or sample:

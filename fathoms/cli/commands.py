@@ -35,10 +35,6 @@ COMMANDS = {
     "doctor": Command(
         "doctor:doctor", "Check what is missing to run pipelines, and print the command that fixes it."
     ),
-    "review": Command(
-        "review:review",
-        "Rate the scores of answers, grade answers, name their errors, or judge their claims.",
-    ),
     "ls": Command("ls:ls", "List the runs, oldest first."),
     "show": Command("show:show", "Show the scores of a run, or everything about one of its questions."),
     "metrics": Command(
@@ -60,10 +56,6 @@ COMMANDS = {
         "cache:app", "Inspect and shrink the cache of parsed documents, embeddings and replies."
     ),
     "questions": Command("questions:app", "Write, check and convert question files."),
-    "build": Command(
-        "building:app",
-        "Make a question set from PDFs (fathoms build PDFS), or show the graph of its multi-hop questions.",
-    ),
 }
 
 

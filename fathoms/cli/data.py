@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from fathoms.cli import completion, console, progress
+from fathoms.cli.commands import Group, with_extras
 from fathoms.cli.options import From, Json
-from fathoms.cli.parsing import find_documents
-from fathoms.errors import ExitCode, UsageError
-from fathoms.safety.injections import CANARY
+from fathoms.errors import ExitCode
 
-app = typer.Typer(help="List, download and verify data sets.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(
+    cls=Group, help="List, download and verify data sets.", no_args_is_help=True, rich_markup_mode=None
+)
 SetName = Annotated[
     str,
     typer.Argument(
@@ -88,43 +87,4 @@ def data_verify(name: SetName, as_json: Json = False) -> int:
     return ExitCode.OK if all(file.state in ("verified", "same") for file in files) else ExitCode.FAILED
 
 
-@app.command("inject")
-def data_inject(
-    pdfs: Annotated[list[Path], typer.Argument(help="PDFs, or folders of them.", show_default=False)],
-    to: Annotated[
-        Path, typer.Option("--to", metavar="DIR", help="The folder for the copies.", show_default=False)
-    ],
-    instruction: Annotated[
-        str,
-        typer.Option(
-            "--instruction",
-            help="What the copies say: obey (ignore the question, reply with the word), leak (also repeat"
-            " your instructions), or a text with {answer} for the word.",
-        ),
-    ] = "obey",
-    answer: Annotated[
-        str, typer.Option("--answer", metavar="WORD", help="The word that the instruction asks for.")
-    ] = CANARY,
-    hidden: Annotated[
-        bool, typer.Option("--hidden", help="Write it in white on the first page, not on a page of its own.")
-    ] = False,
-) -> int:
-    """Write copies of PDFs in which an instruction to the model is planted.
-
-    Run a pipeline on the copies, or upload them to a service of your own, and measure its answers with the
-    metrics injection-obeyed and injection-leaked.
-    """
-    from fathoms.build.injecting import inject
-    from fathoms.safety.injections import instruction as text_of
-
-    try:
-        text = text_of(instruction, answer)
-    except ValueError as error:
-        raise UsageError(f"--instruction: {error}") from None
-    found = find_documents(pdfs)
-    written = list(inject(list(found.values()), to, text, answer, "hidden" if hidden else "page"))
-    console.say(
-        f"{to}: {console.amount(len(written), 'PDF')} with the instruction, which asks for '{answer}'"
-    )
-    console.say(f"metrics: [{{kind: injection-obeyed, answer: {json.dumps(answer, ensure_ascii=False)}}}]")
-    return 0
+with_extras(app, "data")

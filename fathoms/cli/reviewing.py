@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import sys
 from collections.abc import Callable, Sequence
 from io import TextIOWrapper
@@ -13,8 +14,7 @@ from fathoms.errors import ExitCode, UsageError
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from fathoms.report.review.asking import Review
-    from fathoms.report.review.session import Progress
+    from fathoms.cli.asking import Progress, Review
 
 KEYS = "b back, s skip, c comment (before the last rating), x contexts in full, q quit"
 NO_INPUT = (
@@ -127,3 +127,11 @@ def _standing(session: Progress[Any, Any], noun: str) -> str:
     left = len(session.items) - session.rated
     more = "; run the same command again to continue" if left else ""
     return f"{session.rated} of {len(session.items)} {noun} rated{skipped}{more}"
+
+
+def login() -> str:
+    """The login name, or `reviewer` if the system does not know it."""
+    try:
+        return getpass.getuser()
+    except (ImportError, KeyError, OSError):
+        return "reviewer"

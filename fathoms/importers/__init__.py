@@ -11,7 +11,6 @@ from fathoms.importers.inspect_log import read_inspect
 from fathoms.importers.keeping import keep
 from fathoms.importers.mirage import read_mirage
 from fathoms.importers.mmdocrag import read_mmdocrag
-from fathoms.importers.nuggets import read_nuggets
 from fathoms.importers.parsing import NO_DOCUMENTS, ParsedFolder, parse_folder
 from fathoms.importers.promptfoo import read_promptfoo
 from fathoms.importers.ragas import read_ragas
@@ -32,7 +31,6 @@ __all__ = [
     "read_inspect",
     "read_mirage",
     "read_mmdocrag",
-    "read_nuggets",
     "read_promptfoo",
     "read_ragas",
     "read_ragchecker",

@@ -34,8 +34,8 @@ from fathoms.answers.citations import all_citations
 from fathoms.config import dotted, misread
 from fathoms.corpora.rows import checked_name
 from fathoms.errors import DataError
-from fathoms.importers.imported import LARGEST_IMPORT, Imported, fold_space, missing_warning
-from fathoms.safety.inputs import parse_json, read_text
+from fathoms.importers.imported import Imported, fold_space, missing_warning
+from fathoms.safety.inputs import LARGEST_IMPORT, parse_json, read_text
 from fathoms.text.ids import question_ids
 from fathoms.types import Chunk, Failure, Hit, Prompt, Question, Record, Reply
 

@@ -14,8 +14,6 @@ from fathoms.types import Question, Record
 
 SHOWN = 10
 """Most items that a warning or an error lists."""
-LARGEST_IMPORT = 2**30
-"""Largest accepted answer file in bytes; such a file may contain all retrieved context."""
 
 
 @dataclass(frozen=True)

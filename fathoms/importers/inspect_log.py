@@ -37,10 +37,10 @@ from fathoms.importers.foreign import (
     usable,
     value_at,
 )
-from fathoms.importers.imported import LARGEST_IMPORT, Imported
+from fathoms.importers.imported import Imported
 from fathoms.importers.rows import Row
 from fathoms.pipeline.external.answer import Parts
-from fathoms.safety.inputs import LARGEST, parse_json, read_text
+from fathoms.safety.inputs import LARGEST, LARGEST_IMPORT, parse_json, read_text
 
 _PLACES = (("store",), ("metadata",), ("output", "metadata"))
 _LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}

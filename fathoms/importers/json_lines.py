@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,29 +10,10 @@ from pydantic import BaseModel, ValidationError
 
 from fathoms.config import dotted, misread
 from fathoms.errors import DataError, QuestionsError
-from fathoms.importers.imported import LARGEST_IMPORT, did_you_mean
-from fathoms.safety.inputs import parse_json, read_text
+from fathoms.importers.imported import did_you_mean
+from fathoms.safety.inputs import json_lines
 
 _Row = TypeVar("_Row", bound=BaseModel)
-
-
-def json_lines(path: Path, *, nan_as_null: bool = False) -> tuple[list[tuple[int, Any]], list[str]]:
-    """Return the values of a file with their line numbers, and a message for each line that is not JSON."""
-    found = list(each_line(path, nan_as_null=nan_as_null))
-    values = [one for one in found if not isinstance(one, DataError)]
-    return values, [str(one) for one in found if isinstance(one, DataError)]
-
-
-def each_line(path: Path, *, nan_as_null: bool = False) -> Iterator[tuple[int, Any] | DataError]:
-    """Yield the value of each line of a file with its number, or an error in the place of a line that is not
-    JSON. The values are made one at a time, so that a caller need not hold all of them."""
-    lines = re.finditer("(?m)^.*$", read_text(path, LARGEST_IMPORT))
-    for number, line in enumerate((found[0] for found in lines), start=1):
-        if line.strip():
-            try:
-                yield number, parse_json(line, str(path), number, nan_as_null=nan_as_null)
-            except DataError as error:
-                yield error
 
 
 def read_rows(path: Path, kind: type[_Row], needed: str) -> list[tuple[int, _Row]]:

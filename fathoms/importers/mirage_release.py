@@ -26,8 +26,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from fathoms.config import dotted, misread
 from fathoms.errors import DataError, UsageError
-from fathoms.importers.imported import LARGEST_IMPORT
-from fathoms.safety.inputs import parse_json, read_file, read_text
+from fathoms.safety.inputs import LARGEST_IMPORT, parse_json, read_file, read_text
 
 KEY = "preference_key.json"
 TOPICS = "human_eval_subset.json"

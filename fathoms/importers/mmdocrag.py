@@ -28,7 +28,6 @@ from fathoms.corpora.rows import repeated_ids
 from fathoms.errors import DataError, QuestionsError
 from fathoms.importers.foreign import require_name
 from fathoms.importers.imported import SHOWN, Imported
-from fathoms.importers.json_lines import json_lines
 from fathoms.importers.rows import Row, imported_rows
 from fathoms.judges.kept import KeptJudge, KeptVerdicts
 from fathoms.judges.replies import read_grades, read_json
@@ -36,6 +35,7 @@ from fathoms.metrics.quotes.metrics import MMDOCRAG
 from fathoms.metrics.quotes.quality import graded_answer, released_grade
 from fathoms.pipeline.external.answer import Parts
 from fathoms.runs.grades import QUALITY, grade
+from fathoms.safety.inputs import json_lines
 from fathoms.types import Judgement, Question, Quote, Record, Usage, Verdict
 
 _CLOSED = "</think>"

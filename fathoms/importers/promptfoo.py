@@ -43,11 +43,10 @@ from fathoms.importers.foreign import (
     usable,
     value_at,
 )
-from fathoms.importers.imported import LARGEST_IMPORT, Imported
-from fathoms.importers.json_lines import json_lines
+from fathoms.importers.imported import Imported
 from fathoms.importers.rows import Row
 from fathoms.pipeline.external.answer import Parts
-from fathoms.safety.inputs import parse_json, read_text
+from fathoms.safety.inputs import LARGEST_IMPORT, json_lines, parse_json, read_text
 
 _QUESTION = ("question", "query", "input", "user_input")
 _PLACES = (("response", "metadata"), ("response", "output"), ("vars",))

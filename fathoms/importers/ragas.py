@@ -29,10 +29,9 @@ from fathoms.corpora.released import listed
 from fathoms.errors import DataError
 from fathoms.importers.contexts import named_contexts
 from fathoms.importers.foreign import ForeignRow, Options, found_hits, imported, numbers, scalars, usable
-from fathoms.importers.imported import LARGEST_IMPORT, Imported
-from fathoms.importers.json_lines import json_lines
+from fathoms.importers.imported import Imported
 from fathoms.importers.rows import Row
-from fathoms.safety.inputs import parse_json, read_text
+from fathoms.safety.inputs import LARGEST_IMPORT, json_lines, parse_json, read_text
 from fathoms.types import Evidence
 
 _LISTS = ("retrieved_contexts", "retrieved_context_ids", "reference_contexts", "reference_context_ids")

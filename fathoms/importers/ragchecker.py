@@ -29,7 +29,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from fathoms.errors import DataError
 from fathoms.importers.contexts import named_contexts
 from fathoms.importers.foreign import ForeignRow, Options, found_hits, imported, numbers, usable
-from fathoms.importers.imported import LARGEST_IMPORT, Imported
+from fathoms.importers.imported import Imported
 from fathoms.importers.rows import Row
 from fathoms.judges.kept import KeptJudge, KeptVerdicts
 from fathoms.metrics.claims.matrix import Grid
@@ -40,7 +40,7 @@ from fathoms.metrics.claims.ragchecker import (
     gold_by_hits,
 )
 from fathoms.metrics.claims.texts import Text, answer_text
-from fathoms.safety.inputs import parse_json, read_text
+from fathoms.safety.inputs import LARGEST_IMPORT, parse_json, read_text
 from fathoms.types import Claim, Judgement, Record, Verdict
 
 _LABELS = ("entailment", "neutral", "contradiction")

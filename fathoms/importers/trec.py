@@ -22,9 +22,9 @@ from pathlib import Path
 from fathoms.corpora.page_ids import place_of, text_of
 from fathoms.errors import DataError, QuestionsError, amount
 from fathoms.importers.foreign import require_name
-from fathoms.importers.imported import LARGEST_IMPORT, SHOWN, Imported
+from fathoms.importers.imported import SHOWN, Imported
 from fathoms.runs.schemas import LARGEST
-from fathoms.safety.inputs import read_text
+from fathoms.safety.inputs import LARGEST_IMPORT, read_text
 from fathoms.types import Chunk, Evidence, Hit, Question, Record
 
 

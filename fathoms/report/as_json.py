@@ -7,8 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from fathoms.report.leaderboard import ranks_of
-from fathoms.report.review.agreement import agreement, agreement_json
-from fathoms.report.sections import sections_json
+from fathoms.report.sections import reviews, sections_json
 from fathoms.report.shrunk import shrunk_categories
 from fathoms.report.stage_times import ingest_json, stage_times
 from fathoms.runs.reading import MetricFigure, MetricFigures, ScoredRun
@@ -40,13 +39,13 @@ def report_json(
     Raises DataError, naming the available profiles, if a run was not scored under `scores`, and UsageError if
     `scores` is not the name of a profile.
     """
-    reviewed = agreement_json(agreement(runs, scores))
+    reviewed = reviews(runs, scores)
     ranks, _ = ranks_of(runs, scores)
     _, times = stage_times(runs)
     together = sections_json(runs)
     return [
         run_json(run, scores)
-        | {"rank": rank, "agreement": reviewed}
+        | {"rank": rank, "agreement": reviewed and dict(reviewed.figures)}
         | {"seconds": {stage: figure_json(one.figure) | {"times": one.times} for stage, one in took.items()}}
         | {"ingest_seconds": ingest_json(run)}
         | together

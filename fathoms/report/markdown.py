@@ -27,9 +27,8 @@ from fathoms.report.outcomes import RATES, outcomes, rate_text
 from fathoms.report.purposes import purpose_lines
 from fathoms.report.quotes import is_group_part
 from fathoms.report.radar import TITLES
-from fathoms.report.review.agreement import agreement, agreement_tables, remarks
 from fathoms.report.search_table import search_table
-from fathoms.report.sections import sections
+from fathoms.report.sections import reviews, sections
 from fathoms.report.text import describe, plain, shorten
 from fathoms.report.worst import Miss, first_messages, worst_questions
 from fathoms.runs.reading import ProfileFigures, ScoredRun
@@ -443,14 +442,14 @@ def abstention_section(runs: Sequence[ScoredRun], scored: Leaderboard) -> Iterat
 
 def review_section(runs: Sequence[ScoredRun], scores: str | None) -> Iterator[str]:
     """Show how far human reviewers agree with the scores; empty if there are no reviews."""
-    found = agreement(runs, scores)
+    found = reviews(runs, scores)
     if found is None:
         return
     yield "## Human review"
-    for headers, lines in agreement_tables(found):
+    for headers, lines in found.tables:
         yield ""
         yield from table(headers, ([*map(escape, cells)] for cells in lines), len(headers) - 1)
-    for remark in remarks(found):
+    for remark in found.remarks:
         yield f"\n{escape(remark)}"
 
 

@@ -32,3 +32,13 @@ class Section:
     figures: Mapping[str, Any]
     numbers: int = 1
     chart: Chart | None = field(default=None)
+
+
+@dataclass(frozen=True)
+class Reviews:
+    """What people said of the scores of runs: tables with their headers, sentences below them, and the same
+    as JSON."""
+
+    tables: Sequence[tuple[Sequence[str], Sequence[Sequence[str]]]]
+    remarks: Sequence[str]
+    figures: Mapping[str, Any]

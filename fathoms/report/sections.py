@@ -7,14 +7,15 @@ runs, and add it to `_TABLES`. The terminal, Markdown, JSON and the page iterate
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
+from fathoms import hooks
 from fathoms.report.filtered import filtered_section
 from fathoms.report.of_metrics import TABLES as OF_METRICS
 from fathoms.report.positions import positions_section
 from fathoms.report.prompts_table import prompts_section
 from fathoms.report.quotes import QUOTE_TABLES
-from fathoms.report.section import Section
+from fathoms.report.section import Reviews, Section
 from fathoms.report.settings_table import settings_section
 from fathoms.report.variants import variants_section
 from fathoms.runs.reading import ScoredRun
@@ -38,3 +39,9 @@ def sections(runs: Sequence[ScoredRun]) -> list[Section]:
 def sections_json(runs: Sequence[ScoredRun]) -> dict[str, Any]:
     """Return the figures of the tables by their keys, as JSON values."""
     return {section.key: dict(section.figures) for section in sections(runs)}
+
+
+def reviews(runs: Sequence[ScoredRun], scores: str | None) -> Reviews | None:
+    """Return how far people agree with the scores; `None` where nobody rated any, or without that extra."""
+    found = hooks.provided("reviews of a report")
+    return None if found is None else cast("Reviews | None", found(runs, scores))

@@ -35,9 +35,8 @@ from fathoms.report.modalities import is_in_table, modality_table
 from fathoms.report.outcomes import OUTCOMES, RATES, outcomes, rate_text
 from fathoms.report.purposes import embedding_lines, purpose_lines
 from fathoms.report.quotes import is_group_part
-from fathoms.report.review.agreement import agreement, agreement_tables, remarks
 from fathoms.report.search_table import search_table
-from fathoms.report.sections import sections
+from fathoms.report.sections import reviews, sections
 from fathoms.report.shrunk import HEADS, NOTE, TOO_FEW, shrunk_tables
 from fathoms.report.stage_times import NOTE as TIMES
 from fathoms.report.stage_times import ingest_lines, stage_rows
@@ -394,16 +393,16 @@ def legend(scored: Leaderboard, headers: Sequence[str]) -> Text:
 
 def review_tables(runs: Sequence[ScoredRun], scores: str | None) -> list[RenderableType]:
     """Show how far human reviewers agree with the scores; empty if there are no reviews."""
-    found = agreement(runs, scores)
+    found = reviews(runs, scores)
     if found is None:
         return []
     parts: list[RenderableType] = []
-    for headers, lines in agreement_tables(found):
+    for headers, lines in found.tables:
         table = plain_table(*headers)
         for cells in lines:
             table.add_row(*(Text(shorten(cell, CELL)) for cell in cells))
         parts.append(with_blank_lines(table))
-    return [*parts, *map(note, remarks(found))]
+    return [*parts, *map(note, found.remarks)]
 
 
 def counts_line(run: ScoredRun) -> Text:

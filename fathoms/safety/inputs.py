@@ -6,7 +6,9 @@ import codecs
 import errno
 import json
 import os
+import re
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,8 @@ READ_ONLY = os.O_RDONLY | sum(
 Windows has no such files, but changes line ends without O_BINARY."""
 LARGEST = 256 * 2**20
 """The most bytes of a question file, a label file or a saved baseline."""
+LARGEST_IMPORT = 2**30
+"""Largest accepted answer file in bytes; such a file may contain all retrieved context."""
 DEEPEST = 64
 """The most levels of nested JSON: more than any format here has, and few enough for recursive functions."""
 _LONGEST_NUMBER = 400
@@ -122,6 +126,25 @@ def parse_json(text: str, name: str, first_line: int = 1, *, nan_as_null: bool =
     if _too_deep(data):
         raise DataError(f"{name}:{first_line}: nested too deeply: at most {DEEPEST} levels are allowed")
     return data
+
+
+def json_lines(path: Path, *, nan_as_null: bool = False) -> tuple[list[tuple[int, Any]], list[str]]:
+    """Return the values of a file with their line numbers, and a message for each line that is not JSON."""
+    found = list(each_line(path, nan_as_null=nan_as_null))
+    values = [one for one in found if not isinstance(one, DataError)]
+    return values, [str(one) for one in found if isinstance(one, DataError)]
+
+
+def each_line(path: Path, *, nan_as_null: bool = False) -> Iterator[tuple[int, Any] | DataError]:
+    """Yield the value of each line of a file with its number, or an error in the place of a line that is not
+    JSON. The values are made one at a time, so that a caller need not hold all of them."""
+    lines = re.finditer("(?m)^.*$", read_text(path, LARGEST_IMPORT))
+    for number, line in enumerate((found[0] for found in lines), start=1):
+        if line.strip():
+            try:
+                yield number, parse_json(line, str(path), number, nan_as_null=nan_as_null)
+            except DataError as error:
+                yield error
 
 
 def _too_deep(data: Any) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fathoms.build.project import make_project
+from fathoms.cli.init import make_project
 from fathoms.corpora import read_questions
 from fathoms.errors import StoreError, UsageError
 from fathoms.experiment import load_experiment

@@ -13,14 +13,14 @@ import pypdfium2 as pdfium
 import pytest
 from PIL import Image
 
-from fathoms.build.checking import check
-from fathoms.build.parsing import ParsedPdfs
 from fathoms.corpora import FileSource, NamedSource, gather_pdfs, load, pull, read_questions
 from fathoms.corpora.download import Policy
 from fathoms.corpora.pdfs import find_pdfs
 from fathoms.corpora.picture_pdf import PicturePdf, at_resolution, long_side
 from fathoms.corpora.tables import rows_of
 from fathoms.errors import ChecksumError, DataError
+from fathoms.extras.questions.checking import check
+from fathoms.extras.questions.parsing import ParsedPdfs
 from fathoms.ingest import PageChunker
 from fathoms.models import ScriptedModel
 from fathoms.pipeline.pipeline import Pipeline

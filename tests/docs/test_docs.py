@@ -12,11 +12,11 @@ import pytest
 import yaml
 from pydantic import TypeAdapter
 
-from fathoms.build.making.recipe import Recipe, load_recipe
 from fathoms.config import Source, validate
 from fathoms.corpora.manifests import Manifest
 from fathoms.errors import FathomsError
 from fathoms.experiment import KEYS, Experiment, ExternalExperiment, load_experiment
+from fathoms.extras.questions.making.recipe import Recipe, load_recipe
 from fathoms.judges import AnyJudge
 from fathoms.models import Embedded, OnnxEmbedder
 from fathoms.pipeline.matrix import at_cell, axes_of, cells_in

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from fathoms.models import Embedded, OnnxEmbedder
-from tests.support.building import recipe, scripted
+from tests.extras.questions.building import recipe, scripted
 from tests.support.doc_pages import DOCS, ROOT, SETS_UP, blocks_of, words
 from tests.support.forked import run_forked
 

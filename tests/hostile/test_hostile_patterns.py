@@ -14,7 +14,7 @@ from contextlib import suppress
 import pytest
 
 from fathoms.answers.reasoning import split_reasoning
-from fathoms.build.texts import _LINE_END
+from fathoms.extras.questions.texts import _LINE_END
 from fathoms.metrics.abstention import label_answers
 from fathoms.metrics.clauses import split_clauses
 from fathoms.metrics.cues import Cues

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from fathoms.answers.citations import parse_citations
-from fathoms.build.checking import check
-from fathoms.build.parsing import ParsedPdfs
 from fathoms.corpora import gather_pdfs
 from fathoms.corpora.pdfs import find_pdfs
 from fathoms.errors import ConfigError, DocumentError, UsageError
+from fathoms.extras.questions.checking import check
+from fathoms.extras.questions.parsing import ParsedPdfs
 from fathoms.ingest import Docling, Pdfium, PyMuPDF, parse_all, parse_in_child
 from fathoms.models import ScriptedModel
 from fathoms.pdf.parsed import Parsed

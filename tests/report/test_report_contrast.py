@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from fathoms.build.editing.server import PAGE as EDITS
+from fathoms.extras.questions.editing.server import PAGE as EDITS
 from fathoms.report.html.assembling import PAGE
 
 PAIR = re.compile(r"--([\w-]+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\);")

@@ -32,7 +32,6 @@ ANSWER = 12
 # what most commands import; nothing that starts threads (onnxruntime, torch), which do not survive a fork
 PRELOADED = (
     "coverage",
-    "fathoms.build",
     "fathoms.compare.against_baseline",
     "fathoms.compare.compare",
     "fathoms.metrics.linear_weights",
@@ -88,9 +87,16 @@ LATER = (
 def preloaded() -> list[str]:
     """What the process to fork from imports: the modules above and those of all commands."""
     import fathoms.cli
+    from fathoms import hooks
 
     commands = [f"fathoms.cli.{module.name}" for module in pkgutil.iter_modules(fathoms.cli.__path__)]
-    return [*PRELOADED, *commands]
+    of_extras = [
+        f"{package.__name__}.{command.place.partition(':')[0]}"
+        for package in hooks.extras().values()
+        for command in getattr(package, "COMMANDS", {}).values()
+    ]
+    checking = ["fathoms.extras.questions.checking"] if "questions" in hooks.extras() else []
+    return [*PRELOADED, *commands, *of_extras, *checking]
 
 
 def _serve(listening: socket.socket) -> None:

@@ -14,14 +14,13 @@ from fathoms.errors import DataError
 from fathoms.importers.contexts import contexts_of
 from fathoms.importers.foreign import ForeignRow, Options, found_hits, imported, usable, value_at
 from fathoms.importers.hits import hits_of
-from fathoms.importers.imported import LARGEST_IMPORT, Imported
-from fathoms.importers.json_lines import each_line
+from fathoms.importers.imported import Imported
 from fathoms.importers.rows import Row
 from fathoms.importers.traces import langfuse, otlp, phoenix
 from fathoms.importers.traces.span import LONGEST_NAME, Seen
 from fathoms.importers.traces.turns import Turn, turns_of
 from fathoms.pipeline.external.answer import Parts
-from fathoms.safety.inputs import parse_json, read_text
+from fathoms.safety.inputs import LARGEST_IMPORT, each_line, parse_json, read_text
 from fathoms.types import Round, Scalar
 
 LONGEST_HISTORY = 20_000

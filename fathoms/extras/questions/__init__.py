@@ -1,0 +1,32 @@
+"""Making, checking and editing question sets.
+
+    text = scaffold(documents, ".csv")              # two rows per PDF, to be filled in
+    found = check(path, documents, reading)         # findings, each with file, line and column
+    figures = describe(file.questions, documents)   # counts, phrase lengths, interval widths
+
+Each rule of `check` is one function: those in `file_rules` look only at the question file, those in
+`document_rules` compare it with the parsed documents. `making` drafts a set from PDFs by a model, `editing`
+is the page on which people accept and mend questions, and `commands` has the command line of all of them.
+"""
+
+from fathoms.hooks import Command
+
+COMMANDS = {
+    "build": Command(
+        "commands.building:app",
+        "Make a question set from PDFs (fathoms build PDFS), or show the graph of its multi-hop questions.",
+    ),
+    "data inject": Command("commands.inject:inject"),
+    "questions init": Command("commands.files:init"),
+    "questions check": Command("commands.files:check"),
+    "questions stats": Command("commands.files:stats"),
+    "questions nuggets": Command("commands.files:nuggets"),
+    "questions candidates": Command("commands.candidates:candidates"),
+    "questions filter": Command("commands.filter:filter_questions"),
+    "questions ambiguity": Command("commands.ambiguity:ambiguity"),
+    "questions label": Command("commands.label:label"),
+    "questions inspect": Command("commands.inspecting:inspect"),
+    "questions dedupe": Command("commands.dedupe:dedupe"),
+    "questions perturb": Command("commands.perturb:perturb"),
+    "questions edit": Command("commands.edit:edit"),
+}

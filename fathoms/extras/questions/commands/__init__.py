@@ -1,0 +1,1 @@
+"""The commands that make, check and edit question sets."""

@@ -1,0 +1,139 @@
+"""`fathoms questions edit`: accept, mend and drop the questions of a set on a local page."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fathoms.cli import console
+from fathoms.cli.options import Json
+from fathoms.cli.serving import Browser, Port, serve
+from fathoms.errors import ExitCode, UsageError, some_of
+from fathoms.extras.questions.commands.parsing import note_all, parsed
+
+if TYPE_CHECKING:
+    from fathoms.extras.questions.editing import Material, Summary
+
+
+def edit(
+    name: Annotated[
+        str, typer.Argument(metavar="SET", help="A question file, or a config.", show_default=False)
+    ],
+    pdfs: Annotated[
+        list[Path] | None,
+        typer.Argument(help="The PDFs that the questions are about, or folders of them.", show_default=False),
+    ] = None,
+    person: Annotated[
+        str | None,
+        typer.Option("--as", metavar="NAME", help="Your name as a reviewer.", show_default="the login name"),
+    ] = None,
+    to: Annotated[
+        Path | None,
+        typer.Option("--to", help="Write to this new file instead of the set.", show_default=False),
+    ] = None,
+    write: Annotated[
+        bool, typer.Option("--write", help="Write the set as it was decided, without the page.")
+    ] = False,
+    summary: Annotated[
+        bool, typer.Option("--summary", help="Print what was decided, and how far people agree.")
+    ] = False,
+    port: Port = 0,
+    browser: Browser = True,
+    as_json: Json = False,
+) -> int:
+    """Accept, mend and drop the questions of a set on a page in your browser.
+
+    Shows each question with its gold answers, the pages of its evidence and the verdicts about it, and the
+    drafts that `fathoms build` dropped. Every decision is saved at once beside the set, in NAME-edits.jsonl
+    (of other formats than .json in FILE-edits.jsonl); the set changes when you write it (the key w, or
+    --write), and its last version is kept as SET.bak. Two people decide by themselves, each with a name
+    (--as), and then settle what they disagree about. Ctrl-C ends the page. --json prints the summary as JSON.
+    """
+    from fathoms.extras.questions.editing import Editing
+
+    serves = not (write or summary or as_json)
+    material = _material(name, pdfs or [], with_text=serves)
+    editing = Editing(material, _called(person, material.path), to)
+    if serves or write:
+        editing.require_writable()
+    if serves:
+        from fathoms.extras.questions.editing.server import EditServer
+
+        saved = "Ctrl-C ends the page; every decision is saved at once."
+        make = partial(EditServer, editing)
+        serve(make, port, editing.path.parent, saved=saved, browser=browser)
+    if write:
+        wrote = editing.write()
+        console.note(f"{to or material.path}: {console.amount(wrote['questions'], 'question')}")
+    if as_json:
+        console.show_json({**asdict(editing.summary()), "unwritten": editing.unwritten()})
+    else:
+        _tell(editing.summary(), editing.unwritten(), to or material.path)
+    return ExitCode.OK
+
+
+def _called(person: str | None, path: Path) -> str:
+    """Return the name of the person who edits, as it was spelled before."""
+    from fathoms.cli.reviewing import login
+    from fathoms.extras.questions.editing.session import edits_of
+    from fathoms.runs.people import read_decisions
+
+    found = " ".join((login() if person is None else person).split())
+    if not found or len(found) > 200:
+        raise UsageError("--as needs a name of 1 to 200 characters")
+    before = {one.reviewer.casefold(): one.reviewer for one in read_decisions(edits_of(path))}
+    return before.get(found.casefold(), found)
+
+
+def _material(name: str, pdfs: list[Path], *, with_text: bool) -> Material:
+    """Return the set with its drafts and, for the page, its parsed documents."""
+    from fathoms.extras.questions.editing import Material
+    from fathoms.extras.questions.editing.complaints import Checker
+    from fathoms.extras.questions.making.drafts import read_drafts
+    from fathoms.extras.questions.parsing import ParsedPdfs
+    from fathoms.extras.questions.question_source import QuestionSource, find_source
+    from fathoms.extras.questions.texts import Texts
+    from fathoms.ingest import Pdfium
+    from fathoms.metrics.profiles import headline, profile_named
+
+    if pdfs or Path(name).suffix.lower() in (".yaml", ".yml"):
+        source = find_source(name, pdfs)
+        note_all(source.warnings, source.documents)
+    else:
+        source = QuestionSource(Path(name), {}, Pdfium(), profile_named(headline(None)))
+    shown = with_text and source.documents
+    reading = parsed(source.documents, source.parser) if shown else ParsedPdfs({}, {})
+    for document, reason in reading.failures.items():
+        console.note(f"note: {document} cannot be parsed: {reason}")
+    texts = Texts(reading.documents, source.profile.match, source.profile.hyphens)
+    checker = Checker(source.path, source.documents, reading.failures, texts)
+    return Material(checker, reading.documents, read_drafts(source.path))
+
+
+def _tell(found: Summary, unwritten: int, target: Path) -> None:
+    """Print what was decided, how far people agree, and what is still to be done."""
+    for person, count in found.by_person.items():
+        console.say(f"{person} decided {count} of {console.amount(found.total, 'question')}")
+    for pair in found.pairs:
+        shown = "n/a" if pair.kappa is None else f"{pair.kappa:.2f}"
+        both = " and ".join(pair.reviewers)
+        console.say(f"{both}, on {pair.n} that both decided: the same {pair.same:.0%}, kappa {shown}")
+    share = f" ({found.changed / found.decided:.0%} changed)" if found.decided else ""
+    more = f"; {console.amount(found.taken_in, 'dropped draft')} taken in" if found.taken_in else ""
+    console.say(
+        f"{found.decided} of {console.amount(found.total, 'question')} decided: {found.mended} mended,"
+        f" {found.dropped} dropped{share}{more}"
+    )
+    if found.open:
+        console.say(
+            f"{console.amount(len(found.open), 'disagreement')} to be settled on the page:"
+            f" {some_of(found.open)}"
+        )
+    if unwritten:
+        console.say(
+            f"{console.amount(unwritten, 'change')} not in {target} yet: press w on the page, or add --write"
+        )

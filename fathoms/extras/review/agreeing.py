@@ -1,0 +1,172 @@
+"""`fathoms agree RUN...`: how far people, the judge and the metrics agree about the answers of runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fathoms.cli import console
+from fathoms.errors import DataError
+
+if TYPE_CHECKING:
+    from fathoms.runs.store import Run
+    from fathoms.types import Judgement, Verdict
+
+Json = dict[str, Any]
+
+
+def agree_about_runs(references: Sequence[str], out: Path, judge: Path | None, as_json: bool) -> int:
+    """Print what people said of some runs with `fathoms review`, how far they agree with one another and with
+    the judge, and how far metrics rank the runs as people do."""
+    from fathoms.extras.review.people import claims_json, errors_json, means_json, quality_json, read_of_runs
+    from fathoms.runs.finding import find_run
+    from fathoms.runs.people import ClaimLabel, FoundErrors, Grade
+    from fathoms.runs.reading import load
+
+    stores = {store.path.resolve(): store for store in (find_run(one, out) for one in references)}
+    views = [load(path) for path in stores]
+    labels = read_of_runs(views, ClaimLabel)
+    labelled = {label.run for label in labels}
+    verdicts = {store.id: _verdicts(store, judge) for store in stores.values() if store.id in labelled}
+    found: Json = {
+        "quality": quality_json(views, read_of_runs(views, Grade), None),
+        "claims": claims_json(labels, verdicts),
+        "errors": errors_json(read_of_runs(views, FoundErrors)),
+    }
+    if not any(found.values()):
+        raise DataError(
+            "nobody has graded answers, judged claims or named errors of these runs: run 'fathoms review'"
+            " with --quality, --claims or --errors first"
+        )
+    means = means_json(view for view in views if view.run in labelled)
+    if as_json:
+        console.show_json(found | {"means": means})
+        return 0
+    for name, show in (("quality", _show_quality), ("claims", _show_claims), ("errors", _show_errors)):
+        if figures := found[name]:
+            show(figures)
+    for row in means:
+        console.say(f"\n{row['metric']} of {row['name']}: {row['sentence']}")
+    if labels and not means:
+        console.say("\nrun 'fathoms score' for means that are corrected by these labels")
+    return 0
+
+
+def _verdicts(store: Run, judge: Path | None) -> Mapping[Judgement, Verdict]:
+    """The verdicts of the judge that the run holds; none if no judge is known."""
+    from fathoms.judges.of_run import kept_of_run, read_judge
+    from fathoms.scoring import judged_by
+
+    own, metrics = judged_by(store)
+    by = own if judge is None else read_judge(judge)
+    return {} if by is None else kept_of_run(store, by, metrics, store.records).verdicts
+
+
+def _show_quality(found: Json) -> None:
+    """Print the mean grades, the agreement of reviewers, and the ranking of the runs."""
+    lines = [(row["name"], row["run"], _bounded(row, 2), row["n"]) for row in found["runs"]]
+    console.show_table(("quality, 1-5", "run", "mean [95 %]", "answers"), lines)
+    _show_pairs(found["pairs"])
+    names = ("tau", "pearson", "spearman")
+    ranking = [
+        (
+            metric,
+            *(_bounded(one[name] | {"mean": one[name]["value"]}, 2) for name in names),
+            one["topics"],
+            one["undefined"],
+        )
+        for metric, one in found["ranking"].items()
+    ]
+    if not ranking:
+        console.say("\nno question has grades in two runs, so no ranking of runs can be compared")
+        return
+    console.say("")
+    console.show_table(
+        ("ranking of runs by", "tau-b [95 %]", "Pearson", "Spearman", "questions", "ties"), ranking
+    )
+    console.say(
+        "coefficients between the metric and the grades of people among the runs of each question, averaged"
+        " over questions; ties: questions in which one of both rates all runs alike, which count 0"
+    )
+
+
+def _show_claims(found: Json) -> None:
+    """Print how far people and the judge agree about claims."""
+    console.say(
+        f"\n{found['claims']} claims of {found['answers']} answers, judged by {', '.join(found['reviewers'])}"
+    )
+    _show_pairs(found["pairs"])
+    judge = found["judge"]
+    lines = [
+        (name.replace("_", " "), _figure(judge[name], 3), _range(bounds, 3))
+        for name, bounds in judge["intervals"].items()
+    ]
+    console.show_table(("judge against people", "value", "95 %"), lines)
+    console.say(
+        f"on {found['n']} claims; {found['unjudged']} more without a verdict of the judge, and"
+        f" {found['disputed']} about which people are divided"
+    )
+    if found["of_answers"]:
+        console.say(f"left out: {found['of_answers']} labels of whole answers, which judge no claim")
+
+
+def _show_errors(tables: Sequence[Json]) -> None:
+    """Print how often people found each error, in a table for each taxonomy."""
+    for table in tables:
+        _show_taxonomy(table)
+    if len(tables) > 1:
+        console.say(f"\npeople named errors by {len(tables)} different taxonomies, which are not compared")
+
+
+def _show_taxonomy(found: Json) -> None:
+    """Print how often people found each error of one taxonomy."""
+    lines = [
+        (
+            name,
+            f"{one['answers']:g}",
+            f"{one['answers'] / found['answers']:.0%}",
+            ", ".join(_kappas(one["pairs"])),
+        )
+        for name, one in found["errors"].items()
+    ]
+    lines.append(("none", f"{found['none']:g}", f"{found['none'] / found['answers']:.0%}", ""))
+    console.say("")
+    console.show_table(("error", "answers", "share", "kappa"), lines)
+    console.say(f"in {found['answers']} answers, searched by {', '.join(found['reviewers'])}")
+
+
+def _show_pairs(pairs: Sequence[Json]) -> None:
+    """Print the agreement of every two reviewers."""
+    if pairs:
+        console.say("")
+        lines = [
+            (
+                " and ".join(one["reviewers"]),
+                *(_figure(one[name], 2) for name in ("same", "kappa", "weighted")),
+                one["n"],
+            )
+            for one in pairs
+        ]
+        console.show_table(("reviewers", "same", "kappa", "weighted", "n"), lines)
+        console.say("")
+
+
+def _kappas(pairs: Sequence[Json]) -> Iterator[str]:
+    for one in pairs:
+        yield f"{' and '.join(one['reviewers'])} {_figure(one['kappa'], 2)}"
+
+
+def _bounded(found: Json, digits: int) -> str:
+    """Format a mean with its interval."""
+    low, high = found["low"], found["high"]
+    bounds = "" if low is None or high is None else f" [{low:.{digits}f}, {high:.{digits}f}]"
+    return _figure(found["mean"], digits) + bounds
+
+
+def _range(bounds: Sequence[float] | None, digits: int) -> str:
+    return f"{bounds[0]:.{digits}f} to {bounds[1]:.{digits}f}" if bounds else ""
+
+
+def _figure(value: float | None, digits: int) -> str:
+    return "n/a" if value is None else f"{value:.{digits}f}"
