@@ -368,6 +368,7 @@ def tune(
     metric: str = "correctness",
     within: float = 0.0,
     front: Literal["cost", "latency"] | None = None,
+    screen: Literal["retrieval"] | None = None,
     confidence: float = 0.95,
     max_cost: float | None = None,
     max_calls: int | None = None,
@@ -384,9 +385,9 @@ def tune(
     intervals for these questions and for new ones; `stopped` says whether a limit ended the race before.
     Raises UsageError for fewer than two candidates or questions.
     """
-    from fathoms.tune.session import Session, distinct, save
+    from fathoms.tune.session import Session, distinct, retrieval_figures, save
 
-    settings = Settings(metric, profile, confidence, within, front, max_calls, seed)
+    settings = Settings(metric, profile, confidence, within, front, max_calls, seed, screen)
     jobs = []
     for number, one in enumerate(candidates, 1):
         corpus = corpora.load(one.experiment.data, one.folder)
@@ -398,8 +399,10 @@ def tune(
     def race(cache: Cache) -> Race:
         means = Means(cache, Budget(max_cost), workers or os.cpu_count() or 1)
         with new_rounds(jobs, means, out=Path(out), sweep=sweep) as rounds:
-            session = Session(distinct(rounds).rounds, settings)
-            save(Path(out), sweep, settings, [one.run for one in rounds.runs])
+            merged = distinct(rounds).rounds
+            retrieval = retrieval_figures(merged) if screen else ()
+            session = Session(merged, settings, retrieval)
+            save(Path(out), sweep, settings, [one.run for one in rounds.runs], retrieval)
             return session.go(stop, Judging)
 
     with closing(Cache()) as cache:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -29,17 +29,38 @@ if TYPE_CHECKING:
 Configs = Annotated[
     list[Path] | None, typer.Argument(help="The YAML files of one or more pipelines.", show_default=False)
 ]
-Metric = Annotated[str, typer.Option("--metric", help="What is best: any metric from 0 to 1, a judge's too.")]
-Within = Annotated[
-    float,
+Metric = Annotated[
+    str | None,
     typer.Option(
-        "--within", metavar="MARGIN", help="Stop when one is at most this much worse than any other."
+        "--metric",
+        help="What is best: any metric from 0 to 1, a judge's too. Default: correctness.",
+        show_default=False,
+    ),
+]
+Within = Annotated[
+    float | None,
+    typer.Option(
+        "--within",
+        metavar="MARGIN",
+        help="Stop when one is at most this much worse than any other.",
+        show_default=False,
     ),
 ]
 Confidence = Annotated[
-    float,
+    float | None,
     typer.Option(
-        "--confidence", help="The probability with which the best on these questions is never dropped."
+        "--confidence",
+        help="The probability with which the best on these questions is never dropped. Default: 0.95.",
+        show_default=False,
+    ),
+]
+Screen = Annotated[
+    Literal["retrieval"] | None,
+    typer.Option(
+        "--screen",
+        help="Search for all questions first, without asking models, show how well each candidate finds the"
+        " gold pages, and compare with those that find them best. Nobody is dropped for it.",
+        show_default=False,
     ),
 ]
 Front = Annotated[
@@ -54,7 +75,10 @@ Front = Annotated[
 MaxCalls = Annotated[
     int | None, typer.Option("--max-calls", min=1, metavar="N", help="Stop before more questions are asked.")
 ]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="The seed that orders the questions.")]
+Seed = Annotated[
+    int | None,
+    typer.Option("--seed", min=0, help="The seed that orders the questions. Default: 0.", show_default=False),
+]
 Write = Annotated[
     Path | None,
     typer.Option("--write", metavar="FILE", help="Write the configuration of the best to this YAML file."),
@@ -78,18 +102,19 @@ def tune(
     matrix: Matrix = None,
     settings: Set = None,
     model: Model = None,
-    metric: Metric = "correctness",
+    metric: Metric = None,
     max_cost: MaxCost = None,
     max_calls: MaxCalls = None,
-    within: Within = 0.0,
+    within: Within = None,
     front: Front = None,
-    confidence: Confidence = 0.95,
+    screen: Screen = None,
+    confidence: Confidence = None,
     write: Write = None,
     replay: Replay = None,
     resume: Resume = None,
     profile: Profile = None,
     concurrency: Concurrency = None,
-    seed: Seed = 0,
+    seed: Seed = None,
     out: Out = RUNS,
     workers: Workers = CORES,
     no_cache: NoCache = False,
@@ -98,13 +123,22 @@ def tune(
     """Find the best of several pipelines with few of the calls.
 
     All candidates are asked the same questions in the same random order, and each is dropped as soon as it is
-    clear that another one is better on these questions. What is best for new questions is said beside it.
+    clear that another one is better on these questions. What is best for new questions is said beside it. The
+    section `tune:` of the configs can hold all options that say what is decided.
     """
-    from fathoms.tune.result import Settings
-
-    chosen = Settings(metric, profile, confidence, within, front, max_calls, seed)
+    given = {
+        "metric": metric,
+        "profile": profile,
+        "confidence": confidence,
+        "within": within,
+        "front": front,
+        "screen": screen,
+        "max_cost": max_cost,
+        "max_calls": max_calls,
+        "seed": seed,
+    }
     if replay:
-        return _replay(replay, chosen, out, as_json=as_json)
+        return _replay(replay, _chosen((), given)[0], out, as_json=as_json)
     if resume is None and not configs:
         raise UsageError("missing argument CONFIG: a pipeline's YAML file, with --matrix KEY=V1,V2")
     if resume is not None and (configs or matrix or settings or model):
@@ -117,12 +151,30 @@ def tune(
         cells = functools.partial(cells_of, matrix or (), None, retrieval_only=False)
         jobs = jobs_of(configs or (), settings or (), cells, model, concurrency, retrieval_only=False)
         _require_several(jobs)
+    chosen, most = _chosen(jobs, given)
     with opened(no_cache=no_cache) as cache:
-        result, code = _race(jobs, resume, chosen, out, cache, max_cost, workers)
+        result, code = _race(jobs, resume, chosen, out, cache, most, workers)
     _show(result, time.monotonic() - started, out, as_json=as_json)
     if write is not None:
         _write(result, write, out)
     return code
+
+
+def _chosen(jobs: Sequence[Job], given: Mapping[str, Any]) -> tuple[Settings, float | None]:
+    """What is decided, and the greatest cost: by the options, else by the section `tune:` of the configs.
+    Raises UsageError where the sections contradict one another."""
+    from fathoms.experiment.kinds import Measured
+    from fathoms.tune.result import Settings
+
+    found = [job.experiment.tune for job in jobs if isinstance(job.experiment, Measured)]
+    sections = {one for one in found if one is not None}
+    if len(sections) > 1:
+        raise UsageError("the configs have different sections 'tune': keep one of them, or use options")
+    section = {name: getattr(one, name) for one in sections for name in type(one).model_fields}
+    chosen = {name: section.get(name) if value is None else value for name, value in given.items()}
+    known = {name: value for name, value in chosen.items() if value is not None}
+    most = known.pop("max_cost", None)
+    return Settings(**known), most
 
 
 def _require_several(jobs: Sequence[Job]) -> None:
@@ -149,7 +201,7 @@ def _race(
     from fathoms.runner.budget import Budget
     from fathoms.runner.rounds import Means, new_rounds, same_rounds
     from fathoms.runner.runner import new_sweep
-    from fathoms.tune.session import Session, distinct, find, save
+    from fathoms.tune.session import Session, distinct, find, retrieval_figures, save
 
     if max_cost is not None and not max_cost >= 0:
         raise UsageError("--max-cost: expected a number of 0 or more")
@@ -160,19 +212,22 @@ def _race(
         )
         if resume is None:
             sweep = new_sweep()
+            retrieval: Sequence[float | None] = ()
             rounds_of = new_rounds(jobs, means, out=out, sweep=sweep)
         else:
             saved = find(out, resume)
             # a limit holds for one command; all else is that of the race
             chosen, sweep = replace(saved.settings, max_calls=chosen.max_calls), saved.id
+            retrieval = saved.retrieval
             rounds_of = same_rounds(saved.reopened(), means)
         with rounds_of as rounds:
             merged = distinct(rounds)
             for name, same in merged.same.items():
                 console.note(f"{name} and {', '.join(same)} are the same pipeline: it is asked once")
-            session = Session(merged.rounds, chosen)
             if resume is None:
-                save(out, sweep, chosen, [one.run for one in rounds.runs])
+                retrieval = retrieval_figures(merged.rounds) if chosen.screen else ()
+                save(out, sweep, chosen, [one.run for one in rounds.runs], retrieval)
+            session = Session(merged.rounds, chosen, retrieval)
             again = f"fathoms tune --resume {sweep}" + ("" if out == RUNS else f" --out {out}")
             console.note(
                 f"{console.amount(len(merged.rounds.runs), 'candidate')},"

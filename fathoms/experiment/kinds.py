@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator
 
@@ -48,6 +48,32 @@ NO_PROVIDER = "no model"
 """Stands for the provider of runs that call no model."""
 
 
+class TuneSettings(Component):
+    """What `fathoms tune` decides, and by what; options on the command line win.
+
+    It changes no answer, so it is not part of any fingerprint.
+    """
+
+    metric: str | None = None
+    """What is best: any metric from 0 to 1, a judge's too. Default: `correctness`."""
+    profile: str | None = None
+    """The scoring profile of the metric. Default: the one that reports show first."""
+    confidence: float | None = Field(default=None, ge=0.5, lt=1)
+    """The probability with which the best on these questions is never dropped. Default: 0.95."""
+    within: float | None = Field(default=None, ge=0, lt=1)
+    """Stop when one candidate is at most this much worse than any other. Default: 0."""
+    front: Literal["cost", "latency"] | None = None
+    """Drop a candidate only where one that costs (or takes) no more is better."""
+    screen: Literal["retrieval"] | None = None
+    """Search for all questions first, and compare with the candidates that find the gold pages best."""
+    max_cost: float | None = Field(default=None, ge=0)
+    """Stop before the race costs more US dollars, judges included."""
+    max_calls: int | None = Field(default=None, ge=1)
+    """Stop before more questions are asked."""
+    seed: int | None = Field(default=None, ge=0)
+    """The seed that orders the questions. Default: 0."""
+
+
 class Measured(Component):
     """The configuration keys that every experiment has besides its pipeline."""
 
@@ -70,6 +96,9 @@ class Measured(Component):
     """Retries and rate limits of the requests to each provider."""
     gate: GateSettings | None = None
     """How `fathoms gate` judges the runs of this configuration; options on the command line win."""
+    # no part of a run: it is not stored with one
+    tune: TuneSettings | None = Field(default=None, exclude=True)
+    """How `fathoms tune` chooses between the candidates of this configuration."""
     cache: str | None = None
     """Where several machines share what they make of documents: `s3://BUCKET/PREFIX`, `gs://`, `az://` or
     `file:///FOLDER`. Credentials come from the environment. Default: `$FATHOMS_SHARED_CACHE`, or nowhere."""

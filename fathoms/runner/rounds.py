@@ -29,7 +29,7 @@ from fathoms.runner.runner import (
 from fathoms.runs.cache import Cache
 from fathoms.runs.documents import keep_documents
 from fathoms.runs.store import Run
-from fathoms.types import Question
+from fathoms.types import Question, Record
 
 
 @dataclass(frozen=True)
@@ -78,6 +78,16 @@ class Rounds:
 
     runs: tuple[_Ready, ...]
     means: Means
+
+    def search(self, number: int) -> list[Record] | None:
+        """What a run retrieves for all its questions, without asking its model; `None` where it has no search
+        of its own."""
+        one = self.runs[number]
+        hits, _ = retrieved(one.prepared, one.asked, one.corpus)
+        self.means.budget.add_embedding(one.new_times())
+        if not any(hits.values()):
+            return None
+        return [Record(question=question, hits=hits.get(question.id, ())) for question in one.asked]
 
     def ask(self, questions: Mapping[int, Sequence[Question]], stop: Stop) -> list[Outcome]:
         """Ask some runs, by their numbers, those of the questions that have no answer yet, failed ones again.

@@ -78,12 +78,22 @@ def table(result: Result) -> tuple[list[str], list[list[str]]]:
             short(one.value),
             _range(one.on_these),
             _range(one.on_new),
+            "" if one.candidate.retrieval is None else short(one.candidate.retrieval),
             "" if one.candidate.cost_each is None else dollars(one.candidate.cost_each),
             "" if one.candidate.latency is None else f"{one.candidate.latency:.2f}",
         ]
         for one in result.standings[:_MOST]
     ]
-    heads = ["candidate", "asked", result.settings.metric, "on these", "on new", "$ each", "s each"]
+    heads = [
+        "candidate",
+        "asked",
+        result.settings.metric,
+        "on these",
+        "on new",
+        "ndcg@10",
+        "$ each",
+        "s each",
+    ]
     filled = [place for place in range(len(heads)) if any(row[place] for row in rows)]
     return [heads[place] for place in filled], [[row[place] for place in filled] for row in rows]
 

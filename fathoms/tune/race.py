@@ -50,7 +50,8 @@ class Race:
     a part of alpha (`_FOR_MARGIN`) is used to find a candidate that is at most so much worse than any other,
     in units of the score. `costs` are the costs of a question by candidate; with them, a candidate is dropped
     only where one that is no dearer is better. Nothing is bet on the first `costs_known_after` questions,
-    from which the costs may be known.
+    from which the costs may be known. `prior` is a guess of each overall figure, such as one made from
+    retrieval figures: it says with whom the candidates are compared first, and any guess is valid.
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class Race:
         within: float = 0.0,
         costs: Sequence[float] | None = None,
         costs_known_after: int = 0,
+        prior: Sequence[float] | None = None,
     ) -> None:
         if candidates < 1 or not 0 < alpha < 1 or not 0 <= within < 1:
             raise ValueError("expected a candidate or more, 0 < alpha < 1 and 0 <= within < 1")
@@ -91,6 +93,7 @@ class Race:
             known = np.asarray(costs, dtype=float)
             self._no_dearer = known[None, :] <= known[:, None]
         self._first_bet = costs_known_after
+        self._prior = np.zeros(candidates) if prior is None else np.asarray(prior, dtype=float)
 
     @property
     def is_over(self) -> bool:
@@ -138,14 +141,14 @@ class Race:
         """The estimated mean score of each candidate on the questions that are left; categories with few
         known scores lean on the others."""
         left = float(self._left.sum())
-        pooled = self._plain[alive].sum(1) / (self.asked + _PRIOR)
+        pooled = (self._plain[alive].sum(1) + _PRIOR * self._prior[alive]) / (self.asked + _PRIOR)
         by_stratum = (self._plain[alive] + _PRIOR * pooled[:, None]) / (self._counts + _PRIOR)
         return np.asarray(by_stratum @ self._left / left if left > 0 else pooled)
 
     def _estimates(self, alive: NDArray[np.int64]) -> Array:
         """The estimated overall figure of each candidate."""
         left = float(self._left.sum())
-        return np.asarray(self._sums[alive] + (left * self._rest(alive) if self.asked else 0.0))
+        return np.asarray(self._sums[alive] + left * self._rest(alive))
 
     def _variances(self, alive: NDArray[np.int64]) -> Array:
         """The mean squares of the differences between candidates, [j, k]."""
@@ -160,14 +163,14 @@ class Race:
         allowed = ~np.eye(size, dtype=bool)
         if self._no_dearer is not None:
             allowed &= self._no_dearer[np.ix_(alive, alive)]
-        if self.asked == 0:
+        if self.asked == 0 and not self._prior.any():
             shares = allowed.astype(float)
         else:
             found = self._estimates(alive)
             spread = _VARIANCE
             if self.asked >= 3:
                 spread = float(self._variances(alive).sum()) / (size * (size - 1))
-            steepness = _SHARPNESS * math.sqrt(self.asked / max(spread, 1e-4))
+            steepness = _SHARPNESS * math.sqrt(max(1, self.asked) / max(spread, 1e-4))
             lead = np.where(allowed, found[None, :], -np.inf)
             best = lead.max(1, keepdims=True)
             shares = np.exp(np.maximum(steepness * (lead - np.where(np.isfinite(best), best, 0.0)), -50.0))
@@ -190,7 +193,7 @@ class Race:
         """How much is bet on each row of `against`: about the share for which the wealth is expected to grow
         fastest, which is edge / (variance + edge^2)."""
         if self.asked == 0:
-            estimate, variance = np.zeros(len(against)), np.full(len(against), _VARIANCE)
+            estimate, variance = against @ self._prior[alive], np.full(len(against), _VARIANCE)
         else:
             squares = np.einsum("kj,jl,kl->k", against, self._products[np.ix_(alive, alive)], against)
             prior = squares.mean() / self.asked if self.asked >= 3 else _VARIANCE
@@ -205,7 +208,7 @@ class Race:
         at = np.ix_(alive, alive)
         result = low[:, None] - high[None, :]
         expected = (-self._within - (self._lows[alive][:, None] - self._highs[alive][None, :])) / left
-        rest = self._rest(alive) if self.asked else np.zeros(len(alive))
+        rest = self._rest(alive)
         estimate = rest[:, None] - rest[None, :]
         squares = self._variances(alive)
         prior = squares.mean() if self.asked >= 3 else _VARIANCE

@@ -31,10 +31,11 @@ def replay(
     alpha: float = 0.05,
     within: float = 0.0,
     costs: Sequence[float] | None = None,
+    prior: Sequence[float] | None = None,
 ) -> Replayed:
     """Run a race over scores in [0, 1], candidates by questions, in an order that `rng` draws."""
     order = draw_order(categories, rng)
-    race = Race(order, len(scores), alpha=alpha, within=within, costs=costs)
+    race = Race(order, len(scores), alpha=alpha, within=within, costs=costs, prior=prior)
     asked = np.zeros(len(scores), dtype=int)
     while not race.is_over:
         asked += race.alive

@@ -24,7 +24,8 @@ class Settings:
     `metric` is any metric from 0 to 1, under `profile` or the one that the reports of the runs show first.
     `confidence` is the probability with which the best is never dropped. Within `within` of the best is good
     enough, if it is above 0. With `by_cost`, a candidate is dropped only where one that is no dearer is
-    better. `max_calls` limits the answers. `seed` draws the order of the questions.
+    better. `max_calls` limits the answers. `seed` draws the order of the questions. `screen` says whether
+    candidates are compared first with those that retrieve the gold pages best.
     """
 
     metric: str = "correctness"
@@ -34,6 +35,7 @@ class Settings:
     front: Literal["cost", "latency"] | None = None
     max_calls: int | None = None
     seed: int = 0
+    screen: Literal["retrieval"] | None = None
 
     def __post_init__(self) -> None:
         if not 0.5 <= self.confidence < 1:
@@ -52,7 +54,8 @@ class Settings:
 @dataclass(frozen=True)
 class Candidate:
     """A candidate: its run, what it answered and what that took. `cost` is in US dollars for all answers and
-    `latency` in seconds for one; `None` where they are not known."""
+    `latency` in seconds for one; `None` where they are not known. `retrieval` is its nDCG@10 of gold pages on
+    all questions, with `screen`."""
 
     name: str
     run: str
@@ -61,6 +64,7 @@ class Candidate:
     failed: int = 0
     cost: float | None = None
     latency: float | None = None
+    retrieval: float | None = None
 
     @property
     def cost_each(self) -> float | None:

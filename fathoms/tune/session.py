@@ -17,8 +17,11 @@ import numpy as np
 
 from fathoms.compare.question_scores import MetricKind, read_scores
 from fathoms.errors import ModelError, StoreError, UsageError, amount
+from fathoms.experiment.loading import AFTER_RETRIEVAL
 from fathoms.experiment.reopening import reopen
 from fathoms.judges.of_run import Judging
+from fathoms.metrics.retrieval.batch import rank_scores
+from fathoms.metrics.retrieval.metrics import Ndcg
 from fathoms.models.calling.stop import Stop
 from fathoms.paths import write_atomic
 from fathoms.runner.active_run import Outcome
@@ -40,6 +43,8 @@ FOLDER = ".tune"
 _SHARE = 8
 """A round has an eighth of the questions that were asked before, or as many as are asked at once."""
 _SCHEMA = 1
+_RETRIEVAL_WEIGHT = 0.5
+"""How much a difference in nDCG is taken to be worth in the metric of the race, before answers are known."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +64,7 @@ class Saved:
     path: Path
     settings: Settings
     runs: tuple[Run, ...]
+    retrieval: tuple[float | None, ...] = ()
 
     @property
     def id(self) -> str:
@@ -70,20 +76,24 @@ class Saved:
         return [reopen(run) for run in self.runs]
 
 
-def save(out: Path, sweep: str, settings: Settings, runs: Sequence[Run]) -> Saved:
-    """Write what is needed to go on with a race; raises StoreError."""
+def save(
+    out: Path, sweep: str, settings: Settings, runs: Sequence[Run], retrieval: Sequence[float | None] = ()
+) -> Saved:
+    """Write what is needed to go on with a race; raises StoreError. `retrieval` are the figures of
+    `retrieval_figures`, which the race went by."""
     path = out / FOLDER / f"{sweep}.json"
     data = {
         "schema": _SCHEMA,
         "settings": {name: getattr(settings, name) for name in settings.__dataclass_fields__},
         "runs": [run.id for run in runs],
+        "retrieval": list(retrieval),
     }
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomic(path, (json.dumps(data, indent=2) + "\n").encode())
     except OSError as error:
         raise StoreError(f"{path} cannot be written: {error.strerror or error}") from error
-    return Saved(path, settings, tuple(runs))
+    return Saved(path, settings, tuple(runs), tuple(retrieval))
 
 
 def find(out: Path, reference: str) -> Saved:
@@ -101,16 +111,41 @@ def find(out: Path, reference: str) -> Saved:
     try:
         settings = Settings(**found["settings"])
         runs = tuple(Run(path.parent.parent / str(name)) for name in found["runs"])
-    except (KeyError, TypeError) as error:
+        retrieval = tuple(None if one is None else float(one) for one in found.get("retrieval", ()))
+    except (KeyError, TypeError, ValueError) as error:
         raise StoreError(f"{path} is not a race that fathoms wrote") from error
-    return Saved(path, settings, runs)
+    return Saved(path, settings, runs, retrieval)
+
+
+def retrieval_figures(rounds: Rounds) -> list[float | None]:
+    """The mean nDCG@10 of gold pages of each candidate on all questions that have some, found without asking
+    a model for answers; `None` for a candidate that does not search, or for questions without gold pages.
+
+    Candidates that search alike share the work through the cache of their stages.
+    """
+    Ndcg(k=10).check()
+    found: list[float | None] = []
+    known: dict[tuple[str, ...], float | None] = {}
+    for number, one in enumerate(rounds.runs):
+        key = tuple(value for name, value in one.prepared.fingerprints.items() if name not in AFTER_RETRIEVAL)
+        if key not in known:
+            scores = rank_scores([Ndcg(k=10)], rounds.search(number) or [])
+            values = [
+                score.value for by_name in scores for score in by_name.values() if score.value is not None
+            ]
+            known[key] = math.fsum(values) / len(values) if values else None
+        found.append(known[key])
+    return found
 
 
 class Session:
     """A race over the runs of some rounds."""
 
-    def __init__(self, rounds: Rounds, settings: Settings) -> None:
+    def __init__(
+        self, rounds: Rounds, settings: Settings, retrieval: Sequence[float | None] | None = None
+    ) -> None:
         self.rounds, self.settings = rounds, settings
+        self.retrieval = retrieval or [None] * len(rounds.runs)
         self.questions = _population(rounds, settings.metric)
         if len(self.questions) < 2 or len(rounds.runs) < 2:
             raise UsageError(
@@ -175,6 +210,7 @@ class Session:
             failed=sum(record.error is not None for record in records),
             cost=total(costs),
             latency=sum(latencies) / len(latencies) if latencies else None,
+            retrieval=self.retrieval[number],
         )
 
     def _replayed(self) -> Race:
@@ -189,6 +225,7 @@ class Session:
             within=self.settings.within,
             costs=self._costs() if self.settings.front else None,
             costs_known_after=self._size(0) if self.settings.front else 0,
+            prior=_prior(self.retrieval),
         )
         while not race.is_over:
             column = self.scores[:, self.order.positions[race.asked]]
@@ -280,6 +317,16 @@ class Session:
                 known = scores.questions.get(question.id)
                 if known is not None:
                     self.scores[number, place] = _score_of(known.values.get(self.settings.metric, ()), kind)
+
+
+def _prior(retrieval: Sequence[float | None]) -> list[float] | None:
+    """A first guess of the candidates' figures: a page that is found more often gives more right answers.
+    Candidates that do not search are taken for average ones; `None` where nothing is known."""
+    known = [one for one in retrieval if one is not None]
+    if not known:
+        return None
+    mean = math.fsum(known) / len(known)
+    return [_RETRIEVAL_WEIGHT * ((mean if one is None else one) - mean) for one in retrieval]
 
 
 def _score_of(values: Sequence[float], kind: MetricKind) -> float:

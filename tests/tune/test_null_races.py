@@ -40,7 +40,9 @@ def test_the_best_is_dropped_in_at_most_alpha(
         else:
             scores = (rng.random(shape) < (0.03 if name == "rare" else 0.3)).astype(float)
         order = draw_order(categories, rng)
-        race = Race(order, candidates, alpha=alpha)
+        # any guess of the figures is valid, wrong ones too
+        prior = rng.random(candidates).tolist() if name == "common" else None
+        race = Race(order, candidates, alpha=alpha, prior=prior)
         while not race.is_over:
             race.add(scores[:, order.positions[race.asked]])
         overall = figures(scores, categories)

@@ -44,6 +44,21 @@ def test_a_bet_by_hand() -> None:
     assert race._wealth.tolist() == [pytest.approx(math.log(1 - stake)), pytest.approx(math.log(1 + stake))]
 
 
+def test_a_good_guess_saves_calls_and_a_wrong_one_costs_few() -> None:
+    rng = np.random.default_rng(6)
+    scores = (rng.random((8, 200)) < np.linspace(0.3, 0.7, 8)[:, None]).astype(float)
+    truth = scores.mean(1)
+    means = []
+    for prior in (None, truth.tolist(), truth[::-1].tolist()):
+        draws = [
+            replay(scores, ["a"] * 200, np.random.default_rng(seed), prior=prior).calls for seed in range(30)
+        ]
+        means.append(sum(draws) / len(draws))
+    none, good, wrong = means
+    assert good < none
+    assert wrong < 1.15 * none
+
+
 def test_what_is_left_cannot_make_up_for_it() -> None:
     """After 6 of 10 questions that the first won, the second cannot win by the 4 that are left."""
     scores = np.array([[1.0] * 10, [0.0] * 10])

@@ -203,3 +203,36 @@ def test_what_failed_before_is_asked_again_when_a_race_goes_on(project: Project)
     assert found["best"]["candidate"]["name"] == "good"
     assert found["best"]["value"] == pytest.approx(1.0)
     assert found["best"]["candidate"]["failed"] == 0
+
+
+SEARCH = """\
+data: {questions: questions.json, documents: pdfs}
+chunk: {kind: sentence, size: 16, overlap: 0}
+embed: {kind: lexical}
+generate: {kind: scripted, patterns: {'number (\\\\d+)': 'It is \\\\1.'}, max_concurrency: 2}
+"""
+
+
+def test_candidates_are_screened_by_what_they_retrieve(project: Project) -> None:
+    """One candidate finds it, the other never searches.
+    All is decided by the section of the config; the race goes on with the same figures."""
+    prepare(project)
+    rows = json.loads((project.path / "questions.json").read_text())
+    for row in (row for group in rows.values() for row in group):
+        row["evidence"] = [{"document": "varn.pdf", "page": 1}]
+    project.write("questions.json", json.dumps(rows))
+    section = "tune: {screen: retrieval, max_calls: 8, seed: 3}\n"
+    project.write("found.yaml", SEARCH + "retrieve: {kind: dense, top_k: 9}\n" + section)
+    project.write("closed.yaml", SEARCH + "retrieve: {kind: none}\n" + section)
+    found = project.json("tune", "found.yaml", "closed.yaml", code=3)
+    assert found["stopped"] == "calls"
+    assert found["settings"]["seed"] == 3
+    by_name = {one["candidate"]["name"]: one["candidate"]["retrieval"] for one in found["standings"]}
+    assert by_name["closed"] is None
+    assert 0.3 < by_name["found"] <= 1
+    whole = project.json("tune", "--resume", "latest")
+    assert {one["candidate"]["name"]: one["candidate"]["retrieval"] for one in whole["standings"]} == by_name
+    project.write("closed.yaml", SEARCH + "retrieve: {kind: none}\ntune: {seed: 4}\n")
+    refused = project.fathoms("tune", "found.yaml", "closed.yaml")
+    assert refused.returncode == 2
+    assert "different sections 'tune'" in refused.stderr
