@@ -19,13 +19,13 @@ from fathoms.pipeline.external import Connected
 from fathoms.pipeline.prepared import Prepared
 from fathoms.pipeline.runnable import Runnable
 from fathoms.runs.cache import Cache
+from fathoms.runs.documents import stated
 from fathoms.runs.marks import variants_among
 from fathoms.types import Question
 from fathoms.types.run.manifest import (
     Data,
     Host,
     Ingest,
-    KnownDocument,
     Manifest,
     ParserFacts,
     SharedCache,
@@ -137,9 +137,7 @@ def _data(experiment: Runnable, corpus: Corpus, prepared: Prepared, asked: Seque
         missing_documents=tuple(corpus.missing),
         warnings=tuple(corpus.warnings),
         ingest=Ingest.model_validate(prepared.report()) if parsed or prepared.failures else None,
-        documents={
-            one.id: KnownDocument(sha256=one.sha256, pages=one.pages or None) for one in prepared.stated
-        },
+        **stated(prepared.stated),
         **({"parser": prepared.parser} if isinstance(prepared, Connected) and prepared.parser else {}),
         **({"pictures_sha256": pictures} if (pictures := pictures_of(experiment, asked)) else {}),
     )

@@ -12,6 +12,7 @@ from fathoms.errors import UsageError
 from fathoms.pipeline.prepared import Prepared
 from fathoms.pipeline.runnable import Runnable
 from fathoms.runner.manifest import versions
+from fathoms.runs.documents import listed_documents
 from fathoms.runs.store import Flaw, Run
 from fathoms.types import Question
 from fathoms.types.run.manifest import Manifest
@@ -58,13 +59,13 @@ def require_same(run: Run, prepared: Prepared) -> None:
     stage = next((name for name, state in prepared.fingerprints.items() if before.get(name) != state), None)
     if stage is None and before.keys() == prepared.fingerprints.keys():
         return
-    found = [*_documents(manifest, prepared), *_versions(manifest)]
+    found = [*_documents(run, manifest, prepared), *_versions(manifest)]
     raise changed(run, found or [f"the stage '{stage}'"])
 
 
-def _documents(manifest: Manifest, prepared: Prepared) -> Iterator[str]:
+def _documents(run: Run, manifest: Manifest, prepared: Prepared) -> Iterator[str]:
     """Describe each document that has changed."""
-    before = {name: entry.sha256 for name, entry in manifest.data.documents.items()}
+    before = {name: entry.sha256 for name, entry in listed_documents(run, manifest).items()}
     now = {document.id: document.sha256 for document in prepared.stated}
     for name in sorted(before.keys() | now.keys()):
         if before.get(name) != now.get(name):

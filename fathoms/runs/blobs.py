@@ -16,9 +16,19 @@ from typing import Any
 
 from fathoms.errors import StoreError
 from fathoms.runs.cache import Cache
-from fathoms.runs.folder import LARGEST_FILE, LARGEST_TEXT, TooLongError, inflated, read_file, write_file
+from fathoms.runs.folder import (
+    LARGEST_FILE,
+    LARGEST_TEXT,
+    TooLongError,
+    inflated,
+    link_file,
+    read_file,
+    write_file,
+)
 
 _LONG = 400
+_MANY = 500
+"""Of so many files, it is faster to list their folder than to look for each."""
 _Known = Sequence[tuple[str, Sequence[Any]]]
 """Texts that others may contain, in the order in which to look for them, each with its stored pieces."""
 _NESTED = (dict, list)
@@ -85,6 +95,7 @@ class Blobs:
         self._folder = folder
         self._place = str(root / folder)
         self._absolute_root = str(root.absolute())
+        self._absolute_folder = f"{self._absolute_root}/{folder}"
         self._written: set[str] = set()
         self._sound: dict[str, os.stat_result] = {}
 
@@ -96,6 +107,21 @@ class Blobs:
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise StoreError(f"{self._root}: '{name}' is not the name of a blob")
         return f"{self._folder}/{name}.gz"
+
+    def there(self, names: Collection[str]) -> set[str]:
+        """Return those of some texts that have a file."""
+        if len(names) < _MANY:
+            return {name for name in names if name in self}
+        try:
+            files = set(os.listdir(self._absolute_folder))  # noqa: PTH208 - a path for each would be slow
+        except OSError:
+            return set()
+        return {name for name in names if f"{name}.gz" in files}
+
+    def take(self, name: str, other: Blobs) -> None:
+        """Have a text of another folder here, too, see `link_file`."""
+        if name not in self:
+            link_file(self._root, self._file(name), Path(other._absolute(name)))
 
     def put(self, text: str, *, mend: bool = False) -> str:
         """Store a text under its sha256; returns the hash. With `mend`, a damaged file of this name is

@@ -3,26 +3,68 @@
 Runs on the same documents share them: each document is stored once by its hash, beside the runs
 (`Run.put_shared`). A run that is copied elsewhere therefore needs `export_run`, which puts its documents into
 the copy.
+
+Which documents a run is about, with their hashes, stands in its manifest, or if they are many, in a list that
+is stored once as well. A run that is copied without `export_run` must still say what it was made of, so the
+list is a file of the run's own folder, too (`Run.put_list`).
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
+from typing import Any
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from fathoms.errors import StoreError
 from fathoms.runs.blobs import hash_of
 from fathoms.runs.cache import Cache
 from fathoms.runs.folder import TooLongError
 from fathoms.runs.store import Run
+from fathoms.safety.masking import record_mask
 from fathoms.types import Document, DocumentFacts, Page
-from fathoms.types.run.manifest import KnownDocument, Manifest
+from fathoms.types.run.manifest import DocumentList, KnownDocument, Manifest
 
+LISTED = 1_000
+"""The manifest names so many documents itself; of more, it gives the hash of their list."""
 _IN_MEMORY = 256
+
+
+def stated(facts: Sequence[DocumentFacts]) -> dict[str, Any]:
+    """Return what the manifest of a new run says of its documents, before their texts are stored; nothing of
+    so many that they will be in a list of their own."""
+    return {} if len(facts) > LISTED else {"documents": {fact.id: _known(fact) for fact in facts}}
+
+
+def _known(fact: DocumentFacts, text: str | None = None) -> KnownDocument:
+    """Return what a run states of a document, whose text is stored if its hash is given."""
+    found: dict[str, Any] = {"sha256": fact.sha256}
+    if fact.pages:
+        found["pages"] = fact.pages
+    if text is not None:
+        found["text"] = text
+    return KnownDocument(**found)
+
+
+def listed_documents(run: Run, manifest: Manifest) -> Mapping[str, KnownDocument]:
+    """Return what a run states of each of its documents, by id; raises StoreError where it has a list of them
+    that is missing or damaged."""
+    if (listed := manifest.data.document_list) is None:
+        return manifest.data.documents
+    try:
+        return _parsed(run.text(listed.sha256))
+    except (StoreError, ValidationError) as error:
+        why = f"{run.path}: the list of its documents cannot be read: {error}"
+        raise StoreError(f"{why}; copy the folder 'blobs' of the run again") from error
+
+
+@lru_cache(maxsize=2)  # scoring and reporting ask several times
+def _parsed(text: str) -> Mapping[str, KnownDocument]:
+    """Parse a list of documents."""
+    return TypeAdapter(dict[str, KnownDocument]).validate_json(text)
 
 
 def keep_documents(
@@ -32,29 +74,36 @@ def keep_documents(
     cache: Cache | None = None,
 ) -> None:
     """Store the text of every document that has pages, unless another run has stored it before, and reference
-    it in the manifest. A text too long to be read again is left out with a warning in the manifest, and the
-    retrieval funnel then does without it.
+    it in the manifest, or in the list of so many documents (`LISTED`). A text too long to be read again is
+    left out with a warning in the manifest, and the retrieval funnel then does without it.
 
     With the `facts` of the documents in the same order and a cache, a document whose stored file has not
     changed since it was written or verified is neither loaded nor verified again, and a new file is that of
     the cache where it has one.
     """
     manifest = run.manifest
-    known, warnings = dict(manifest.data.documents), list(manifest.data.warnings)
+    warnings = list(manifest.data.warnings)
     facts = [_facts_but_text(document) for document in documents] if facts is None else facts
     names = [fact.text for fact in facts if fact.text is not None]
     sound = run.sound_shared(names, cache) if cache else set()
+    found: dict[str, KnownDocument] = {}
     for number, fact in enumerate(facts):
-        if fact.pages:
-            entry = known.setdefault(fact.id, KnownDocument(sha256=fact.sha256, pages=fact.pages))
-            try:
+        text = None
+        try:
+            if fact.pages:
                 text = fact.text if fact.text in sound else _put_text(run, documents, number, fact, cache)
-                known[fact.id] = entry.model_copy(update={"text": text})
-            except TooLongError as error:
-                warnings.append(f"{fact.id}: its text is not kept in the run: {error}")
+        except TooLongError as error:
+            warnings.append(f"{fact.id}: its text is not kept in the run: {error}")
+        found[fact.id] = _known(fact, text)
     if cache:
         run.note_sound_shared(cache)
-    data = manifest.data.model_copy(update={"documents": known, "warnings": tuple(warnings)})
+    kept: dict[str, Any] = {"warnings": tuple(warnings)}
+    if len(found) > LISTED:
+        listed = json.dumps(record_mask().inside({name: one.plain() for name, one in found.items()}))
+        kept["document_list"] = DocumentList(documents=len(found), sha256=run.put_list(listed))
+    else:
+        kept["documents"] = manifest.data.documents | {name: one for name, one in found.items() if one.pages}
+    data = manifest.data.model_copy(update=kept)
     run.write_manifest(manifest.model_copy(update={"data": data}))
 
 
@@ -90,18 +139,32 @@ def text_of_pages(document: Document) -> str:
 class StoredDocuments(Mapping[str, Document]):
     """The stored documents of a run by id, with their text only. Each is read when it is asked for.
 
-    `missing` are the ids of documents whose text the manifest names and which are not there, as in a run that
-    was copied without `fathoms export`. Reading a damaged document raises StoreError.
+    Some are `missing`, as in a run that was copied without `fathoms export`. Reading a damaged document
+    raises StoreError.
     """
 
     def __init__(self, run: Run, manifest: Manifest) -> None:
         self._run = run
-        self._documents = manifest.data.documents
-        entries = _texts(manifest)
-        self.missing = tuple(name for name, entry in entries.items() if not run.has_text(entry))
-        absent = set(self.missing)
-        self._entries = {name: entry for name, entry in entries.items() if name not in absent}
+        self._manifest = manifest
         self._read = lru_cache(maxsize=_IN_MEMORY)(self._load)
+
+    @cached_property
+    def listed(self) -> Mapping[str, KnownDocument]:
+        """What the run states of each of its documents, those without a stored text too."""
+        return listed_documents(self._run, self._manifest)
+
+    @cached_property
+    def missing(self) -> tuple[str, ...]:
+        """The ids of documents whose text the run names and which is not there."""
+        texts = {name: text for name, entry in self.listed.items() if (text := entry.text)}
+        there = self._run.texts_there(set(texts.values()))
+        return tuple(name for name, text in texts.items() if text not in there)
+
+    @cached_property
+    def _entries(self) -> dict[str, KnownDocument]:
+        """What the run states of each document whose text is there."""
+        absent = set(self.missing)
+        return {name: one for name, one in self.listed.items() if one.text and name not in absent}
 
     def __getitem__(self, name: str) -> Document:
         return self._read(name)
@@ -117,13 +180,12 @@ class StoredDocuments(Mapping[str, Document]):
 
     def _load(self, name: str) -> Document:
         """Read one document."""
+        entry = self._entries[name]
         try:
-            pages = tuple(
-                Page.model_validate(page) for page in json.loads(self._run.text(self._entries[name]))
-            )
+            pages = tuple(Page.model_validate(page) for page in json.loads(self._run.text(entry.text or "")))
         except (ValueError, TypeError, ValidationError) as error:
             raise StoreError(f"{self._run.path}: the text of {name} cannot be read: {error}") from error
-        return Document(id=name, path=Path(name), sha256=self._documents[name].sha256 or "", pages=pages)
+        return Document(id=name, path=Path(name), sha256=entry.sha256 or "", pages=pages)
 
 
 def missing_sentence(documents: StoredDocuments) -> str | None:
@@ -140,14 +202,9 @@ def missing_sentence(documents: StoredDocuments) -> str | None:
 
 def copy_documents(source: Run, target: Run) -> None:
     """Put the documents of a run into a copy of it; raises StoreError where one is missing or damaged."""
-    for name, text in _texts(source.manifest).items():
-        if not source.has_text(text):
-            raise StoreError(
-                f"{source.path}: the parsed text of {name} is missing: the copy would lack it, too"
-            )
-        target.put_blob(source.text(text))
-
-
-def _texts(manifest: Manifest) -> dict[str, str]:
-    """Return the hash of the text of each document whose text is stored."""
-    return {name: one.text for name, one in manifest.data.documents.items() if one.text}
+    documents = StoredDocuments(source, source.manifest)
+    if documents.missing:
+        name = documents.missing[0]
+        raise StoreError(f"{source.path}: the parsed text of {name} is missing: the copy would lack it, too")
+    for name in documents:
+        target.put_blob(source.text(documents.listed[name].text or ""))

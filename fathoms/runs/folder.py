@@ -237,6 +237,21 @@ def write_file(root: Path, name: str, data: bytes) -> None:
             write_atomic(path, data)
 
 
+def link_file(root: Path, name: str, source: Path) -> None:
+    """Make a file of a folder a hard link to another file that is never changed, or a copy of it where the
+    disk has no such links. Raises StoreError."""
+    path = root / name
+    with writing(path):
+        _refuse_links(root, name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            path.hardlink_to(source)
+        except FileExistsError:
+            return
+        except OSError:
+            write_atomic(path, source.read_bytes())
+
+
 def _holds(path: Path, data: bytes) -> bool:
     """Whether a path is a regular file, and no link, with this content."""
     try:

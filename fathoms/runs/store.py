@@ -472,9 +472,17 @@ class Run:
         """Store a text in this run under its sha256; returns the hash. Raises TooLongError."""
         return self._blobs.put(text)
 
-    def has_text(self, name: str) -> bool:
-        """Whether a text is stored in this run or beside it."""
-        return name in self._blobs or name in self._shared
+    def put_list(self, text: str) -> str:
+        """Store a text beside the runs of this folder and as a file of this run, too, which is a hard link to
+        it where the disk has such: it takes its space once, and a copied run has it. Returns its hash."""
+        name = self.put_shared(text)
+        self._blobs.take(name, self._shared)
+        return name
+
+    def texts_there(self, names: Collection[str]) -> set[str]:
+        """Return those of some texts that are stored in this run or beside it."""
+        own = self._blobs.there(names)
+        return own | self._shared.there([name for name in names if name not in own])
 
     def text(self, name: str) -> str:
         """Read a text by its hash, from this run or else from beside it; raises StoreError."""

@@ -146,7 +146,7 @@ def _results(
         run.add_verdicts(VERDICTS, scorer.verdicts)
     run.set_aside_views(questions, {share.file for share in shares if share.file})
     run.tables = scorer.tables if all(share.file for share in shares) else None
-    alien = scorer.document_ids.warning(manifest.data.documents)
+    alien = scorer.document_ids.warning(documents.listed)
     warnings = [*filter(None, [missing_sentence(documents), alien]), *left_out]
     tally, pools, curves = scorer.tally, scorer.pools, scorer.curves
     return Results(rules, asked, beside, verdicts, tally, pools, curves, warnings)

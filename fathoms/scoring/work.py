@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
@@ -117,7 +117,7 @@ class ScoreWork(Work[Share, ScoredShare]):
         """The work with the stored verdicts, and the documents that every question is compared with.
         Documents that are missing here count as missing everywhere."""
         manifest, known = self._manifest, self._documents
-        data = manifest.data.model_copy(update={"documents": known})
+        data = manifest.data.model_copy(update={"documents": known, "document_list": None})
         setup = {**self.setup, "manifest": manifest.model_copy(update={"data": data}).plain()}
         names = ParsedTexts(StoredDocuments(self.run, manifest)).sample((), COMPARED + _MORE)
         stored = self._stored(text for name in names if (text := known[name].text))
@@ -150,8 +150,8 @@ class ScoreWork(Work[Share, ScoredShare]):
     @cached_property
     def _documents(self) -> dict[str, KnownDocument]:
         """What the manifest says of each document whose text is there."""
-        entries = self._manifest.data.documents
-        return {name: entries[name] for name in StoredDocuments(self.run, self._manifest)}
+        documents = StoredDocuments(self.run, self._manifest)
+        return {name: documents.listed[name] for name in documents}
 
     def _read_by(self, value: Any) -> Iterator[str]:
         """Yield the hashes of the texts that a part of a record names, and of the documents."""
@@ -298,6 +298,6 @@ class _SentRun(Run):
     """A part of a run. A document that was not sent is not missing from the run, so asking for it is an
     error."""
 
-    def has_text(self, name: str) -> bool:
+    def texts_there(self, names: Collection[str]) -> set[str]:
         """Every text is in the whole run."""
-        return True
+        return set(names)

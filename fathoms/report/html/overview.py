@@ -306,7 +306,7 @@ def documents_of(run: ScoredRun) -> Json:
     """Return how many documents were read (`None` if not known), and which could not be read."""
     number = run.ingest.documents
     if number is None:
-        number = len(run.manifest.data.documents) or None
+        number = run.manifest.data.document_count or None
     failed = [{"document": name, "why": why} for name, why in run.ingest.failures.items()]
     return {"n": number, "failed": failed}
 

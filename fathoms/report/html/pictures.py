@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from fathoms.config import fingerprint
@@ -19,9 +20,12 @@ from fathoms.corpora import find_manifest
 from fathoms.errors import DocumentError, FathomsError
 from fathoms.paths import cache_dir, sha256_file
 from fathoms.report.html.detail import Pictures as OfRun
+from fathoms.runs.documents import listed_documents
 from fathoms.runs.reading import ScoredRun
+from fathoms.runs.store import Run
 from fathoms.runs.trust import is_signed
 from fathoms.safety.inputs import expanded
+from fathoms.types.run.manifest import KnownDocument
 
 PAGES = 300
 BYTES = 4_000_000
@@ -211,7 +215,7 @@ class _Documents:
     """Finds the files of one run's documents."""
 
     def __init__(self, run: ScoredRun) -> None:
-        self._documents = run.manifest.data.documents
+        self._run = run
         self._folders = list(folders(run))
         self._files: dict[str, list[Path]] | None = None
         self._found: dict[str, tuple[Path, str] | None] = {}
@@ -221,6 +225,11 @@ class _Documents:
         if name not in self._found:
             self._found[name] = self._look(name)
         return self._found[name]
+
+    @cached_property
+    def _listed(self) -> Mapping[str, KnownDocument]:
+        """What the run states of its documents."""
+        return listed_documents(Run(self._run.path or Path()), self._run.manifest)
 
     def _look(self, name: str) -> tuple[Path, str] | None:
         """Return the file with the document's name that has the same SHA-256 as in the run."""
@@ -232,7 +241,7 @@ class _Documents:
                         self._files.setdefault(path.name, []).append(path)
         for path in self._files.get(name, ()):
             sha256 = sha256_file(path)
-            if name in self._documents and sha256 == self._documents[name].sha256:
+            if (known := self._listed.get(name)) and sha256 == known.sha256:
                 return path, sha256
         return None
 

@@ -88,6 +88,15 @@ class KnownDocument(Part):
     """Hash of the blob that holds the parsed text of its pages."""
 
 
+class DocumentList(Part):
+    """The list of more documents than the manifest names itself, which stands in a file of its own."""
+
+    documents: Count = 0
+    """How many documents it names."""
+    sha256: str = ""
+    """Hash of the list, the JSON of what `documents` would hold: the name of its file in `blobs`."""
+
+
 class Data(Part):
     """The data set, and what was read from it."""
 
@@ -128,7 +137,9 @@ class Data(Part):
     ingest: Ingest | None = None
     """What the ingestion reported; null where nothing was parsed."""
     documents: dict[str, KnownDocument] = Field(default_factory=dict)
-    """Every document, by file name."""
+    """Every document, by file name; absent where there is a `document_list`."""
+    document_list: DocumentList | None = None
+    """The list of more than 1,000 documents."""
     pictures_sha256: str | None = None
     """Hash of the pictures of the candidate quotes that were asked about; absent where the model is shown
     none."""
@@ -142,6 +153,11 @@ class Data(Part):
     def variant_ids(self) -> frozenset[str]:
         """The ids of the variants that the run asked beside their originals."""
         return frozenset(self.variants)
+
+    @property
+    def document_count(self) -> int:
+        """How many documents the run is about."""
+        return len(self.documents) if self.document_list is None else self.document_list.documents
 
     @property
     def is_partial(self) -> bool:
