@@ -86,8 +86,8 @@ def cut_short(path: Path) -> str | None:
     """
     if path.suffix.lower() != PDF or not path.is_file():
         return None
-    with suppress(OSError), path.open("rb") as file:
-        file.seek(max(0, path.stat().st_size - _TAIL))
+    with suppress(OSError), path.open("rb", buffering=0) as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL))
         if b"%%EOF" not in file.read():
             return "its end is missing, so it may be cut: get it once more"
     return None

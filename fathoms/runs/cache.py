@@ -623,8 +623,13 @@ class Cache:
         """Store today as the last day of use of all entries read or written by this process."""
         today = int(time.time()) // _DAY
         with self._lock, self._db:
-            rows = ((kind, key, today) for kind, key in self._touched)
-            self._db.executemany("INSERT OR REPLACE INTO used VALUES (?, ?, ?)", rows)
+            # in the order of the table, and without writing what stands there: a sixth of the time
+            rows = ((kind, key, today) for kind, key in sorted(self._touched))
+            self._db.executemany(
+                "INSERT INTO used VALUES (?, ?, ?)"
+                " ON CONFLICT DO UPDATE SET day = excluded.day WHERE day IS NOT excluded.day",
+                rows,
+            )
 
 
 def compressed(text: bytes) -> bytes:
@@ -646,7 +651,8 @@ def _is_damage(error: sqlite3.Error) -> bool:
 
 def _file_key(path: Path) -> str:
     """The key of a file's hash, which changes when the file does."""
-    return _key_of(os.fsencode(path.absolute()), path.stat())
+    # `path.absolute()` takes most of the time of a run on many documents that are known
+    return _key_of(os.fsencode(os.path.join(os.getcwd(), path)), path.stat())  # noqa: PTH109, PTH118
 
 
 def _sound_keys(states: Mapping[str, os.stat_result]) -> dict[str, str]:
