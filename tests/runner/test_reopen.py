@@ -187,6 +187,19 @@ def test_a_changed_document_is_refused(project: Project) -> None:
 
 
 @pytest.mark.slow
+def test_a_run_that_was_stopped_before_its_documents_were_stored_has_them_when_it_goes_on(
+    project: Project,
+) -> None:
+    run = resumable(project)
+    manifest = json.loads((run / "manifest.json").read_text())
+    before = manifest["data"].pop("documents")
+    assert before["varn.pdf"]["text"]
+    (run / "manifest.json").write_text(json.dumps(manifest))
+    assert project.fathoms("run", "--resume").returncode == 1  # the question fails again
+    assert json.loads((run / "manifest.json").read_text())["data"]["documents"] == before
+
+
+@pytest.mark.slow
 def test_changed_questions_are_refused(project: Project) -> None:
     resumable(project)
     path = project.path / "questions.json"
