@@ -29,7 +29,7 @@ from fathoms.runner.manifest import describe, shared_cache
 from fathoms.runner.reopen import Reopened, Turn, require_same, unanswered
 from fathoms.runner.reservations import require_price, require_room_for_descriptions
 from fathoms.runs.cache import Cache
-from fathoms.runs.documents import document_count, keep_documents
+from fathoms.runs.documents import keep_documents
 from fathoms.runs.store import Run
 from fathoms.runs.usage import total
 from fathoms.safety.option_limits import MOST_AT_ONCE, MOST_REPEATS
@@ -196,7 +196,7 @@ def resume(
         require_room_for_descriptions(experiment, reopened.corpus, work, budget)
         prepared = _prepared(experiment, reopened.corpus, work)
         require_same(store, prepared)
-        if not document_count(store.manifest()):  # it was stopped before their list was written
+        if not store.manifest.data.document_count:  # it was stopped before their list was written
             keep_documents(store, prepared.documents, prepared.stated, cache)
         questions = list({turn.question.id: turn.question for turn in missing}.values())
         hits, share = retrieved(prepared, questions, reopened.corpus)

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from fathoms.cli import main
 from fathoms.errors import StoreError, UsageError
 from fathoms.runs.blobs import Blobs
 from fathoms.runs.cache import Cache
-from fathoms.runs.documents import LISTED, StoredDocuments, facts_of, keep_documents, listed_documents, stated
+from fathoms.runs.documents import LISTED, StoredDocuments, facts_of, keep_documents, listed_documents
 from fathoms.runs.exporting import export_run
 from fathoms.runs.store import Run
 from fathoms.scoring import score_run
@@ -32,7 +33,7 @@ DOCUMENTS = [
 ]
 
 
-def made(out: Path, name: str) -> Run:
+def made(out: Path, name: str, documents: Sequence[Document] = DOCUMENTS) -> Run:
     run = Run.create(out, name, "f" * 8, {"config": {}, "data": {"name": "q"}})
     question = Question(
         id="q1",
@@ -42,7 +43,7 @@ def made(out: Path, name: str) -> Run:
         evidence=(Evidence(document="d1.pdf", page=1),),
     )
     run.append([Record(question=question, answer=Reply(text="10 metres"))])
-    keep_documents(run, DOCUMENTS)
+    keep_documents(run, documents)
     return run
 
 
@@ -164,40 +165,39 @@ def test_a_file_that_changes_before_it_is_noted_does_not_count_as_sound(tmp_path
     assert blobs.sound([name], cache) == {name}
 
 
-def with_many(out: Path, name: str, count: int) -> Run:
-    """A run on so many documents, of which the first two have pages."""
-    more = [
-        Document(id=f"e{number}.pdf", path=Path("e.pdf"), sha256=str(number), pages=())
-        for number in range(count - len(DOCUMENTS))
-    ]
-    documents = [*DOCUMENTS, *more]
-    run = Run.create(out, name, "f" * 8, {"config": {}, "data": {"name": "q", **stated(documents)}})
-    keep_documents(run, documents)
-    return run
+def many(count: int) -> list[Document]:
+    """So many documents, of which the first two have pages."""
+    names = (f"e{number}.pdf" for number in range(count - len(DOCUMENTS)))
+    more = [Document(id=name, path=Path(name), sha256=name[1:-4], pages=()) for name in names]
+    return [*DOCUMENTS, *more]
 
 
 def test_a_long_list_of_documents_is_stored_once_and_goes_along_with_a_copied_run(tmp_path: Path) -> None:
-    short = with_many(tmp_path / "runs", "a", LISTED)
-    assert len(short.manifest()["data"]["documents"]) == LISTED
-    assert list(listed_documents(short, short.manifest())) == list(short.manifest()["data"]["documents"])
-    first, second = (with_many(tmp_path / "runs", name, LISTED + 1) for name in "bc")
-    data = first.manifest()["data"]
+    short = made(tmp_path / "runs", "a", many(LISTED))
+    assert list(short.manifest.data.documents) == ["d1.pdf", "d2.pdf"]
+    assert listed_documents(short, short.manifest) == short.manifest.data.documents
+    first, second = (made(tmp_path / "runs", name, many(LISTED + 1)) for name in "bc")
+    data = json.loads((first.path / "manifest.json").read_text())["data"]
     assert "documents" not in data
-    assert data["document_list"] == {"documents": LISTED + 1, "sha256": data["document_list"]["sha256"]}
-    files = [run.path / "blobs" / f"{data['document_list']['sha256']}.gz" for run in (first, second)]
+    sha256 = data["document_list"]["sha256"]
+    assert data["document_list"] == {"documents": LISTED + 1, "sha256": sha256}
+    files = [run.path / "blobs" / f"{sha256}.gz" for run in (first, second)]
     assert files[0].samefile(files[1])
+    figures = in_documents(score_run(first))
+    assert figures == in_documents(score_run(short))
+    assert figures["recall"] == 1
     copy = Run(shutil.copytree(first.path, tmp_path / "elsewhere" / first.id))
     shutil.rmtree(tmp_path / "runs")
-    found = listed_documents(copy, copy.manifest())
-    assert len(found) == LISTED + 1
-    assert found["e7.pdf"] == {"sha256": "7"}
-    assert found["d1.pdf"]["pages"] == 1
-    documents = StoredDocuments(copy, copy.manifest())
+    found = listed_documents(copy, copy.manifest)
+    assert len(found) == copy.manifest.data.document_count == LISTED + 1
+    assert found["e7.pdf"].plain() == {"sha256": "7"}
+    assert found["d1.pdf"].pages == 1
+    documents = StoredDocuments(copy, copy.manifest)
     assert (len(documents), documents.missing) == (0, ("d1.pdf", "d2.pdf"))
     damaged = Run(shutil.copytree(copy.path, tmp_path / "damaged" / first.id))
     (damaged.path / "blobs" / files[0].name).write_bytes(b"x")
     with pytest.raises(StoreError, match="the list of its documents cannot be read"):
-        listed_documents(damaged, damaged.manifest())
+        listed_documents(damaged, damaged.manifest)
 
 
 def test_a_run_on_another_disk_than_its_list_has_a_copy_of_it(tmp_path: Path) -> None:
