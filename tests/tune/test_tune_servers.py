@@ -1,0 +1,112 @@
+"""`fathoms tune` between models behind servers: a real one, and two providers with limits of their own."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from threading import Lock
+
+import pytest
+
+from tests.support.http_stub import serving
+from tests.support.llama_server import KEY, MODEL, llama_server
+from tests.support.project import Project
+
+pytestmark = pytest.mark.slow
+
+QUESTIONS = 12
+SERVED = """\
+data: {{questions: questions.json}}
+retrieve: {{kind: none}}
+generate: {{kind: openai-compatible, base_url: "{address}", model: {model}, {more}max_tokens: 4,
+  max_concurrency: 2}}
+execution: {{first_wait: 0.01, longest_wait: 1, max_attempts: 8}}
+"""
+
+
+def prepare(project: Project) -> None:
+    rows = [
+        {"question": f"Which is number {number}?", "files": ["varn.pdf"], "answers": [[str(number)]]}
+        for number in range(100, 100 + QUESTIONS)
+    ]
+    project.write("questions.json", json.dumps({"Text-Only": rows}))
+
+
+@pytest.fixture(scope="module")
+def real_server() -> Iterator[str]:
+    with llama_server(embedding=False) as address:
+        yield address
+
+
+def test_a_real_server_against_a_model_that_knows(
+    project: Project, monkeypatch: pytest.MonkeyPatch, real_server: str
+) -> None:
+    prepare(project)
+    monkeypatch.setenv("LLAMA_KEY", KEY)
+    more = "api_key_env: LLAMA_KEY, "
+    project.write("small.yaml", SERVED.format(address=real_server, model=MODEL, more=more))
+    project.write(
+        "knows.yaml",
+        "data: {questions: questions.json}\nretrieve: {kind: none}\n"
+        "generate: {kind: scripted, patterns: {'number (\\d+)': 'It is \\1.'}, max_concurrency: 2}\n",
+    )
+    found = project.json("tune", "small.yaml", "knows.yaml")
+    assert found["best"]["candidate"]["name"] == "knows"
+    (small,) = (one for one in found["standings"] if one["candidate"]["name"] == "small")
+    assert small["candidate"]["failed"] == 0
+    assert 0 < small["candidate"]["asked"] < QUESTIONS
+
+
+def test_a_storm_of_429_at_one_of_two_providers_drops_nobody(project: Project) -> None:
+    """The better model refuses the first eight requests; the other answers wrongly all the time. Both are
+    asked at the same time."""
+    prepare(project)
+    lock, refused, spans = Lock(), [0], []
+
+    def reply(text: str, provider: str) -> tuple[int, object]:
+        started = time.monotonic()
+        time.sleep(0.05)
+        spans.append((started, time.monotonic(), provider))
+        choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+        usage = {"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 11}
+        return 200, {
+            "id": "1",
+            "object": "chat.completion",
+            "model": "m",
+            "choices": [choice],
+            "usage": usage,
+        }
+
+    def good(body: object) -> tuple[int, object]:
+        with lock:
+            refused[0] += 1
+            storm = refused[0] <= 8
+        if storm:
+            return 429, {"error": {"message": "slow down", "type": "rate_limit"}}
+        number = json.dumps(body).split("number ")[1][:3]
+        return reply(f"It is {number}.", "good")
+
+    def bad(body: object) -> tuple[int, object]:
+        return reply("It is 7.", "bad")
+
+    models = {
+        "/v1/models": {
+            "object": "list",
+            "data": [{"id": name, "object": "model"} for name in ("good", "bad")],
+        }
+    }
+    with (
+        serving({**models, "/v1/chat/completions": good}) as first,
+        serving({**models, "/v1/chat/completions": bad}) as second,
+    ):
+        for name, server in (("good", first), ("bad", second)):
+            text = SERVED.format(address=f"{server.address}/v1", model=name, more="")
+            project.write(f"{name}.yaml", text)
+        found = project.json("tune", "good.yaml", "bad.yaml")
+    assert found["best"]["candidate"]["name"] == "good"
+    assert found["best"]["candidate"]["failed"] == 0
+    assert refused[0] > 8
+    goods = [span for span in spans if span[2] == "good"]
+    bads = [span for span in spans if span[2] == "bad"]
+    assert any(one[0] < other[1] and other[0] < one[1] for one in goods for other in bads)
