@@ -5,13 +5,14 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip
 LOCK   := -c requirements.lock
 # One worker more than there are cores: many tests wait for servers, limits and processes.
-TESTS   = -m pytest -n $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )) --dist loadfile --no-loadscope-reorder
+WORKERS = -n $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )) --dist loadfile --no-loadscope-reorder
+TESTS   = -m pytest $(WORKERS)
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 # The tests start hundreds of processes. Without cached bytecode, each of them would take seconds longer to start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-fast check lint types slow lowest bench verify-real docs reference packages clean
+.PHONY: demo test test-fast check lint types slow core lowest bench verify-real docs reference packages clean
 
 # Runs the demo: questions with and without retrieval, with small models on this machine. Ten questions give a
 # first table, and then all 50 are asked, of which the first ten replies come from the cache.
@@ -29,11 +30,17 @@ test: $(VENV)/.test
 test-fast: $(VENV)/.test
 	$(BIN)/python $(TESTS) -m "not slow and not long"
 
-# Runs the long simulations and benchmarks, the properties with twenty times the examples, and `make lowest`.
+# Runs the long simulations and benchmarks, the properties with twenty times the examples, `make core` and
+# `make lowest`.
 slow: $(VENV)/.test
 	$(BIN)/python -m pytest -m long -o faulthandler_timeout=3600
 	$(BIN)/python -m pytest -m hypothesis --hypothesis-profile thorough -o faulthandler_timeout=3600
+	$(MAKE) core
 	$(MAKE) lowest
+
+# Runs the quick tests of the core on a copy of the package without fathoms/extras/.
+core: $(VENV)/.test
+	$(BIN)/python -m tests.support.without_extras $(WORKERS)
 
 # Runs the quick tests and those of the extras with the lowest versions of dependencies that pyproject.toml allows.
 lowest: $(VENV)/.test

@@ -11,6 +11,7 @@ import pytest
 
 from fathoms.cli import main
 from fathoms.stats.power import smallest_margin
+from tests.support.extras import needs_extra
 from tests.support.project import Project, write_pdf
 
 CONFIG = """\
@@ -212,6 +213,7 @@ def test_a_margin_that_the_questions_cannot_resolve(
     assert "warning: gate.margin" in said
 
 
+@needs_extra("questions")
 def test_the_margin_of_a_question_file(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     said = printed(capsys, "questions", "stats", "questions.json", "pdfs")
     assert "The default margin of 0.02 is smaller" in said

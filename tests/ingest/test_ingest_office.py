@@ -10,8 +10,6 @@ from fathoms.answers.citations import parse_citations
 from fathoms.corpora import gather_pdfs
 from fathoms.corpora.pdfs import find_pdfs
 from fathoms.errors import ConfigError, DocumentError, UsageError
-from fathoms.extras.questions.checking import check
-from fathoms.extras.questions.parsing import ParsedPdfs
 from fathoms.ingest import Docling, Pdfium, PyMuPDF, parse_all, parse_in_child
 from fathoms.models import ScriptedModel
 from fathoms.pdf.parsed import Parsed
@@ -131,24 +129,6 @@ def test_an_office_document_is_not_attached_as_a_pdf(tmp_path: Path) -> None:
     ready = pipeline.prepare({"a.docx": path}, cache)
     with pytest.raises(ConfigError, match=r"'files' attaches PDFs, and a\.docx is none"):
         ready.retriever.search(ready.index, [])
-
-
-def test_a_gold_page_of_a_document_without_pages_is_a_finding(tmp_path: Path) -> None:
-    questions = tmp_path / "q.jsonl"
-    rows = (
-        f'{{"id": "q{page}", "question": "How tall?", "answers": ["41.5 m"], "category": "c",'
-        f' "files": ["a.docx"], "evidence": [{{"document": "a.docx", "page": {page}}}]}}\n'
-        for page in (1, 3)
-    )
-    questions.write_text("".join(rows))
-    page = Page(number=1, text="It is 41.5 m tall.")
-    document = Document(id="a.docx", path=tmp_path / "a.docx", sha256="0" * 64, pages=(page,))
-    findings = check(questions, {"a.docx": document.path}, ParsedPdfs({"a.docx": document}, {})).findings
-    beyond = [finding.message for finding in findings if finding.code == "page-beyond"]
-    assert beyond == [
-        "page 3 of 'a.docx', which has no pages: leave the page out, or name page 1, which is the whole"
-        " document"
-    ]
 
 
 def test_citations_name_office_documents() -> None:

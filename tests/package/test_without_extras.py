@@ -13,6 +13,7 @@ import pytest
 from fathoms import hooks
 from tests.package.test_additions import END, EVERYWHERE
 from tests.support.project import CONFIG, Project
+from tests.support.without_extras import copied
 
 pytestmark = pytest.mark.slow  # a new interpreter
 
@@ -37,18 +38,14 @@ said["all"] = [*names(typer.main.get_command(app))]
 """
 
 
-def test_the_core_works_and_names_what_is_not_installed(project: Project, root: Path, tmp_path: Path) -> None:
-    copy = tmp_path / "copy" / "fathoms"
-    copy.mkdir(parents=True)
-    for path in (root / "fathoms").iterdir():
-        if path.name not in ("extras", "__pycache__"):
-            (copy / path.name).symlink_to(path)
+def test_the_core_works_and_names_what_is_not_installed(project: Project, tmp_path: Path) -> None:
+    copy = copied(tmp_path / "copy", "fathoms")
     project.write("tiny.yaml", CONFIG)
     missing = {name: [*name.split(), "latest"] for name in hooks.COMES_WITH}
     done = subprocess.run(
         [sys.executable, "-c", EVERYWHERE + LOADED + END, json.dumps(WORKS | missing)],
         cwd=project.path,
-        env={**os.environ, "PYTHONPATH": str(copy.parent), "FATHOMS_CACHE_DIR": str(tmp_path / "cache")},
+        env={**os.environ, "PYTHONPATH": str(copy), "FATHOMS_CACHE_DIR": str(tmp_path / "cache")},
         capture_output=True,
         text=True,
         timeout=300,
@@ -66,7 +63,8 @@ def test_the_core_works_and_names_what_is_not_installed(project: Project, root: 
 
 
 def test_every_command_of_an_extra_is_known_to_the_message() -> None:
-    added = {
-        name: extra for extra, package in hooks.extras().items() for name in getattr(package, "COMMANDS", {})
-    }
-    assert added == {name: extra for name, extra in hooks.COMES_WITH.items() if " --" not in name}
+    for extra, package in hooks.extras().items():
+        said = {name for name, of in hooks.COMES_WITH.items() if of == extra}
+        added = set(getattr(package, "COMMANDS", {}))
+        assert added <= said <= added | set(getattr(package, "HOOKS", {}))
+    assert set(hooks.COMES_WITH.values()) <= set(hooks.extras())

@@ -6,11 +6,12 @@ import re
 
 import pytest
 
-from fathoms.extras.questions.editing.server import PAGE as EDITS
 from fathoms.report.html.assembling import PAGE
+from tests.package.test_rooms import PACKAGE
 
 PAIR = re.compile(r"--([\w-]+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\);")
-STYLES = [(PAGE / "style.css").read_text(), (EDITS / "edit.css").read_text()]
+STYLES = [(PAGE / "style.css").read_text()]
+STYLES += [path.read_text() for path in sorted(PACKAGE.glob("extras/**/*.css"))]
 # what is read, on what it stands: 4.5 (success criterion 1.4.3)
 TEXTS = [
     *((ink, ground) for ink in ("ink", "soft", "link") for ground in ("paper", "panel")),
@@ -47,7 +48,7 @@ def test_known_contrasts() -> None:
     assert contrast("#767676", "#ffffff") == pytest.approx(4.54, abs=0.01)
 
 
-@pytest.mark.parametrize("style", STYLES, ids=["report", "edits"])
+@pytest.mark.parametrize("style", STYLES)
 def test_all_colours_have_the_contrast_that_wcag_demands(style: str) -> None:
     colours = {name: pair for name, *pair in PAIR.findall(style)}
     demanded = [(*pair, 4.5) for pair in TEXTS] + [(*pair, 3.0) for pair in SHAPES]
@@ -62,7 +63,7 @@ def test_all_colours_have_the_contrast_that_wcag_demands(style: str) -> None:
     assert not too_low, "\n".join(too_low)
 
 
-@pytest.mark.parametrize("style", STYLES, ids=["report", "edits"])
+@pytest.mark.parametrize("style", STYLES)
 def test_every_colour_of_the_style_is_in_the_list(style: str) -> None:
     """A colour elsewhere in the style would be checked by nobody."""
     for line in style.splitlines():
