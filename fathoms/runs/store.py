@@ -47,7 +47,6 @@ from fathoms.runs.question_lines import file_names, find_line, id_of, new_lines,
 from fathoms.runs.question_tables import QuestionTables
 from fathoms.runs.schemas import complaint
 from fathoms.runs.trust import signed
-from fathoms.runs.verdicts import Verdicts
 from fathoms.runs.views import read_views, view_names, view_of
 from fathoms.safety.masking import record_mask
 from fathoms.types import (
@@ -734,3 +733,32 @@ def _without_texts(prompt: dict[str, Any]) -> dict[str, Any]:
     """A prompt without its texts, keeping the numbers."""
     parts = [{**part, "prompt": _without_texts(part["prompt"])} for part in prompt.get("parts") or ()]
     return {**prompt, "messages": [], "context": "", "parts": parts}
+
+
+class Verdicts(Mapping[str, Verdict]):
+    """Verdicts by key, each converted when it is asked for; `file` is named in errors."""
+
+    def __init__(self, stored: Mapping[str, Any], file: str) -> None:
+        self.stored = stored
+        self._file = file
+        if not all(isinstance(value, dict) for value in stored.values()):
+            raise self._unusable()
+
+    def __getitem__(self, key: str) -> Verdict:
+        """Return a verdict; raises KeyError, and StoreError if it cannot be used."""
+        try:
+            return Verdict.model_validate(self.stored[key])
+        except ValidationError as error:
+            raise self._unusable() from error
+
+    def __contains__(self, key: object) -> bool:
+        return key in self.stored
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.stored)
+
+    def __len__(self) -> int:
+        return len(self.stored)
+
+    def _unusable(self) -> StoreError:
+        return StoreError(f"{self._file} does not hold verdicts; delete it to judge again")
