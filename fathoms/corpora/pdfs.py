@@ -6,12 +6,14 @@ import os
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from stat import S_ISREG
 from typing import NamedTuple
 
 from fathoms.corpora.picture_documents import picture_documents
 from fathoms.corpora.transcripts import with_recordings
 from fathoms.errors import DataError, UsageError
 from fathoms.paths import sha256_file
+from fathoms.safety.inputs import READ_ONLY
 from fathoms.types import OFFICE, PDF, TRANSCRIPTS, in_one_form
 
 _DOCUMENTS = OFFICE | TRANSCRIPTS | {PDF}
@@ -84,12 +86,17 @@ def cut_short(path: Path) -> str | None:
     refuse it. Readers of PDFs look for `%%EOF` in the last 1,024 bytes; four times as many are read here,
     because some programs append something. Parsers look too, in a process that imports nothing of fathoms.
     """
-    if path.suffix.lower() != PDF or not path.is_file():
+    if path.suffix.lower() != PDF:
         return None
-    with suppress(OSError), path.open("rb", buffering=0) as file:
-        file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL))
-        if b"%%EOF" not in file.read():
-            return "its end is missing, so it may be cut: get it once more"
+    with suppress(OSError):
+        descriptor = os.open(path, READ_ONLY)  # half the time of `Path.open`, for each of thousands
+        try:
+            found = os.fstat(descriptor)
+            os.lseek(descriptor, max(0, found.st_size - _TAIL), os.SEEK_SET)
+            if S_ISREG(found.st_mode) and b"%%EOF" not in os.read(descriptor, _TAIL):
+                return "its end is missing, so it may be cut: get it once more"
+        finally:
+            os.close(descriptor)
     return None
 
 

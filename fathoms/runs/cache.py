@@ -361,6 +361,7 @@ class Cache:
         """Read the keys that exist and other columns, without checking them."""
         if self.refresh:
             keys = [key for key in keys if (kind, key) in self._touched]
+        keys = sorted(keys)  # in the order of the table: of 20,000, a third of the time
 
         def select() -> list[Any]:
             rows = []
@@ -475,7 +476,7 @@ class Cache:
     def load_many(self, kind: str, decoders: Mapping[str, Callable[[str], T]]) -> dict[str, T]:
         """Decode the texts that there are, each by the decoder of its key, as `load` does. A shared cache is
         asked for many at once, and no more of them are in memory before they are decoded."""
-        keys, found = list(decoders), {}
+        keys, found = sorted(decoders), {}
         for start in range(0, len(keys), _BATCH):
             for key, value in self.get_many(kind, keys[start : start + _BATCH]).items():
                 try:
