@@ -68,3 +68,28 @@ def test_every_command_of_an_extra_is_known_to_the_message() -> None:
         added = set(getattr(package, "COMMANDS", {}))
         assert added <= said <= added | set(getattr(package, "HOOKS", {}))
     assert set(hooks.COMES_WITH.values()) <= set(hooks.extras())
+
+
+ALONE = """\
+import importlib, pkgutil, sys
+
+class Without:
+    def find_spec(self, name, path=None, target=None):
+        if name.startswith("fathoms.extras.") and name.split(".")[2] != sys.argv[1]:
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, Without())
+package = importlib.import_module(f"fathoms.extras.{sys.argv[1]}")
+for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+    importlib.import_module(module.name)
+places = [command.place for command in getattr(package, "COMMANDS", {}).values()]
+for place in [*places, *getattr(package, "HOOKS", {}).values()]:
+    module, name = place.split(":")
+    getattr(importlib.import_module(f"{package.__name__}.{module}"), name)
+"""
+
+
+@pytest.mark.parametrize("extra", list(hooks.extras()))
+def test_each_extra_is_imported_without_the_others(extra: str) -> None:
+    done = subprocess.run([sys.executable, "-c", ALONE, extra], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr

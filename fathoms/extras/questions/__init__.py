@@ -13,7 +13,7 @@ from fathoms.hooks import Command
 
 COMMANDS = {
     "build": Command(
-        "commands.building:app",
+        "commands.build:app",
         "Make a question set from PDFs (fathoms build PDFS), or show the graph of its multi-hop questions.",
     ),
     "data inject": Command("commands.inject:inject"),

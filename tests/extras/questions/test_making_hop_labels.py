@@ -11,7 +11,7 @@ import pytest
 from fathoms.extras.questions.making.asking import Asker, Journal
 from fathoms.extras.questions.making.clarity import Searches
 from fathoms.extras.questions.making.drafts import Draft
-from fathoms.extras.questions.making.hop_labels import labelled_hops
+from fathoms.extras.questions.making.labels import labelled_hops
 from fathoms.models import ScriptedModel
 from fathoms.retrieve import BM25, Index
 from fathoms.runs.cache import Cache

@@ -14,13 +14,12 @@ from fathoms.errors import OverBudgetError, StoreError
 from fathoms.extras.questions.drafting import plain_prompt
 from fathoms.extras.questions.making import answers, clarity, filters, labels, single, unanswerable
 from fathoms.extras.questions.making.asking import Asker, Journal
-from fathoms.extras.questions.making.balance import balanced, coverage, shortage
+from fathoms.extras.questions.making.balance import balanced, coverage, question_type, shortage
 from fathoms.extras.questions.making.components import Component, components
 from fathoms.extras.questions.making.drafts import Draft
 from fathoms.extras.questions.making.interleaved import interleaved
 from fathoms.extras.questions.making.languages import in_language, language_of
 from fathoms.extras.questions.making.recipe import Recipe
-from fathoms.extras.questions.question_types import question_type
 from fathoms.models import ScriptedModel
 from fathoms.retrieve import BM25, Index
 from fathoms.runs.cache import Cache

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from fathoms.cli import console, progress
 from fathoms.cli.cache import opened
 from fathoms.errors import some_of
-from fathoms.extras.questions.commands.build_told import coverage_lines
+from fathoms.extras.questions.commands.build_summary import coverage_lines
 
 if TYPE_CHECKING:
     from fathoms.extras.questions.making.balance import Coverage

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import base64
 import json
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from threading import RLock
+from threading import Lock, RLock
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from fathoms.corpora import read_questions
 from fathoms.corpora.writing import dumped
-from fathoms.errors import DataError, UsageError
+from fathoms.errors import DataError, DocumentError, UsageError
 from fathoms.extras.questions.editing.complaints import HELD_UP, Checker, Complaint, of_error
 from fathoms.extras.questions.editing.fields import Edited, differences, edited, fields_of
-from fathoms.extras.questions.editing.pictures import PagePictures
 from fathoms.extras.questions.editing.standing import Standing, Summary, entries, standings, summary
 from fathoms.extras.questions.editing.written import Target, write_set
 from fathoms.extras.questions.making.drafts import Draft
@@ -67,6 +68,46 @@ class RefusedError(Exception):
     def __init__(self, complaints: Sequence[Complaint]) -> None:
         super().__init__(f"{len(complaints)} complaints")
         self.complaints = complaints
+
+
+WIDTH = 1100
+"""The width of a picture in pixels."""
+KEPT = 60
+"""How many pictures are kept; each has about 200 kB."""
+
+
+class PagePictures:
+    """Pictures of pages. Each is rendered in a child process when it is first asked for, one at a time, and
+    stays in memory."""
+
+    def __init__(self, paths: Mapping[str, Path]) -> None:
+        self._paths = paths
+        self._kept: OrderedDict[tuple[str, int], dict[str, Any]] = OrderedDict()
+        self._lock = Lock()
+
+    def page(self, document: str, number: int) -> dict[str, Any]:
+        """Return the picture of a page as a data URL and its size in points, or in `error` why there is
+        none."""
+        with self._lock:
+            if (document, number) not in self._kept:
+                self._kept[document, number] = self._rendered(document, number)
+                if len(self._kept) > KEPT:
+                    self._kept.popitem(last=False)
+            self._kept.move_to_end((document, number))
+            return self._kept[document, number]
+
+    def _rendered(self, document: str, number: int) -> dict[str, Any]:
+        """Render a page."""
+        from fathoms.pdf.thumbnails import page_thumbnails
+
+        try:
+            made = page_thumbnails(self._paths[document], [number], WIDTH).get(number)
+        except DocumentError as error:
+            return {"error": error.detail}
+        if made is None:
+            return {"error": "this page does not exist, or cannot be rendered"}
+        picture = f"data:image/jpeg;base64,{base64.b64encode(made.jpeg).decode('ascii')}"
+        return {"picture": picture, "width": made.size[0], "height": made.size[1]}
 
 
 @dataclass(frozen=True)

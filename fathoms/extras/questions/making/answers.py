@@ -1,7 +1,8 @@
 """Gold answers of drafts: a reference, a short and a long answer, and phrases with their variants.
 
 Every phrase must stand in the evidence, and the scorer must find the phrases both in themselves and in the
-reference: a question whose gold answer is refused by the scorer could not be answered rightly by anybody.
+reference: a question whose gold answer is refused by the scorer could not be answered rightly by anybody. The
+long answer of a multi-hop question is a sentence that gives the last entity, from the quotes of all hops.
 """
 
 from __future__ import annotations
@@ -11,14 +12,17 @@ from collections.abc import Mapping, Sequence
 from itertools import islice, product
 from typing import Any, NamedTuple
 
+from fathoms.extras.questions.drafting import plain_prompt
 from fathoms.extras.questions.making.asking import TEXT, Asker, json_form
 from fathoms.extras.questions.making.components import Component
 from fathoms.extras.questions.making.drafts import Check, Draft
 from fathoms.extras.questions.making.languages import in_language
+from fathoms.extras.questions.making.wording import one_line
+from fathoms.extras.questions.source_words import source_named
 from fathoms.judges.replies import read_json
 from fathoms.metrics.phrase_recall import phrase_recall
 from fathoms.text.folding import fold_words
-from fathoms.types import Failure, Prompt, Question
+from fathoms.types import Document, Failure, Prompt, Question
 
 CHECK = "answers"
 _SMALL = frozenset(
@@ -49,6 +53,16 @@ Write the gold answer to this question, from what stands above alone.
 Do not write of "the passage" or "the text": state the facts.
 {language}
 Reply with JSON: {{"short": ..., "long": ..., "phrases": [["...", "..."]]}}"""
+_ASK_LONG = """\
+{quotes}
+
+Question: {question}
+Answer: {answer}
+
+Write this answer as one full sentence, from what stands above alone. It contains "{answer}" word by word, and
+says on the way what the question leaves out. Do not write of "the passage" or "the text": state the facts.
+{language}
+Write the sentence and nothing else."""
 
 
 class Answer(NamedTuple):
@@ -185,3 +199,38 @@ def _read(reply: str) -> Answer | None:
         ways = row if isinstance(row, list) else [row]
         facts.append(tuple(" ".join(str(way).split()) for way in ways if str(way).strip()))
     return Answer(short, long, tuple(fact for fact in facts if fact)) if short and long else None
+
+
+def long_answers(
+    drafts: Sequence[Draft], documents: Mapping[str, Document], asker: Asker, language: str = "same"
+) -> list[Draft]:
+    """Return drafts with a long answer, which is also their reference. A draft keeps the bare name if the
+    model wrote no sentence by which the scorer finds the answer, or one that mentions its source."""
+
+    def asking(question: Question) -> Prompt:
+        quotes = "\n".join(dict.fromkeys(one.quote for one in question.evidence if one.quote))
+        wanted = in_language(language, _last_page(question, documents))
+        answer = question.short_answer
+        return plain_prompt(
+            _ASK_LONG.format(quotes=quotes, question=question.text, answer=answer, language=wanted)
+        )
+
+    said = asker.ask(CHECK, [draft.question for draft in drafts], asking, one_line)
+    return [_with_long(draft, said[draft.question]) for draft in drafts]
+
+
+def _last_page(question: Question, documents: Mapping[str, Document]) -> str:
+    """Return the text of the page with the last hop, whose language the answer is in."""
+    last = question.evidence[-1]
+    pages = documents[last.document].pages if last.document in documents else ()
+    return next((page.text for page in pages if page.number == last.page), "")
+
+
+def _with_long(draft: Draft, said: str | Failure) -> Draft:
+    """Return a draft with a long answer, if it is one."""
+    if isinstance(said, Failure) or source_named(said) is not None:
+        return draft
+    if phrase_recall(said, draft.question.answers, "word").value != 1:
+        return draft
+    update = {"long_answer": said, "reference": said}
+    return draft.model_copy(update={"question": draft.question.model_copy(update=update)})

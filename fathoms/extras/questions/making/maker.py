@@ -20,6 +20,7 @@ from fathoms.errors import ModelError, UsageError
 from fathoms.extras.questions.inspecting import CHECK as CHECKLIST
 from fathoms.extras.questions.inspecting import inspect
 from fathoms.extras.questions.making import answers, clarity, filters, labels, single, unanswerable
+from fathoms.extras.questions.making.answers import long_answers
 from fathoms.extras.questions.making.asking import Asker, Journal, Progress
 from fathoms.extras.questions.making.balance import (
     Coverage,
@@ -36,10 +37,9 @@ from fathoms.extras.questions.making.corpus import Corpus
 from fathoms.extras.questions.making.drafts import Check, Draft
 from fathoms.extras.questions.making.graph import FILE as GRAPH
 from fathoms.extras.questions.making.graph import merge, save
-from fathoms.extras.questions.making.hop_answers import long_answers
 from fathoms.extras.questions.making.hop_checks import check_hops
-from fathoms.extras.questions.making.hop_labels import labelled_hops
 from fathoms.extras.questions.making.interleaved import interleaved
+from fathoms.extras.questions.making.labels import labelled_hops
 from fathoms.extras.questions.making.recipe import Recipe
 from fathoms.extras.questions.making.relations import extract
 from fathoms.extras.questions.making.walks import walks
