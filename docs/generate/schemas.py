@@ -10,8 +10,12 @@ from settings import described
 
 from fathoms.types.run.manifest import Manifest
 from fathoms.types.run.part import ABSENT, Part
+from fathoms.types.run.summary import Summary
 
-KINDS: dict[str, tuple[type[Part], str]] = {"manifest": (Manifest, "manifest.json: what was run")}
+KINDS: dict[str, tuple[type[Part], str]] = {
+    "manifest": (Manifest, "manifest.json: what was run"),
+    "summary": (Summary, "summary.json: the scores of a run"),
+}
 """The type of each file, and the title of its schema."""
 _NO_MEANING = {"title", "default", *ABSENT}
 
@@ -29,7 +33,6 @@ def schema_of(name: str) -> dict[str, Any]:
         "title": title,
         "description": _first(kind),
         "type": "object",
-        "required": list(kind.NEEDED),
     }
     return {**head, **{key: value for key, value in whole.items() if key not in head}}
 
@@ -77,6 +80,11 @@ def _node(node: Any, defs: dict[str, Any], models: dict[str, type[BaseModel]], k
             for name, one in found["properties"].items()
         }
         found["description"] = _first(kind)
+        if needed := kind and [
+            *kind.NEEDED,
+            *(key for key in found.get("required", ()) if key not in kind.NEEDED),
+        ]:
+            found["required"] = needed
     for bound in ("minimum", "maximum"):
         if abs(found.get(bound, 0)) >= 1e299:
             del found[bound]

@@ -189,7 +189,7 @@ def _suite(outcome: Outcome, end: Ending, by_question: bool) -> Suite:
     from fathoms.runs.reading import load
 
     run = outcome.run
-    if run.summary() is None:
+    if run.summary is None:
         trouble = None if end.verdict == "OK" else (end.verdict.lower(), end.line)
         return Suite(end.name, [Case("run", end.seconds or 0.0, error=trouble, said=end.line)])
     view = load(run.path)

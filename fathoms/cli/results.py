@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fathoms.cli import console
 from fathoms.cli.options import RUNS
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fathoms.judges.ahead import Ahead
     from fathoms.runs.reading import ScoredRun
     from fathoms.runs.store import Run
+    from fathoms.types.run.summary import Summary
 
 
 def announce(ahead: Ahead) -> None:
@@ -26,10 +27,10 @@ def announce(ahead: Ahead) -> None:
     console.note(ahead.sentence)
 
 
-def warn(run: Run, summary: Mapping[str, Any]) -> None:
+def warn(run: Run, summary: Summary) -> None:
     """Print the warnings from scoring a run, and how to ask unanswered questions again."""
-    for warning in summary.get("warnings") or ():
-        leaves_out = warning in (summary.get("incomplete") or ())
+    for warning in summary.warnings:
+        leaves_out = warning in summary.incomplete
         again = f"; 'fathoms run --resume {run.path}' asks the unanswered questions again"
         console.complain(f"{run.path}: {warning}{again if leaves_out else ''}")
 

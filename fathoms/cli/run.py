@@ -480,8 +480,8 @@ def _scored(outcomes: Sequence[Outcome], budget: Budget) -> list[Run]:
             told = partial(bars.stage, "score")
             summary = score_run(run, judging=judging, on_done=told, executor=executor)
         results.warn(run, summary)
-        if judged := summary.get("judging"):
-            left = None if left is None else left - (judged["cost"] or 0.0)
+        if summary.judging and left is not None:
+            left -= summary.judging.cost or 0.0
     return found
 
 

@@ -121,15 +121,13 @@ def score(
                 f"note: {store.id} was scored by the gold answers of {before.questions.file}, and is by its"
                 " own again; --questions FILE names others"
             )
-        judging = summary.get("judging") or {}
-        spent += judging.get("cost") or 0.0
-        over_budget = over_budget or judging.get("over_budget", False)
         results.warn(store, summary)
-        unjudged = judging.get("unjudged", 0)
-        missing = missing or unjudged > allowed(summary["counts"]["answered"])
-        figures = summary["metrics"]
-        alone = [one.name for one in beside_default(asked)]
-        missing = missing or any(name in figures and figures[name]["missing"] for name in alone)
+        if (judging := summary.judging) is not None:
+            spent += judging.cost or 0.0
+            over_budget = over_budget or judging.over_budget
+            missing = missing or judging.unjudged > allowed(summary.counts.answered or 0)
+        alone = [summary.metrics.get(one.name) for one in beside_default(asked)]
+        missing = missing or any(figures and figures.missing for figures in alone)
     results.present(found, out)
     if over_budget:
         return ExitCode.OVER_BUDGET

@@ -57,8 +57,8 @@ def show(
 
         regrouped = grouped(load(store.path), by)
     if as_json:
-        summary = store.summary() if regrouped is None else regrouped.summary_json
-        console.show_json({"manifest": store.manifest.plain(), "summary": summary})
+        found = store.summary if regrouped is None else regrouped.summary
+        console.show_json({"manifest": store.manifest.plain(), "summary": found and found.plain()})
         return 0
     from fathoms.report.terminal import summary_panel
 

@@ -27,7 +27,7 @@ from fathoms.compare.question_scores import (
     require_rules,
 )
 from fathoms.errors import DataError, UsageError, amount, some_of
-from fathoms.runs.reading import range_of
+from fathoms.types.run.figures import range_of
 
 if TYPE_CHECKING:
     from fathoms.stats.noninferiority import Answers, Check, GateVerdict, Test

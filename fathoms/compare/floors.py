@@ -12,7 +12,7 @@ from fathoms.compare.allowance import allowance
 from fathoms.compare.gate_settings import GateSettings
 from fathoms.compare.question_scores import QuestionScores, names
 from fathoms.errors import DataError, UsageError
-from fathoms.runs.reading import Counts
+from fathoms.types.run.summary import Counts
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from fathoms.compare.question_scores import OF_SWEEPS
 from fathoms.config import Key, suggest
-from fathoms.runs.reading import range_of
+from fathoms.types.run.figures import range_of
 
 MARGIN = 0.02
 ALPHA = 0.025

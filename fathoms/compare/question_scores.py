@@ -22,19 +22,14 @@ from fathoms.config import misread, suggest
 from fathoms.errors import DataError, StoreError, UsageError, some_of
 from fathoms.paths import write_atomic
 from fathoms.runs.marks import OF_VARIANTS
-from fathoms.runs.reading import (
-    Summary,
-    all_metrics,
-    range_of,
-    read_manifest,
-    read_questions,
-    read_summary,
-)
+from fathoms.runs.reading import all_metrics, read_manifest, read_questions, read_summary
 from fathoms.runs.store import Run
 from fathoms.runs.views import ScoredQuestion
 from fathoms.safety.inputs import parse_json, read_text
 from fathoms.types import StoredValue
+from fathoms.types.run.figures import range_of
 from fathoms.types.run.manifest import ParserFacts
+from fathoms.types.run.summary import Summary
 
 SCHEMA = 1
 """The version of the baseline file format."""

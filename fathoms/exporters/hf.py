@@ -10,7 +10,8 @@ from typing import Any
 from fathoms.exporters.folders import new_folder
 from fathoms.exporters.tables import Table, tables_of
 from fathoms.exporters.writing_tables import ParquetFile, columns_of, write_tables
-from fathoms.runs.reading import MetricFigure, ScoredRun
+from fathoms.runs.reading import ScoredRun
+from fathoms.types.run.figures import MetricFigure
 
 _TYPES = {"text": "string", "integer": "int64", "number": "float64", "flag": "bool"}
 _SPLIT = "test"

@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from fathoms.runs.reading import MetricFigure, ScoredRun
+from fathoms.runs.reading import ScoredRun
 from fathoms.safety.masking import is_secret_name, looks_like_key, without_logins
+from fathoms.types.run.figures import MetricFigure
 
 LONGEST_NAME = 250
 LONGEST_PARAM = 6_000

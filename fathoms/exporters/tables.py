@@ -9,9 +9,10 @@ from typing import Any
 
 from fathoms.exporters.columns import ANSWERS, CLAIMS, HITS, Column, metric_columns
 from fathoms.metrics.retrieval.gold import gold_of
-from fathoms.runs.reading import MetricFigures, ScoredRun
+from fathoms.runs.reading import ScoredRun
 from fathoms.runs.views import ComparedClaims, ScoredQuestion, ScoredRepeat
 from fathoms.types import Question, Reply
+from fathoms.types.run.figures import MetricFigures
 
 Row = tuple[Any, ...]
 _IN_COLUMNS = frozenset(

@@ -22,8 +22,8 @@ from fathoms.metrics.intervals import overall_intervals, plain_interval
 from fathoms.metrics.metric import Facts, JudgedMetric, Metric, Pooling
 from fathoms.metrics.people import ByPeople, Labels
 from fathoms.metrics.pooled_f1 import F1Pool, f1_bounds, f1_figure
-from fathoms.runs.reading import range_of
 from fathoms.types import Score
+from fathoms.types.run.figures import range_of
 
 if TYPE_CHECKING:
     from numpy import bool_

@@ -10,7 +10,8 @@ from fathoms.report.leaderboard import ranks_of
 from fathoms.report.sections import reviews, sections_json
 from fathoms.report.shrunk import shrunk_categories
 from fathoms.report.stage_times import ingest_json, stage_times
-from fathoms.runs.reading import MetricFigure, MetricFigures, ScoredRun
+from fathoms.runs.reading import ScoredRun
+from fathoms.types.run.figures import MetricFigure, MetricFigures
 
 OVERALL = (
     "correctness",

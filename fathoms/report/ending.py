@@ -26,10 +26,9 @@ from fathoms.errors import some_of
 from fathoms.models.prices import on_this_machine
 from fathoms.report.amounts import dollars, duration, short
 from fathoms.report.text import plain, shorten
-from fathoms.runs.reading import Summary
-from fathoms.runs.usage import known_cost
 from fathoms.types import Failure
 from fathoms.types.run.manifest import Manifest
+from fathoms.types.run.summary import Summary, known_cost
 
 _HTML = re.compile(r"not JSON but ['\"](\\[nrt]|\s)*<")
 _REFUSED = re.compile("connection ?refused", re.IGNORECASE)

@@ -11,8 +11,9 @@ from rich.text import Text
 from fathoms.metrics.stages import STAGES, Stage
 from fathoms.report.leaderboard import RunRow, figure
 from fathoms.report.text import plain, squeeze
-from fathoms.runs.reading import FunnelStage, FunnelStages, RunFunnel, ScoredRun
+from fathoms.runs.reading import ScoredRun
 from fathoms.types import LOST_TEXT
+from fathoms.types.run.figures import FunnelStage, FunnelStages, RunFunnel
 
 HEADS = ("in the documents", "retrieved", "in the prompt", "in the answer")
 NOTE = (

@@ -32,8 +32,9 @@ from fathoms.config import Source, validate
 from fathoms.errors import FathomsError, StoreError, UsageError
 from fathoms.report.of_sweeps import read_all_scores
 from fathoms.runs.finding import find_run, run_name, with_earlier
-from fathoms.runs.reading import Summary, read_manifest, read_summary
+from fathoms.runs.reading import read_manifest, read_summary
 from fathoms.runs.store import Run
+from fathoms.types.run.summary import Summary
 
 MONTH = 30
 """How many earlier runs are looked at for the beginning of an alarm."""

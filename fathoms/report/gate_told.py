@@ -16,9 +16,10 @@ from fathoms.report.markdown import escape, table
 from fathoms.report.of_sweeps import read_all_scores
 from fathoms.report.text import gold, plain, shorten
 from fathoms.runs.finding import run_name
-from fathoms.runs.reading import ScoredRun, load, range_of
+from fathoms.runs.reading import ScoredRun, load
 from fathoms.runs.store import Run
 from fathoms.runs.views import BriefQuestion
+from fathoms.types.run.figures import range_of
 
 MOST = 5
 """How many of the worst questions are shown."""

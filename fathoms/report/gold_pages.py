@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 
 from fathoms.metrics.names import GOLD_PAGES
 from fathoms.report.leaderboard import bracket, figure
-from fathoms.runs.reading import MetricFigure, MetricFigures, ScoredRun
+from fathoms.runs.reading import ScoredRun
+from fathoms.types.run.figures import MetricFigure, MetricFigures
 
 *PAGE_STAGES, AGREEMENT = GOLD_PAGES
 CITED = PAGE_STAGES[-1]

@@ -17,8 +17,9 @@ from fathoms.metrics.pooling import pooled
 from fathoms.metrics.score_records import RecordScore, Scores, Scoring
 from fathoms.runs.marks import KIND
 from fathoms.runs.reading import ScoredRun
-from fathoms.runs.views import Json, MetricScore, ScoredQuestion, ScoredRepeat, misfit, scored_question
+from fathoms.runs.views import MetricScore, ScoredQuestion, ScoredRepeat, scored_question
 from fathoms.types import Record, Scalar
+from fathoms.types.run.part import Json, misfit
 
 NO_VALUE = "(none)"
 """The group of the questions that do not have the key."""

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from fathoms.metrics.names import HONESTY, JUDGE, PHRASES
 from fathoms.report.gold_pages import page_cell
-from fathoms.runs.reading import MetricFigure, ScoredRun
+from fathoms.runs.reading import ScoredRun
+from fathoms.types.run.figures import MetricFigure
 
 COLUMNS = {"hit": "hits", "miss": "misses"}
 KINDS = ("right", "half right", "wrong", "not graded")

@@ -14,7 +14,8 @@ from fathoms.report.metrics_table import RETRIEVAL, MetricTable, metric_table
 from fathoms.report.stage_times import NOTE as TIMES
 from fathoms.report.stage_times import stage_rows
 from fathoms.report.text import plain, wrap
-from fathoms.runs.reading import Means, ScoredRun
+from fathoms.runs.reading import ScoredRun
+from fathoms.types.run.figures import MeanScores
 
 SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -31,7 +32,7 @@ SPECIAL = {
 }
 TABLE = str.maketrans(SPECIAL)
 METRICS: dict[Metric, str] = {"correctness": r"C\,$\uparrow$", "hallucination": r"H\,$\downarrow$"}
-Figure = tuple[Means, Metric]
+Figure = tuple[MeanScores, Metric]
 WIDEST = 6
 """The largest number of two-column groups that fit a page beside the names; tables with more are scaled."""
 HEAD = 14
@@ -194,7 +195,7 @@ def pipeline_names(runs: Sequence[ScoredRun], scored: Leaderboard) -> list[str]:
     return [run.pipeline for run in runs] if len(pairs) == len(runs) else [row.label for row in scored.rows]
 
 
-def cell_text(cell: Means, metric: Metric, intervals: bool) -> str:
+def cell_text(cell: MeanScores, metric: Metric, intervals: bool) -> str:
     """Format a value, with its interval on request."""
     interval = bracket(cell.bounds(metric)).strip() if intervals else ""
     return printed(cell.mean(metric)) + (rf" {{\scriptsize {interval}}}" if interval else "")

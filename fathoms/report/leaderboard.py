@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from fathoms.runs.reading import Means, ScoredRun
-from fathoms.runs.views import Number
+from fathoms.runs.reading import ScoredRun
+from fathoms.types.run.figures import Means, MeanScores
+from fathoms.types.run.part import Number
 
 Metric = Literal["correctness", "hallucination"]
 Rank = tuple[int, int]
@@ -36,9 +37,9 @@ class RunRow:
     model: str | None
     profile: str
     mark: str
-    overall: Means
-    micro: Means
-    categories: Mapping[str, Means]
+    overall: MeanScores
+    micro: MeanScores
+    categories: Mapping[str, MeanScores]
     rank: Rank | None = None
 
     @property
@@ -54,7 +55,7 @@ class RunRow:
         low, high = self.rank
         return f"{low}" if low == high else f"{low} to {high}"
 
-    def cell(self, category: str) -> Means:
+    def cell(self, category: str) -> MeanScores:
         """Return the scores in a category, all unknown if the run does not have it."""
         return self.categories.get(category, Means())
 
@@ -67,7 +68,7 @@ class Leaderboard:
     rows: tuple[RunRow, ...]
     notes: tuple[str, ...]
 
-    def cells(self, row: RunRow) -> Iterator[tuple[str, Means]]:
+    def cells(self, row: RunRow) -> Iterator[tuple[str, MeanScores]]:
         """Yield the column header and the scores of Overall (the macro mean), Micro and every category."""
         yield "Overall", row.overall
         yield "Micro", row.micro
@@ -174,12 +175,12 @@ def figure(value: float | None, digits: int = 2) -> str:
     return "n/a" if value is None else f"{value:.{digits}f}"
 
 
-def with_interval(means: Means, metric: Metric) -> str:
+def with_interval(means: MeanScores, metric: Metric) -> str:
     """Format a mean with its interval."""
     return figure(means.mean(metric)) + bracket(means.bounds(metric))
 
 
-def both_counts(means: Means) -> str:
+def both_counts(means: MeanScores) -> str:
     """Format the denominators: `n`, or `n/hallucination_n` if the two differ."""
     same = means.n == means.hallucination_n
     return str(means.n) if same else f"{means.n}/{means.hallucination_n}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fathoms.errors import amount
-from fathoms.runs.reading import LengthSupport
+from fathoms.types.run.summary import LengthSupport
 
 
 def length_sentence(found: LengthSupport) -> str:

@@ -31,8 +31,9 @@ from fathoms.report.search_table import search_table
 from fathoms.report.sections import reviews, sections
 from fathoms.report.text import describe, plain, shorten
 from fathoms.report.worst import Miss, first_messages, worst_questions
-from fathoms.runs.reading import ProfileFigures, ScoredRun
+from fathoms.runs.reading import ScoredRun
 from fathoms.runs.search_notes import search_notes
+from fathoms.types.run.figures import ProfileFigures
 
 STRUCTURE = re.compile(r"[\\`*_{}\[\]|~#!]")
 METRICS: tuple[Metric, ...] = ("correctness", "hallucination")

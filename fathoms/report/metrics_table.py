@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from fathoms.config import suggest
 from fathoms.errors import UsageError
 from fathoms.report.leaderboard import bracket, figure, run_labels
-from fathoms.runs.reading import MetricFigure, MetricFigures, ScoredRun
+from fathoms.runs.reading import ScoredRun
 from fathoms.runs.views import ScoredRepeat
+from fathoms.types.run.figures import MetricFigure, MetricFigures
 
 MAIN = ("correctness", "hallucination")
 """The metrics of the leaderboard, which has a table of its own."""

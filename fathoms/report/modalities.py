@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from fathoms.report.leaderboard import bracket, figure
 from fathoms.report.search_table import row_labels
-from fathoms.runs.reading import MetricFigure, ScoredRun
+from fathoms.runs.reading import ScoredRun
+from fathoms.types.run.figures import MetricFigure
 
 NOTE = (
     "hit@k by modality: the share of the questions with gold of that modality for which such a gold page is"

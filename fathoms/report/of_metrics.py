@@ -12,7 +12,8 @@ from typing import NamedTuple
 from fathoms.metrics.names import PLANTED
 from fathoms.report.graded import figure_text
 from fathoms.report.section import Section
-from fathoms.runs.reading import MetricFigures, ScoredRun
+from fathoms.runs.reading import ScoredRun
+from fathoms.types.run.figures import MetricFigures
 
 _LONG = tuple(f"mm-ragchecker.{name}" for name in ("faithfulness", "hallucination", "claim-recall"))
 

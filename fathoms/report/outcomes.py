@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fathoms.report.leaderboard import bracket, figure
-from fathoms.runs.reading import AbstentionCounts, AbstentionRates
+from fathoms.types.run.figures import AbstentionCounts, AbstentionRates
 
 OUTCOMES = ("answered", "abstained")
 RATES = {"coverage": "coverage", "selective_accuracy": "selective accuracy"}

@@ -18,17 +18,10 @@ from fathoms.report.leaderboard import figure
 from fathoms.report.metrics_table import answer_metrics
 from fathoms.report.read_answer import read_answer
 from fathoms.report.text import gold, plain, shorten, yes_or_no
-from fathoms.runs.reading import ProfileFigures
-from fathoms.runs.views import (
-    AnswerScores,
-    MetricScore,
-    Number,
-    ScoredQuestion,
-    ScoredRepeat,
-    ShownHit,
-    ShownRound,
-)
+from fathoms.runs.views import AnswerScores, MetricScore, ScoredQuestion, ScoredRepeat, ShownHit, ShownRound
 from fathoms.types import Citation, Question, Reply
+from fathoms.types.run.figures import ProfileFigures
+from fathoms.types.run.part import Number
 
 HIT, ASIDE = 160, 90
 

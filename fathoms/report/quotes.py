@@ -13,7 +13,8 @@ from fathoms.metrics.quotes.groups import GOLD_IN, GOLD_QUOTES, MODALITY, PLACE,
 from fathoms.report.graded import figure_text
 from fathoms.report.search_table import row_labels
 from fathoms.report.section import Chart, Section
-from fathoms.runs.reading import MetricFigures, ScoredRun
+from fathoms.runs.reading import ScoredRun
+from fathoms.types.run.figures import MetricFigures
 
 F1, QUALITY, TOKENS = "mmdocrag.overall-f1", "mmdocrag.answer-quality", "completion-tokens"
 _RECALLS = {"pictures": "mmdocrag.image-recall", "texts": "mmdocrag.text-recall"}

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from fathoms.answers import SETTABLE, Reading, read
-from fathoms.runs.reading import ProfileFigures
 from fathoms.runs.views import ScoredRepeat
 from fathoms.types import Chunk, Hit, Question
+from fathoms.types.run.figures import ProfileFigures
 
 
 def read_answer(repeat: ScoredRepeat, question: Question, figures: ProfileFigures) -> Reading | None:

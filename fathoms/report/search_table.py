@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from fathoms.report.leaderboard import bracket, figure, run_labels
 from fathoms.report.text import describe
-from fathoms.runs.reading import CurvePoint, RecallCurves, ScoredRun
+from fathoms.runs.reading import ScoredRun
+from fathoms.types.run.summary import CurvePoint, RecallCurves
 
 SHOWN = (1, 3, 5, 10, 20, 50, 100)
 """The k of the columns, as far as a run goes so deep."""
@@ -105,7 +106,7 @@ def _row(run: ScoredRun, label: str) -> SearchRow:
     return SearchRow(
         label=label,
         recall={point.k: _point(point) for point in curves.by_rank if point.k is not None},
-        within={point.tokens: _point(point) for point in curves.by_tokens if point.tokens is not None},
+        within={point.tokens: _point(point) for point in curves.by_tokens or () if point.tokens is not None},
         n=str(max((point.n for point in curves.by_rank), default=0)),
         seconds=(
             "n/a" if took is None else _seconds(took),

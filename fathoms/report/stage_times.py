@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from fathoms.report.amounts import dollars
 from fathoms.report.leaderboard import run_labels
 from fathoms.report.text import plain
-from fathoms.runs.reading import MetricFigure, ScoredRun
-from fathoms.runs.views import Number
+from fathoms.runs.reading import ScoredRun
+from fathoms.types.run.figures import MetricFigure
 from fathoms.types.run.manifest import IngestTime
+from fathoms.types.run.part import Number
 
 TOTAL = "total"
 NOTE = (

@@ -42,7 +42,8 @@ from fathoms.report.stage_times import NOTE as TIMES
 from fathoms.report.stage_times import ingest_lines, stage_rows
 from fathoms.report.text import abbreviate, plain, shorten, squeeze
 from fathoms.report.worst import Miss, first_messages, worst_questions
-from fathoms.runs.reading import AbstentionRates, Means, ScoredRun
+from fathoms.runs.reading import ScoredRun
+from fathoms.types.run.figures import AbstentionRates, MeanScores
 
 WIDTH = 80
 HEADER = 10
@@ -123,7 +124,7 @@ def run_table(run: ScoredRun, scores: str | None = None) -> list[RenderableType]
     return [with_blank_lines(table), *map(note, [meaning] if meaning else []), *map(note, scored.notes)]
 
 
-def texts(means: Means) -> list[str]:
+def texts(means: MeanScores) -> list[str]:
     """Format the columns of one line in the table of one run."""
     rates = (with_interval(means, "correctness"), with_interval(means, "hallucination"))
     return [*rates, figure(means.abstention), both_counts(means), str(means.errors)]
@@ -377,7 +378,7 @@ def run_ids(scored: Leaderboard) -> list[str]:
     return [f"run {position}: {row.run}" for position, row in enumerate(scored.rows, 1)]
 
 
-def stack(cell: Means) -> str:
+def stack(cell: MeanScores) -> str:
     """Format a cell of the table of runs on three lines: correctness, hallucination, denominators."""
     return f"{figure(cell.correctness)}\n{figure(cell.hallucination)}\n{both_counts(cell)}"
 

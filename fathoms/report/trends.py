@@ -16,10 +16,11 @@ from fathoms.compare.question_scores import QuestionScores, aligned, read_scores
 from fathoms.config import suggest
 from fathoms.errors import DataError, StoreError, UsageError, some_of
 from fathoms.runs.listing import SUMMARY
-from fathoms.runs.reading import MetricFigures, ScoredRun, load, range_of
+from fathoms.runs.reading import ScoredRun, load
 from fathoms.runs.store import Run
-from fathoms.runs.views import Number
+from fathoms.types.run.figures import MetricFigures, range_of
 from fathoms.types.run.manifest import Data
+from fathoms.types.run.part import Number
 
 LONGEST = 1_000_000
 """The most characters of a line of a log that is read."""

@@ -64,7 +64,7 @@ def figures_of_run(run: Run, metrics: Sequence[str]) -> OwnFigures:
     Raises DataError if no question of the run has a value.
     """
     asked = [one for one in named(metrics) if isinstance(one, RetrievalMetric)]
-    only = bool((run.summary() or {}).get("retrieval_only"))
+    only = run.summary is not None and run.summary.retrieval_only
     deepest = max(one.k for one in asked)
     values: dict[tuple[str, str], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     lacking: set[str] = set()

@@ -25,7 +25,7 @@ from fathoms.errors import StoreError
 from fathoms.paths import file_state, unfinished, write_all, write_atomic
 from fathoms.runs.schemas import complaint
 from fathoms.safety.inputs import READ_ONLY
-from fathoms.types.run.part import SCHEMA, Part, misfit
+from fathoms.types.run.part import FILE, SCHEMA, Part, misfit
 
 LARGEST_TEXT = 128 * 2**20
 """The most bytes of a journal line or of a text in a blob. An answer of a model server has at most 16 MiB,
@@ -158,12 +158,11 @@ def read_part(root: Path, name: str, kind: type[_File]) -> _File:
     return typed(kind, value, root / name)
 
 
-def typed(kind: type[_File], value: Mapping[str, Any], place: Path | str) -> _File:
-    """Convert a JSON object to a file's type; raises StoreError where it does not fit."""
-    if lacking := [key for key in kind.NEEDED if key not in value]:
-        raise StoreError(f"{place} cannot be used: it has no '{lacking[0]}'")
+def typed(kind: type[_File], value: Mapping[str, Any], place: Path | str, *, whole: bool = True) -> _File:
+    """Convert a JSON object to a file's type; raises StoreError where it does not fit, or where it is to be
+    `whole` and lacks a key that a file must have."""
     try:
-        return kind.model_validate(value)
+        return kind.model_validate(value, context=FILE if whole else None)
     except ValidationError as error:
         raise StoreError(f"{place} cannot be used: {misfit(error)}") from None
 

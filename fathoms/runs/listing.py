@@ -15,7 +15,7 @@ from fathoms.errors import StoreError
 from fathoms.paths import file_state, is_running
 from fathoms.runs.folder import FileState, open_file, read_file, read_object
 from fathoms.runs.journal import JOURNAL
-from fathoms.runs.usage import known_cost
+from fathoms.types.run.summary import known_cost
 
 Row = dict[str, Any]
 SUMMARY = "summary.json"

@@ -17,9 +17,10 @@ from typing import Any, NamedTuple, Protocol
 from zlib import compress, decompress
 
 from fathoms.runs.marks import MARKS
-from fathoms.runs.views import BriefQuestion, BriefRepeat, BriefScores, Number, brief_question_of
+from fathoms.runs.views import BriefQuestion, BriefRepeat, BriefScores, brief_question_of
 from fathoms.safety.spreadsheet import csv_line
 from fathoms.types import Question, Record
+from fathoms.types.run.part import Number
 
 COLUMNS = (
     "question",

@@ -62,6 +62,7 @@ from fathoms.types import (
 )
 from fathoms.types.run.manifest import Manifest
 from fathoms.types.run.part import SCHEMA
+from fathoms.types.run.summary import Summary
 
 SHARED = ".documents"
 """The folder, beside the runs, of the parsed documents that they share."""
@@ -271,14 +272,15 @@ class Run:
         """Sign the manifest as it is now, so that the run counts as this user's from now on."""
         self.write_manifest(signed(self.manifest))
 
-    def summary(self) -> dict[str, Any] | None:
-        """Read the summary with the scores; `None` where the run was never scored."""
+    @property
+    def summary(self) -> Summary | None:
+        """The summary as it is now, `None` where the run was never scored; raises StoreError."""
         there = os.path.lexists(self.path / "summary.json")
-        return read_checked(self.path, "summary.json", "summary") if there else None
+        return read_part(self.path, "summary.json", Summary) if there else None
 
-    def write_summary(self, summary: Mapping[str, Any]) -> None:
+    def write_summary(self, summary: Summary) -> None:
         """Write `summary.json` with a checksum, replacing the one before."""
-        self._write("summary.json", sealed(_dump(summary)))
+        self._write("summary.json", sealed(_dump(summary.plain())))
 
     # ----- the journal
 

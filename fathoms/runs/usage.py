@@ -89,12 +89,6 @@ def _totals(rows: list[_Row]) -> dict[str, float | None]:
     }
 
 
-def known_cost(cost: float | None, answers: float | None, failed: float | None) -> float | None:
-    """Return a cost; `None` where it is 0 only because no call gave an answer: a failed one may have cost
-    something."""
-    return None if not cost and failed and failed >= (answers or 0) else cost
-
-
 def total(values: Iterable[float | None]) -> float | None:
     """The sum; `None` where any value is unknown, and 0 for no values."""
     values = list(values)

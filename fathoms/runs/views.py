@@ -33,11 +33,10 @@ from fathoms.types import (
     StoredValue,
     TraceIds,
 )
+from fathoms.types.run.part import Json, misfit
+from fathoms.types.run.summary import JudgingCost
 
-Number = (
-    int | float
-)  # unlike `float` alone, this keeps 1 apart from 1.0, and reports print it as it was stored
-Json = dict[str, Any]
+Number = int | float  # unlike `float` alone, this keeps 1 apart from 1.0
 _View = TypeVar("_View", bound=StoredValue)
 
 
@@ -201,18 +200,6 @@ class Comparison(StoredValue):
     of: str
     by: str
     claims: tuple[ComparedClaim, ...] = ()
-
-
-class JudgingCost(StoredValue):
-    """The number of verdicts and of lists of claims that a judge gave, and what they took together: tokens,
-    US dollars and seconds, `None` where unknown."""
-
-    verdicts: int = 0
-    lists: int = 0
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    cost: Number | None = None
-    seconds: Number | None = None
 
 
 class ComparedClaims(StoredValue):
@@ -456,9 +443,3 @@ def _converted(kind: type[_View], view: Json) -> _View:
         return kind.model_validate(view)
     except ValidationError as error:
         raise StoreError(f"question '{view['question']['id']}' cannot be used: {misfit(error)}") from None
-
-
-def misfit(error: ValidationError) -> str:
-    """Describe the first thing that is wrong with a value, with its place."""
-    first = error.errors()[0]
-    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from fathoms.compare.pairing import difference, identity
 from fathoms.errors import DataError, some_of
@@ -16,6 +15,7 @@ from fathoms.runs.store import Entry, Run
 from fathoms.text.ids import looks_derived
 from fathoms.types import Question
 from fathoms.types.run.manifest import Manifest
+from fathoms.types.run.summary import NewQuestions
 
 
 @dataclass(frozen=True)
@@ -34,14 +34,14 @@ class GoldOfRun:
     the summary where they come from, and `warnings` which questions keep the gold of the run."""
 
     questions: Mapping[str, Question]
-    described: Mapping[str, Any]
+    described: NewQuestions
     warnings: Sequence[str]
 
     def manifest(self, manifest: Manifest) -> Manifest:
         """Return the manifest of the run with the categories of these questions before its own."""
         data = manifest.data
         ours = dict.fromkeys(one.category for one in self.questions.values())
-        asked = {*ours, *self.described["own_categories"]}
+        asked = {*ours, *self.described.own_categories}
         listed = dict.fromkeys([*ours, *(name for name in data.categories if name in asked)])
         data = data.model_copy(update={"categories": tuple(listed)})
         return manifest.model_copy(update={"data": data})
@@ -81,12 +81,12 @@ def gold_of(run: Run, entries: Mapping[tuple[str, int], Entry], new: NewGold) ->
             f"{len(kept)} questions keep the gold answers of the run, because {new.name} does not have them,"
             f" or with another text: {some_of(kept)}"
         )
-    described = {
-        "file": new.name,
-        "sha256": new.sha256,
-        "corrected": corrected,
-        "kept": kept,
-        "written_ids": all(one.written for one in before.values()),
-        "own_categories": list(dict.fromkeys(own[name].category for name in kept)),
-    }
+    described = NewQuestions(
+        file=new.name,
+        sha256=new.sha256,
+        corrected=tuple(corrected),
+        kept=tuple(kept),
+        written_ids=all(one.written for one in before.values()),
+        own_categories=tuple(dict.fromkeys(own[name].category for name in kept)),
+    )
     return GoldOfRun(questions, described, [*warnings, *found.notes])

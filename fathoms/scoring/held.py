@@ -39,12 +39,12 @@ def _was_judged(run: Run, judge: str, answers: int) -> bool:
     """Return whether the summary of a run says that a judge, given by its fingerprint, gave all verdicts on
     so many answers. Where some are missing, looking them up by several processes would be for nothing."""
     try:
-        summary = run.summary() or {}
-        counts, judging = summary["counts"], summary["judging"]
-        scored = counts["answered"] + counts["searched"] + counts["errors"]
-        complete = not (judging["failed"] or judging["over_budget"] or UNPARSED in judging["verdicts"])
-        return bool(complete and judging["key"] == judge and scored == answers)
-    except (StoreError, KeyError, TypeError):  # scoring writes a damaged summary anew
+        summary = run.summary
+        if summary is None or (judging := summary.judging) is None:
+            return False
+        complete = not (judging.failed or judging.over_budget or UNPARSED in judging.verdicts)
+        return complete and judging.key == judge and summary.counts.done == answers
+    except StoreError:  # scoring writes a damaged summary anew
         return False
 
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
-from typing import Any
 
 from fathoms.errors import DataError
 from fathoms.executors import Executor, LocalExecutor
@@ -23,7 +22,7 @@ from fathoms.metrics.score_records import Scoring
 from fathoms.models.calling.collecting import rare_collections
 from fathoms.runs.documents import StoredDocuments, missing_sentence
 from fathoms.runs.people import LABELS_FILE, ClaimLabel, read_all
-from fathoms.runs.reading import Summary, read_summary
+from fathoms.runs.reading import read_summary
 from fathoms.runs.store import Entry, Flaw, Run, flaws_sentence
 from fathoms.runs.trust import is_signed
 from fathoms.safety.children import Child
@@ -49,6 +48,7 @@ from fathoms.scoring.summary import Results, is_retrieval_only, whole_summary
 from fathoms.scoring.verdicts import RunVerdicts, verdicts_of, with_key
 from fathoms.scoring.work import ScoreWork, score_shares
 from fathoms.types.run.manifest import Manifest
+from fathoms.types.run.summary import Summary
 
 _MOMENT = 1_000
 """So many answers are scored within a second or two."""
@@ -64,7 +64,7 @@ def score_run(
     worth: int = WORTH_JUDGED,
     executor: Executor | None = None,
     gold: NewGold | None = None,
-) -> dict[str, Any]:
+) -> Summary:
     """Score a run under its profiles (`scored_under`) and by its metrics; write the question files,
     verdicts and summary.
 
@@ -93,8 +93,8 @@ def score_run(
     del entries
     summary = whole_summary(run.id, replaced.manifest(manifest) if replaced else manifest, found, flaws)
     if replaced:
-        summary["questions"] = dict(replaced.described)
-        summary["warnings"] += replaced.warnings
+        warnings = (*summary.warnings, *replaced.warnings)
+        summary = summary.model_copy(update={"questions": replaced.described, "warnings": warnings})
     run.write_summary(summary)
     return summary
 

@@ -23,16 +23,16 @@ from fathoms.metrics.registry import SETS
 from fathoms.metrics.retrieval.curves import Curves
 from fathoms.metrics.score_records import Scores
 from fathoms.models.stop_reasons import says_ends
-from fathoms.runs.reading import Counts
 from fathoms.runs.search_notes import search_notes
 from fathoms.runs.service import service_figures
 from fathoms.runs.store import Flaw, flaws_sentence
 from fathoms.scoring.questions import Rules
 from fathoms.scoring.tally import Tally
 from fathoms.scoring.verdicts import RunVerdicts
-from fathoms.types import Verdict
+from fathoms.types.run.figures import MetricFigures, ProfileFigures
 from fathoms.types.run.manifest import Data, Manifest
-from fathoms.types.run.part import SCHEMA
+from fathoms.types.run.part import MADE, SCHEMA
+from fathoms.types.run.summary import Counts, Seconds, Summary
 
 _STAGES = ("retrieve", "expand", "rerank", "describe", "prompt", "generate")
 BY_WORDS = (
@@ -67,44 +67,132 @@ class Results:
     warnings: Sequence[str]
 
 
-def whole_summary(run: str, manifest: Manifest, found: Results, flaws: Sequence[Flaw]) -> dict[str, Any]:
+def whole_summary(run: str, manifest: Manifest, found: Results, flaws: Sequence[Flaw]) -> Summary:
     """Return the summary of a run with the figures of all its metrics. `flaws` are those of its journal."""
     rules, tally, verdicts = found.rules, found.tally, found.verdicts
+    data, config, answered = manifest.data, manifest.config, tally.counts["answered"]
     records, rows = tally.without(rules.variants)
     scores = Scores(rules.scoring, rows, {})
-    summary = _summary_of(
-        run, manifest, tally, records, scores, flaws, verdicts.made if verdicts else (), rules.profile
-    )
-    summary["warnings"] += found.warnings
-    if empty := summary["profiles"].get("fathoms", {}).get("labels", {}).get("empty"):
-        summary["warnings"].append(
-            EMPTY.format(empty=empty, answers=len(records), were="was" if empty == 1 else "were")
-        )
-    if rules.profile == "paper" and has_own_exemplars(rules.scoring.abstention):
-        summary["warnings"].append(NOT_OWN)
-    if rules.profile == "paper-by-words" and rules.scoring.profile is None and not rules.retrieval_only:
-        summary["warnings"].append(BY_WORDS.format(run=run))
-    if verdicts is not None:
-        by_judge = isinstance(rules.scoring.abstention, JudgedAbstention)
-        unlabelled = tally.counts["unlabelled"] if by_judge else 0
-        unjudged = max(tally.counts["unjudged"], unlabelled)
-        summary["judging"] = {**verdicts.described, "unjudged": unjudged}
-        summary["warnings"] += _judging_warnings(verdicts, unjudged, unlabelled, len(tally))
+    categories = tuple(data.categories) or tuple(dict.fromkeys(one.category for one in tally.asked))
     names = {metric.name for metric in found.asked} - set(SETS["fathoms"])
-    summary["metrics"] = _figures(found.pools, verdicts, names, rules.profile)
-    if against := length_against_support(found.pools):
-        summary["length_against_support"] = against
-    if retrieval := _retrieval(manifest, found):
-        summary["retrieval"] = retrieval
-    summary["warnings"] += _too_shallow(manifest, found.asked)
-    for metric in found.beside:
+    metrics = _figures(found.pools, verdicts, names, rules.profile, categories)
+    profiles = _profiles(records, scores, manifest, categories)
+    counts = _counts(data, tally, says_ends=says_ends(config))
+    service = service_figures(answered, tally.told, config)
+    spent = tally.sums.totals(verdicts.made if verdicts else ())  # leaves out replies from the cache
+    unlabelled = tally.counts["unlabelled"] if isinstance(rules.scoring.abstention, JudgedAbstention) else 0
+    unjudged = max(tally.counts["unjudged"], unlabelled)
+    incomplete = _incomplete(manifest, tally)
+    warnings = [
+        *([flaws_sentence(flaws)] if flaws else []),
+        *_answer_warnings(manifest, tally, service, counts),
+        *found.warnings,
+        *_profile_warnings(run, rules, profiles, len(records)),
+        *(_judging_warnings(verdicts, unjudged, unlabelled, len(tally)) if verdicts else ()),
+        *_too_shallow(manifest, found.asked),
         # a configuration that was only searched with asks for metrics of its answers, too
-        if not (rules.retrieval_only and "answer" in metric.needs):
-            summary["warnings"] += filter(None, [summary["metrics"].get(metric.name, {}).get("missing")])
-    for name, funnels in summarise_funnels(records, scores).items():
-        summary["profiles"][name]["funnel"] = {**funnels, "estimate": _estimate(manifest)}
-    _order_categories(summary)
-    return summary
+        *(
+            figures.missing
+            for metric in found.beside
+            if (figures := metrics.get(metric.name)) and figures.missing
+            if not (rules.retrieval_only and "answer" in metric.needs)
+        ),
+    ]
+    if incomplete and flaws:
+        incomplete.append(flaws_sentence(flaws))  # unusable lines may be the reason for missing answers
+    return Summary(
+        schema=SCHEMA,
+        run=run,
+        name=manifest.name,
+        model=manifest.model,
+        data=data.name,
+        profile=rules.profile,
+        complete=not incomplete,
+        incomplete=tuple(incomplete),
+        categories=categories,
+        warnings=tuple(warnings),
+        counts=counts,
+        retries=dict(tally.retries.most_common()) or None,
+        repeats=manifest.repeats,
+        retrieval_only=is_retrieval_only(
+            manifest, searched=tally.counts["searched"] > 0, answered=answered > 0
+        ),
+        prices=manifest.prices,
+        profiles=profiles,
+        usage={name: spent[name] for name in ("prompt_tokens", "completion_tokens")},
+        cost=spent["cost"],
+        usage_by_purpose=spent.get("usage_by_purpose"),
+        seconds=Seconds(wall=manifest.totals.seconds, **_seconds(tally), stages=_stage_times(tally)),
+        errors=dict(tally.errors),
+        service=service or None,
+        judging=verdicts and {**verdicts.described, "unjudged": unjudged},
+        metrics=metrics,
+        length_against_support=length_against_support(found.pools) or None,
+        retrieval=_retrieval(manifest, found) or None,
+    )
+
+
+def _profiles(
+    records: Sequence[AskedRecord], scores: Scores, manifest: Manifest, categories: Sequence[str]
+) -> dict[str, ProfileFigures]:
+    """Return the figures under each profile, with the retrieval funnel where it is known."""
+    made, funnels = summarise(records, scores), summarise_funnels(records, scores)
+    for name, funnel in funnels.items():
+        made[name]["funnel"] = {**_ordered(funnel, categories), "estimate": _estimate(manifest)}
+    return {
+        name: ProfileFigures.model_validate(_ordered(found, categories), context=MADE)
+        for name, found in made.items()
+    }
+
+
+def _ordered(figures: Mapping[str, Any], categories: Sequence[str]) -> dict[str, Any]:
+    """Put the categories of some figures into the order of the data set; figures are made in the order in
+    which answers came."""
+    made = figures["categories"]
+    first = [name for name in categories if name in made]
+    return {**figures, "categories": {name: made[name] for name in dict.fromkeys([*first, *made])}}
+
+
+def _answer_warnings(
+    manifest: Manifest, tally: Tally, service: Mapping[str, Any] | None, counts: Counts
+) -> Iterator[str]:
+    """Yield what a reader must know about the answers and the search."""
+    if unmarked := tally.counts["lacks_mark"]:
+        yield (
+            f"{unmarked} of {tally.counts['answered']} replies lack the marks that the prompt asks for before"
+            " the answer; they are scored whole"
+        )
+    yield from service["warnings"] if service else ()
+    yield from search_notes(manifest)
+    if variants := manifest.data.variants:
+        yield (
+            f"{len(variants)} of the questions are variants of others: they are compared with their"
+            " originals, and count in no other figure"
+        )
+    if lost := tally.counts["lost_contexts"]:
+        yield (
+            f"the prompts and hits of {lost} of {len(tally)} answers cannot be read, because files in the"
+            " run's folder 'blobs' are missing, damaged or too large: what is measured on them leaves these"
+            " answers out"
+        )
+    if unread := tally.counts["unread"]:
+        yield (
+            f"the search texts for {unread} of {len(tally)} answers could not be read from the reply of"
+            " retrieve.generate: these questions were searched for as they are"
+        )
+    yield from counts.suspicions
+
+
+def _profile_warnings(
+    run: str, rules: Rules, profiles: Mapping[str, ProfileFigures], answers: int
+) -> Iterator[str]:
+    """Yield what a reader must know about the profiles."""
+    if "fathoms" in profiles and (empty := profiles["fathoms"].labels.get("empty")):
+        yield EMPTY.format(empty=empty, answers=answers, were="was" if empty == 1 else "were")
+    if rules.profile == "paper" and has_own_exemplars(rules.scoring.abstention):
+        yield NOT_OWN
+    if rules.profile == "paper-by-words" and rules.scoring.profile is None and not rules.retrieval_only:
+        yield BY_WORDS.format(run=run)
 
 
 def _judging_warnings(verdicts: RunVerdicts, unjudged: int, unlabelled: int, answers: int) -> Iterator[str]:
@@ -134,105 +222,26 @@ def _judging_warnings(verdicts: RunVerdicts, unjudged: int, unlabelled: int, ans
 
 
 def _figures(
-    pools: Mapping[str, Pool], verdicts: RunVerdicts | None, asked: Collection[str], profile: str
-) -> dict[str, dict[str, Any]]:
+    pools: Mapping[str, Pool],
+    verdicts: RunVerdicts | None,
+    asked: Collection[str],
+    profile: str,
+    categories: Sequence[str],
+) -> dict[str, MetricFigures]:
     """Return the figures of the metrics that are not stored with a profile; `asked` are those that the user
     asked for, and `profile` is the headline profile."""
-    found = {
-        name: {
-            **pool.figures(verdicts.by(pool.metric) if verdicts else None),
-            "asked": name in asked,
-            **({"profile": profile} if pool.metric.follows_profile else {}),
-        }
-        for name, pool in pools.items()
-        if not pool.metric.in_profile
-        and (name in asked or pool.metric.group is None or not pool.applies_to_none)
-    }
-    for name, figures in found.items():
-        for part, metric in pools[name].metric.halves.items():
-            if metric in asked:  # it has a row of its own
+    found = {}
+    for name, pool in pools.items():
+        metric = pool.metric
+        if metric.in_profile or not (name in asked or metric.group is None or not pool.applies_to_none):
+            continue
+        figures = _ordered(pool.figures(verdicts.by(metric) if verdicts else None), categories)
+        for part, whole in metric.halves.items():
+            if whole in asked:  # it has a row of its own
                 figures.get("parts", {}).pop(part, None)
+        more = {"asked": name in asked, "profile": profile if metric.follows_profile else None}
+        found[name] = MetricFigures.model_validate(figures | more, context=MADE)
     return found
-
-
-def _summary_of(
-    run: str,
-    manifest: Manifest,
-    tally: Tally,
-    records: Sequence[AskedRecord],
-    scores: Scores,
-    flaws: Sequence[Flaw] = (),
-    verdicts: Iterable[Verdict] = (),
-    profile: str = "fathoms",
-) -> dict[str, Any]:
-    """Build the summary of a run: means per profile, counts, usage and seconds. `records` and `scores` are
-    those of the means, and `tally` has all. Reports show `profile` first.
-
-    The format is `schemas/summary.schema.json`.
-    """
-    data = manifest.data
-    incomplete = _incomplete(manifest, tally)
-    warnings = [flaws_sentence(flaws)] if flaws else []
-    if incomplete:
-        incomplete += warnings  # unusable lines may be the reason for missing answers
-    spent = tally.sums.totals(verdicts)  # leaves out replies from the cache
-    if unmarked := tally.counts["lacks_mark"]:
-        answered = tally.counts["answered"]
-        warnings.append(
-            f"{unmarked} of {answered} replies lack the marks that the prompt asks for before the answer;"
-            " they are scored whole"
-        )
-    service = service_figures(tally.counts["answered"], tally.told, manifest.config)
-    warnings = [*warnings, *(service["warnings"] if service else ())]
-    warnings += search_notes(manifest)
-    if variants := manifest.data.variant_ids:
-        warnings.append(
-            f"{len(variants)} of the questions are variants of others: they are compared with their"
-            " originals, and count in no other figure"
-        )
-    if lost := tally.counts["lost_contexts"]:
-        warnings.append(
-            f"the prompts and hits of {lost} of {len(tally)} answers cannot be read, because files in the"
-            " run's folder 'blobs' are missing, damaged or too large: what is measured on them leaves these"
-            " answers out"
-        )
-    if unread := tally.counts["unread"]:
-        warnings.append(
-            f"the search texts for {unread} of {len(tally)} answers could not be read from the reply of"
-            " retrieve.generate: these questions were searched for as they are"
-        )
-    counts = _counts(data, tally, says_ends=says_ends(manifest.config))
-    warnings += Counts.model_validate(counts).suspicions
-    return {
-        "schema": SCHEMA,
-        "run": run,
-        "name": manifest.name,
-        "model": manifest.model,
-        "data": data.name,
-        "profile": profile,
-        "complete": not incomplete,
-        "incomplete": incomplete,
-        "categories": list(data.categories) or list(dict.fromkeys(one.category for one in tally.asked)),
-        "warnings": warnings,
-        "counts": counts,
-        **({"retries": dict(tally.retries.most_common())} if tally.retries else {}),
-        "repeats": manifest.repeats,
-        "retrieval_only": is_retrieval_only(
-            manifest, searched=tally.counts["searched"] > 0, answered=tally.counts["answered"] > 0
-        ),
-        "prices": manifest.prices,
-        "profiles": summarise(records, scores),
-        "usage": {name: spent[name] for name in ("prompt_tokens", "completion_tokens")},
-        "cost": spent["cost"],
-        **{name: spent[name] for name in ("usage_by_purpose",) if name in spent},
-        "seconds": {
-            "wall": manifest.totals.seconds,
-            **_seconds(tally),
-            "stages": _stage_times(tally),
-        },
-        "errors": dict(tally.errors),
-        **({"service": service} if service else {}),
-    }
 
 
 def is_retrieval_only(manifest: Manifest, *, searched: bool, answered: bool) -> bool:
@@ -241,42 +250,31 @@ def is_retrieval_only(manifest: Manifest, *, searched: bool, answered: bool) -> 
     return manifest.retrieval_only or (searched and not answered)
 
 
-def _order_categories(summary: dict[str, Any]) -> None:
-    """Put the categories of all figures into the order of the data set; figures are made in the order in
-    which answers came."""
-    figures = [*summary["profiles"].values(), *summary["metrics"].values()]
-    for found in [*figures, *(one["funnel"] for one in figures if one.get("funnel"))]:
-        made = found["categories"]
-        first = [name for name in summary["categories"] if name in made]
-        found["categories"] = {name: made[name] for name in dict.fromkeys([*first, *made])}
-
-
-def _counts(data: Data, tally: Tally, *, says_ends: bool) -> dict[str, int]:
+def _counts(data: Data, tally: Tally, *, says_ends: bool) -> Counts:
     """Count questions and answers. A question counts once; answers and errors count once per repeat. What is
     not known is left out."""
     counts, asked = tally.counts, len(tally.asked)
-    same, unended = tally.same(), counts["unended"]
-    tells = says_ends or unended < counts["answered"] - counts["refused"]
-    return {
-        "questions": data.questions or asked,
-        "asked": data.asked or asked,
-        "unanswered": max(0, data.asked - asked),
-        "answered": counts["answered"],
-        "searched": counts["searched"],
-        "errors": tally.errors.total(),
-        "refused": counts["refused"],
-        "unanswerable": sum(not question.answerable for question in tally.asked),
-        "cut_prompts": counts["cut_prompts"],
-        "cut_by_server": counts["cut_by_server"],
-        "cached": counts["cached"],
-        "reasoned": counts["reasoned"],
-        "empty": counts["empty"],
-        "markup": counts["markup"],
-        **({} if same is None else {"same": same}),
-        **({"unended": unended} if tells else {}),
-        "calls": counts["calls"],
-        "retried": counts["retried"],
-    }
+    tells = says_ends or counts["unended"] < counts["answered"] - counts["refused"]
+    return Counts(
+        questions=data.questions or asked,
+        asked=data.asked or asked,
+        unanswered=max(0, data.asked - asked),
+        answered=counts["answered"],
+        searched=counts["searched"],
+        errors=tally.errors.total(),
+        refused=counts["refused"],
+        unanswerable=sum(not question.answerable for question in tally.asked),
+        cut_prompts=counts["cut_prompts"],
+        cut_by_server=counts["cut_by_server"],
+        cached=counts["cached"],
+        reasoned=counts["reasoned"],
+        empty=counts["empty"],
+        markup=counts["markup"],
+        same=tally.same(),
+        unended=counts["unended"] if tells else None,
+        calls=counts["calls"],
+        retried=counts["retried"],
+    )
 
 
 def _incomplete(manifest: Manifest, tally: Tally) -> list[str]:

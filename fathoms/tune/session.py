@@ -298,8 +298,8 @@ class Session:
                 continue
             left = None if budget.max_cost is None else max(0.0, budget.max_cost - budget.spent.cost)
             summary = score_run(run, judging=replace(judging, max_cost=left))
-            if judged := summary.get("judging"):
-                budget.spent += Amount(cost=judged["cost"] or 0.0)
+            if summary.judging:
+                budget.spent += Amount(cost=summary.judging.cost or 0.0)
             scores = read_scores(run, self.settings.profile)
             kind = scores.metrics.get(self.settings.metric)
             if kind is None:

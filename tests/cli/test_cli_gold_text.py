@@ -77,7 +77,7 @@ def test_the_question_and_its_citations_come_back_from_the_run(project: Project)
     assert record.question == asked
     assert record.citations is not None
     assert [(one.document, one.page) for one in record.citations] == [("varn.pdf", 2)]
-    score_run(run)  # scoring again needs nothing else
+    score_run(run).plain()  # scoring again needs nothing else
     shown = project.fathoms("show", "tiny", "--question", "rich").stdout
     assert "cited: varn.pdf, p. 2 (varn.pdf, page 2" in shown
     assert "metadata: language en, level 2, scan false" in shown

@@ -171,7 +171,7 @@ def test_intervals_are_in_the_summary_the_table_and_the_report(
     fathoms: Any, nights: Path, tmp_path: Path
 ) -> None:
     run = next(Run(path) for path in nights.iterdir() if "_bad_" in path.name)
-    overall = (run.summary() or {})["profiles"]["fathoms"]["overall"]["intervals"]["correctness"]
+    overall = (run.summary.plain() or {})["profiles"]["fathoms"]["overall"]["intervals"]["correctness"]
     assert (overall["method"], overall["n"], overall["groups"]) == ("score", N, None)
     # 20 of 30 right in either category: Blaker's interval
     out = fathoms("show", "bad")[1]
@@ -188,7 +188,7 @@ def test_documents_are_grouped_and_enough_of_them_are_clustered(tmp_path: Path, 
         question.model_copy(update={"files": (f"{i // 3}.pdf",)}) for i, question in enumerate(QUESTIONS)
     ]
     run = made(tmp_path, "many", 20, on_documents)
-    overall = (run.summary() or {})["profiles"]["fathoms"]["overall"]["intervals"]["correctness"]
+    overall = (run.summary.plain() or {})["profiles"]["fathoms"]["overall"]["intervals"]["correctness"]
     assert overall["groups"] == 20
     # three questions of a document are right or wrong together here: the interval is the wider one
     assert overall["clustered"]["low"] < overall["low"] < overall["high"] < overall["clustered"]["high"]

@@ -194,7 +194,7 @@ def test_the_docs_show_what_two_released_runs_print(released, root):
 
 
 def test_the_intervals_of_a_released_run(released):
-    figures = released[0].summary()["profiles"]["paper"]
+    figures = released[0].summary.plain()["profiles"]["paper"]
     text_only = figures["categories"]["Text-Only"]["intervals"]["correctness"]
     # 28 of 31: Blaker's interval is within Clopper and Pearson's
     theirs = scipy.stats.binomtest(28, 31).proportion_ci(method="exact")

@@ -135,14 +135,14 @@ class Forgetful(ScoreWork):
 
 def test_verdicts_that_a_run_holds_are_found_by_workers_too(tmp_path: Path) -> None:
     run = judged_run(tmp_path)
-    before = score_run(run), files(run)
+    before = score_run(run).plain(), files(run)
     away = Away(2)
-    again = score_run(run, worth=3, executor=away), files(run)
+    again = score_run(run, worth=3, executor=away).plain(), files(run)
     assert again == before
     assert away.done == {"ScoreWork": 8}
     journal = run.path / "verdicts" / "judge.jsonl"
     journal.write_bytes(b"".join(journal.read_bytes().splitlines(keepends=True)[:-1]))
-    assert score_run(run, worth=3, executor=away)["judging"]["asked"] == 1
+    assert score_run(run, worth=3, executor=away).plain()["judging"]["asked"] == 1
     away.close()
 
 
@@ -154,7 +154,7 @@ def test_a_local_model_judges_on_the_workers(tmp_path: Path) -> None:
     found = []
     for name, executor in (("here", None), ("there", Away(2))):
         run = run_in(tmp_path / name, answers=9, metrics=["faithfulness"], judge=judge)
-        summary = score_run(run, executor=executor)
+        summary = score_run(run, executor=executor).plain()
         lines = (run.path / "verdicts" / "judge.jsonl").read_text().splitlines()
         verdicts = [json.loads(line) for line in lines]
         results = {one["key"]: {**one["result"], "seconds": None} for one in verdicts}

@@ -23,6 +23,7 @@ from fathoms.runs.store import Run
 from fathoms.scoring import score_run
 from fathoms.types import Chunk, Failure, Hit, Prompt, Question, Record, Reply
 from fathoms.types.run.manifest import Manifest
+from fathoms.types.run.summary import Summary
 from tests.support.project import Project
 
 
@@ -113,7 +114,7 @@ from fathoms.runs.finding import oldest_first
 from fathoms.runs.store import Run
 for path in sys.argv[1:]:
     try:
-        summary = score_run(Run(Path(path)))
+        summary = score_run(Run(Path(path))).plain()
         print(summary["counts"]["answered"], *summary["warnings"])
     except StoreError as error:
         print(error)
@@ -200,7 +201,7 @@ def test_a_bad_journal_line_is_skipped_and_the_rest_is_kept(tmp_path: Path) -> N
         first, second = journal.read_bytes().splitlines(keepends=True)
         journal.write_bytes(first + line + second)
         assert list(run.entries()) == [("q1", 0), ("q2", 0)], what
-        summary = score_run(run)
+        summary = score_run(run).plain()
         assert summary["counts"]["answered"] == 2, what
         (warning,) = summary["warnings"]
         assert warning.startswith("1 line of journal.jsonl cannot be used: line 2 ("), what
@@ -327,7 +328,7 @@ def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
         (run.path / name).unlink(missing_ok=True)
         (run.path / name).symlink_to(outside / "kept")
     run.write_manifest(Manifest.model_validate({"schema": 1}))
-    run.write_summary({"schema": 1})
+    run.write_summary(Summary.model_validate({"schema": 1}))
     with run.locked():
         pass
     for name in ("journal.jsonl", ".lock"):
@@ -351,11 +352,11 @@ def test_links_out_of_the_run_directory_are_not_read(tmp_path: Path) -> None:
         path.unlink()
         path.symlink_to((other.path / name.replace("q1", "secret")).resolve())
         with pytest.raises(StoreError, match="is a link that leads out"):
-            run.manifest.plain(), run.summary(), run.entries(), list(run.views())
+            run.manifest.plain(), run.summary.plain(), run.entries(), list(run.views())
         path.unlink()
         path.with_name(f"{path.stem}-beside").write_bytes(whole)
         path.symlink_to(f"{path.stem}-beside")  # one that stays inside is read
-        run.manifest.plain(), run.summary(), run.entries(), list(run.views())
+        run.manifest.plain(), run.summary.plain(), run.entries(), list(run.views())
 
 
 def test_a_fifo_does_not_hang(tmp_path: Path) -> None:
@@ -372,7 +373,7 @@ def test_a_fifo_does_not_hang(tmp_path: Path) -> None:
         (run.path / name).unlink(missing_ok=True)
         os.mkfifo(run.path / name)
         with pytest.raises(StoreError, match="is not a regular file"), run.locked():
-            run.manifest.plain(), run.summary(), run.verdicts("v"), run.entries(), list(run.views())
+            run.manifest.plain(), run.summary.plain(), run.verdicts("v"), run.entries(), list(run.views())
         if name == "journal.jsonl":
             with pytest.raises(StoreError, match="cannot be written"):
                 run.append([record()])
@@ -447,7 +448,7 @@ def test_nights_are_judged_in_the_order_in_which_they_were_made(tmp_path: Path) 
 def test_scoring_says_how_many_answers_have_lost_their_context(tmp_path: Path) -> None:
     short = [Hit(chunk=Chunk(id="d#2", document="d.pdf", pages=(1,), text="short"), score=0.5, rank=1)]
     run = make(tmp_path, record(), record("q2", hits=tuple(short), prompt=None))
-    assert "cannot be read" not in " ".join(score_run(run)["warnings"])
+    assert "cannot be read" not in " ".join(score_run(run).plain()["warnings"])
     copy = shutil.copytree(run.path, tmp_path / "copy" / run.id, ignore=shutil.ignore_patterns("blobs"))
-    (warning,) = (one for one in score_run(Run(copy))["warnings"] if "cannot be read" in one)
+    (warning,) = (one for one in score_run(Run(copy)).plain()["warnings"] if "cannot be read" in one)
     assert warning.startswith("the prompts and hits of 1 of 2 answers cannot be read")

@@ -98,7 +98,7 @@ def test_the_funnel_of_an_import_is_an_estimate(tmp_path: Path) -> None:
     run = keep(
         read_result_file(tmp_path / "r.json"), "d", tmp_path / "runs", parse_folder(tmp_path, Pdfium())
     )
-    found = score_run(run)["profiles"]["fathoms"]["funnel"]
+    found = score_run(run).plain()["profiles"]["fathoms"]["funnel"]
     stages = found["categories"]["A"]
     assert [
         (stages[s]["recall"], stages[s]["lost"]) for s in ("documents", "retrieved", "prompt", "answer")
@@ -123,7 +123,7 @@ def test_the_released_runs_lose_their_tables_to_the_cut(shared: Path, tmp_path: 
     folder = shared / "fathoms-rag"
     parsed = parse_folder(folder / "papers", Pdfium(join_lines=False))  # as the authors' text
     docling = read_result_file(folder / "results" / "llama3_3-70b_Docling_with_easyOCR.json")
-    found = score_run(keep(docling, "fathoms-rag", tmp_path, parsed))["profiles"]["paper"]["funnel"]
+    found = score_run(keep(docling, "fathoms-rag", tmp_path, parsed)).plain()["profiles"]["paper"]["funnel"]
     tables = found["categories"]["Tables"]
     assert (tables["documents"]["recall"], tables["documents"]["n"]) == (1.0, 7)
     assert (tables["prompt"]["lost"], tables["prompt"]["compared"]) == (1.0, 7)

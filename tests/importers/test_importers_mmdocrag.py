@@ -32,7 +32,7 @@ def imported(folder: Path, answers: Sequence[Any], grades: Sequence[Any] | None 
 
 def values(found: Imported, folder: Path, *names: str) -> list[float | None]:
     summary = scoring.score_run(keep(found, "gold", folder / "runs"))
-    return [summary["metrics"][f"mmdocrag.{name}"]["overall"]["value"] for name in names]
+    return [summary.metrics[f"mmdocrag.{name}"].overall.value for name in names]
 
 
 def test_an_answer_with_its_thoughts_tokens_and_model(tmp_path: Path) -> None:

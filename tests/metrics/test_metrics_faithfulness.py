@@ -15,10 +15,10 @@ from fathoms.metrics.metric import Facts, JudgedMetric
 from fathoms.metrics.pooling import JudgedBy, Pool
 from fathoms.metrics.registry import JUDGED, named
 from fathoms.metrics.score_records import RecordScore
-from fathoms.runs.reading import range_of
 from fathoms.runs.store import Run
 from fathoms.scoring import score_run
 from fathoms.types import Chunk, Claim, Failure, Hit, Judgement, Question, Record, Reply, Verdict
+from fathoms.types.run.figures import range_of
 from tests.support.fault_server.server import ScriptedServer
 
 METRIC = Faithfulness()
@@ -111,7 +111,7 @@ def test_a_picture_is_sent_and_that_of_a_run_from_elsewhere_is_not(tmp_path: Pat
             score_run(run, metrics=[METRIC], judging=judging)
         assert server.requests == 0
         run.trust()
-        found = score_run(run, metrics=[METRIC], judging=judging)
+        found = score_run(run, metrics=[METRIC], judging=judging).plain()
         assert server.requests == 1
     assert found["metrics"]["faithfulness"]["overall"]["value"] == 1.0
 

@@ -264,10 +264,10 @@ def test_a_run_asks_what_depends_on_verdicts_and_asks_nothing_twice(tmp_path: Pa
     run.append([Record(question=question, answer=Reply(text=said), hits=hits, citations=cited)])
     judging = Judging(ScriptedJudge(claims="sentences"))
     metrics = [metric() for metric in mirage.METRICS]
-    first = score_run(run, metrics=metrics, judging=judging)
+    first = score_run(run, metrics=metrics, judging=judging).plain()
     assert first["judging"]["failed"] == 0
     values = {name: one["overall"]["value"] for name, one in first["metrics"].items() if "mirage" in name}
     assert values["mirage.cite-r"] == 1 / 2  # "bridge old" is nowhere in the answer
-    again = score_run(run, metrics=metrics, judging=judging)
+    again = score_run(run, metrics=metrics, judging=judging).plain()
     assert again["judging"]["asked"] == 0
     assert json.dumps(again["metrics"]) == json.dumps(first["metrics"])

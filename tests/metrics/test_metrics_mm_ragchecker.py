@@ -160,7 +160,7 @@ def test_all_metrics_share_the_calls_and_pictures_are_sent(tmp_path: Path) -> No
     with ScriptedServer(default="entailment").running() as server:
         model = {"kind": "openai-compatible", "base_url": f"{server.address}/v1", "model": "scripted"}
         judge = LLMJudge.model_validate({"model": model, "claims": "sentences", "labels": "three-way"})
-        summary = score_run(run, metrics=named(["mm-ragchecker"]), judging=Judging(judge))
+        summary = score_run(run, metrics=named(["mm-ragchecker"]), judging=Judging(judge)).plain()
         # the claim of the answer by the picture, the text and the gold answer; the gold claim by the answer
         assert server.requests == 4
         score_run(run, metrics=named(["mm-ragchecker", "ragchecker.precision"]), judging=Judging(judge))

@@ -45,7 +45,7 @@ PORTS = {
     "questions": {"component", "config", "errors", "hooks", "paths", "registry", "safety", "text", "types"}
     | {"cli", "compare", "corpora", "experiment", "judges", "metrics", "models", "report", "runs", "stats"}
     | {"ingest", "pdf", "pipeline", "retrieve"},
-    "live": {"cli", "config", "errors", "hooks", "paths", "report", "runs", "safety"},
+    "live": {"cli", "config", "errors", "hooks", "paths", "report", "runs", "safety", "types"},
 }
 MOST_LOOSE = 11
 

@@ -70,7 +70,7 @@ def make(tmp_path: Path, records: list[Record] = RECORDS, **data: object) -> Run
 
 
 def test_score_run_gives_the_scores_worked_by_hand(tmp_path: Path) -> None:
-    summary = score_run(make(tmp_path))
+    summary = score_run(make(tmp_path)).plain()
     figures = summary["profiles"]["fathoms"]
     # A: (1 + 0 + 0) / 3, B: 0 / 1; the failure is no hallucination and no abstention
     assert figures["categories"]["A"]["correctness"] == pytest.approx(1 / 3)
@@ -114,7 +114,7 @@ def test_replies_without_a_finish_reason_are_said(tmp_path: Path, kind: str, cou
     manifest = {"model": "m", "config": {"generate": {"kind": kind}}, "data": {"name": "d"}}
     run = Run.create(tmp_path, "x", "0" * 16, manifest)
     run.append(RECORDS)
-    summary = score_run(run)
+    summary = score_run(run).plain()
     said = "4 of 4 replies have no finish reason: the text may have been cut"
     assert summary["counts"].get("unended") == counted
     assert (said in summary["warnings"]) == (counted is not None)
@@ -123,7 +123,7 @@ def test_replies_without_a_finish_reason_are_said(tmp_path: Path, kind: str, cou
 def test_repeats_are_averaged_within_their_question(tmp_path: Path) -> None:
     first, second = question("a1", "A", "yes"), question("a2", "A", "yes")
     records = [answered(first, "yes"), answered(first, "no", 1), answered(second, "yes")]
-    figures = score_run(make(tmp_path, records))["profiles"]["fathoms"]
+    figures = score_run(make(tmp_path, records)).plain()["profiles"]["fathoms"]
     assert figures["overall"]["micro_correctness"] == 0.75
     assert figures["overall"]["n"] == 2
 
@@ -137,14 +137,14 @@ def test_seconds_by_stage_average_repeats_and_leave_out_the_cache(tmp_path: Path
         answered(second, "yes").model_copy(update={"timings": {"retrieve": 1.0, "generate": 5.0}}),
     ]
     cached = answered(third, "yes").model_copy(update={"answer": Reply(text="yes", cached=True)})
-    stages = score_run(make(tmp_path, [*took, cached]))["seconds"]["stages"]
+    stages = score_run(make(tmp_path, [*took, cached])).plain()["seconds"]["stages"]
     assert list(stages) == ["retrieve", "generate", "total"]
     assert [(found["value"], found["n"]) for found in stages.values()] == [(1.0, 1), (3.5, 2), (4.0, 2)]
 
 
 def test_what_is_missing_is_said(tmp_path: Path) -> None:
     sizes = {"A": 3, "B": 4, "C": 2}
-    summary = score_run(make(tmp_path, category_sizes=sizes, categories=list(sizes), questions=9))
+    summary = score_run(make(tmp_path, category_sizes=sizes, categories=list(sizes), questions=9)).plain()
     assert summary["complete"] is False
     assert summary["incomplete"] == [
         "no question of C was asked",
@@ -161,14 +161,14 @@ def test_verdicts_are_kept_and_not_made_again(tmp_path: Path) -> None:
     # another label in the file wins over the classifier: it is not asked again
     turned = {key: verdict.model_copy(update={"label": "abstention"}) for key, verdict in kept.items()}
     run.add_verdicts("abstention", {key: verdict_text(key, one) for key, one in turned.items()})
-    assert score_run(run)["profiles"]["fathoms"]["overall"]["hallucination"] == 0.0
+    assert score_run(run).plain()["profiles"]["fathoms"]["overall"]["hallucination"] == 0.0
 
 
 @pytest.mark.slow
 def test_the_headline_profile(tmp_path: Path) -> None:
-    assert score_run(make(tmp_path))["profile"] == "fathoms"
-    assert score_run(make(tmp_path, name="fathoms-rag"))["profile"] == "paper"
-    assert score_run(make(tmp_path), ["profile=released-code"])["profile"] == "released-code"
+    assert score_run(make(tmp_path)).plain()["profile"] == "fathoms"
+    assert score_run(make(tmp_path, name="fathoms-rag")).plain()["profile"] == "paper"
+    assert score_run(make(tmp_path), ["profile=released-code"]).plain()["profile"] == "released-code"
 
 
 def test_what_cannot_be_scored(tmp_path: Path) -> None:
@@ -189,12 +189,12 @@ def test_the_exemplars_go_along_with_the_run(tmp_path: Path) -> None:
         )
     )
     run.trust()
-    table = score_run(run)["profiles"]["fathoms"]["abstention_table"]
+    table = score_run(run).plain()["profiles"]["fathoms"]["abstention_table"]
     assert table["answerable"] == {"answered": 2, "abstained": 1}
     own.unlink()
     for path in (run.path / "verdicts").glob("abstention.json"):
         path.unlink()
-    assert score_run(run)["profiles"]["fathoms"]["abstention_table"] == table
+    assert score_run(run).plain()["profiles"]["fathoms"]["abstention_table"] == table
 
 
 def test_a_refusal_is_neither_abstention_nor_hallucination(tmp_path: Path) -> None:
@@ -208,7 +208,7 @@ def test_a_refusal_is_neither_abstention_nor_hallucination(tmp_path: Path) -> No
         answered(question("a5", "A", "red"), "It is red."),
     ]
     run = make(tmp_path, records)
-    summary = score_run(run)
+    summary = score_run(run).plain()
     figures = summary["profiles"]["fathoms"]
     assert summary["counts"]["refused"] == 4
     assert summary["counts"]["answered"] == 5
@@ -277,7 +277,7 @@ def test_shares_add_up_to_the_whole(setup: dict[str, object], killed: int, tmp_p
             Manifest.model_validate({**run.manifest.plain(), "config": {"metrics": ["rouge-l"]}})
         )
         run.trust()
-    summary = score_run(alone)
+    summary = score_run(alone).plain()
     assert summary["metrics"]["rouge-l"]["overall"]["value"] > 0
     told: list[int] = []
     setup = {name: str(tmp_path / str(value)) for name, value in setup.items()}
@@ -330,7 +330,7 @@ def judged_run(tmp_path: Path) -> Run:
     config = {"judge": {"kind": "scripted"}, "metrics": ["ragchecker"]}
     run.write_manifest(Manifest.model_validate({**run.manifest.plain(), "config": config}))
     run.trust()
-    assert score_run(run)["judging"]["asked"] > 0
+    assert score_run(run).plain()["judging"]["asked"] > 0
     return run
 
 
@@ -373,14 +373,14 @@ def test_processes_find_the_verdicts_that_a_run_holds(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_judged_run_is_the_same_by_several_processes(tmp_path: Path) -> None:
     run = judged_run(tmp_path)
-    before = score_run(run), files(run)
-    again = score_run(run, worth=3), files(run)
+    before = score_run(run).plain(), files(run)
+    again = score_run(run, worth=3).plain(), files(run)
     assert again == before
     assert before[0]["judging"]["found"] > 0
     assert before[0]["metrics"]["ragchecker.f1"]["judged"]["items"] > 0
     journal = run.path / "verdicts" / "judge.jsonl"
     lines = journal.read_bytes().splitlines(keepends=True)
     journal.write_bytes(b"".join(lines[:-1]))
-    judging = score_run(run, worth=3)["judging"]
+    judging = score_run(run, worth=3).plain()["judging"]
     assert (judging["asked"], judging["found"]) == (1, before[0]["judging"]["found"] - 1)
     assert files(run).keys() == before[1].keys()

@@ -230,7 +230,7 @@ def test_claims_are_left_out_where_shortened_texts_are_not_enough(run: Run) -> N
 
 def test_both_kinds_of_hallucination_stand_beside_faithfulness_and_ask_for_nothing(run: Run) -> None:
     score_run(run, metrics=named(["ragchecker.faithfulness"]))
-    again = score_run(run, metrics=named(["ragchecker.faithfulness"]))
+    again = score_run(run, metrics=named(["ragchecker.faithfulness"])).plain()
     # of five claims, three are judged: one is entailed, one contradicted, one neither
     kinds = [again["metrics"][f"{kind}-hallucination"] for kind in ("intrinsic", "extrinsic")]
     assert [(kind["overall"]["value"], kind["asked"]) for kind in kinds] == [(1 / 3, False)] * 2

@@ -9,8 +9,9 @@ from rich.console import Console, RenderableType
 from fathoms.report.funnel import funnel_of, funnel_panel, funnel_section, stage_cell
 from fathoms.report.leaderboard import leaderboard
 from fathoms.report.question import funnel_lines
-from fathoms.runs.reading import FunnelStage, ScoredRun
+from fathoms.runs.reading import ScoredRun
 from fathoms.runs.views import AnswerScores
+from fathoms.types.run.figures import FunnelStage
 
 Stages = dict[str, dict[str, Any]]
 

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from fathoms.report.html.overview import further_of, hallucination_over
-from fathoms.runs.reading import MetricFigures, ScoredRun, load, range_of
+from fathoms.runs.reading import ScoredRun, load
 from fathoms.runs.store import Run
 from fathoms.scoring import score_run
 from fathoms.types import Question, Record, Reply
+from fathoms.types.run.figures import MetricFigures, range_of
 from tests.support.report_browser import Watched, chromium, texts, watch, written
 
 TALL, NONE = "The tower is 41.5 m tall.", "It is owned by Ada Brandt."

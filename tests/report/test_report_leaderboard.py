@@ -10,7 +10,7 @@ from fathoms.errors import DataError, UsageError
 from fathoms.report.as_json import report_json
 from fathoms.report.leaderboard import both_counts, figure, leaderboard, run_labels
 from fathoms.report.terminal import leaderboard_panel, shrunk_panel
-from fathoms.runs.reading import Means
+from fathoms.types.run.figures import Means
 from tests.support.report_runs import made_runs
 
 # As printed in Table II of the paper, correctness then hallucination.

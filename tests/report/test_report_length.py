@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from fathoms.report.length import length_sentence
-from fathoms.runs.reading import LengthSupport, ScoredRun
+from fathoms.runs.reading import ScoredRun
+from fathoms.types.run.summary import LengthSupport
 from tests.support.report_browser import Watched, chromium, texts, watch, written
 
 Json = dict[str, Any]

@@ -14,8 +14,9 @@ from fathoms.report.change import last_comparable
 from fathoms.report.markdown import report_markdown
 from fathoms.report.question import question_panel
 from fathoms.report.terminal import leaderboard_panel, summary_panel
-from fathoms.runs.reading import ProfileFigures, load
+from fathoms.runs.reading import load
 from fathoms.runs.views import scored_question
+from fathoms.types.run.figures import ProfileFigures
 
 
 def render(parts, width=80):

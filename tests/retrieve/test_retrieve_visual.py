@@ -19,6 +19,7 @@ from fathoms.retrieve.page_search import PageSearch
 from fathoms.retrieve.two_stages import mean_vectors
 from fathoms.runs.search_notes import approximations
 from fathoms.types import Question
+from fathoms.types.run.manifest import Manifest
 
 MANY = MultiVectorEmbedder(model="vidore/colqwen2-v1.0-hf")
 ONE = ImageTextEmbedder(model="google/siglip2-base-patch16-512")
@@ -66,7 +67,7 @@ def test_signs_lose_pages(tmp_path: Path) -> None:
         "pages": 3,
     }
     assert [[at for (_, at), _ in row] for row in visual.ranked(made, QUESTIONS)] == [[1, 2], [1, 2]]
-    assert "".join(approximations({"approximation": noted})) == (
+    assert "".join(approximations(Manifest.model_validate({"approximation": noted}))) == (
         "the search by page images is approximate (precision binary): of the 2 best pages of 2 questions by"
         " exact search, it finds 50.0% (recall@2 0.500)"
     )

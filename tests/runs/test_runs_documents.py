@@ -68,9 +68,9 @@ def test_runs_of_a_folder_share_their_documents(tmp_path: Path) -> None:
 
 def test_a_run_copied_without_them_says_so_and_an_exported_one_has_everything(tmp_path: Path) -> None:
     run = made(tmp_path / "runs", "a")
-    whole = score_run(run)
+    whole = score_run(run).plain()
     bare = Run(shutil.copytree(run.path, tmp_path / "bare" / run.id))
-    warned = score_run(bare)
+    warned = score_run(bare).plain()
     assert [text for text in warned["warnings"] if "fathoms export RUN" in text] == [
         "the parsed text of d1.pdf, d2.pdf is missing, because the run was copied without the folder that"
         " runs share; the funnel does without it. 'fathoms export RUN', where the run was made, writes a"
@@ -81,7 +81,7 @@ def test_a_run_copied_without_them_says_so_and_an_exported_one_has_everything(tm
 
     copy = export_run(run, tmp_path / "elsewhere" / "copy")
     shutil.rmtree(tmp_path / "runs")
-    again = score_run(copy)
+    again = score_run(copy).plain()
     assert in_documents(again) == in_documents(whole)
     assert again["warnings"] == whole["warnings"]
     assert {path.name for path in copy.path.iterdir()} >= {"manifest.json", "journal.jsonl", "questions"}
@@ -183,8 +183,8 @@ def test_a_long_list_of_documents_is_stored_once_and_goes_along_with_a_copied_ru
     assert data["document_list"] == {"documents": LISTED + 1, "sha256": sha256}
     files = [run.path / "blobs" / f"{sha256}.gz" for run in (first, second)]
     assert files[0].samefile(files[1])
-    figures = in_documents(score_run(first))
-    assert figures == in_documents(score_run(short))
+    figures = in_documents(score_run(first).plain())
+    assert figures == in_documents(score_run(short).plain())
     assert figures["recall"] == 1
     copy = Run(shutil.copytree(first.path, tmp_path / "elsewhere" / first.id))
     shutil.rmtree(tmp_path / "runs")

@@ -66,7 +66,7 @@ def test_searched_questions_are_records_that_resuming_does_not_ask_again(run: Ru
 
 
 def test_metrics_of_answers_do_not_apply_and_figures_of_retrieval_do(run: Run) -> None:
-    summary = score_run(run)
+    summary = score_run(run).plain()
     assert summary["retrieval_only"] is True
     counts = summary["counts"]
     assert (counts["searched"], counts["answered"], counts["errors"], counts["unanswered"]) == (2, 0, 1, 0)
@@ -87,10 +87,10 @@ def test_metrics_of_answers_do_not_apply_and_figures_of_retrieval_do(run: Run) -
 def test_imported_searches_need_no_word_in_the_manifest(tmp_path: Path) -> None:
     run = Run.create(tmp_path, "hits", "0" * 16, {"data": {"name": "d"}})
     run.append(RECORDS[:2])
-    assert score_run(run)["retrieval_only"] is True
+    assert score_run(run).plain()["retrieval_only"] is True
     # one answer among them makes it a run of answers, in which the others are no failures
     run.append([Record(question=ASKED[2], answer=Reply(text="7"))])
-    summary = score_run(run)
+    summary = score_run(run).plain()
     assert summary["retrieval_only"] is False
     overall = summary["profiles"]["fathoms"]["overall"]
     assert (overall["correctness"], overall["n"], overall["errors"]) == (1.0, 1, 0)

@@ -295,7 +295,7 @@ def test_what_is_not_a_run(tmp_path: Path) -> None:
     run = make(tmp_path)
     (run.path / "summary.json").write_text("{")
     with pytest.raises(StoreError, match="cannot be read"):
-        run.summary()
+        run.summary.plain()
     run.write_manifest(Manifest.model_validate({"schema": 99}))
     with pytest.raises(StoreError, match="newer fathoms"):
         run.manifest.plain()

@@ -221,7 +221,7 @@ def _mean_of(figures: list[Json], questions: int) -> Json:
     }
     counts = {"n": questions, "hallucination_n": sum(row["hallucination_n"] for row in figures), "errors": 0}
     low = max(0.0, (means["correctness"] or 0) - 0.1)
-    return {**means, **counts, "intervals": {"correctness": _interval(low, low + 0.2, questions)}}
+    return {**means, **counts, "intervals": {"correctness": _interval(low, min(1.0, low + 0.2), questions)}}
 
 
 def _interval(low: float, high: float, questions: int) -> Json:

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 from fathoms.runs.listing import is_growing
 from fathoms.runs.reading import ScoredRun
 from fathoms.runs.store import RecordHead, Run
-from fathoms.runs.views import Json, ScoredQuestion, ScoredRepeat
+from fathoms.runs.views import ScoredQuestion, ScoredRepeat
+from fathoms.types.run.part import Json
 
 NOT_SCORED = "not scored"
 """The profile of a run without scores."""

@@ -23,9 +23,11 @@ from fathoms.report.html.reading import IndexedRun, known_mean, whole_detail
 from fathoms.report.html.texts import Pool, clean
 from fathoms.report.leaderboard import run_labels
 from fathoms.runs.listing import SUMMARY, is_growing, state_of
-from fathoms.runs.reading import ProfileFigures, ScoredRun, load
+from fathoms.runs.reading import ScoredRun, load
 from fathoms.runs.store import Run
-from fathoms.runs.views import Json, ScoredQuestion, scored_question
+from fathoms.runs.views import ScoredQuestion, scored_question
+from fathoms.types.run.figures import ProfileFigures
+from fathoms.types.run.part import Json
 
 _AT_ONCE = 50
 """The questions that are added to the index before a request gets its turn."""

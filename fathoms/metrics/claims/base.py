@@ -15,8 +15,8 @@ from fathoms.metrics.claims.matrix import Grid, Matrix
 from fathoms.metrics.claims.texts import ClaimsOf, Text, answer_text, gold_to_split, running_gold
 from fathoms.metrics.metric import Facts, JudgedMetric, Pooling
 from fathoms.models.sentences import sentences
-from fathoms.runs.reading import range_of
 from fathoms.types import Document, Judgement, Record, Score
+from fathoms.types.run.figures import range_of
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -18,7 +18,6 @@ from fathoms.report.html.claims import shown_claims
 from fathoms.report.html.texts import MARKED, Marker, Pool, brief
 from fathoms.report.metrics_table import reason
 from fathoms.report.read_answer import read_answer
-from fathoms.runs.reading import ProfileFigures
 from fathoms.runs.views import (
     AnswerScores,
     AttachedFile,
@@ -31,6 +30,7 @@ from fathoms.runs.views import (
     ShownPrompt,
 )
 from fathoms.types import Box, Citation, Document, Evidence, GoldPhrase, Question, Reply
+from fathoms.types.run.figures import ProfileFigures
 
 Json = dict[str, Any]
 

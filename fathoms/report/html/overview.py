@@ -16,22 +16,22 @@ from fathoms.report.metrics_table import MAIN, has_value, is_shown
 from fathoms.report.modalities import modality_hits
 from fathoms.report.outcomes import OUTCOMES, RATES
 from fathoms.report.stage_times import ingest_lines
-from fathoms.runs.reading import (
+from fathoms.runs.reading import ScoredRun
+from fathoms.runs.search_notes import search_notes
+from fathoms.types.run.figures import (
     AbstentionCounts,
     AbstentionRates,
     FunnelStages,
     HallucinationRates,
     JudgeCheck,
-    Means,
+    MeanScores,
     MetricFigure,
     MetricFigures,
     ProfileFigures,
-    ScoredRun,
-    Summary,
     range_of,
 )
-from fathoms.runs.search_notes import search_notes
-from fathoms.runs.views import Number
+from fathoms.types.run.part import Number
+from fathoms.types.run.summary import Summary
 
 Json = dict[str, Any]
 COUNTS = ("errors", "refused", "cut_prompts", "cut_by_server", "cached")
@@ -108,11 +108,17 @@ def judging_of(run: ScoredRun) -> Json | None:
     return {**facts, "failed": found.failed, "kept": kept}
 
 
+_GROUP = ("value", "low", "high", "shortest", "longest", "n")
+
+
 def lengths_of(run: ScoredRun) -> Json:
     """Return, for each kind of support that is known, the groups of answers by length with their mean
     support, and a sentence on how the two go together."""
     return {
-        name: {"groups": [group.model_dump() for group in found.groups], "says": length_sentence(found)}
+        name: {
+            "groups": [{key: getattr(group, key) for key in _GROUP} for group in found.groups],
+            "says": length_sentence(found),
+        }
         for name, found in run.summary.length_against_support.items()
         if found.groups
     }
@@ -128,7 +134,7 @@ def figure_of(mean: Number | None, bounds: tuple[Number, Number] | None, n: int 
 def metric_of(figures: ProfileFigures, metric: str) -> Json:
     """Return a metric overall, as the mean over questions (micro), and by category."""
 
-    def of(means: Means) -> Json:
+    def of(means: MeanScores) -> Json:
         return figure_of(means.mean(metric), means.bounds(metric), means.count(metric))
 
     return {
@@ -267,7 +273,7 @@ def curves_of(run: ScoredRun) -> Json | None:
         **found.model_dump(include={"level", "characters_per_token", "estimated"}),
         **{
             name: [point.model_dump(exclude_none=True) for point in points]
-            for name, points in (("by_rank", found.by_rank), ("by_tokens", found.by_tokens))
+            for name, points in (("by_rank", found.by_rank), ("by_tokens", found.by_tokens or ()))
         },
     }
 

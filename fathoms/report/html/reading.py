@@ -18,8 +18,9 @@ from fathoms.report.metrics_table import is_shown
 from fathoms.report.text import gold
 from fathoms.runs.disagreements import disagreements
 from fathoms.runs.question_tables import mean
-from fathoms.runs.reading import ProfileFigures, ScoredRun
+from fathoms.runs.reading import ScoredRun
 from fathoms.runs.views import ScoredQuestion, ScoredRepeat
+from fathoms.types.run.figures import ProfileFigures
 
 ANSWER = 280
 EXAMPLE = 500

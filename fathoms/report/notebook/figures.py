@@ -17,7 +17,8 @@ from fathoms.report.modalities import modality_hits
 from fathoms.report.radar import COLOURS, GREY, INK, plain_style, radar_figure
 from fathoms.report.stage_times import stage_times
 from fathoms.report.text import plain, squeeze
-from fathoms.runs.reading import MetricFigure, ScoredRun
+from fathoms.runs.reading import ScoredRun
+from fathoms.types.run.figures import MetricFigure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -6,7 +6,8 @@ from fathoms.report.leaderboard import bracket, figure
 from fathoms.report.notebook.parts import grid, page, said, small
 from fathoms.report.text import shorten
 from fathoms.report.worst import Miss, worst_questions
-from fathoms.runs.reading import Means, ScoredRun
+from fathoms.runs.reading import ScoredRun
+from fathoms.types.run.figures import MeanScores
 
 WORST = 5
 TEXT = 160
@@ -44,7 +45,7 @@ def _texts(miss: Miss) -> list[str]:
     return [shorten(text, TEXT) for text in (miss.question, miss.error or miss.answer)]
 
 
-def _cells(name: str, means: Means) -> list[str]:
+def _cells(name: str, means: MeanScores) -> list[str]:
     """One line of the scores."""
     metrics = ("correctness", "hallucination", "abstention")
     texts = [f"{figure(means.mean(metric))}{bracket(means.bounds(metric))}" for metric in metrics]

@@ -12,12 +12,12 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-NAMES = ("question", "rating", "summary")
+NAMES = ("question", "rating")
 _LONGEST = 300
 
 
 def schema(name: str) -> dict[str, Any]:
-    """Load the schema of `summary.json`, `questions/<id>.json` (name `question`) or a line
+    """Load the schema of `questions/<id>.json` (name `question`) or a line
     of `reviews.jsonl` (name `rating`). Raises ValueError for another name."""
     if name not in NAMES:
         raise ValueError(f"no schema '{name}' (available: {', '.join(NAMES)})")

@@ -6,7 +6,15 @@ from collections.abc import Mapping
 from types import NoneType
 from typing import Annotated, Any, ClassVar, get_args
 
-from pydantic import BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema, model_validator
+from pydantic import (
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    WithJsonSchema,
+    model_validator,
+)
 
 from fathoms.types import StoredValue
 
@@ -46,6 +54,8 @@ Positive = Annotated[int, Field(strict=True, ge=1, le=_HUGE), BeforeValidator(_w
 Position = Annotated[int, Field(strict=True, ge=0, le=999_999_999_999_999), BeforeValidator(_whole)]
 Flag = Annotated[bool, Field(strict=True)]
 ABSENT = {"absent": True}
+FILE, MADE = "file", "made"
+"""The context of a validation that reads a file, and of one of what fathoms has just made."""
 
 
 def absent(default: Any = None) -> Any:
@@ -61,11 +71,15 @@ class Part(StoredValue):
 
     model_config = ConfigDict(extra="allow")
     NEEDED: ClassVar[tuple[str, ...]] = ()
-    """The keys that a file must have, although their fields have defaults."""
+    """The keys that a file must have, although their fields have defaults for values made in the code."""
 
     @model_validator(mode="before")
     @classmethod
-    def _without_nulls(cls, value: Any) -> Any:
+    def _without_nulls(cls, value: Any, info: ValidationInfo) -> Any:
+        if info.context == FILE and (lacking := [key for key in cls.NEEDED if key not in value]):
+            raise ValueError(f"there is no '{lacking[0]}'")
+        if info.context == MADE and (unknown := [key for key in value if key not in cls.model_fields]):
+            raise ValueError(f"no file of a run has the key '{unknown[0]}'")
         if not isinstance(value, Mapping) or None not in value.values():
             return value
         fields = cls.model_fields
@@ -73,7 +87,7 @@ class Part(StoredValue):
 
     def plain(self) -> Json:
         """Return the JSON value with the keys that were set and no others."""
-        return self.model_dump(exclude_unset=True, by_alias=True)
+        return self.model_dump(mode="json", exclude_unset=True, by_alias=True)
 
 
 def is_nullable(field: Any) -> bool:
@@ -83,5 +97,8 @@ def is_nullable(field: Any) -> bool:
 
 def misfit(error: ValidationError) -> str:
     """Describe the first thing that is wrong with a value, with its place."""
-    first = error.errors()[0]
+    first, *others = error.errors()
+    if first["loc"][-1:] == ("constrained-int",):  # the first kind of number that was tried
+        place = first["loc"][:-1]
+        first = next((other for other in others if other["loc"][:-1] == place), first) | {"loc": place}
     return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
