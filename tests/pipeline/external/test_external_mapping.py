@@ -74,6 +74,7 @@ def test_hits_keep_the_order(rows: list[Any]) -> None:
 
 @given(texts, st.lists(texts, max_size=3))
 def test_placeholders_inside_inserted_values_are_not_filled(text: str, files: list[str]) -> None:
+    files = [unicodedata.normalize("NFC", name) for name in files]  # as a question holds them
     question = Question(id="{question}", text=text + "{files}${HOME}", category="c", files=tuple(files))
     sent = filled({"q": "{question}", "i": "{id}", "f": "{files}"}, parts_of(question, None))
     assert sent == {"q": question.text, "i": "{question}", "f": files}
