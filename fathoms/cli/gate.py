@@ -13,7 +13,7 @@ import typer
 
 from fathoms.cli import console, nightly
 from fathoms.cli.options import RUNS, Json, JUnitBy, LogFile, Metrics, Out, Profile, References
-from fathoms.errors import ExitCode, FathomsError, UsageError
+from fathoms.errors import DataError, ExitCode, FathomsError, UsageError
 
 if TYPE_CHECKING:
     from fathoms.compare.against_baseline import Gated
@@ -199,6 +199,8 @@ def gate(
     if sequential:
         _require_alone(baseline, runs, last)
     stored = oldest_first(find_run(name, out) for name in runs)
+    if save_baseline is None:
+        _require_tonight(runs, stored[-1], out)
     if preset not in (None, "small"):
         raise UsageError(f"--preset {preset}: the only preset is 'small'")
     if until is not None and not acknowledge:
@@ -244,6 +246,21 @@ def gate(
         by_question=junit_by == "question",
         as_json=as_json,
     )
+
+
+def _require_tonight(references: Sequence[str], newest: Run, out: Path) -> None:
+    """Raise DataError where the newest run of a name is not that of the last night, because none could be
+    made then."""
+    from fathoms.runs.finding import run_name
+    from fathoms.runs.missed import missed_since
+
+    if not {run_name(newest), "latest"} & set(references):
+        return
+    if found := missed_since(out, run_name(newest), newest.manifest.created):
+        night = found.created[:16].replace("T", " ")
+        raise DataError(
+            f"no run of {found.name} on the night of {night}: {found.why}; run it again, or name {newest.id}"
+        )
 
 
 def _require_alone(baseline: Sequence[str] | None, runs: Sequence[str], last: int) -> None:

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from fathoms.report.ending import Ending, Verdict
     from fathoms.report.junit import Suite
     from fathoms.runner.active_run import Outcome
-    from fathoms.runs.store import Run
-    from fathoms.types import Failure
 
 
 class JsonLines(logging.Formatter):
@@ -118,7 +116,7 @@ def report_end(
 
     Returns one line per run, to be printed, and whether the JUnit file was written, if one was requested.
     """
-    from fathoms.report.ending import ending
+    from fathoms.report.ending import ending, failures_of
     from fathoms.runs.events import happened
     from fathoms.runs.reading import read_manifest, read_summary
 
@@ -126,7 +124,7 @@ def report_end(
     for outcome, verdict in zip(outcomes, verdicts, strict=True):
         path = outcome.run.path
         manifest = read_manifest(path)
-        failures = _failures(outcome.run) if manifest.totals.errors else ()
+        failures = failures_of(outcome.run) if manifest.totals.errors else ()
         found = ending(manifest, read_summary(path), verdict, outcome.asked, outcome.done, failures)
         endings.append(found)
         happened("run-reported", run=outcome.run.id, verdict=verdict, line=found.line)
@@ -134,14 +132,6 @@ def report_end(
     written = _write_junit(suites, junit)
     _append_step_summary(lambda: _step_summary(outcomes, endings))
     return [found.line for found in endings], written
-
-
-def _failures(run: Run) -> Iterator[Failure]:
-    """Yield the failures of a run."""
-    failed = (entry for entry in run.entries().values() if entry.failed)
-    for record in run.read(failed, light=True):
-        if record.error is not None:
-            yield record.error
 
 
 def _step_summary(outcomes: Sequence[Outcome], endings: Sequence[Ending]) -> list[str]:

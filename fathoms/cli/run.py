@@ -21,7 +21,7 @@ from fathoms.cli.loading import CORES, Executor, Set, Workers, cluster, load, se
 from fathoms.cli.options import RUNS, FailOnError, JUnitBy, LogFile, NoCache, Out, Partial, Refresh, Trust
 from fathoms.cli.results import announce, show_results, write_reports
 from fathoms.compare.allowance import allowance
-from fathoms.errors import ExitCode, UsageError
+from fathoms.errors import ExitCode, FathomsError, UsageError
 from fathoms.safety.option_limits import MOST_AT_ONCE, MOST_REPEATS
 
 if TYPE_CHECKING:
@@ -207,13 +207,14 @@ def run(
         with opened(no_cache=no_cache, refresh=refresh) as cache:
             return print_plans(jobs, selection, cache, repeats, workers)
     nightly.prepare_junit(junit)
-    with nightly.log_to(log_file), _reporting_failure(configs or (), junit):
+    with nightly.log_to(log_file), _reporting_failure(configs or (), junit, out) as names:
         budget = options.budget()
         with opened(no_cache=no_cache, refresh=refresh) as cache:
             if resume:
                 outcomes = [_resume(configs or [], cache, options, budget, trust=trust)]
             else:
                 jobs = jobs_of(configs or (), settings, cells, model, concurrency, retrieval_only)
+                names[:] = [job.experiment.name for job in jobs]
                 outcomes = _run(jobs, selection, cache, options, budget)
         results = [] if no_score else _scored(outcomes, budget)
         one_table = (retrieval_only or compared or prompts) and len(results) > 1
@@ -261,12 +262,19 @@ class RunOptions:
 
 
 @contextmanager
-def _reporting_failure(configs: Sequence[Path], junit: Path | None) -> Iterator[None]:
-    """Report an exception of the block in the log, the JUnit file and the final line, and raise it again."""
+def _reporting_failure(configs: Sequence[Path], junit: Path | None, out: Path) -> Iterator[list[str]]:
+    """Report an exception of the block in the log, the JUnit file and the final line, and raise it again.
+    The block may change the names that are reported. Where there is no run of a name, that is stored beside
+    the runs, unless the command itself is wrong."""
+    from fathoms.runs.missed import now, record_missed
+
+    names, started = [path.stem for path in configs] or ["latest"], now()
     try:
-        yield
+        yield names
     except (Exception, KeyboardInterrupt) as error:
-        nightly.report_failure([path.stem for path in configs] or ["latest"], error, junit)
+        if configs and isinstance(error, FathomsError) and type(error) is not UsageError:
+            record_missed(out, names, started, str(error))
+        nightly.report_failure(names, error, junit)
         raise
 
 

@@ -77,7 +77,7 @@ def trends(
 
     rows = [
         (
-            night.run,
+            night.run or f"no run, {night.created[:16].replace('T', ' ')}",
             shown(night.value) + bracket(night.bounds),
             str(night.n),
             *("-" if count is None else str(count) for count in (night.errors, night.retried)),

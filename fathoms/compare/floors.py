@@ -29,7 +29,7 @@ class LimitCheck:
     """Whether a run keeps a limit, over all categories (macro mean, `category` is `None`) or in one category.
 
     `found` is the value of the run over so many `questions`, or over what `of` says. It is compared as it is:
-    whether it is above or below the limit by chance is not asked.
+    whether it is above or below the limit by chance is not asked. `why` are the causes of failed calls.
     """
 
     limit: Limit
@@ -38,6 +38,7 @@ class LimitCheck:
     questions: int
     kept: bool
     of: str = "question"
+    why: str = ""
 
 
 def read_limits(option: str, texts: Iterable[str]) -> dict[str, float]:

@@ -92,11 +92,14 @@ def with_losses(found: Gated, losses: Sequence[LossCheck]) -> Gated:
     return replace(found, losses=tuple(losses), verdict=worst)
 
 
-def failed_calls(run: QuestionScores, allowed: Callable[[int], float]) -> LimitCheck:
-    """Check that no more calls of a run failed than are allowed."""
-    limit = Limit("failed calls", "max", allowed(run.answers) / max(run.answers, 1))
+FAILED_CALLS = "failed calls"
+
+
+def failed_calls(run: QuestionScores, allowed: Callable[[int], float], why: str) -> LimitCheck:
+    """Check that no more calls of a run failed than are allowed; `why` are the causes of the failures."""
+    limit = Limit(FAILED_CALLS, "max", allowed(run.answers) / max(run.answers, 1))
     kept = run.failed <= allowed(run.answers)
-    return LimitCheck(limit, None, run.failed / max(run.answers, 1), run.answers, kept, "call")
+    return LimitCheck(limit, None, run.failed / max(run.answers, 1), run.answers, kept, "call", why)
 
 
 def _loss(run: QuestionScores, baseline: QuestionScores, metric: str, checks: int) -> LossCheck:

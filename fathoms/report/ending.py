@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -26,6 +26,7 @@ from fathoms.errors import some_of
 from fathoms.models.prices import on_this_machine
 from fathoms.report.amounts import dollars, duration, short
 from fathoms.report.text import plain, shorten
+from fathoms.runs.store import Run
 from fathoms.types import Failure
 from fathoms.types.run.manifest import Manifest
 from fathoms.types.run.summary import Summary, known_cost
@@ -86,10 +87,7 @@ class Ending:
     @property
     def _why(self) -> str:
         """The causes of the failures, such as `: HTTP 500` or `: 3 HTTP 500, 2 timeout`."""
-        if len(self.causes) == 1:
-            return f": {plain(self.causes[0][0])}"
-        shown = [f"{count} {plain(cause)}" for cause, count in self.causes]
-        return f": {some_of(shown, 3)}" if shown else ""
+        return f": {plain(listed_causes(self.causes))}" if self.causes else ""
 
     @property
     def missing(self) -> str:
@@ -145,6 +143,27 @@ def cause_of(failure: Failure) -> str:
     return shorten(said, _CAUSE)
 
 
+def failures_of(run: Run) -> Iterator[Failure]:
+    """Yield the failures of a run."""
+    failed = (entry for entry in run.entries().values() if entry.failed)
+    for record in run.read(failed, light=True):
+        if record.error is not None:
+            yield record.error
+
+
+def causes_of(failures: Iterable[Failure]) -> tuple[tuple[str, int], ...]:
+    """Count the causes of failed calls, the most frequent one first. A document that was not read is named by
+    itself."""
+    return tuple(Counter(cause_of(one) for one in failures if one.kind != "DocumentError").most_common())
+
+
+def listed_causes(causes: Sequence[tuple[str, int]]) -> str:
+    """List causes with their numbers, a single one without: `HTTP 500`, or `3 HTTP 500, 2 timeout`."""
+    if len(causes) == 1:
+        return causes[0][0]
+    return some_of([f"{count} {cause}" for cause, count in causes], 3)
+
+
 def ending(
     manifest: Manifest,
     summary: Summary | None,
@@ -165,8 +184,7 @@ def ending(
         unread=tuple(manifest.data.ingest.failures) if manifest.data.ingest else (),
         unjudged=summary.judging.unjudged if summary and summary.judging else 0,
         replies=(*summary.counts.rubbish, *filter(None, [summary.retried])) if summary else (),
-        # a document that was not read is named by itself
-        causes=tuple(Counter(cause_of(one) for one in failures if one.kind != "DocumentError").most_common()),
+        causes=causes_of(failures),
         correctness=summary.headline.correctness if summary else None,
         # what a vendor takes for calls without a reply is not known
         cost=known_cost(manifest.totals.cost, done, manifest.totals.errors),

@@ -30,6 +30,7 @@ from fathoms.compare.small_sets import (
 )
 from fathoms.config import Source, validate
 from fathoms.errors import FathomsError, StoreError, UsageError
+from fathoms.report.ending import causes_of, failures_of, listed_causes
 from fathoms.report.of_sweeps import read_all_scores
 from fathoms.runs.finding import find_run, run_name, with_earlier
 from fathoms.runs.reading import read_manifest, read_summary
@@ -105,7 +106,7 @@ def judge_runs(stored: Sequence[Run], terms: Terms) -> Gated:
     counts = (read_summary(stored[-1].path) or Summary()).counts
     checked += check_replies(stored[-1].id, counts, settings)
     if settings.preset == "small":
-        checked.append(failed_calls(nights[-1], allowed))
+        checked.append(failed_calls(nights[-1], allowed, listed_causes(causes_of(failures_of(stored[-1])))))
     limited = dict.fromkeys(limit.metric for limit in terms.limits)
     for metric in limited:
         require_verdicts(nights[-1], metric)

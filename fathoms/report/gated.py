@@ -17,6 +17,7 @@ from fathoms.compare.against_baseline import (
     is_large,
 )
 from fathoms.compare.floors import LimitCheck
+from fathoms.compare.small_sets import FAILED_CALLS
 from fathoms.errors import amount
 from fathoms.report.comparison import SHOWN, listed, p_text, version_lines
 from fathoms.report.junit import Case, Suite
@@ -109,6 +110,16 @@ def _loss_line(found: Gated) -> str:
     return f"{line}; FAIL from {check.needed} on"
 
 
+def _failed_line(check: LimitCheck, found: Gated) -> str:
+    """Return the verdict of `--preset small` on a night on which too many calls failed."""
+    failed = round(check.found * check.questions)
+    why = f" ({plain(check.why)})" if check.why else ""
+    return (
+        f"{found.verdict}: {failed} of {check.questions} calls failed{why}, and at most"
+        f" {check.limit.value:.0%} may; repair the service, then run again"
+    )
+
+
 def limit_text(check: LimitCheck) -> Text:
     """Say whether a fixed limit is kept."""
     return Text(limited(check), style="green" if check.kept else "red")
@@ -120,6 +131,8 @@ def limited(check: LimitCheck) -> str:
     side = "at least" if check.limit.side == "min" else "at most"
     questions = f"{check.questions} {check.of}{'s' * (check.questions != 1)}"
     verdict = "PASS" if check.kept else "FAIL"
+    if check.why:
+        questions += f", {plain(check.why)}"
     return f"{name} {check.found:.2f} ({questions}), {side} {check.limit.value:g}: {verdict}"
 
 
@@ -264,6 +277,8 @@ def undecided_check(found: Gated, check: GateCheck) -> str:
 def gate_line(found: Gated) -> str:
     """Return the verdict on one line, with the newest figures of the check, or the limit, that decided it."""
     broken = [limit for limit in found.limits if not limit.kept]
+    if broken and found.losses and broken[0].limit.metric == FAILED_CALLS:
+        return _failed_line(broken[0], found)
     if broken or not (found.checks or found.losses):
         more = f" (and {len(broken) - 1} more)" if len(broken) > 1 else ""
         return f"{plain(found.runs[-1])}: {limited((broken or list(found.limits))[0])}{more}"

@@ -16,6 +16,7 @@ from fathoms.compare.question_scores import QuestionScores, aligned, read_scores
 from fathoms.config import suggest
 from fathoms.errors import DataError, StoreError, UsageError, some_of
 from fathoms.runs.listing import SUMMARY
+from fathoms.runs.missed import missed
 from fathoms.runs.reading import ScoredRun, load
 from fathoms.runs.store import Run
 from fathoms.types.run.figures import MetricFigures, range_of
@@ -29,8 +30,9 @@ _SHORT = 60
 
 @dataclass(frozen=True)
 class Night:
-    """One run of the pipeline. Its figure is `None` where it has none, and `why` says why, or what it lacks.
-    `changes` are what differs from the run before, each with the name of what has changed first."""
+    """One night of the pipeline: its run, or an empty `run` where none could be made. Its figure is `None`
+    where it has none, and `why` says why, or what it lacks. `changes` are what differs from the run before,
+    each with the name of what has changed first."""
 
     run: str
     created: str
@@ -117,6 +119,8 @@ def trend(
         said = {"verdict": verdict, "line": line, "changes": changes}
         nights.append(Night(**{**asdict(night), **over, **said}))
         before = one
+    nights += _without_run(name, runs[0])
+    nights.sort(key=lambda night: night.created or night.run)
     with_value = tuple(key for key, have in known.items() if have.overall.value is not None)
     notes = common.notes if common else ()
     bounds = range_of(found.unit)
@@ -252,6 +256,16 @@ def _loaded(run: Run) -> ScoredRun | str:
     except (StoreError, DataError) as error:
         return str(error)
     return found
+
+
+def _without_run(name: str, first: Run) -> list[Night]:
+    """Return the nights since the first run on which no run could be made."""
+    since = first.manifest.created or ""
+    return [
+        Night("", one.created, why=f"no run: {one.why}")
+        for one in missed(first.path.parent, name)
+        if one.created > since
+    ]
 
 
 def _metrics_of(run: ScoredRun) -> dict[str, MetricFigures]:

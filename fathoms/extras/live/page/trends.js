@@ -80,7 +80,7 @@ function verdictCell({ verdict, line }) {
 function trendTable(trend) {
   const rows = trend.nights.map((night, at) => [
     String(at + 1),
-    report.served ? h('a', { href: `../run/${encodeURIComponent(night.run)}/` }, said(night.run, 120)) : said(night.run, 120),
+    report.served && night.run ? h('a', { href: `../run/${encodeURIComponent(night.run)}/` }, said(night.run, 120)) : said(night.run || 'no run', 120),
     moment(night.created),
     [inUnit(trend.unit, night.value), h('span.range', {}, interval(trend, night))],
     count(night.n),
