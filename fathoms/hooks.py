@@ -1,8 +1,9 @@
-"""What the rooms under `fathoms/extras/` add to the core: commands, and functions that it calls by name.
+"""What the rooms under `fathoms/extras/` add to the core: commands, components, and functions that it calls.
 
-An extra is a package there whose `__init__` says in `COMMANDS` and `HOOKS` what it adds, by names only, so
-that reading it is quick. The core finds extras by listing the folder and imports nothing of them by itself:
-each extra, or the folder as a whole, can be deleted without a change elsewhere.
+An extra is a package there whose `__init__` says what it adds in `COMMANDS`, `COMPONENTS` (by room of the
+registry) and `HOOKS`, by names only, so that reading it is quick. The core finds extras by listing the folder
+and imports nothing of them by itself: each extra, or the folder as a whole, can be deleted without a change
+elsewhere.
 """
 
 from __future__ import annotations
@@ -74,6 +75,15 @@ def commands(group: str = "") -> dict[str, Command]:
             if before == group:
                 found[last] = command._replace(place=f"{package.__name__}.{command.place}")
     return found
+
+
+def components(room: str) -> list[str]:
+    """Return the places of the components that extras add to a room of the registry."""
+    return [
+        f"{package.__name__}.{place}"
+        for package in extras().values()
+        for place in getattr(package, "COMPONENTS", {}).get(room, ())
+    ]
 
 
 def loaded(place: str) -> Any:

@@ -15,11 +15,11 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, cast, get_args, get_origin
 
 from pydantic import BaseModel, Field
 
+from fathoms import hooks
 from fathoms.component import Component, kind_of
 from fathoms.errors import ConfigError, PluginRefusedError
 
@@ -184,11 +184,10 @@ COMMANDS = "fathoms.commands"
 
 @cache
 def built_in(room: Room) -> Mapping[str, type[Component]]:
-    """Return the components of fathoms in a room, by kind."""
+    """Return the components of fathoms in a room, by kind; those of extras are the last."""
     found: list[type[Component]] = []
-    for line in ROOMS[room]:
-        module, _, name = line.partition(":")
-        named = getattr(import_module(module), name)
+    for line in (*ROOMS[room], *hooks.components(room)):
+        named = hooks.loaded(line)
         found += named if isinstance(named, tuple) else (named,)
     return {kind_of(component): component for component in found}
 

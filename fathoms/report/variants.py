@@ -1,6 +1,6 @@
 """How answers change when questions are put differently, and how ambiguous questions fare beside clear ones.
 
-The questions of a run that have `variant` and `variant_of` in their metadata (`fathoms.corpora.variants`) are
+The questions of a run that have `variant` and `variant_of` in their metadata (`fathoms.runs.marks`) are
 paired with their originals. Those with `ambiguity` (`clear` or `ambiguous`) are two groups of different
 questions, which are compared as independent ones.
 

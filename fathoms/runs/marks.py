@@ -1,10 +1,16 @@
-"""The keys of the metadata by which reports find the questions that they compare: variants of others
-(`corpora.variants`), those that are marked as clear or ambiguous, and those that a filter drops; and the keys
-by which a run of a sweep names its configuration and its setting."""
+"""The keys of the metadata by which reports find the questions that they compare: variants of others, those
+that are marked as clear or ambiguous, and those that a filter drops; and the keys by which a run of a sweep
+names its configuration and its setting.
+
+A variant is a question that was made from another: rewritten, disturbed or translated. It stands in the file
+of its original, so that one run asks both: `variant_of` is the id of the original, and `variant` says what
+was done to it. Reports compare each kind of variant with its originals, pair by pair.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from typing import Any
 
 from fathoms.types import Question
 
@@ -39,3 +45,12 @@ def variants_among(questions: Collection[Question]) -> list[str]:
     that it is not lost."""
     originals = {question.id: question.metadata.get(OF) for question in questions}
     return [id for id, of in originals.items() if of in originals and originals[of] not in originals]
+
+
+def variant(question: Question, kind: str, text: str, **changes: Any) -> Question:
+    """Return a variant of a question with another text. `changes` are further fields, such as `reference`;
+    metadata among them is added to that of the original. A variant of a variant has the first original."""
+    original = original_of(question)
+    metadata = {**question.metadata, **changes.pop("metadata", {}), KIND: kind, OF: original}
+    update = {"id": f"{original}~{kind}", "text": text, "metadata": metadata, **changes}
+    return question.model_copy(update=update)

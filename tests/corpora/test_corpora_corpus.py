@@ -14,9 +14,8 @@ from pydantic import BaseModel, ConfigDict
 from fathoms.config import read_yaml, validate
 from fathoms.corpora import Corpus, DataSource, FileSource, NamedSource, load
 from fathoms.corpora.pdfs import find_pdfs, gather_pdfs
-from fathoms.corpora.variants import variant
 from fathoms.errors import ConfigError, DataError, UsageError
-from fathoms.runs.marks import variants_among
+from fathoms.runs.marks import variant, variants_among
 from fathoms.types import Evidence, Question
 
 

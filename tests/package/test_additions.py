@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.additions import ADDED, CONFIG
+from tests.support.additions import ADDED, CONFIG, EXTRA
 from tests.support.project import Project
 
 pytestmark = pytest.mark.slow  # new interpreters
@@ -99,11 +99,18 @@ def test_an_addition_takes_a_file_and_a_line_and_is_found_everywhere(
         line = f'        "fathoms.{module}:{name}",\n'
         text = text.replace(f'    "{room}": (\n', f'    "{room}": (\n{line}', 1)
     registry.write_text(text)
+    extra = copy / "fathoms" / "extras" / "added"
+    extra.mkdir()
+    for name, code in EXTRA.items():
+        (extra / name).write_text(code)
     project.write("added.yaml", CONFIG)
     project.write("wrong.yaml", CONFIG.replace("opening", "openin"))
     inside = "{kind: hybrid, of: [{kind: opening}]}"
     project.write("inside.yaml", CONFIG.replace("{kind: opening, top_k: 2}", inside))
     commands = {
+        "help": ["--help"],
+        "greet": ["greet"],
+        "greet data": ["data", "greet"],
         "validate": ["validate", "added.yaml"],
         "wrong": ["validate", "wrong.yaml"],
         "inside": ["validate", "inside.yaml"],
@@ -121,6 +128,9 @@ def test_an_addition_takes_a_file_and_a_line_and_is_found_everywhere(
     said = told(project, EVERYWHERE + REST + END, commands, [copy], str(root / "docs" / "generate"))
     for name in ("validate", "doctor", "metrics", "dry", "run", "report", "show"):
         assert said[name][0] == 0, (name, said[name])
+    assert "  greet   Greet somebody.\n" in said["help"][1].partition("Extras:\n")[2]
+    assert said["greet"] == said["greet data"] == [0, "Hello.\n", ""]
+    assert "retrieve.kind=nothing" in said["completion"]
     assert "did you mean 'opening'" in said["wrong"][2]
     assert said["wrong"][0] == said["inside"][0] == 2  # it does not say that `hybrid` can use it
     for kind in ("named", "whole", "opening"):

@@ -11,11 +11,11 @@ import pytest
 from rich.console import Console
 
 from fathoms.compare.question_scores import read_scores
-from fathoms.corpora.variants import variant
 from fathoms.report.grouping import grouped
 from fathoms.report.markdown import report_markdown
 from fathoms.report.sections import sections, sections_json
 from fathoms.report.terminal import section_panels
+from fathoms.runs.marks import variant
 from fathoms.runs.reading import ScoredRun, load
 from fathoms.runs.store import Run
 from fathoms.scoring import score_run

@@ -167,3 +167,15 @@ judge: {kind: content}
 metrics: [shortness, faithfulness]
 """
 """A configuration that uses all of them."""
+
+EXTRA = {
+    "__init__.py": """\
+from fathoms.hooks import Command
+
+COMMANDS = {"greet": Command("greeting:greet", "Greet somebody."), "data greet": Command("greeting:greet")}
+COMPONENTS = {"retrievers": ("nothing:Nothing",)}
+""",
+    "greeting.py": 'def greet() -> None:\n    """Greet somebody."""\n    print("Hello.")\n',
+    "nothing.py": RETRIEVER.replace("class Opening", "class Nothing").replace('"opening"', '"nothing"'),
+}
+"""An extra with commands and a component, by file."""

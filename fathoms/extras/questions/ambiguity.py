@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 from fathoms.corpora.quote_pictures import with_pictures
-from fathoms.corpora.variants import variant
 from fathoms.extras.questions.drafting import QUESTION_MARKS, ask_each, model_of, plain_prompt
 from fathoms.extras.questions.source_words import source_named
 from fathoms.judges.base import Judge
@@ -29,7 +28,7 @@ from fathoms.metrics.correctness_judged import gold_text
 from fathoms.metrics.phrase_recall import phrase_recall
 from fathoms.models.caching import ReplyCache
 from fathoms.retrieve.oracle import known_places
-from fathoms.runs.marks import AMBIGUOUS, ASKED_ABOUT, CLEAR, KIND, MARK, OF, original_of, originals
+from fathoms.runs.marks import AMBIGUOUS, ASKED_ABOUT, CLEAR, KIND, MARK, OF, original_of, originals, variant
 from fathoms.types import Document, Failure, Form, Message, Place, Prompt, Question
 
 REASON = "ambiguity_reason"

@@ -8,8 +8,8 @@ import random
 
 import pytest
 
-from fathoms.corpora.variants import variant
 from fathoms.extras.questions.duplicates import jaccard, near_duplicates, ngrams
+from fathoms.runs.marks import variant
 from fathoms.types import Question
 from tests.support.project import Project
 

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from fathoms.corpora import read_questions
-from fathoms.corpora.variants import variant
 from fathoms.extras.questions.inspecting import (
     MULTI_HOP,
     SINGLE_HOP,
@@ -21,6 +20,7 @@ from fathoms.extras.questions.inspecting import (
 from fathoms.extras.questions.source_words import source_named
 from fathoms.judges.llm import LLMJudge
 from fathoms.models import ScriptedModel
+from fathoms.runs.marks import variant
 from fathoms.types import Document, Evidence, Page, Question, Step
 from tests.support.project import Project
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from fathoms.corpora.variants import variant
 from fathoms.extras.questions.ambiguity import assessing
 from fathoms.extras.questions.inspecting import LINKED, NO_SOURCE, Asked, plan
 from fathoms.extras.questions.labelling import Asked as Labelling
@@ -15,6 +14,7 @@ from fathoms.extras.questions.labelling import prompts_about
 from fathoms.extras.questions.screening import calls, screen
 from fathoms.judges.llm import LLMJudge
 from fathoms.models import ScriptedModel
+from fathoms.runs.marks import variant
 from fathoms.stats.intervals import blaker
 from fathoms.types import Document, Evidence, Page, Question, Step
 from tests.support.project import Project
