@@ -292,6 +292,7 @@ def _judge_and_report(
     from fathoms.report.gate_told import comment as comment_on
     from fathoms.report.gate_told import comment_of_error, told
     from fathoms.report.gated import gate_line, gate_suite, gated_panel, undecided
+    from fathoms.runs.finding import run_name
     from fathoms.safety.masking import known_mask
 
     with nightly.log_to(log_file):
@@ -300,7 +301,7 @@ def _judge_and_report(
         except FathomsError as error:
             nightly.report_error(error, junit)
             message = known_mask().text(str(error))
-            _write_comment(comment, partial(comment_of_error, newest, message))
+            nightly.write_comment(comment, partial(comment_of_error, run_name(newest), message))
             raise
         line = gate_line(found)
         if as_json:
@@ -311,7 +312,7 @@ def _judge_and_report(
         suite = gate_suite(found, strict=strict, by_question=by_question)
         as_comment = cache(lambda: known_mask().text(comment_on(told(found, newest))))
         written = nightly.report_verdict(found, line, suite, junit, as_comment)
-        written &= _write_comment(comment, as_comment)
+        written &= nightly.write_comment(comment, as_comment)
     if found.verdict == "FAIL":
         return ExitCode.GATE_FAILED
     if found.verdict == "UNDECIDED":
@@ -319,18 +320,3 @@ def _judge_and_report(
         if strict or found.large_losses:
             return ExitCode.GATE_UNDECIDED
     return ExitCode.OK if written else ExitCode.FAILED
-
-
-def _write_comment(path: Path | None, make: Callable[[], str]) -> bool:
-    """Write the comment that `make` returns, if `path` is given. Returns whether it was written, or none was
-    requested. Errors are printed."""
-    if path is None:
-        return True
-    from fathoms.paths import write_atomic
-
-    try:
-        write_atomic(path, make().encode())
-    except OSError as error:
-        console.complain(f"--comment {path}: cannot be written: {error.strerror or error}")
-        return False
-    return True

@@ -109,6 +109,31 @@ def report_failure(names: Sequence[str], error: BaseException, junit: Path | Non
     console.say(f"{plain(', '.join(names))}: not finished{why}: {word}")  # stderr has the sentence, once
 
 
+def write_comment(path: Path | None, make: Callable[[], str]) -> bool:
+    """Write the comment that `make` returns, if `path` is given. Returns whether it was written, or none was
+    requested. Errors are printed."""
+    if path is None:
+        return True
+    from fathoms.paths import write_atomic
+
+    try:
+        write_atomic(path, make().encode())
+    except OSError as error:
+        console.complain(f"--comment {path}: cannot be written: {error.strerror or error}")
+        return False
+    return True
+
+
+def comment_of_failure(path: Path | None, name: str, message: str) -> bool:
+    """Write a comment that says why a run failed, if `path` is given; it has the marker of the gate's one."""
+    from fathoms.paths import safe_name
+    from fathoms.report.gate_told import comment_of_error
+
+    return write_comment(
+        path, lambda: comment_of_error(safe_name(name, 60), known_mask().text(message), "the run failed")
+    )
+
+
 def report_end(
     outcomes: Sequence[Outcome], verdicts: Sequence[Verdict], junit: Path | None, *, by_question: bool = False
 ) -> tuple[list[str], bool]:

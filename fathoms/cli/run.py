@@ -128,6 +128,13 @@ JUnit = Annotated[
     Path | None,
     typer.Option("--junit", help="Write a JUnit XML file with one test case per category."),
 ]
+Comment = Annotated[
+    Path | None,
+    typer.Option(
+        "--comment",
+        help="If the run fails, write why as Markdown for a pull request; 'fathoms comment FILE' posts it.",
+    ),
+]
 NoScore = Annotated[
     bool, typer.Option("--no-score", help="Do not score the answers (`fathoms score` does it later).")
 ]
@@ -173,6 +180,7 @@ def run(
     log_file: LogFile = None,
     junit: JUnit = None,
     junit_by: JUnitBy = "category",
+    comment: Comment = None,
     trust: Trust = False,
 ) -> int:
     """Ask the questions, score the answers and print a table.
@@ -207,7 +215,7 @@ def run(
         with opened(no_cache=no_cache, refresh=refresh) as cache:
             return print_plans(jobs, selection, cache, repeats, workers)
     nightly.prepare_junit(junit)
-    with nightly.log_to(log_file), _reporting_failure(configs or (), junit, out) as names:
+    with nightly.log_to(log_file), _reporting_failure(configs or (), junit, out, comment) as names:
         budget = options.budget()
         with opened(no_cache=no_cache, refresh=refresh) as cache:
             if resume:
@@ -223,6 +231,8 @@ def run(
             _verdict(outcome, allowed, partial_is_ok=partial, scored=not no_score) for outcome in outcomes
         ]
         lines, written = nightly.report_end(outcomes, verdicts, junit, by_question=junit_by == "question")
+        if {"FAILED", "PARTIAL"} & set(verdicts):
+            written &= nightly.comment_of_failure(comment, names[0], "\n\n".join(lines))
     show_results(*reports)  # printed last: if stdout is closed, all files are written already
     for outcome in outcomes if no_score else ():
         console.say(str(outcome.run.path))
@@ -262,7 +272,9 @@ class RunOptions:
 
 
 @contextmanager
-def _reporting_failure(configs: Sequence[Path], junit: Path | None, out: Path) -> Iterator[list[str]]:
+def _reporting_failure(
+    configs: Sequence[Path], junit: Path | None, out: Path, comment: Path | None
+) -> Iterator[list[str]]:
     """Report an exception of the block in the log, the JUnit file and the final line, and raise it again.
     The block may change the names that are reported. Where there is no run of a name, that is stored beside
     the runs, unless the command itself is wrong."""
@@ -275,6 +287,7 @@ def _reporting_failure(configs: Sequence[Path], junit: Path | None, out: Path) -
         if configs and isinstance(error, FathomsError) and type(error) is not UsageError:
             record_missed(out, names, started, str(error))
         nightly.report_failure(names, error, junit)
+        nightly.comment_of_failure(comment, names[0], str(error) or type(error).__name__)
         raise
 
 

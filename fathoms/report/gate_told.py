@@ -174,32 +174,36 @@ def change(check: GateCheck) -> str:
     return f"change {night.delta:+.3f} [{night.low:+.3f}, {night.high:+.3f}] on {over}"
 
 
-def marker(run: Run) -> str:
+def marker(name: str) -> str:
     """Return the first line of the comment about a run. It is the same for all runs of a name, so that
     `fathoms comment` finds the earlier comment and replaces it instead of adding another."""
-    return f"{MARKER}{_UNSAFE.sub('_', run_name(run))[:80]} -->"
+    return f"{MARKER}{_UNSAFE.sub('_', name)[:80]} -->"
 
 
-def comment_of_error(run: Run, message: str) -> str:
-    """Return a comment that says why a run could not be judged."""
-    name = escape(shorten(run_name(run), 80))
-    return f"{marker(run)}\n### fathoms: not judged, {name}\n\n{escape(shorten(message, 1000))}\n"
+def comment_of_error(name: str, message: str, what: str = "not judged") -> str:
+    """Return a comment that says why a run of a name could not be made or judged."""
+    shown = escape(shorten(name, 80))
+    return f"{marker(name)}\n### fathoms: {what}, {shown}\n\n{escape(shorten(message, 1000))}\n"
 
 
 def comment(told: Told) -> str:
     """Return a verdict as GitHub-flavoured Markdown, always shorter than the 65,536 characters that GitHub
-    accepts. All texts of models and PDFs are escaped."""
+    accepts: the verdict first, and the tables folded. All texts of models and PDFs are escaped."""
     found = told.found
     parts = [
-        marker(told.run),
+        marker(run_name(told.run)),
         f"### fathoms: {found.verdict}, {escape(shorten(told.view.name, 80))}",
         "",
         escape(gate_line(found)),
+        "",
+        "<details><summary>figures and questions</summary>",
         "",
         *(f"{escape(loss_text(each))}\n" for each in found.losses),
         *_check_table(found),
         *_limit_table(told),
         *_worst_table(told),
+        "</details>",
+        "",
         f"<sub>Run `{_UNSAFE.sub('_', told.run.id)}`, profile {escape(found.profile)}</sub>",
     ]
     return "\n".join(parts) + "\n"

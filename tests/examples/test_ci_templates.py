@@ -180,8 +180,20 @@ def test_the_gitlab_job_judges_and_keeps_one_comment(checked_out: Project) -> No
             done = shell("\n".join(job["after_script"]), checked_out, variables)
             assert done.returncode == 0, done.stderr
         assert done.stdout == "the comment was updated\n"
+        assert list(kept.bodies) == [1, 2]
+        assert "### fathoms: FAIL, tiny" in kept.bodies[2]
+        assert len(kept.bodies[2].partition("<details>")[0].splitlines()) <= 10
+        # on the next commit the run itself fails, and the comment says so
+        config = (checked_out.path / "tiny.yaml").read_text()
+        checked_out.write(
+            "tiny.yaml", config.replace("kind: scripted", "kind: scripted\n  fail_on: {'': HTTP 500}")
+        )
+        (checked_out.path / "fathoms-comment.md").unlink()
+        assert shell("\n".join(job["script"]), checked_out, variables).returncode == 1
+        assert shell("\n".join(job["after_script"]), checked_out, variables).returncode == 0
+    assert kept.bodies[2].startswith("<!-- fathoms: tiny -->\n### fathoms: the run failed, tiny\n")
+    assert "failed: HTTP 500" in kept.bodies[2]
     assert list(kept.bodies) == [1, 2]
-    assert "### fathoms: FAIL, tiny" in kept.bodies[2]
 
 
 def test_a_comment_is_never_longer_than_github_accepts(project: Project) -> None:
