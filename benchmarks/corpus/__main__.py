@@ -2,6 +2,7 @@
 afterwards.
 
     python benchmarks/corpus --work DIR [--pages 1000,10000,100000] [--retrieve bm25,dense] [--executor ray]
+    python benchmarks/corpus --work DIR --pages 20000 --most 1          documents of one page each
 
 Writes distinct PDFs (`generator.py`), and for each size ingests them into an empty cache, with PDFium and
 sentence chunks, runs one question twice, and then looks at the run. Prints Markdown: CPU of all processes,
@@ -23,7 +24,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from generator import write_corpus
+from generator import MOST_PAGES, write_corpus
 
 ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks" / "runner")]
@@ -135,7 +136,7 @@ def main() -> int:
         for pages in map(int, options.pages.split(",")):
             shutil.rmtree(work, ignore_errors=True)
             began = time.process_time()
-            made = write_corpus(work, pages)
+            made = write_corpus(work, pages, most=options.most)
             print(f"{pages} pages written with {time.process_time() - began:.1f} s of CPU", file=sys.stderr)
             execution = f"{{kind: {options.executor}}}"
             (work / f"{name}.yaml").write_text(CONFIG.format(name=name, execution=execution))
@@ -188,6 +189,7 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--work", type=Path, required=True, help="a folder, in which `corpus` is replaced")
     parser.add_argument("--pages", default="1000,10000,100000", help="sizes, separated by commas")
+    parser.add_argument("--most", type=int, default=MOST_PAGES, help="the most pages of a document")
     parser.add_argument("--retrieve", default="bm25", help="bm25, dense or both, separated by a comma")
     parser.add_argument("--executor", default="local", choices=("local", "ray"))
     return parser.parse_args()

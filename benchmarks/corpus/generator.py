@@ -53,11 +53,11 @@ class Made(NamedTuple):
     reading: str
 
 
-def write_corpus(folder: Path, pages: int, seed: int = 27) -> list[Made]:
-    """Write so many pages into the PDFs of `folder/documents` and the questions about the first documents
-    into `folder/questions.jsonl`."""
+def write_corpus(folder: Path, pages: int, seed: int = 27, most: int = MOST_PAGES) -> list[Made]:
+    """Write so many pages into the PDFs of `folder/documents`, at `most` into each, and the questions about
+    the first documents into `folder/questions.jsonl`."""
     (folder / "documents").mkdir(parents=True)
-    made = list(documents(pages, seed))
+    made = list(documents(pages, seed, most))
     for one in made:
         (folder / "documents" / one.name).write_bytes(pdf(page_texts(one, seed)))
     rows = [json.dumps(question(one)) for one in made[:QUESTIONS]]
@@ -65,13 +65,13 @@ def write_corpus(folder: Path, pages: int, seed: int = 27) -> list[Made]:
     return made
 
 
-def documents(pages: int, seed: int) -> Iterator[Made]:
-    """Yield the documents of a corpus of so many pages."""
+def documents(pages: int, seed: int, most: int = MOST_PAGES) -> Iterator[Made]:
+    """Yield the documents of a corpus of so many pages, each with `most` of them or fewer."""
     number = 0
     while pages:
         chance = random.Random(f"{seed}-{number}")
         length = round(chance.lognormvariate(0, SPREAD) * MEDIAN_PAGES)
-        length = min(max(1, length), MOST_PAGES, pages)
+        length = min(max(1, length), most, pages)
         reading = f"{chance.randint(100, 9999) / 100:.2f}"
         yield Made(number, f"d{number:06}.pdf", length, chance.randint(1, length), f"G{number:06}", reading)
         pages -= length

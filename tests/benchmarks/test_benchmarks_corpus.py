@@ -32,6 +32,7 @@ def test_the_seed_decides_and_a_small_corpus_is_the_beginning_of_a_large_one() -
     small, large = list(documents(300, 27)), list(documents(5000, 27))
     assert large[: len(small) - 1] == small[:-1]
     assert list(documents(300, 28)) != small
+    assert [one.pages for one in documents(50, 27, most=1)] == [1] * 50
     lengths = sorted(one.pages for one in large)
     assert (lengths[0], sum(lengths), lengths[-1] <= 400) == (1, 5000, True)
     assert 5 <= lengths[len(lengths) // 2] <= 12
