@@ -27,7 +27,6 @@ from fathoms.runs.store import Entry, Flaw, Run, flaws_sentence
 from fathoms.runs.trust import is_signed
 from fathoms.safety.children import Child
 from fathoms.scoring.gold import NewGold, gold_of
-from fathoms.scoring.held import Found, may_be_held
 from fathoms.scoring.measures import measuring, read_measures, trusted_scoring, usable
 from fathoms.scoring.questions import QuestionScorer, Rules
 from fathoms.scoring.shares import (
@@ -44,6 +43,7 @@ from fathoms.scoring.shares import (
     weight_of,
     working,
 )
+from fathoms.scoring.stored_verdicts import Found, are_all_stored
 from fathoms.scoring.summary import Results, is_retrieval_only, whole_summary
 from fathoms.scoring.verdicts import RunVerdicts, verdicts_of, with_key
 from fathoms.scoring.work import ScoreWork, score_shares
@@ -141,7 +141,7 @@ def _results(
     size = min(SHARE_JUDGED, wanted.worth) if is_judged else SHARE // weight_of(measured)
     shares = shares_of(questions, manifest.data.asked_ids, size=size)
     job = ScoreJob(run, manifest, rules, measured, shares, partial(_say, on_done, len(entries)))
-    rules, scorer, verdicts = _scored_as_held(job, wanted) or _judged_and_scored(job, wanted, entries)
+    rules, scorer, verdicts = _scored_with_stored(job, wanted) or _judged_and_scored(job, wanted, entries)
     if scorer.verdicts:
         run.add_verdicts(VERDICTS, scorer.verdicts)
     run.set_aside_views(questions, {share.file for share in shares if share.file})
@@ -218,7 +218,7 @@ _Scored = tuple[Rules, QuestionScorer, RunVerdicts | None]
 """The rules by which a run was scored, what has scored it, and the verdicts of its judge."""
 
 
-def _scored_as_held(job: ScoreJob, wanted: _Wanted) -> _Scored | None:
+def _scored_with_stored(job: ScoreJob, wanted: _Wanted) -> _Scored | None:
     """Score a large run by several processes or by a cluster, if its journal holds all verdicts of its own
     judge. Otherwise files of questions may have been written, and all of them must be written again."""
     rules, judge = job.rules, read_measures(job.manifest).judge
@@ -230,7 +230,7 @@ def _scored_as_held(job: ScoreJob, wanted: _Wanted) -> _Scored | None:
     executor, count = _workers(job, wanted.judging.executor, wanted.worth)
     if executor is None or not has_plain_rules(rules.scoring):
         return None
-    if not may_be_held(job.run, judge, job.metrics, job.answers):
+    if not are_all_stored(job.run, judge, job.metrics, job.answers):
         return None
     judge.check()
     scorer, found = _done_by(job, executor, count, judged=True)

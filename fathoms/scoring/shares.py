@@ -27,9 +27,9 @@ from fathoms.runs.question_lines import LARGE, divided
 from fathoms.runs.store import Entry, Run
 from fathoms.safety.child_main import ThisProcess
 from fathoms.safety.children import Child
-from fathoms.scoring.held import HeldVerdicts
 from fathoms.scoring.measures import own_metrics, read_measures
 from fathoms.scoring.questions import QuestionScorer, Rules
+from fathoms.scoring.stored_verdicts import StoredVerdicts
 from fathoms.types import Question
 from fathoms.types.run.manifest import Manifest
 
@@ -217,23 +217,23 @@ class ShareScorer:
         )
         self._known, self._texts = run.verdicts(VERDICTS), run_texts(run, manifest)
         self._metrics = own_metrics(run, manifest)
-        self._held: HeldVerdicts | None = None
+        self._stored: StoredVerdicts | None = None
         if setup["judged"]:
             judge = read_measures(manifest).judge
             assert judge is not None
-            self._held = HeldVerdicts(run, judge, self._metrics)
+            self._stored = StoredVerdicts(run, judge, self._metrics)
 
     def score(self, share: Share) -> dict[str, Any]:
         """Score a share and write its files; returns what the summary needs as JSON values, and nothing where
         the run does not hold all verdicts."""
-        rules, held = self._rules, {}
-        if self._held is not None:
-            if (judged := self._held.of(share.questions)) is None:
+        rules, verdicts = self._rules, {}
+        if self._stored is not None:
+            if (judged := self._stored.of(share.questions)) is None:
                 return {}
-            rules, held = replace(rules, judged=judged), {"held": self._held.state()}
+            rules, verdicts = replace(rules, judged=judged), {"verdicts_of_judge": self._stored.state()}
         scorer = QuestionScorer(self._run, rules, self._metrics, self._known, self._texts, self._stages)
         scorer.score(*share)
-        return scorer.state() | held
+        return scorer.state() | verdicts
 
 
 @rare_collections()

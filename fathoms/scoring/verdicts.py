@@ -28,8 +28,8 @@ from fathoms.metrics.score_records import Scoring
 from fathoms.runs.documents import StoredDocuments
 from fathoms.runs.store import Entry, Run
 from fathoms.runs.trust import Demand, is_signed, refuse
-from fathoms.scoring.held import Found
 from fathoms.scoring.measures import read_measures, trusted_scoring
+from fathoms.scoring.stored_verdicts import Found
 from fathoms.types import Rubric, Verdict
 from fathoms.types.run.manifest import Manifest
 
@@ -42,12 +42,12 @@ class RunVerdicts:
     judged: JudgeResults
     spending: Spending
     splits: bool = True
-    held: Found | None = None
+    stored: Found | None = None
 
     @property
     def made(self) -> Collection[Verdict]:
         """All verdicts, without their claims where other processes have looked them up."""
-        return (self.held or self.judged).verdicts.values()
+        return (self.stored or self.judged).verdicts.values()
 
     @property
     def key(self) -> str:
@@ -87,7 +87,7 @@ class RunVerdicts:
         `asked` counts the calls of this scoring, `found` the results that the run held before. `cost` is in
         US dollars and covers this scoring alone, `None` where unknown.
         """
-        spent, verdicts, lists = self.spending, self.made, (self.held or self.judged).lists
+        spent, verdicts, lists = self.spending, self.made, (self.stored or self.judged).lists
         kept = spending(list(verdicts), list(lists.values()))
         return {
             "judge": self.judge.name,

@@ -29,9 +29,9 @@ from fathoms.runs.folder import fitting, read_file
 from fathoms.runs.journal import JOURNAL
 from fathoms.runs.store import Run
 from fathoms.safety.children import Child, ChildEndedError, Children
-from fathoms.scoring.held import Found
 from fathoms.scoring.questions import QuestionScorer
 from fathoms.scoring.shares import Share, ShareScorer
+from fathoms.scoring.stored_verdicts import Found
 from fathoms.types.run.manifest import KnownDocument, Manifest
 
 _MORE = 50
@@ -57,7 +57,7 @@ def score_shares(
     `scorer` is of no use any more, where the work scores from the verdicts of the run and any are missing:
     then the run has to be judged first.
     """
-    held, is_judged = Found(), work.setup["judged"]
+    verdicts, is_judged = Found(), work.setup["judged"]
     waiting: dict[int, dict[str, Any] | None] = {}
     turn = 0
 
@@ -75,13 +75,13 @@ def score_shares(
             scorer.extend(found)
             fitting().update(map(tuple, found.get("fitting", ())))
             if is_judged:
-                held.add(found["held"])
+                verdicts.add(found["verdicts_of_judge"])
 
     try:
         executor.run(work, shares, add, keep=False)
     except _LackingError:
         return None
-    return held
+    return verdicts
 
 
 class _LackingError(Exception):

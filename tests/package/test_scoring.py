@@ -22,7 +22,6 @@ from fathoms.runs.question_tables import QuestionTables
 from fathoms.runs.store import Entry, Run, verdict_text
 from fathoms.runs.views import brief_question
 from fathoms.scoring import score_run
-from fathoms.scoring.held import Found
 from fathoms.scoring.measures import measuring, own_metrics, read_measures
 from fathoms.scoring.questions import QuestionScorer, Rules
 from fathoms.scoring.shares import (
@@ -33,6 +32,7 @@ from fathoms.scoring.shares import (
     started_early,
     working,
 )
+from fathoms.scoring.stored_verdicts import Found
 from fathoms.scoring.work import ScoreWork, score_shares
 from fathoms.types import Failure, Question, Record, Reply, Usage
 from fathoms.types.run.manifest import Manifest

@@ -1,7 +1,7 @@
-"""The verdicts that the journal of a run already holds, looked up by several processes.
+"""The verdicts that stand in the journal of a run already, looked up by several processes.
 
-Each process looks up those of the questions that it scores (`HeldVerdicts`), and the parent counts what they
-found (`Found`): a verdict that questions of two processes share counts once.
+Each process looks up those of the questions that it scores (`StoredVerdicts`), and the parent counts what
+they found (`Found`): a verdict that questions of two processes share counts once.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from fathoms.runs.store import Entry, Run
 from fathoms.types import Spent, Verdict
 
 
-def may_be_held(run: Run, judge: Judge, metrics: Sequence[Metric], answers: int) -> bool:
-    """Return whether several processes can look up the verdicts on the `answers` of a run: they had all
+def are_all_stored(run: Run, judge: Judge, metrics: Sequence[Metric], answers: int) -> bool:
+    """Return whether several processes can look up all verdicts on the `answers` of a run: they had all
     verdicts when they were last scored, all metrics are fathoms' own, no judgement depends on the verdict on
     another, and each has one vote of one judge."""
     return (
@@ -48,7 +48,7 @@ def _was_judged(run: Run, judge: str, answers: int) -> bool:
         return False
 
 
-class HeldVerdicts:
+class StoredVerdicts:
     """Looks up the verdicts of a judge for some of a run's questions after others."""
 
     def __init__(self, run: Run, judge: Judge, metrics: Sequence[Metric]) -> None:
