@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
 from functools import cache, partial
 from pathlib import Path
@@ -17,6 +17,7 @@ from fathoms.errors import DataError, ExitCode, FathomsError, UsageError
 
 if TYPE_CHECKING:
     from fathoms.compare.against_baseline import Gated
+    from fathoms.report.gate_runs import Terms
     from fathoms.runs.store import Run
 
 
@@ -102,6 +103,14 @@ def gate(
             "--sequential",
             help="Judge the run by the evidence of all nights, with at most 5 % false alarms a year; they are"
             " remembered in a file beside the baseline.",
+        ),
+    ] = False,
+    rescore: Annotated[
+        bool,
+        typer.Option(
+            "--rescore",
+            help="Compare with the answers of the baseline's runs, scored by the questions of the newest run;"
+            " their stored scores stay what they are.",
         ),
     ] = False,
     strict: Annotated[
@@ -221,6 +230,8 @@ def gate(
     }
     settings, section = settings_of(stored[-1], given)
     terms = Terms(settings, section, baseline or (), profile, out, last, sequential, allow_unchecked)
+    if rescore:
+        terms = _with_rescored(terms, saves=save_baseline is not None)
     if baseline is None and save_baseline is None and not terms.has_limits:
         raise UsageError(
             "gate needs --baseline RUN to compare with, --min, --max-rate or another --max option as fixed"
@@ -246,6 +257,20 @@ def gate(
         by_question=junit_by == "question",
         as_json=as_json,
     )
+
+
+def _with_rescored(terms: Terms, *, saves: bool) -> Terms:
+    """Return the terms with a baseline that is scored again; raises UsageError where there is none, or where
+    one that changes from night to night is of no use."""
+    from fathoms.scoring.rescored import rescored
+
+    if terms.sequential or saves or not terms.baseline:
+        raise UsageError(
+            "--rescore scores the baseline of one verdict again: give --baseline, and leave out"
+            " --save-baseline and --sequential ('fathoms score RUN --questions FILE' and 'fathoms gate RUN"
+            " --save-baseline FILE' make a baseline by other questions)"
+        )
+    return replace(terms, rescored=rescored)
 
 
 def _require_tonight(references: Sequence[str], newest: Run, out: Path) -> None:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
@@ -29,14 +29,17 @@ from fathoms.compare.small_sets import (
     judge_small,
 )
 from fathoms.config import Source, validate
-from fathoms.errors import FathomsError, StoreError, UsageError
+from fathoms.errors import FathomsError, StoreError, UsageError, amount, some_of
 from fathoms.report.ending import causes_of, failures_of, listed_causes
 from fathoms.report.of_sweeps import read_all_scores
 from fathoms.runs.finding import find_run, run_name, with_earlier
+from fathoms.runs.order import is_run
 from fathoms.runs.reading import read_manifest, read_summary
 from fathoms.runs.store import Run
-from fathoms.types.run.summary import Summary
+from fathoms.types.run.summary import NewQuestions, Summary
 
+Rescored = Callable[[Run, Run, str | None], tuple[QuestionScores, NewQuestions]]
+"""Scores a run by the questions of a newer one under a profile, and says what differs between these."""
 MONTH = 30
 """How many earlier runs are looked at for the beginning of an alarm."""
 
@@ -49,7 +52,8 @@ class Terms:
     `baseline` are references to runs, or files with a saved baseline; several are pooled as repeats.
     `profile` is the profile of the scores, `None` for that of each run, and `out` the folder of the runs.
     `last` is how many nights to judge, `sequential` whether evidence is collected over all nights, and
-    `allow_unchecked` whether metrics of an unchecked judge count.
+    `allow_unchecked` whether metrics of an unchecked judge count. By `rescored`, the baseline and the nights
+    before the newest one are scored by the questions of that one.
     """
 
     settings: GateSettings
@@ -60,6 +64,7 @@ class Terms:
     last: int = 1
     sequential: bool = False
     allow_unchecked: bool = False
+    rescored: Rescored | None = None
 
     @property
     def limits(self) -> list[Limit]:
@@ -99,9 +104,10 @@ def judge_runs(stored: Sequence[Run], terms: Terms) -> Gated:
 
     Raises UsageError or DataError where a verdict would be meaningless.
     """
-    settings, profile, out = terms.settings, terms.profile, terms.out
+    settings, out = terms.settings, terms.out
     allowed = allowance(settings.fail_on_error)
-    nights = [read_all_scores(run, profile) for run in stored]
+    scores = _Scores(stored[-1], terms)
+    nights = [scores.of(run) for run in stored]
     checked = check_limits(nights[-1], terms.limits, by_category=settings.by_category)
     counts = (read_summary(stored[-1].path) or Summary()).counts
     checked += check_replies(stored[-1].id, counts, settings)
@@ -115,13 +121,13 @@ def judge_runs(stored: Sequence[Run], terms: Terms) -> Gated:
         require_sound(nights[-1], allowed)
         found = without_baseline(nights[-1])
         return replace(found.with_limits(checked, of_limits), section=terms.section)
-    pooled = pool([_baseline(name, profile, out) for name in terms.baseline])
+    pooled = pool([one for name in terms.baseline for one in scores.of_baseline(name)])
     if settings.preset == "small":
-        found = _judge_small(stored, nights, pooled, terms)
-        return replace(found.with_limits(checked, of_limits), section=terms.section)
+        found = _judge_small(stored, nights, pooled, scores)
+        return replace(found.with_limits(checked, scores.notes + of_limits), section=terms.section)
     if terms.last > 1:
         earlier = with_earlier(stored[0], out, terms.last, pooled.runs)[:-1]
-        nights = [*(read_all_scores(run, profile) for run in earlier), *nights]
+        nights = [*map(scores.of, earlier), *nights]
     found = gate(
         nights,
         pooled,
@@ -138,14 +144,15 @@ def judge_runs(stored: Sequence[Run], terms: Terms) -> Gated:
 
         created = read_manifest(stored[0].path).created
         found = judge_in_sequence(found, nights[0], created, pooled, Path(terms.baseline[0]))
-    return replace(found.with_limits(checked, of_limits), section=terms.section)
+    return replace(found.with_limits(checked, scores.notes + of_limits), section=terms.section)
 
 
 def _judge_small(
-    stored: Sequence[Run], nights: Sequence[QuestionScores], baseline: QuestionScores, terms: Terms
+    stored: Sequence[Run], nights: Sequence[QuestionScores], baseline: QuestionScores, scores: _Scores
 ) -> Gated:
     """Judge one run with the preset for few questions, and say since when its alarm has been there. Raises
     UsageError for options that the preset does not have."""
+    terms = scores.terms
     settings = terms.settings
     if terms.sequential or terms.last > 1 or len(stored) > 1 or settings.by_category:
         raise UsageError(
@@ -167,7 +174,7 @@ def _judge_small(
     if found.verdict == "FAIL":
         for earlier in reversed(with_earlier(stored[0], terms.out, MONTH, baseline.runs)[:-1]):
             try:
-                before = judge(read_all_scores(earlier, terms.profile))
+                before = judge(scores.of(earlier))
             except FathomsError:  # a run that cannot be judged ends the row of alarms
                 break
             if before.verdict != "FAIL":
@@ -215,11 +222,51 @@ def by_direction(scores: QuestionScores, wanted: Mapping[str, float]) -> dict[st
     return found
 
 
-def _baseline(reference: str, profile: str | None, out: Path) -> QuestionScores:
-    """Read a saved baseline if `reference` is a file, otherwise the scores of a run."""
-    if not Path(reference).is_file():
-        return read_all_scores(find_run(reference, out), profile)
-    scores = read_baseline(Path(reference))
-    if profile not in (None, scores.profile):
-        raise UsageError(f"{reference} holds scores under the profile '{scores.profile}', not '{profile}'")
-    return scores
+class _Scores:
+    """Reads the scores of runs for a gate as its `terms` want them; `notes` say by which questions those of
+    other runs than the `newest` count."""
+
+    def __init__(self, newest: Run, terms: Terms) -> None:
+        self.terms = terms
+        self._newest = newest
+        self._found: dict[str, NewQuestions] = {}
+
+    def of(self, run: Run, profile: str | None = None) -> QuestionScores:
+        """Return the scores of a run, under the profile of the terms if none is named."""
+        profile = profile or self.terms.profile
+        if self.terms.rescored is None or run.id == self._newest.id:
+            return read_all_scores(run, profile)
+        scores, self._found[run.id] = self.terms.rescored(run, self._newest, profile)
+        return scores
+
+    def of_baseline(self, reference: str) -> list[QuestionScores]:
+        """Return the scores of a baseline: those that it holds, or those of its runs."""
+        profile, out = self.terms.profile, self.terms.out
+        if not Path(reference).is_file():
+            return [self.of(find_run(reference, out))]
+        scores = read_baseline(Path(reference))
+        if profile not in (None, scores.profile):
+            raise UsageError(
+                f"{reference} holds scores under the profile '{scores.profile}', not '{profile}'"
+            )
+        if self.terms.rescored is None:
+            return [scores]
+        if missing := [run for run in scores.runs if not is_run(out / run)]:
+            raise UsageError(
+                f"--rescore needs the answers of the baseline, and {out} does not have its runs"
+                f" {', '.join(missing)}: name their folder with --out, or leave out --rescore"
+            )
+        return [self.of(Run(out / run), scores.profile) for run in scores.runs]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """One sentence about the runs that were scored again, if there are any."""
+        if not self._found:
+            return ()
+        corrected = list(dict.fromkeys(name for one in self._found.values() for name in one.corrected))
+        which = f" ({some_of(corrected)})" if corrected else ""
+        return (
+            f"{', '.join(self._found)} {'was' if len(self._found) == 1 else 'were'} scored again by the gold"
+            f" answers of {self._newest.id}, which differ for {amount(len(corrected), 'question')}{which};"
+            " the stored scores stay what they were",
+        )

@@ -56,7 +56,9 @@ def is_run(path: Path) -> bool:
 def placed(out: Path) -> list[tuple[Path, Place | None]]:
     """The runs in a folder sorted by name, with their positions."""
     try:
-        return [(path, place_of(path)) for path in sorted(out.iterdir()) if is_run(path)]
+        # the copies with which fathoms works are hidden
+        paths = [path for path in sorted(out.iterdir()) if not path.name.startswith(".") and is_run(path)]
+        return [(path, place_of(path)) for path in paths]
     except OSError as error:
         raise StoreError(f"{out} cannot be read: {error.strerror or error}") from error
 

@@ -131,6 +131,38 @@ def test_old_answers_are_scored_by_new_gold(
     assert (correctness(earlier), correctness(later)) == (1, 1)
 
 
+def test_a_gate_scores_its_baseline_again(
+    project: Project, ids: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    corrected = "t3" if ids else "text-04"
+    earlier, later = sorted(path.name for path in Path("runs").glob("2*"))
+    before = {path: path.read_bytes() for path in Path("runs", earlier).rglob("*.json*")}
+    for baseline in ("baseline.json", earlier):
+        gated = told(
+            capsys, "gate", "night", "--baseline", baseline, "--margin", "0.5", "--strict", "--rescore"
+        )
+        assert (gated["verdict"], gated["changed"], len(gated["added"])) == ("PASS", [], 3)
+        assert (gated["checks"][0]["questions"], gated["checks"][0]["nights"][0]["delta"]) == (15, 0)
+        assert gated["baseline"] == [earlier]
+        assert (
+            f"{earlier} was scored again by the gold answers of {later}, which differ for 1 question"
+            f" ({corrected}); the stored scores stay what they were"
+        ) in gated["notes"]
+    assert {path: path.read_bytes() for path in Path("runs", earlier).rglob("*.json*")} == before
+    assert sorted(path.name for path in Path("runs").glob("*") if path.is_dir()) == [
+        ".documents",
+        earlier,
+        later,
+    ]
+
+    capsys.readouterr()
+    assert main(["gate", "night", "--baseline", "baseline.json", "--rescore", "--sequential"]) == 2
+    assert "--rescore scores the baseline of one verdict again" in " ".join(capsys.readouterr().err.split())
+    Path("runs", earlier).rename(project.path / earlier)
+    assert main(["gate", "night", "--baseline", "baseline.json", "--rescore"]) == 2
+    assert f"does not have its runs {earlier}" in " ".join(capsys.readouterr().err.split())
+
+
 def test_trends_draw_one_line(project: Project, ids: bool, capsys: pytest.CaptureFixture[str]) -> None:
     """Before the earlier run is scored again, the corrected question counts in no night."""
     left_out = "t3, n1, n2, n3" if ids else "text-06, text-01, text-04, text-13"
