@@ -294,6 +294,8 @@ def _bounded(found: PoweredMean | CorrectedRate) -> str:
 class JudgeCheck(Part):
     """How well a judge agreed with people when it was last checked."""
 
+    judge: str = absent("")
+    """The judge."""
     balanced_accuracy: Number | None = None
     """Mean of sensitivity and specificity."""
     low: Number | None = None
