@@ -99,8 +99,9 @@ def diff(
 
     Questions are the same where their ids stand in both files; others are matched by their texts.
     """
-    from fathoms.compare.pairing import difference, identity
+    from fathoms.compare.pairing import difference
     from fathoms.corpora import read_questions
+    from fathoms.runs.identity import identity
 
     files = [read_questions(path) for path in (old, new)]
     before, after = (

@@ -9,52 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-from fathoms.config import fingerprint
 from fathoms.errors import DataError, some_of
-from fathoms.text.ids import looks_derived, same_words
-from fathoms.types import Question, StoredValue
-
-
-class Identity(StoredValue):
-    """What tells a question from others, and its gold from another version of it.
-
-    `gold` is a fingerprint of the question's text, category, gold answers and answerability; of a question
-    without gold answers, it covers its evidence too. `text`, `answers` and `evidence` are fingerprints of
-    these parts, of which `answers` covers all forms of the gold answer; they are `None` in older baselines.
-    `documents` are the gold documents, none where they are not known, as in baselines of earlier versions.
-    `written` says whether the id stands in the question file, `None` where that is not known.
-    """
-
-    category: str
-    gold: str
-    text: str | None = None
-    answers: str | None = None
-    evidence: str | None = None
-    documents: tuple[str, ...] = ()
-    written: bool | None = None
-
-
-def identity(question: Question, *, written: bool | None) -> Identity:
-    """Return the `Identity` of a question."""
-    evidence = [item.model_dump(mode="json") for item in question.evidence]
-    only_evidence = bool(evidence) and not (question.answers or question.reference)
-    gold: list[Any] = [question.text, question.category, question.answers, question.answerable]
-    answers = question.model_dump(
-        mode="json",
-        include={"answers", "answerable", "reference", "short_answer", "long_answer", "reference_claims"}
-        | {"nuggets", "reading"},
-    )
-    return Identity(
-        category=question.category,
-        gold=fingerprint([*gold, evidence] if only_evidence else gold),
-        text=fingerprint(same_words(question.text)),
-        answers=fingerprint([answers, evidence] if only_evidence else answers),
-        evidence=fingerprint([item.model_dump(mode="json") for item in question.gold_evidence]),
-        documents=tuple(sorted(question.gold_documents)),
-        written=written,
-    )
+from fathoms.runs.identity import Identity
+from fathoms.text.ids import looks_derived
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """The scores of each question of a run, which comparisons and gates work on.
 
-They are read from the question files of a scored run, or from a baseline file, which holds only the scores. A
+They are read from the table of a scored run, or from a baseline file, which holds only the scores. A
 question without a gold answer has no correctness. A failed call has correctness 0 and no hallucination value.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -17,18 +17,19 @@ from typing import Any
 
 from pydantic import Field
 
-from fathoms.compare.pairing import Difference, Identity, difference, identity
+from fathoms.compare.pairing import Difference, difference
 from fathoms.config import misread, suggest
 from fathoms.errors import DataError, StoreError, UsageError, some_of
 from fathoms.paths import write_atomic
+from fathoms.runs.identity import Identity
 from fathoms.runs.marks import OF_VARIANTS
-from fathoms.runs.reading import all_metrics, read_manifest, read_questions, read_summary
+from fathoms.runs.reading import all_metrics, read_manifest, read_summary, score_table
+from fathoms.runs.score_table import ScoreTable, in_profile
 from fathoms.runs.store import Run
-from fathoms.runs.views import ScoredQuestion
 from fathoms.safety.inputs import parse_json, read_text
 from fathoms.types import StoredValue
 from fathoms.types.run.figures import range_of
-from fathoms.types.run.manifest import ParserFacts
+from fathoms.types.run.manifest import Manifest, ParserFacts
 from fathoms.types.run.summary import Summary
 
 SCHEMA = 1
@@ -93,8 +94,8 @@ class QuestionScore(Identity):
     metric that adds up counts over all questions, `ratios` has one numerator and denominator per repeat.
     """
 
-    values: dict[str, tuple[float, ...]]
-    ratios: dict[str, tuple[tuple[float, float], ...]] = Field(default_factory=dict)
+    values: Mapping[str, tuple[float, ...]]
+    ratios: Mapping[str, tuple[tuple[float, float], ...]] = Field(default_factory=dict)
 
     def ratio(self, metric: str) -> tuple[float, float] | None:
         """Return the mean numerator and the mean denominator over the repeats, `None` if there is none."""
@@ -194,29 +195,21 @@ def read_scores(run: Run, profile: str | None = None) -> QuestionScores:
             f"{run.id} has no scores '{wanted}' (available: {', '.join(summary.profiles)}):"
             f" run 'fathoms score {run.id} --profile {wanted}'"
         )
-    found: list[tuple[str, QuestionScore]] = []
-    answers = failed = cached = given = unlabelled = 0
     listed = all_metrics(summary, wanted)
-    variants = run.manifest.data.variant_ids
-    written = (summary.questions or read_manifest(run.path).data).written_ids
-    for view in read_questions(run.path, summary):
-        if view.question.id not in variants:
-            found.append((view.question.id, _question(run, view, wanted, listed, written)))
-        elif of_variants := {name: kind for name, kind in listed.items() if name in OF_VARIANTS}:
-            scores = _question(run, view, wanted, of_variants, written)
-            if any(scores.values.values()):
-                found.append((view.question.id, scores))
-        answers += len(view.repeats)
-        failed += sum(repeat.error is not None for repeat in view.repeats)
-        for repeat in view.repeats:
-            if repeat.answer is not None:
-                given += 1
-                cached += repeat.answer.cached
-                unlabelled += repeat.scores[wanted].abstention is None
+    manifest = read_manifest(run.path)
+    table = score_table(run.path, manifest, summary)
+    if (unscored := table.first_without(wanted)) is not None:
+        raise DataError(f"{run.id}: question '{unscored}' is not scored: run 'fathoms score {run.id}'")
+    found = list(_questions(table, wanted, listed, manifest, summary))
     order = {name: number for number, name in enumerate(summary.categories)}
     figures = summary.profiles[wanted]
-    known = {name for _, question in found for name, values in question.values.items() if values}
-    known |= {name for _, question in found for name in question.ratios}
+    known = {
+        name
+        for name in listed
+        if table.has(name, wanted) and any(one.values.get(name) or one.ratios.get(name) for _, one in found)
+    }
+    given = table.total("answer/answered")
+    unlabelled = given - table.total(in_profile(wanted, "labelled"), "answer/answered")
     without_label = unlabelled / given if figures.judges_labels and given else 0.0
     return QuestionScores(
         runs=(run.id,),
@@ -245,35 +238,68 @@ def read_scores(run: Run, profile: str | None = None) -> QuestionScores:
             for name, kind in listed.items()
             if name in known or (name in _OF_OLD_BASELINES and not summary.retrieval_only)
         },
-        answers=answers,
-        failed=failed,
-        cached=cached,
+        answers=len(table),
+        failed=table.total("answer/failed"),
+        cached=table.total("answer/cached"),
         versions=tuple(summary.service.versions),
         retrieval_only=summary.retrieval_only,
-        parsers=(parser,) if (parser := read_manifest(run.path).read_by) else (),
+        parsers=(parser,) if (parser := manifest.read_by) else (),
     )
 
 
-def _question(
-    run: Run, view: ScoredQuestion, profile: str, metrics: Iterable[str], written: bool | None
-) -> QuestionScore:
-    """Collect the scores of one question; raises DataError if a repeat has none. `written` says whether its
-    id stands in the question file."""
-    question = view.question
-    if any(profile not in repeat.scores for repeat in view.repeats):
-        raise DataError(f"{run.id}: question '{question.id}' is not scored: run 'fathoms score {run.id}'")
-    return QuestionScore(
-        **dict(identity(question, written=written)),
-        values={
-            metric: tuple(float(value) for value in view.values(metric, profile) if value is not None)
-            for metric in metrics
-        },
-        ratios={
-            metric: pairs
-            for metric in metrics
-            if (pairs := tuple(pair for repeat in view.repeats if (pair := repeat.ratio(metric)) is not None))
-        },
-    )
+def _questions(
+    table: ScoreTable, profile: str, metrics: Iterable[str], manifest: Manifest, summary: Summary
+) -> Iterator[tuple[str, QuestionScore]]:
+    """Yield the scores of each question by its id; those of a variant only where it has any of its own."""
+    variants = manifest.data.variant_ids
+    written = (summary.questions or manifest.data).written_ids
+    names = tuple(metrics)
+    of_variants = tuple(name for name in names if name in OF_VARIANTS)
+    counting = [name for name in names if table.adds_counts(name)]
+    set_fields = set(QuestionScore.model_fields)
+    for number, (id, *_) in enumerate(table.questions):
+        own = of_variants if id in variants else names
+        values = _Values(table, number, profile, own)
+        if own is names or any(values.values()):
+            pairs = {name: table.ratios(number, name) for name in counting if name in own}
+            # the table was checked when it was read, and 100,000 questions are checked in half a second
+            yield (
+                id,
+                QuestionScore.model_construct(
+                    set_fields,
+                    **table.identity(number),
+                    written=written,
+                    values=values,
+                    ratios={name: some for name, some in pairs.items() if some} if pairs else _NO_RATIOS,
+                ),
+            )
+
+
+_NO_RATIOS: Mapping[str, tuple[tuple[float, float], ...]] = {}
+
+
+class _Values(Mapping[str, tuple[float, ...]]):
+    """The values of one question by metric, each read from the table of its run where it is needed: a run
+    has dozens of metrics, and most comparisons need two."""
+
+    __slots__ = ("_metrics", "_number", "_profile", "_table")
+
+    def __init__(self, table: ScoreTable, number: int, profile: str, metrics: tuple[str, ...]) -> None:
+        self._table = table
+        self._number = number
+        self._profile = profile
+        self._metrics = metrics
+
+    def __getitem__(self, metric: str) -> tuple[float, ...]:
+        if metric not in self._metrics:
+            raise KeyError(metric)
+        return self._table.values(self._number, metric, self._profile)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._metrics)
+
+    def __len__(self) -> int:
+        return len(self._metrics)
 
 
 def default_metrics(runs: Sequence[QuestionScores]) -> tuple[str, ...]:
@@ -520,7 +546,11 @@ def match(first: QuestionScores, second: QuestionScores, metric: str, shared: It
 
 def write_baseline(scores: QuestionScores, path: Path) -> None:
     """Write the scores to a baseline file; raises StoreError if it cannot be written."""
-    data = {"schema": SCHEMA, "kind": "baseline", **scores.model_dump(mode="json")}
+    questions = {
+        name: one.model_copy(update={"values": dict(one.values)}) for name, one in scores.questions.items()
+    }
+    whole = scores.model_copy(update={"questions": questions})
+    data = {"schema": SCHEMA, "kind": "baseline", **whole.model_dump(mode="json")}
     text = json.dumps(data, indent=2, ensure_ascii=False) + "\n"
     try:
         write_atomic(path, text.encode("utf-8", "replace"))

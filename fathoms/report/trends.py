@@ -152,7 +152,8 @@ def _common(runs: Sequence[Run], loaded: Sequence[ScoredRun], metric: str) -> _C
         for side in sides
         if len(names) < len(side.questions)
     }
-    left_out = dict.fromkeys(name for side in sides for name in side.questions if name not in set(names))
+    common = frozenset(names)
+    left_out = dict.fromkeys(name for side in sides for name in side.questions if name not in common)
     said = (
         f"figures are over the {len(names)} questions that all these runs have with the same gold answers;"
         f" left out: {len(left_out)} ({some_of(list(left_out))})"

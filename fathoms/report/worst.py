@@ -53,8 +53,8 @@ def first_messages(run: ScoredRun, profile: str) -> dict[str, str]:
 
 def marked_questions(run: ScoredRun) -> Mapping[str, Mapping[str, Any]]:
     """Return the metadata of the questions that have one of `MARKS`, by their ids."""
-    read = (found for (kind, *_), found in run.kept.items() if kind is QuestionTables)  # under any profile
-    return (next(read, None) or question_tables(run, str(run.summary.profile))).marked
+    read = (found.marked for (kind, *_), found in run.kept.items() if kind is QuestionTables)
+    return next(read, None) or run.marks
 
 
 def _miss(missed: Missed, profile: str) -> Miss:

@@ -6,7 +6,6 @@ default of the field, which is `None` where a value is not known or does not app
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from fathoms.config import suggest
 from fathoms.errors import DataError, StoreError, UsageError
 from fathoms.runs.folder import read_part, typed
 from fathoms.runs.question_lines import file_names, places
+from fathoms.runs.score_table import ScoreTable, TableMaker, read_marks, read_table
 from fathoms.runs.views import (
     BriefQuestion,
     ScoredQuestion,
@@ -26,7 +26,6 @@ from fathoms.runs.views import (
     scored_question,
     view_names,
 )
-from fathoms.types import Question
 from fathoms.types.run.figures import (
     AbstentionRates,
     Bounds,
@@ -105,27 +104,14 @@ def _ends(bounds: Bounds | None) -> dict[str, Any]:
 class QuestionMean(NamedTuple):
     """The mean of a metric over the repeats of a question.
 
-    `asked` is the digest of what two runs must share (`_what_is_asked`), and `answers` the number of its
-    repeats with a value.
+    `asked` is the digest of what two runs must share (`identity.what_is_asked`), and `answers` the number of
+    its repeats with a value.
     """
 
     asked: bytes
     category: str
     mean: float
     answers: int
-
-
-def _what_is_asked(question: Question) -> bytes:
-    """Return a digest of what two runs must share to be compared on a question: its text, category and gold
-    answers."""
-    shared = question.model_dump_json(include={"text", "category", "answers", "answerable", "reading"})
-    return hashlib.sha256(shared.encode()).digest()
-
-
-def _mean(values: Iterable[float | None]) -> float | None:
-    """Return the mean of the known values, `None` if there is none."""
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None
 
 
 @dataclass(frozen=True)
@@ -168,19 +154,27 @@ class ScoredRun:
         """Yield every question as `questions` does, with what tables need of it."""
         return map(brief_question, self.views())
 
+    @cached_property
+    def scores(self) -> ScoreTable:
+        """The scores of all answers in columns; see `score_table`."""
+        if self.path is not None and self.grouped_by is None:
+            return score_table(self.path, self.manifest, self.summary)
+        return _table_of(self.views())
+
+    @cached_property
+    def marks(self) -> Mapping[str, Mapping[str, Any]]:
+        """The metadata of the questions that have one of `MARKS`, by their ids."""
+        found = read_marks(self.path) if self.path is not None else None
+        return self.scores.marks if found is None else found
+
     def correctness(self, profile: str) -> Mapping[str, QuestionMean]:
-        """Return the correctness of each question that has one and is no variant, by its id; the files are
-        read once."""
-        if profile not in self._correctness:
-            self._correctness[profile] = {
-                (asked := view.question).id: QuestionMean(
-                    _what_is_asked(asked), asked.category, sum(known) / len(known), len(known)
-                )
-                for view in self.questions()
-                if view.question.id not in self.manifest.data.variant_ids
-                and (known := [v for v in view.values("correctness", profile) if v is not None])
-            }
-        return self._correctness[profile]
+        """Return the correctness of each question that has one and is no variant, by its id."""
+        table, variants = self.scores, self.manifest.data.variant_ids
+        return {
+            id: QuestionMean(table.digest(number), category, sum(known) / len(known), len(known))
+            for number, (id, category, *_) in enumerate(table.questions)
+            if id not in variants and (known := table.values(number, "correctness", profile))
+        }
 
     @cached_property
     def kept(self) -> dict[tuple[object, ...], Any]:
@@ -190,15 +184,9 @@ class ScoredRun:
 
     @cached_property
     def asked(self) -> dict[str, bytes]:
-        """Digests of what two runs must share to be compared, by question id. The files are read once."""
-        return {
-            asked.id: _what_is_asked(asked) for asked in (view.question for view in self.brief_questions())
-        }
-
-    @cached_property
-    def _correctness(self) -> dict[str, dict[str, QuestionMean]]:
-        """The means that `correctness` has read before, by profile and question."""
-        return {}
+        """Digests of what two runs must share to be compared, by question id."""
+        table = self.scores
+        return {one[0]: table.digest(number) for number, one in enumerate(table.questions)}
 
     @property
     def name(self) -> str:
@@ -319,20 +307,36 @@ def read_summary(run_dir: Path) -> Summary | None:
     return read_part(run_dir, "summary.json", Summary)
 
 
-def read_questions(run_dir: Path, summary: Summary) -> Iterator[ScoredQuestion]:
-    """Yield the questions of a run as `ScoredRun.questions` does."""
-    return map(scored_question, _all_views(run_dir, read_manifest(run_dir), summary))
+def score_table(run_dir: Path, manifest: Manifest, summary: Summary) -> ScoreTable:
+    """Return the scores of all answers of a run in columns: from the file that scoring has written, or where
+    there is none that can be used, from the question files. Raises StoreError as `ScoredRun.questions`."""
+    if (found := read_table(run_dir)) is not None and _counts_all(len(found), summary):
+        return found
+    return _table_of(_all_views(run_dir, manifest, summary))
+
+
+def _table_of(views: Iterable[Json]) -> ScoreTable:
+    """Return the scores of some questions in columns."""
+    maker = TableMaker()
+    for view in views:
+        maker.add_view(scored_question(view))
+    return maker.table()
+
+
+def _counts_all(found: int, summary: Summary) -> bool:
+    """Return whether so many answers are those that a summary counts, as far as it counts them."""
+    return summary.counts.answered is None or summary.counts.done == found
 
 
 def _all_views(run_dir: Path, manifest: Manifest, summary: Summary) -> Iterator[Json]:
     """Yield the question files of a run in the order of its questions, and check that there are as many
     answers as its summary counts."""
-    found, counts = 0, summary.counts
+    found = 0
     for view in read_views(run_dir, manifest.data.asked_ids):
         found += len(view["repeats"])
         yield view
-    if counts.answered is not None and counts.done != found:
+    if not _counts_all(found, summary):
         raise StoreError(
-            f"{run_dir}: its summary counts {counts.done} answers, and its question files hold {found}:"
-            f" run 'fathoms score {run_dir}'"
+            f"{run_dir}: its summary counts {summary.counts.done} answers, and its question files hold"
+            f" {found}: run 'fathoms score {run_dir}'"
         )

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from fathoms.compare.pairing import difference, identity
+from fathoms.compare.pairing import difference
 from fathoms.errors import DataError, some_of
+from fathoms.runs.identity import identity
 from fathoms.runs.store import Entry, Run
 from fathoms.text.ids import looks_derived
 from fathoms.types import Question

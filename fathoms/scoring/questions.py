@@ -26,6 +26,7 @@ from fathoms.metrics.score_records import RecordScore, Scoring, judge
 from fathoms.metrics.stages import Stage
 from fathoms.runs.marks import OF_VARIANTS
 from fathoms.runs.question_tables import QuestionTables
+from fathoms.runs.score_table import TableMaker
 from fathoms.runs.store import Entry, Run, WriteView, verdict_text
 from fathoms.scoring.tally import Tally
 from fathoms.types import Record, Verdict
@@ -55,9 +56,9 @@ class Rules:
 class QuestionScorer:
     """Scores questions, writes their files, and collects what the summary needs.
 
-    `tally` has the records, `pools` the scores by metric, `curves` the rankings,
-    `document_ids` the documents of hits and of gold, `tables` what reports show of the questions of a large
-    run, and `verdicts` the JSON texts of the abstention verdicts that were made now, by key. `known` are
+    `tally` has the records, `pools` the scores by metric, `curves` the rankings, `document_ids` the documents
+    of hits and of gold, `tables` what reports show of the questions of a large run, `table` the scores in
+    columns, and `verdicts` the JSON texts of the abstention verdicts that were made now, by key. `known` are
     those of earlier scorings, and `stages` the stages of the funnel that are known for any question of the
     run. `on_done` is told how many answers are scored. Only a few records are in memory at a time.
     """
@@ -84,6 +85,7 @@ class QuestionScorer:
             if not metric.in_profile
         ]
         self.tables = QuestionTables(rules.profile, [name for name, *_ in self._measures])
+        self.table = TableMaker()
         self.verdicts: dict[str, str] = {}
         self._run = run
         run.keep = rules.scoring.reading.keep
@@ -149,6 +151,7 @@ class QuestionScorer:
             metrics = list(map(self._measured, facts))
             claims = list(map(self._compared, facts))
             line = write(repeats, rows, metrics, claims)
+            self.table.add(repeats[0].question, repeats, rows, metrics)
             if line is not None:
                 self.tables.add_scored(repeats, rows, metrics, line)
             for record, row in zip(repeats, rows, strict=True):
@@ -212,6 +215,7 @@ class QuestionScorer:
             "curves": self.curves.state(),
             "document_ids": self.document_ids.state(),
             "tables": self.tables.state(),
+            "table": self.table.state(),
             "verdicts": self.verdicts,
         }
 
@@ -223,5 +227,6 @@ class QuestionScorer:
         self.curves.extend(state["curves"], numbers)
         self.document_ids.extend(state["document_ids"])
         self.tables.extend(state["tables"])
+        self.table.extend(state["table"])
         self.verdicts |= state["verdicts"]
         self._on_done(len(self.tally))

@@ -23,6 +23,7 @@ from fathoms.models.calling.collecting import rare_collections
 from fathoms.runs.documents import StoredDocuments, missing_sentence
 from fathoms.runs.people import LABELS_FILE, ClaimLabel, read_all
 from fathoms.runs.reading import read_summary
+from fathoms.runs.score_table import write_table
 from fathoms.runs.store import Entry, Flaw, Run, flaws_sentence
 from fathoms.runs.trust import is_signed
 from fathoms.safety.children import Child
@@ -66,7 +67,7 @@ def score_run(
     gold: NewGold | None = None,
 ) -> Summary:
     """Score a run under its profiles (`scored_under`) and by its metrics; write the question files,
-    verdicts and summary.
+    verdicts, summary and the table of scores.
 
     `settings` override keys of the `scoring` that the run was made with (`profile=paper`), and `metrics` are
     computed besides those of its configuration. Judgements that the run already holds are not made again;
@@ -96,6 +97,7 @@ def score_run(
         warnings = (*summary.warnings, *replaced.warnings)
         summary = summary.model_copy(update={"questions": replaced.described, "warnings": warnings})
     run.write_summary(summary)
+    write_table(run.path, found.table)
     return summary
 
 
@@ -145,11 +147,13 @@ def _results(
     if scorer.verdicts:
         run.add_verdicts(VERDICTS, scorer.verdicts)
     run.set_aside_views(questions, {share.file for share in shares if share.file})
-    run.tables = scorer.tables if all(share.file for share in shares) else None
+    in_lines = all(share.file for share in shares)
+    run.tables = scorer.tables if in_lines else None
+    table = scorer.table.table(None if in_lines else manifest.data.asked_ids)
     alien = scorer.document_ids.warning(documents.listed)
     warnings = [*filter(None, [missing_sentence(documents), alien]), *left_out]
     tally, pools, curves = scorer.tally, scorer.pools, scorer.curves
-    return Results(rules, asked, beside, verdicts, tally, pools, curves, warnings)
+    return Results(rules, asked, beside, verdicts, tally, pools, curves, table, warnings)
 
 
 def _contents(run: Run) -> tuple[dict[tuple[str, int], Entry], list[Flaw]]:

@@ -23,6 +23,7 @@ from fathoms.metrics.registry import SETS
 from fathoms.metrics.retrieval.curves import Curves
 from fathoms.metrics.score_records import Scores
 from fathoms.models.stop_reasons import says_ends
+from fathoms.runs.score_table import ScoreTable
 from fathoms.runs.search_notes import search_notes
 from fathoms.runs.service import service_figures
 from fathoms.runs.store import Flaw, flaws_sentence
@@ -55,7 +56,7 @@ NOT_OWN = (
 @dataclass(frozen=True)
 class Results:
     """What scoring a run has found. `asked` are the metrics that were computed, and `beside` those of them
-    that the configuration or the user names besides the default ones."""
+    that the configuration or the user names besides the default ones, and `table` the scores in columns."""
 
     rules: Rules
     asked: Sequence[Metric]
@@ -64,6 +65,7 @@ class Results:
     tally: Tally
     pools: Mapping[str, Pool]
     curves: Curves
+    table: ScoreTable
     warnings: Sequence[str]
 
 

@@ -1,0 +1,57 @@
+"""What tells a question of a run from others, and its gold answer from another version of it."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from fathoms.config import fingerprint
+from fathoms.text.ids import same_words
+from fathoms.types import Question, StoredValue
+
+
+class Identity(StoredValue):
+    """What tells a question from others, and its gold from another version of it.
+
+    `gold` is a fingerprint of the question's text, category, gold answers and answerability; of a question
+    without gold answers, it covers its evidence too. `text`, `answers` and `evidence` are fingerprints of
+    these parts, of which `answers` covers all forms of the gold answer; they are `None` in older baselines.
+    `documents` are the gold documents, none where they are not known, as in baselines of earlier versions.
+    `written` says whether the id stands in the question file, `None` where that is not known.
+    """
+
+    category: str
+    gold: str
+    text: str | None = None
+    answers: str | None = None
+    evidence: str | None = None
+    documents: tuple[str, ...] = ()
+    written: bool | None = None
+
+
+def identity(question: Question, *, written: bool | None) -> Identity:
+    """Return the `Identity` of a question."""
+    evidence = [item.model_dump(mode="json") for item in question.evidence]
+    only_evidence = bool(evidence) and not (question.answers or question.reference)
+    gold: list[Any] = [question.text, question.category, question.answers, question.answerable]
+    answers = question.model_dump(
+        mode="json",
+        include={"answers", "answerable", "reference", "short_answer", "long_answer", "reference_claims"}
+        | {"nuggets", "reading"},
+    )
+    return Identity(
+        category=question.category,
+        gold=fingerprint([*gold, evidence] if only_evidence else gold),
+        text=fingerprint(same_words(question.text)),
+        answers=fingerprint([answers, evidence] if only_evidence else answers),
+        evidence=fingerprint([item.model_dump(mode="json") for item in question.gold_evidence]),
+        documents=tuple(sorted(question.gold_documents)),
+        written=written,
+    )
+
+
+def what_is_asked(question: Question) -> bytes:
+    """Return a digest of what two runs must share to be compared on a question: its text, category and gold
+    answers."""
+    shared = question.model_dump_json(include={"text", "category", "answers", "answerable", "reading"})
+    return hashlib.sha256(shared.encode()).digest()
