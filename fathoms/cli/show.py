@@ -35,6 +35,7 @@ def show(
     """
     from fathoms.runs.finding import find_run
     from fathoms.runs.reading import load, read_summary
+    from fathoms.runs.scorings import earlier_scorings, scoring_sentence
 
     if by is not None and question is not None:
         raise UsageError("--by groups the figures of all questions: leave out --question")
@@ -58,12 +59,16 @@ def show(
         regrouped = grouped(load(store.path), by)
     if as_json:
         found = store.summary if regrouped is None else regrouped.summary
-        console.show_json({"manifest": store.manifest.plain(), "summary": found and found.plain()})
+        earlier = {version: one.plain() for version, one in earlier_scorings(store.path).items()}
+        shown = {"manifest": store.manifest.plain(), "summary": found and found.plain()}
+        console.show_json({**shown, **({"scorings": earlier} if earlier else {})})
         return 0
     from fathoms.report.terminal import summary_panel
 
     console.say(str(store.path))
     console.show(*summary_panel(regrouped or load(store.path), None))
+    for version, scoring in earlier_scorings(store.path).items():
+        console.say(scoring_sentence(version, scoring))
     return 0
 
 

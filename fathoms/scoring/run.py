@@ -24,6 +24,7 @@ from fathoms.runs.documents import StoredDocuments, missing_sentence
 from fathoms.runs.people import LABELS_FILE, ClaimLabel, read_all
 from fathoms.runs.reading import read_summary
 from fathoms.runs.score_table import write_table
+from fathoms.runs.scorings import keep_scoring
 from fathoms.runs.store import Entry, Flaw, Run, flaws_sentence
 from fathoms.runs.trust import is_signed
 from fathoms.safety.children import Child
@@ -67,7 +68,7 @@ def score_run(
     gold: NewGold | None = None,
 ) -> Summary:
     """Score a run under its profiles (`scored_under`) and by its metrics; write the question files,
-    verdicts, summary and the table of scores.
+    verdicts, summary and the table of scores. The summary by another version of the questions is kept.
 
     `settings` override keys of the `scoring` that the run was made with (`profile=paper`), and `metrics` are
     computed besides those of its configuration. Judgements that the run already holds are not made again;
@@ -96,6 +97,7 @@ def score_run(
     if replaced:
         warnings = (*summary.warnings, *replaced.warnings)
         summary = summary.model_copy(update={"questions": replaced.described, "warnings": warnings})
+    keep_scoring(run.path, summary)
     run.write_summary(summary)
     write_table(run.path, found.table)
     return summary

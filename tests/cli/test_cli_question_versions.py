@@ -3,6 +3,7 @@ The runs before and after are judged, compared and shown by the questions that a
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -73,6 +74,11 @@ def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
     return found
 
 
+def sha256(name: str) -> str:
+    """The hash of a question file."""
+    return hashlib.sha256(Path(name).read_bytes()).hexdigest()
+
+
 def test_the_story(project: Project, ids: bool, capsys: pytest.CaptureFixture[str]) -> None:
     corrected, new = ("t3", ["n1", "n2", "n3"]) if ids else ("text-04", ["text-01", "text-04", "text-13"])
     by_text = (
@@ -124,9 +130,19 @@ def test_old_answers_are_scored_by_new_gold(
     gated = told(capsys, "gate", later, "--baseline", "corrected.json", "--margin", "0.5")
     assert (gated["verdict"], gated["checks"][0]["questions"], gated["changed"]) == ("PASS", 15, [])
 
+    own, new = (sha256(name) for name in ("v1.json", "v2.json"))
+    shown = told(capsys, "show", earlier)
+    assert shown["summary"]["questions"]["sha256"] == new
+    (before,) = shown["scorings"].items()
+    assert (before[0], "questions" in before[1]) == (own, False)
+    assert round(before[1]["profiles"]["fathoms"]["overall"]["micro_correctness"], 3) == round(14 / 15, 3)
+    assert main(["show", earlier]) == 0
+    assert f"scored before by its own questions ({own[:12]}): correctness 0.9" in capsys.readouterr().out
+
     assert main(["score", earlier]) == 0
     assert "was scored by the gold answers of v2.json, and is by its own again" in capsys.readouterr().err
     assert correctness(earlier) == round(14 / 15, 3)
+    assert list(told(capsys, "show", earlier)["scorings"]) == [new]
     assert main(["score", "--all", "--questions", "v2.json"]) == 0
     assert (correctness(earlier), correctness(later)) == (1, 1)
 
