@@ -239,7 +239,7 @@ def read_scores(run: Run, profile: str | None = None) -> QuestionScores:
             if name in known or (name in _OF_OLD_BASELINES and not summary.retrieval_only)
         },
         answers=len(table),
-        failed=table.total("answer/failed"),
+        failed=table.failed,
         cached=table.total("answer/cached"),
         versions=tuple(summary.service.versions),
         retrieval_only=summary.retrieval_only,

@@ -14,7 +14,6 @@ from typing import Any
 from fathoms.metrics.columns import column_of
 from fathoms.report.graded import figure_text
 from fathoms.report.section import Section
-from fathoms.report.worst import marked_questions
 from fathoms.runs.marks import DROPPED
 from fathoms.runs.reading import ScoredRun
 from fathoms.stats.unpaired import difference_of_means
@@ -61,7 +60,7 @@ def _of_run(run: ScoredRun) -> dict[str, Any] | None:
     variants = run.manifest.data.variant_ids
     reasons = Counter(
         str(metadata[DROPPED])[:200]
-        for id, metadata in marked_questions(run).items()
+        for id, metadata in run.marks.items()
         if metadata.get(DROPPED) and id not in variants
     )
     if not reasons or run.summary.profile not in run.summary.profiles:

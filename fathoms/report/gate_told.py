@@ -115,8 +115,7 @@ def _misses(scores: QuestionScores, check: LimitCheck) -> dict[str, tuple[float 
 
 def _texts(view: ScoredRun, wanted: set[str]) -> Mapping[str, BriefQuestion]:
     """Read some questions of a run."""
-    questions = view.brief_questions() if wanted else ()
-    return {each.question.id: each for each in questions if each.question.id in wanted}
+    return view.some_questions(wanted)
 
 
 def _lost(view: BriefQuestion, before: float | None, now: float) -> Lost:

@@ -18,7 +18,6 @@ from typing import Any
 from fathoms.report.graded import Graded, by_which, figure_text, graded_questions, mean_figure
 from fathoms.report.paired import paired, signed
 from fathoms.report.section import Section
-from fathoms.report.worst import marked_questions
 from fathoms.runs.marks import AMBIGUOUS, CLEAR, KIND, OF
 from fathoms.runs.marks import MARK as AMBIGUITY
 from fathoms.runs.reading import ScoredRun
@@ -61,7 +60,7 @@ def variants_section(runs: Sequence[ScoredRun]) -> Section | None:
 
 def _of_run(run: ScoredRun, *, judged: bool) -> dict[str, Any]:
     """Return what is known of the variants and of the ambiguous questions of a run."""
-    marked = {id: one for id, one in marked_questions(run).items() if OF in one or AMBIGUITY in one}
+    marked = {id: one for id, one in run.marks.items() if OF in one or AMBIGUITY in one}
     if not marked:
         return {"variants": {}, AMBIGUITY: None}
     graded = {one.id: one for one in graded_questions(run, judged=judged, variants=True)}

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from statistics import fmean
 
 from fathoms.report.text import gold
-from fathoms.runs.question_tables import EXCERPT, MOST, Missed, QuestionTables
+from fathoms.runs.question_tables import QuestionTables
 from fathoms.runs.reading import ScoredRun
+from fathoms.runs.views import BriefQuestion
+
+MOST = 10
+"""The number of worst questions that are shown."""
+EXCERPT = 2000
+"""The characters of a message that are shown."""
+_ROUNDING = 1e-9
+"""Means that differ by less are compared by their exact values."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +37,7 @@ class Miss:
 
 
 def question_tables(run: ScoredRun, profile: str) -> QuestionTables:
-    """Return what tables show of all questions of a run; its question files are read once."""
+    """Return the lines of the table of questions of a run; its question files are read once."""
     if (QuestionTables, profile) not in run.kept:
         found = QuestionTables(profile, list(run.summary.metrics))
         for view in run.brief_questions():
@@ -41,25 +48,45 @@ def question_tables(run: ScoredRun, profile: str) -> QuestionTables:
 
 
 def worst_questions(run: ScoredRun, profile: str, limit: int = MOST) -> list[Miss]:
-    """Return at most `limit` questions, and no more than `MOST`, that are not fully right or were
-    hallucinated, the worst first."""
-    return [_miss(missed, profile) for missed in question_tables(run, profile).worst[:limit]]
+    """Return at most `limit` questions that are not fully right or were hallucinated, the worst first: those
+    with the lowest correctness, then with the highest hallucination. Others stay in the order of the question
+    file."""
+    import numpy as np
+
+    table = run.scores
+    means = table.means("correctness", profile)
+    wrong = np.flatnonzero((table.means("hallucination", profile) > 0) | (means < 1))
+    # an answer to an unanswerable question has no correctness and is sorted as if it had scored 0
+    bad = np.nan_to_num(means[wrong])
+    near = wrong[bad <= np.sort(bad)[min(limit, len(bad)) - 1] + _ROUNDING] if len(wrong) else wrong
+    found = []
+    for number in near.tolist():
+        correctness, hallucination = (
+            fmean(values) if (values := table.values(number, metric, profile)) else None
+            for metric in ("correctness", "hallucination")
+        )
+        found.append((correctness, hallucination, table.questions[number][0]))
+    worst = sorted(found, key=lambda one: (one[0] or 0.0, -(one[1] or 0.0)))[:limit]
+    views = run.some_questions([id for _, _, id in worst])
+    return [_miss(views[id], profile, right, invented) for right, invented, id in worst if id in views]
 
 
 def first_messages(run: ScoredRun, profile: str) -> dict[str, str]:
     """Return the first message of every kind of failure; no question file is read if there are none."""
-    return question_tables(run, profile).messages if run.summary.errors else {}
+    places = run.scores.first_failures() if run.summary.errors else {}
+    views = run.some_questions([id for id, _ in places.values()])
+    return {
+        kind: repeat.error.message[:EXCERPT]
+        for kind, (id, number) in places.items()
+        if id in views
+        for repeat in views[id].repeats
+        if repeat.repeat == number and repeat.error
+    }
 
 
-def marked_questions(run: ScoredRun) -> Mapping[str, Mapping[str, Any]]:
-    """Return the metadata of the questions that have one of `MARKS`, by their ids."""
-    read = (found.marked for (kind, *_), found in run.kept.items() if kind is QuestionTables)
-    return next(read, None) or run.marks
-
-
-def _miss(missed: Missed, profile: str) -> Miss:
+def _miss(view: BriefQuestion, profile: str, correctness: float | None, hallucination: float | None) -> Miss:
     """Describe a question."""
-    question, repeats = missed.question.question, missed.question.repeats
+    question, repeats = view.question, view.repeats
     worst = min(repeats, key=lambda repeat: repeat.under(profile).correctness or 0.0)
     error = worst.error
     return Miss(
@@ -69,6 +96,6 @@ def _miss(missed: Missed, profile: str) -> Miss:
         gold=gold(question),
         answer=worst.answer.text[:EXCERPT] if worst.answer else "",
         error=f"{error.kind}: {error.message}"[:EXCERPT] if error else None,
-        correctness=missed.correctness,
-        hallucination=missed.hallucination,
+        correctness=correctness,
+        hallucination=hallucination,
     )

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from io import FileIO
@@ -127,20 +127,22 @@ def read_lines(root: Path) -> Iterator[dict[str, Any]]:
                 fitting().add(state)
 
 
-def find_line(root: Path, question: str, asked: Sequence[str]) -> dict[str, Any] | None:
-    """Return the JSON of one question, `None` if it stands in no line; raises StoreError if it is damaged.
+def find_lines(root: Path, questions: Collection[str], asked: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Yield the JSON of some questions that stand in lines; raises StoreError if one is damaged.
 
-    Where the question was `asked`, one file is read, otherwise all.
+    Where all of them were `asked`, only their files are read, otherwise all.
     """
-    names = file_names(root)
+    names, left = file_names(root), set(questions)
     with suppress(ValueError):
-        expected = file_name(asked.index(question) // PER_FILE + 1)
-        names = [name for name in names if name == expected]
+        expected = {file_name(asked.index(question) // PER_FILE + 1) for question in left}
+        names = [name for name in names if name in expected]
     for name in names:
         for place, line in _lines(root, name):
-            if id_of(line) == question:
-                return checked_line(line, "question", place)
-    return None
+            if not left:
+                return
+            if (id := id_of(line)) in left:
+                left.discard(str(id))
+                yield checked_line(line, "question", place)
 
 
 def _lines(root: Path, name: str) -> Iterator[tuple[str, bytes]]:

@@ -22,6 +22,7 @@ from fathoms.runs.views import (
     BriefQuestion,
     ScoredQuestion,
     brief_question,
+    find_views,
     read_views,
     scored_question,
     view_names,
@@ -153,6 +154,15 @@ class ScoredRun:
     def brief_questions(self) -> Iterator[BriefQuestion]:
         """Yield every question as `questions` does, with what tables need of it."""
         return map(brief_question, self.views())
+
+    def some_questions(self, ids: Collection[str]) -> dict[str, BriefQuestion]:
+        """Return some questions by id, as far as the run has them; only their files are read."""
+        if not ids:
+            return {}
+        asked, views = self.manifest.data.asked_ids, self.views
+        is_stored = self.path is not None and self.grouped_by is None
+        found = map(brief_question, find_views(self.path, ids, asked) if self.path and is_stored else views())
+        return {one.question.id: one for one in found if one.question.id in ids}
 
     @cached_property
     def scores(self) -> ScoreTable:

@@ -44,7 +44,8 @@ FILE = "scores.npz"
 VERSION = 1
 _HASHES = {"gold": 16, "text": 16, "answers": 16, "evidence": 16, "asked": 32}
 """The hashes of a question and their bytes: those of `Identity`, and `what_is_asked`."""
-_OF_ANSWERS = ("question", "repeat", "failed", "answered", "cached", "cost", "seconds")
+_OF_ANSWERS = ("question", "repeat", "error", "answered", "cached", "cost", "seconds")
+"""What there is of every answer: the number of its question, and of its kind of failure in `errors`."""
 _STAGES = ("documents", "retrieved", "prompt")
 _IN_PROFILE = ("correctness", "hallucination", "abstention", *(f"recall-in-{stage}" for stage in _STAGES))
 _MOST_MEMBERS = 10_000
@@ -79,13 +80,14 @@ class ScoreTable:
 
     `questions` are the id, the category, the answerability and the gold documents of each question, and
     `hashes` what tells it from others. `columns` have a number for each answer, NaN where there is none.
-    `marks` are the metadata of the questions that have one of `MARKS`.
+    `marks` are the metadata of the questions that have one of `MARKS`, and `errors` the kinds of failures.
     """
 
     questions: Sequence[tuple[str, str, bool, Sequence[str]]]
     hashes: Mapping[str, NDArray[Any]]
     columns: Mapping[str, NDArray[Any]]
     marks: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    errors: Sequence[str] = ()
     _lists: dict[str, list[float]] = field(default_factory=dict)
 
     @cached_property
@@ -100,6 +102,36 @@ class ScoreTable:
 
     def __len__(self) -> int:
         return len(self.columns["answer/question"])
+
+    @property
+    def failed(self) -> int:
+        """The number of failed calls."""
+        import numpy as np
+
+        return int((~np.isnan(self.columns["answer/error"])).sum())
+
+    def first_failures(self) -> dict[str, tuple[str, int]]:
+        """Return the question and the repeat of the first failure of each kind, in their order."""
+        import numpy as np
+
+        kinds, rows = np.unique(self.columns["answer/error"], return_index=True)
+        found = sorted((int(row), int(kind)) for kind, row in zip(kinds, rows, strict=True) if kind == kind)
+        number, repeat = self.columns["answer/question"], self.columns["answer/repeat"]
+        return {
+            self.errors[kind]: (self.questions[int(number[row])][0], int(repeat[row])) for row, kind in found
+        }
+
+    def means(self, metric: str, profile: str) -> NDArray[Any]:
+        """Return the mean of a metric for each question over its repeats, to about 15 digits; NaN where it
+        has no value."""
+        import numpy as np
+
+        column = self.columns.get(self.name_of(metric, profile), np.full(len(self), np.nan))
+        known = ~np.isnan(column)
+        places = self.columns["answer/question"][known].astype(np.int64)
+        counts = np.bincount(places, minlength=len(self.questions))
+        with np.errstate(invalid="ignore"):
+            return np.bincount(places, column[known], len(self.questions)) / counts
 
     def total(self, name: str, among: str | None = None) -> int:
         """Return how many answers have a 1 in a column, of those that have one in the column `among`."""
@@ -181,6 +213,7 @@ class TableMaker:
     def __init__(self) -> None:
         self._questions: list[bytes] = []
         self._marks: dict[str, Mapping[str, Any]] = {}
+        self._errors: dict[str, int] = {}
         self._hashes = {name: bytearray() for name in _HASHES}
         self._columns = {f"answer/{name}": array("d") for name in _OF_ANSWERS}
 
@@ -220,7 +253,7 @@ class TableMaker:
         row: dict[str, Number | None] = {
             "answer/question": place,
             "answer/repeat": asked.repeat,
-            "answer/failed": asked.error is not None,
+            "answer/error": self._number_of(asked.error),
             "answer/answered": answer is not None,
             "answer/cached": answer is not None and answer.cached,
             "answer/cost": answer.cost if answer else None,
@@ -246,6 +279,12 @@ class TableMaker:
             column.append(nan if value is None or not isfinite(value) else value)
         self._fill()
 
+    def _number_of(self, error: Failure | None) -> int | None:
+        """The number of a kind of failure."""
+        if error is None:
+            return None
+        return self._errors.setdefault(error.kind.encode("utf-8", "replace").decode(), len(self._errors))
+
     @property
     def _rows(self) -> int:
         """The number of whole rows."""
@@ -264,6 +303,7 @@ class TableMaker:
         return {
             "questions": [one.decode() for one in self._questions],
             "marks": self._marks,
+            "errors": list(self._errors),
             "parts": {name: b64encode(zlib.compress(part, 1)).decode() for name, part in parts.items()},
         }
 
@@ -272,6 +312,7 @@ class TableMaker:
         first, before = len(self._questions), self._rows
         self._questions += [one.encode() for one in state["questions"]]
         self._marks |= state["marks"]
+        kinds = [self._errors.setdefault(kind, len(self._errors)) for kind in state["errors"]]
         for name, packed in state["parts"].items():
             part = zlib.decompress(b64decode(packed))
             if name in self._hashes:
@@ -281,7 +322,11 @@ class TableMaker:
             column.extend([nan] * (before - len(column)))
             more = array("d")
             more.frombytes(part)
-            column.extend(array("d", [first + number for number in more]) if _is_place(name) else more)
+            if name == "answer/question":
+                more = array("d", [first + number for number in more])
+            elif name == "answer/error":
+                more = array("d", [kinds[int(kind)] if kind == kind else nan for kind in more])
+            column.extend(more)
         self._fill()
 
     def table(self, asked: Sequence[str] | None = None) -> ScoreTable:
@@ -307,12 +352,7 @@ class TableMaker:
             questions = [questions[number] for number in order]
             hashes = {name: part[order] for name, part in hashes.items()}
             columns = {name: column[rows] for name, column in columns.items()}
-        return ScoreTable(questions, hashes, columns, self._marks)
-
-
-def _is_place(name: str) -> bool:
-    """Whether a column has the numbers of questions."""
-    return name == "answer/question"
+        return ScoreTable(questions, hashes, columns, self._marks, tuple(self._errors))
 
 
 def _question(value: Any) -> tuple[str, str, bool, Sequence[str]]:
@@ -345,6 +385,7 @@ def write_table(root: Path, table: ScoreTable) -> None:
             file.writestr(zipfile.ZipInfo(name, _EARLIEST), data, zipfile.ZIP_DEFLATED, 1)
 
         head = {"version": VERSION, **_belongs_to(root), "rows": len(table), "marks": table.marks}
+        head["errors"] = table.errors
         add("head.json", to_json(head))
         add("questions.json", to_json(table.questions))
         for name, part in [*table.hashes.items(), *table.columns.items()]:
@@ -417,7 +458,10 @@ def _table(file: zipfile.ZipFile, head: Json) -> ScoreTable:
         raise ValueError("its answers are not in the order of its questions")
     if missing := [name for name in _OF_ANSWERS if f"answer/{name}" not in columns]:
         raise ValueError(f"it lacks {missing}")
-    return ScoreTable(questions, hashes, columns, _marks(file, head))
+    kinds = columns["answer/error"]
+    if not ((kinds >= 0) & (kinds < len(head["errors"])) & (kinds % 1 == 0) | np.isnan(kinds)).all():
+        raise ValueError("a kind of failure is unknown")
+    return ScoreTable(questions, hashes, columns, _marks(file, head), tuple(map(str, head["errors"])))
 
 
 def _array(file: zipfile.ZipFile, name: str, kind: str, shape: tuple[int, ...]) -> NDArray[Any]:

@@ -32,7 +32,6 @@ from fathoms.runs.folder import (
     is_intact,
     note_fitting,
     open_file,
-    read_checked,
     read_file,
     read_object,
     read_part,
@@ -43,11 +42,11 @@ from fathoms.runs.folder import (
 )
 from fathoms.runs.journal import JOURNAL, Journal, OpenJournal, journal_line
 from fathoms.runs.order import placed
-from fathoms.runs.question_lines import file_names, find_line, id_of, new_lines, remove
+from fathoms.runs.question_lines import file_names, id_of, new_lines, remove
 from fathoms.runs.question_tables import QuestionTables
 from fathoms.runs.schemas import complaint
 from fathoms.runs.trust import signed
-from fathoms.runs.views import read_views, view_names, view_of
+from fathoms.runs.views import find_views, read_views, view_names, view_of
 from fathoms.safety.masking import record_mask
 from fathoms.types import (
     RELEASED_SCORES,
@@ -544,12 +543,7 @@ class Run:
 
     def _stored_views(self, question: str) -> Iterator[dict[str, Any]]:
         """The views of a question that scoring has written, in lines or in a file."""
-        large = bool(file_names(self.path))
-        if large and (view := find_line(self.path, question, self.manifest.data.asked_ids)) is not None:
-            yield view
-        for name in view_names(question):
-            if os.path.lexists(self.path / "questions" / name):
-                yield read_checked(self.path, f"questions/{name}", "question")
+        yield from find_views(self.path, [question], self.manifest.data.asked_ids)
 
     def write_view(
         self,

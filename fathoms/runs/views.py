@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,7 +15,7 @@ from typing_extensions import TypedDict  # pydantic refuses that of `typing` bef
 from fathoms.errors import StoreError
 from fathoms.paths import old_unique_name, safe_name
 from fathoms.runs.folder import read_checked
-from fathoms.runs.question_lines import read_lines
+from fathoms.runs.question_lines import file_names, find_lines, read_lines
 from fathoms.types import (
     Call,
     Citation,
@@ -422,6 +422,17 @@ def _read_files(root: Path, asked: Sequence[str]) -> Iterator[Json]:
         yield view
 
 
+def find_views(root: Path, questions: Collection[str], asked: Sequence[str]) -> Iterator[Json]:
+    """Yield the JSON of some questions of a run, from lines and from files that hold one question each.
+    Raises StoreError for what is damaged."""
+    if file_names(root):
+        yield from find_lines(root, questions, asked)
+    for question in questions:
+        for name in view_names(question):
+            if os.path.lexists(root / "questions" / name):
+                yield read_checked(root, f"questions/{name}", "question")
+
+
 def scored_question(view: Json) -> ScoredQuestion:
     """Convert the JSON of a question file; raises StoreError if it cannot be used."""
     return _converted(ScoredQuestion, view)
@@ -430,11 +441,6 @@ def scored_question(view: Json) -> ScoredQuestion:
 def brief_question(view: Json) -> BriefQuestion:
     """Convert what tables need of a question file; raises StoreError if it cannot be used."""
     return _converted(BriefQuestion, view)
-
-
-def brief_question_of(line: bytes) -> BriefQuestion:
-    """Convert what tables need of a line of a question file; this takes half the time of parsing it first."""
-    return BriefQuestion.model_validate_json(line)
 
 
 def _converted(kind: type[_View], view: Json) -> _View:

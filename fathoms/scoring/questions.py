@@ -57,8 +57,8 @@ class QuestionScorer:
     """Scores questions, writes their files, and collects what the summary needs.
 
     `tally` has the records, `pools` the scores by metric, `curves` the rankings, `document_ids` the documents
-    of hits and of gold, `tables` what reports show of the questions of a large run, `table` the scores in
-    columns, and `verdicts` the JSON texts of the abstention verdicts that were made now, by key. `known` are
+    of hits and of gold, `tables` the lines that reports write of questions, `table` the scores in columns,
+    and `verdicts` the JSON texts of the abstention verdicts that were made now, by key. `known` are
     those of earlier scorings, and `stages` the stages of the funnel that are known for any question of the
     run. `on_done` is told how many answers are scored. Only a few records are in memory at a time.
     """
@@ -153,7 +153,7 @@ class QuestionScorer:
             line = write(repeats, rows, metrics, claims)
             self.table.add(repeats[0].question, repeats, rows, metrics)
             if line is not None:
-                self.tables.add_scored(repeats, rows, metrics, line)
+                self.tables.add_scored(repeats, rows, metrics)
             for record, row in zip(repeats, rows, strict=True):
                 self.tally.add(record, row)
                 if record.question.id not in rules.variants:

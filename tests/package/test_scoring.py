@@ -309,9 +309,6 @@ def test_shares_add_up_to_the_whole(setup: dict[str, object], killed: int, tmp_p
         read.add(brief_question(view))
     tables = scorer.tables
     assert list(tables.lines(metrics)) == list(read.lines(metrics))
-    assert (tables.messages, tables.worst) == (read.messages, read.worst)
-    assert tables.messages
-    assert tables.worst
 
 
 def judged_run(tmp_path: Path) -> Run:

@@ -1,0 +1,112 @@
+"""How long the commands take that read the scores of large runs, and how much memory.
+
+    python benchmarks/large_runs.py --work DIR [--questions 20000] [--rounds 3] [--before TREE]
+
+Makes two runs of the same made-up questions in DIR, as `benchmarks/report` does, scores them, and measures
+`show` of one, and `compare` and `gate` of both: processor seconds of all processes, seconds by the clock, and
+the largest memory of a process. With `--before`, the checkout TREE of another commit is measured in turns
+with this one, on the same runs. Prints Markdown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import statistics
+import sys
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[1]
+sys.path[:0] = [str(ROOT), *(str(ROOT / "benchmarks" / name) for name in ("runner", "report"))]
+
+from bench import table  # noqa: E402 - of the other benchmarks
+from corpus import Corpus  # noqa: E402
+from measuring import machine  # noqa: E402
+from pipelines import PIPELINES, make_run  # noqa: E402
+
+from fathoms.runs.finding import list_runs  # noqa: E402
+from fathoms.scoring import score_run  # noqa: E402
+
+
+class Cost(NamedTuple):
+    """What a command took: processor seconds, seconds by the clock, and MB of memory."""
+
+    busy: float
+    seconds: float
+    memory: float
+
+
+def main() -> None:
+    """Print the table."""
+    args = arguments()
+    folder = args.work / f"runs-{args.questions}"
+    if len(list_runs(folder)) < 2:
+        corpus = Corpus(args.questions)
+        for pipeline in PIPELINES[1:3]:
+            score_run(make_run(folder, corpus, pipeline))
+    first, second = (str(run.path) for run in list_runs(folder))
+    commands = {
+        "show": ["show", second],
+        "compare": ["compare", first, second],
+        "gate": ["gate", second, "--baseline", first],
+    }
+    trees = {"before": args.before, "now": ROOT} if args.before else {"now": ROOT}
+    rows = []
+    for name, command in commands.items():
+        found: dict[str, list[Cost]] = {tree: [] for tree in trees}
+        for _ in range(args.rounds):
+            for tree, path in trees.items():
+                found[tree].append(cost(path, command))
+        rows += [[name, tree, *map(shown, zip(*costs, strict=True))] for tree, costs in found.items()]
+    print(f"{machine()}; load {os.getloadavg()[0]:.1f}; {args.rounds} rounds, median (least to most)\n")
+    heads = ("command", "commit", "s of the processor", "s by the clock", "MB")
+    print(table(f"Two runs of {args.questions:,} answers", heads, rows))
+
+
+def cost(tree: Path, command: list[str]) -> Cost:
+    """Run a command of a checkout."""
+    start = time.perf_counter()
+    environment = {**os.environ, "PYTHONPATH": str(tree)}
+    null = os.open(os.devnull, os.O_WRONLY)
+    process = os.posix_spawn(
+        sys.executable,
+        [sys.executable, "-m", "fathoms", *command],
+        environment,
+        file_actions=[(os.POSIX_SPAWN_DUP2, null, 1)],
+    )
+    os.close(null)
+    _, status, used = os.wait4(process, 0)
+    if os.waitstatus_to_exitcode(status) not in (0, 1):  # 1: the gate fails
+        sys.exit(f"fathoms {' '.join(command)} ended with {os.waitstatus_to_exitcode(status)}")
+    return Cost(used.ru_utime + used.ru_stime, time.perf_counter() - start, megabytes(used))
+
+
+def megabytes(used: resource.struct_rusage) -> float:
+    """The largest memory of a process and its children; Linux counts it in kB."""
+    return used.ru_maxrss / 1000
+
+
+def shown(values: tuple[float, ...]) -> str:
+    """A median with its range."""
+    middle, least, most = statistics.median(values), min(values), max(values)
+    digits = 0 if middle >= 100 else 2
+    return f"{middle:.{digits}f} ({least:.{digits}f} to {most:.{digits}f})"
+
+
+def arguments() -> argparse.Namespace:
+    """The options of the command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--questions", type=int, default=20_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--before", type=Path)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
