@@ -5,14 +5,18 @@ from __future__ import annotations
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fathoms.cli import console
 from fathoms.cli.commands import Group, with_extras
-from fathoms.cli.options import Json
+from fathoms.cli.options import RUNS, Json, Out
 from fathoms.errors import ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from fathoms.corpora.versions import Questions
+    from fathoms.report.question_history import Version
 
 app = typer.Typer(
     cls=Group, help="Write, check and convert question files.", no_args_is_help=True, rich_markup_mode=None
@@ -91,36 +95,101 @@ def _columns(file: Path, named: str | None) -> dict[str, str] | None:
 
 @app.command("diff")
 def diff(
-    old: Annotated[Path, typer.Argument(help="A question file.", show_default=False)],
-    new: Annotated[Path, typer.Argument(help="A later version of it.", show_default=False)],
+    old: Annotated[str, typer.Argument(help="A question file, or a run.", show_default=False)],
+    new: Annotated[str, typer.Argument(help="A later version of it, or a later run.", show_default=False)],
+    out: Out = RUNS,
     as_json: Json = False,
 ) -> int:
     """Say what differs between two versions of a question set.
 
-    Questions are the same where their ids stand in both files; others are matched by their texts.
+    Questions are the same where their ids stand in both files; others are matched by their texts. A run
+    stands for the questions that it was made with.
     """
-    from fathoms.compare.pairing import difference
-    from fathoms.corpora import read_questions
-    from fathoms.runs.identity import identity
+    from fathoms.report.question_history import between
 
-    files = [read_questions(path) for path in (old, new)]
-    before, after = (
-        {one.id: identity(one, written=one.id not in file.derived) for one in file.questions}
-        for file in files
-    )
-    found = difference(before, after, (str(old), str(new)))
+    before, after = (_version(reference, out) for reference in (old, new))
+    found = between(before, after)
     if as_json:
         console.show_json(asdict(found))
         return ExitCode.OK
     console.say(
-        f"in both: {console.amount(len(found.pairs), 'question')}, of {len(before)} in {old} and {len(after)}"
-        f" in {new}"
+        f"in both: {console.amount(len(found.pairs), 'question')}, of {len(before.identities)} in {old} and"
+        f" {len(after.identities)} in {new}"
     )
     for line in found.lines():
         console.say(line)
+    for one in (before, after):
+        if not one.whole:
+            console.note(f"note: {one.name} has no copy of its questions, so only those that it asked count")
     for note in found.notes:
         console.note(f"note: {note}")
     return ExitCode.OK
+
+
+def _version(reference: str, out: Path) -> Questions:
+    """Return the questions of a file, or of a run."""
+    from fathoms.corpora.versions import questions_of_file, questions_of_run
+    from fathoms.runs.finding import find_run
+    from fathoms.runs.order import is_run
+
+    path = Path(reference)
+    if path.suffix or (path.exists() and not is_run(path)):
+        return questions_of_file(path)
+    return questions_of_run(find_run(reference, out))
+
+
+@app.command("log")
+def log(
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            help="A question file; by default, all question sets of the runs.", show_default=False
+        ),
+    ] = None,
+    out: Out = RUNS,
+    as_json: Json = False,
+) -> int:
+    """Say which runs used which version of a question set, and what differs from the version before.
+
+    Ends with exit code 1 if no run used the file.
+    """
+    from fathoms.report.question_history import histories
+    from fathoms.runs.finding import list_runs
+
+    found = histories(list_runs(out), file)
+    if as_json:
+        console.show_json([asdict(one) for one in found])
+    for history in () if as_json else found:
+        console.say(history.name)
+        for number, version in enumerate(history.versions, start=1):
+            _show_version(number, version)
+        if history.now is not None:
+            same = not history.now.lines()
+            console.say(f"  the file now: {'as in the last version' if same else ''}".rstrip())
+            for line in history.now.lines():
+                console.say(f"    {line}")
+    if not any(one.versions for one in found):
+        console.complain(f"no run in {out} used {file or 'a question set'}")
+        return ExitCode.FAILED
+    return ExitCode.OK
+
+
+def _show_version(number: int, version: Version) -> None:
+    """Print a version of a question set: its size, its runs, and what differs from the version before."""
+    which = version.sha256 or version.copy
+    known = "" if version.whole else "; no copy of them, so only those asked are compared"
+    console.say(
+        f"  version {number}{f' ({which[:12]})' if which else ''}:"
+        f" {console.amount(version.questions, 'question')}{known}"
+    )
+    for line in version.changes.lines() if version.changes else ():
+        console.say(f"    {line}")
+    for note in version.changes.notes if version.changes else ():
+        console.say(f"    note: {note}")
+    for run in version.runs:
+        day = (run.created or "")[:16].replace("T", " ")
+        scored = f", scored by {run.scored_by}" if run.scored_by else ""
+        console.say(f"    {day or 'date not known'}  {run.id}{scored}")
 
 
 with_extras(app, "questions")

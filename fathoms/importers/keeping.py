@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 from fathoms.config import VERSION, fingerprint
+from fathoms.corpora.versions import keep_questions
 from fathoms.errors import DataError
 from fathoms.importers.imported import Imported
 from fathoms.importers.parsing import NO_DOCUMENTS, ParsedFolder
@@ -37,6 +38,7 @@ def keep(imported: Imported, data: str, out: Path, parsed: ParsedFolder = NO_DOC
         config=config,
         data=Data(
             name=data,
+            questions_copy=keep_questions(out, imported.questions, ()),
             questions=len(imported.questions),
             categories=tuple(sizes),
             category_sizes=dict(sizes),

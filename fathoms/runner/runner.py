@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from fathoms.corpora import Corpus
+from fathoms.corpora.versions import keep_questions
 from fathoms.errors import UsageError
 from fathoms.models.caching import ReplyCache
 from fathoms.models.caller import Caller
@@ -164,6 +165,8 @@ def create_run(
     """Create the folder of a run, with its manifest and no answers yet."""
     *_, state = prepared.fingerprints.values()  # the last stage covers all before it
     manifest = describe(job.experiment, job.corpus, prepared, asked, job.folder, repeats)
+    copy = keep_questions(out, job.corpus.questions, job.corpus.derived)
+    manifest = manifest.model_copy(update={"data": manifest.data.model_copy(update={"questions_copy": copy})})
     if shared := shared_cache(cache):
         manifest = manifest.model_copy(update={"shared_cache": shared})
     if sweep is not None:

@@ -81,6 +81,7 @@ The answers of one pipeline and their scores. All files can be read without fath
 | questions/00001.jsonl | in a run of more than 10,000 questions: 1,000 of them, one a line |
 | blobs/HASH.gz | long texts that the journal refers to by hash (`gunzip -c`) |
 | ../.documents/HASH.gz | the parsed documents, which all runs of the folder share |
+| ../.questions/HASH.gz | the questions as they were when the run was made |
 | verdicts/ | judgements behind the scores, stored so that scoring again need not repeat them |
 | summary.json | mean scores per category and overall, with counts |
 | scorings/HASH.json | the same by another version of the questions, if the run was scored by one before |

@@ -97,10 +97,11 @@ def test_the_story(project: Project, ids: bool, capsys: pytest.CaptureFixture[st
     (left_out,) = compared["unshared"]
     assert (left_out["only_first"], left_out["only_second"], left_out["changed"]) == ([], new, [corrected])
 
-    difference = told(capsys, "questions", "diff", "v1.json", "v2.json")
-    assert difference["added"] == new
-    assert difference["changes"][corrected] == ["gold"]
-    assert sum(what == ["category"] for what in difference["changes"].values()) == 5
+    for old, later_one in (("v1.json", "v2.json"), (earlier, later), (earlier, "v2.json")):
+        difference = told(capsys, "questions", "diff", old, later_one)
+        assert difference["added"] == new
+        assert difference["changes"][corrected] == ["gold"]
+        assert sum(what == ["category"] for what in difference["changes"].values()) == 5
     assert main(["questions", "check", "v1.json", "pdfs", "--fix", "--ignore", "few-questions"]) in (0, 1)
     rows = json.loads((project.path / "v1.json").read_text())["Text"]
     assert [row["id"] for row in rows[:2]] == (["t0", "t1"] if ids else ["text-01", "text-02"])
@@ -167,6 +168,7 @@ def test_a_gate_scores_its_baseline_again(
     assert {path: path.read_bytes() for path in Path("runs", earlier).rglob("*.json*")} == before
     assert sorted(path.name for path in Path("runs").glob("*") if path.is_dir()) == [
         ".documents",
+        ".questions",
         earlier,
         later,
     ]
@@ -177,6 +179,46 @@ def test_a_gate_scores_its_baseline_again(
     Path("runs", earlier).rename(project.path / earlier)
     assert main(["gate", "night", "--baseline", "baseline.json", "--rescore"]) == 2
     assert f"does not have its runs {earlier}" in " ".join(capsys.readouterr().err.split())
+
+
+def test_the_log_names_the_versions(project: Project, ids: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each is held once beside the runs, so that a run is explained after its file has changed."""
+    earlier, later = sorted(path.name for path in Path("runs").glob("2*"))
+    corrected = "t3" if ids else "text-04"
+    assert main(["run", "night.yaml"]) == 0
+    assert main(["score", earlier, "--questions", "v2.json"]) == 0
+    assert len(list(Path("runs/.questions").iterdir())) == 2
+    (history,) = told(capsys, "questions", "log")
+    first, second = history["versions"]
+    assert (history["name"], first["sha256"], second["sha256"]) == (
+        "questions",
+        sha256("v1.json"),
+        sha256("v2.json"),
+    )
+    assert (first["questions"], second["questions"], first["changes"]) == (15, 18, None)
+    assert [run["id"] for run in first["runs"]] == [earlier]
+    assert (first["runs"][0]["scored_by"], len(second["runs"])) == ("v2.json", 2)
+    assert second["changes"]["changes"][corrected] == ["gold"]
+
+    capsys.readouterr()
+    (project.path / "questions.json").write_text((project.path / "v1.json").read_text())
+    assert main(["questions", "log", "questions.json"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[:2] == ["questions.json", f"  version 1 ({sha256('v1.json')[:12]}): 15 questions"]
+    assert said[2].endswith(f"{earlier}, scored by v2.json")
+    assert said[4].startswith("    3 added: ")
+    assert f"    1 gold changed: {corrected}" in said
+    assert said[said.index("  the file now:") + 1].startswith("    3 removed: ")
+    (project.path / "other.json").write_text(json.dumps({"A": questions("other", ids=ids)}))
+    assert main(["questions", "log", "other.json"]) == 1
+    assert "no run in runs used other.json" in capsys.readouterr().err
+
+    for copy in Path("runs/.questions").iterdir():
+        copy.unlink()
+    assert main(["questions", "diff", earlier, later]) == 0
+    shown = capsys.readouterr()
+    assert f"1 gold changed: {corrected}" in shown.out
+    assert f"{earlier} has no copy of its questions" in " ".join(shown.err.split())
 
 
 def test_trends_draw_one_line(project: Project, ids: bool, capsys: pytest.CaptureFixture[str]) -> None:

@@ -104,6 +104,9 @@ class Data(Part):
     """Name of the data set."""
     questions_sha256: str | None = None
     """Hash of the question file."""
+    questions_copy: str | None = absent()
+    """Hash of the copy of all questions of the data set in `.questions` beside the run; absent in runs of
+    earlier versions."""
     questions: Count = 0
     """Questions in the data set."""
     categories: tuple[str, ...] = ()
