@@ -2,10 +2,10 @@
 
     python benchmarks/large_runs.py --work DIR [--questions 20000] [--rounds 3] [--before TREE]
 
-Makes two runs of the same made-up questions in DIR, as `benchmarks/report` does, scores them, and measures
-`show` of one, and `compare` and `gate` of both: processor seconds of all processes, seconds by the clock, and
-the largest memory of a process. With `--before`, the checkout TREE of another commit is measured in turns
-with this one, on the same runs. Prints Markdown.
+Makes two runs of the same made-up questions in DIR, with one short hit each, scores them, and measures `show`
+of one, and `compare` and `gate` of both: processor seconds of all processes, seconds by the clock, and the
+largest memory of a process. With `--before`, the checkout TREE of another commit is measured in turns with
+this one, on the same runs. Prints Markdown.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
-sys.path[:0] = [str(ROOT), *(str(ROOT / "benchmarks" / name) for name in ("runner", "report"))]
+sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks" / "runner")]
 
-from bench import table  # noqa: E402 - of the other benchmarks
-from corpus import Corpus  # noqa: E402
+from bench import table  # noqa: E402 - of the other benchmark
 from measuring import machine  # noqa: E402
-from pipelines import PIPELINES, make_run  # noqa: E402
 
 from fathoms.runs.finding import list_runs  # noqa: E402
+from fathoms.runs.store import Run  # noqa: E402
 from fathoms.scoring import score_run  # noqa: E402
+from fathoms.types import Chunk, Evidence, Hit, Question, Record, Reply  # noqa: E402
 
 
 class Cost(NamedTuple):
@@ -44,9 +44,8 @@ def main() -> None:
     args = arguments()
     folder = args.work / f"runs-{args.questions}"
     if len(list_runs(folder)) < 2:
-        corpus = Corpus(args.questions)
-        for pipeline in PIPELINES[1:3]:
-            score_run(make_run(folder, corpus, pipeline))
+        for right in (7, 8):
+            score_run(made_run(folder, args.questions, right))
     first, second = (str(run.path) for run in list_runs(folder))
     commands = {
         "show": ["show", second],
@@ -64,6 +63,36 @@ def main() -> None:
     print(f"{machine()}; load {os.getloadavg()[0]:.1f}; {args.rounds} rounds, median (least to most)\n")
     heads = ("command", "commit", "s of the processor", "s by the clock", "MB")
     print(table(f"Two runs of {args.questions:,} answers", heads, rows))
+
+
+def made_run(folder: Path, count: int, right: int) -> Run:
+    """A run on many questions of 4 categories, of which so many in ten have a right answer."""
+    ids = [f"q{number:06}" for number in range(count)]
+    categories = ["Text", "Tables", "Charts", "Several pages"]
+    data = {"name": "made-up", "questions": count, "asked": count, "asked_ids": ids, "categories": categories}
+    config = {"retrieve": {"kind": "scripted"}, "generate": {"kind": "scripted"}}
+    run = Run.create(folder, f"right-{right}", "0" * 10, {"config": config, "data": data, "repeats": 1})
+    for start in range(0, count, 1_000):
+        run.append(record(number, right) for number in range(start, min(start + 1_000, count)))
+    return run
+
+
+def record(number: int, right: int) -> Record:
+    """The answer to a question."""
+    document, category = f"d{number // 10:05}.pdf", ("Text", "Tables", "Charts", "Several pages")[number % 4]
+    evidence = Evidence(document=document, page=number % 10 + 1)
+    question = Question(
+        id=f"q{number:06}",
+        text=f"How tall is tower {number}?",
+        category=category,
+        answers=((f"{number} m",),),
+        evidence=(evidence,),
+    )
+    is_right = (7 * number + number // 10) % 10 < right
+    text = f"Tower {number}: {number} m."
+    chunk = Chunk(id=f"c{number}", document=document, pages=(evidence.page,), text=text)
+    answer = Reply(text=f"It is {number} m tall." if is_right else "It is 3 feet tall.", latency=0.5)
+    return Record(question=question, hits=(Hit(chunk=chunk, rank=1, score=1.0),), answer=answer)
 
 
 def cost(tree: Path, command: list[str]) -> Cost:
