@@ -49,12 +49,12 @@ from fathoms.runs.finding import find_run
 from fathoms.runs.reading import ScoredRun
 from fathoms.runs.reading import load as load_scored
 from fathoms.runs.store import Run
-from fathoms.runs.views import ScoredRepeat
 from fathoms.safety.signals import result_of
 from fathoms.scoring import score_run
 from fathoms.tune.result import Result as Race
 from fathoms.tune.result import Settings
 from fathoms.types import Question, Record
+from fathoms.types.run.rows import ScoredRepeat
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

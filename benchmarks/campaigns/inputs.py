@@ -48,7 +48,7 @@ from fathoms.importers import (
     read_traces,
     read_trec,
 )
-from fathoms.runs.schemas import complaint
+from fathoms.runs.folder import complaint
 from fathoms.safety.plain import plain
 from tests.importers.test_importers_traces import chat, otlp, span
 from tests.support.project import CONFIG, PAGES, QUESTIONS, write_pdf
@@ -300,7 +300,7 @@ def read_back(name: str) -> int:
         if len(run.records()) != len(one.records):
             raise AssertionError("the stored run lacks answers")
         for question in {record.question.id for record in one.records}:
-            if (why := complaint("question", run.view(question))) is not None:
+            if (why := complaint(run.view(question))) is not None:
                 raise AssertionError(f"the stored run cannot be read: {why}")
     return 0
 

@@ -26,7 +26,6 @@ from schemas import KINDS, schema_text
 from settings import build_page, config_page
 
 DOCS = Path(__file__).parent.parent
-SCHEMAS = DOCS.parent / "fathoms" / "runs" / "schemas"
 
 
 def pages() -> dict[Path, bytes]:
@@ -40,9 +39,8 @@ def pages() -> dict[Path, bytes]:
         "metrics": metrics_page(),
     }
     made = {DOCS / "reference" / f"{name}.md": text.encode() for name, text in texts.items()}
-    copies = {DOCS / "schemas" / path.name: path.read_bytes() for path in SCHEMAS.glob("*.schema.json")}
     schemas = {DOCS / "schemas" / f"{name}.schema.json": schema_text(name) for name in KINDS}
-    return {**made, **copies, **schemas}
+    return {**made, **schemas}
 
 
 def main(arguments: list[str]) -> int:

@@ -9,8 +9,6 @@ from typing import Any
 from schemas import KINDS, schema_of
 from texts import MADE, code, join, table
 
-from fathoms.runs.schemas import NAMES, schema
-
 
 def files_page() -> str:
     """Every key of every file that has a schema."""
@@ -19,8 +17,8 @@ def files_page() -> str:
         " them."
     )
     parts = ["# The files of a run, key by key", MADE, head]
-    for name in sorted({*NAMES, *KINDS}):
-        whole = schema_of(name) if name in KINDS else schema(name)
+    for name in sorted(KINDS):
+        whole = schema_of(name)
         link = f"[{name}.schema.json](../schemas/{name}.schema.json)"
         rows = [(code(path), kind, what) for path, kind, what in _entries(whole, whole, "")]
         parts += [f"## {whole['title']}", f"{whole['description']} JSON Schema: {link}."]

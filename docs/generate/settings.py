@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from texts import MADE, code, join, plain, table
+from typing_extensions import is_typeddict
 
 from fathoms.component import Component, kind_of
 from fathoms.corpora import FileSource, NamedSource
@@ -141,15 +142,19 @@ def _anchor(title: str) -> str:
     return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
 
 
-def described(model: type[BaseModel]) -> dict[str, str]:
-    """The docstrings of the fields of a model, also of those that it inherits.
+def described(model: type[Any]) -> dict[str, str]:
+    """The docstrings of the fields of a model or a typed dictionary, also of those that it inherits.
 
     Pydantic could collect them (`use_attribute_docstrings`), but it reads the source of every model for this,
     which would make each start of fathoms a tenth of a second longer.
     """
     found: dict[str, str] = {}
-    for owner in reversed(model.__mro__):
-        if issubclass(owner, BaseModel) and owner is not BaseModel:
+    bases = [base for base in getattr(model, "__orig_bases__", ()) if isinstance(base, type)]
+    if is_typeddict(model):
+        for base in bases:
+            found |= described(base) if is_typeddict(base) else {}
+    for owner in [model] if is_typeddict(model) else reversed(model.__mro__):
+        if is_typeddict(owner) or (issubclass(owner, BaseModel) and owner is not BaseModel):
             (made,) = ast.parse(dedent(inspect.getsource(owner))).body
             assert isinstance(made, ast.ClassDef)
             for field, text in pairwise(made.body):

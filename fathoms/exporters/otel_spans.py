@@ -17,8 +17,8 @@ from typing import Any
 
 from fathoms.exporters.times import seconds_of
 from fathoms.runs.reading import ScoredRun
-from fathoms.runs.views import ScoredQuestion, ScoredRepeat, ShownHit, ShownMessage
 from fathoms.types import Reply
+from fathoms.types.run.rows import ScoredQuestion, ScoredRepeat, ShownHit, ShownMessage
 
 _PROVIDERS = {"google": "gcp.gemini"}
 """Kinds of models that the conventions call otherwise; `openai` and `anthropic` have the same name there."""

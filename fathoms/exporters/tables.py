@@ -10,9 +10,10 @@ from typing import Any
 from fathoms.exporters.columns import ANSWERS, CLAIMS, HITS, Column, metric_columns
 from fathoms.metrics.retrieval.gold import gold_of
 from fathoms.runs.reading import ScoredRun
-from fathoms.runs.views import ComparedClaims, ScoredQuestion, ScoredRepeat
 from fathoms.types import Question, Reply
 from fathoms.types.run.figures import MetricFigures
+from fathoms.types.run.rows import ComparedClaims, ScoredQuestion, ScoredRepeat
+from fathoms.types.run.summary import JudgingCost
 
 Row = tuple[Any, ...]
 _IN_COLUMNS = frozenset(
@@ -103,7 +104,7 @@ def _judging(claims: ComparedClaims | None) -> Row:
     """Return what judging one answer took."""
     if claims is None:
         return (None,) * 5
-    found = claims.judging
+    found = claims.get("judging", JudgingCost())
     return found.verdicts, found.prompt_tokens, found.completion_tokens, found.cost, found.seconds
 
 
@@ -130,11 +131,11 @@ def _hits(run: str, view: ScoredQuestion) -> Iterator[Row]:
 def _claims(run: str, view: ScoredQuestion) -> Iterator[Row]:
     """Yield the rows of the judged claims of one question."""
     for repeat in view.repeats:
-        for compared in repeat.claims.compared if repeat.claims else ():
-            for one in compared.claims:
-                place = (run, view.question.id, repeat.repeat, compared.of, compared.by)
-                verdict = (one.claim, one.label, one.p, one.premise, one.premises)
-                yield *place, *verdict, one.sentence, one.quote, one.why
+        for compared in repeat.claims.get("compared", []) if repeat.claims else ():
+            for one in compared["claims"]:
+                place = (run, view.question.id, repeat.repeat, compared["of"], compared["by"])
+                verdict = (one["claim"], one["label"], one.get("p"), one.get("premise"))
+                yield *place, *verdict, one.get("premises", 0), *map(one.get, ("sentence", "quote", "why"))
 
 
 def _sum(values: Sequence[float | None]) -> float | None:

@@ -23,9 +23,9 @@ from fathoms.corpora.page_ids import place_of, text_of
 from fathoms.errors import DataError, QuestionsError, amount
 from fathoms.importers.foreign import require_name
 from fathoms.importers.imported import SHOWN, Imported
-from fathoms.runs.schemas import LARGEST
 from fathoms.safety.inputs import LARGEST_IMPORT, read_text
 from fathoms.types import Chunk, Evidence, Hit, Question, Record
+from fathoms.types.run.part import LARGEST
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from fathoms.report.text import gold, plain, shorten
 from fathoms.runs.finding import run_name
 from fathoms.runs.reading import ScoredRun, load
 from fathoms.runs.store import Run
-from fathoms.runs.views import BriefQuestion
 from fathoms.types.run.figures import range_of
+from fathoms.types.run.rows import BriefQuestion
 
 MOST = 5
 """How many of the worst questions are shown."""

@@ -16,7 +16,8 @@ from fathoms.metrics.names import CORRECT, WRONG
 from fathoms.metrics.retrieval.gold import gold_of
 from fathoms.report.leaderboard import bracket, figure
 from fathoms.runs.reading import ScoredRun
-from fathoms.runs.views import ScoredQuestion, ScoredRepeat, scored_question
+from fathoms.runs.views import scored_question
+from fathoms.types.run.rows import ScoredQuestion, ScoredRepeat
 
 KINDS = ("correct", "partial", "incorrect")
 JUDGED = "correctness-judged"
@@ -65,11 +66,9 @@ def _kind(repeat: ScoredRepeat, profile: str, *, judged: bool) -> str | None:
         return "incorrect"
     if judged:
         score = repeat.metrics.get(JUDGED)
-        if score is None or score.value is None:
+        if score is None or (value := score.get("value")) is None:
             return None
-        return (
-            "correct" if score.value == 1 else "partial" if (score.parts or {}).get("partly") else "incorrect"
-        )
+        return "correct" if value == 1 else "partial" if score.get("parts", {}).get("partly") else "incorrect"
     recall = repeat.scores[profile].correctness if profile in repeat.scores else None
     if recall is None:
         return None

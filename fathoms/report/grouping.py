@@ -17,9 +17,10 @@ from fathoms.metrics.pooling import pooled
 from fathoms.metrics.score_records import RecordScore, Scores, Scoring
 from fathoms.runs.marks import KIND
 from fathoms.runs.reading import ScoredRun
-from fathoms.runs.views import MetricScore, ScoredQuestion, ScoredRepeat, scored_question
+from fathoms.runs.views import scored_question
 from fathoms.types import Record, Scalar
 from fathoms.types.run.part import Json, misfit
+from fathoms.types.run.rows import MetricScore, ScoredQuestion, ScoredRepeat
 
 NO_VALUE = "(none)"
 """The group of the questions that do not have the key."""
@@ -121,7 +122,7 @@ def _scores(view: Json, profiles: Iterable[str]) -> Iterator[dict[str, RecordSco
 
 def _values(repeat: ScoredRepeat) -> dict[str, MetricScore]:
     """The values of the metrics alone, without the reasons."""
-    return {name: MetricScore(value=found.value) for name, found in repeat.metrics.items()}
+    return {name: MetricScore(value=found.get("value")) for name, found in repeat.metrics.items()}
 
 
 def _regrouped_metric(
@@ -134,7 +135,7 @@ def _regrouped_metric(
         return {"categories": {}}
     rows = []
     for group, view in questions:
-        values = [repeat.metrics[name].value if name in repeat.metrics else None for repeat in view.repeats]
+        values = [repeat.metrics.get(name, {}).get("value") for repeat in view.repeats]
         rows.append((group, view.question.gold_documents, values))
     return pooled(column_of(rows), pooling, str(figures.get("unit")))
 

@@ -16,9 +16,9 @@ from fathoms.report.amounts import short
 from fathoms.report.metrics_table import metric_table
 from fathoms.report.text import shorten
 from fathoms.runs.reading import ScoredRun
-from fathoms.runs.views import ScoredRepeat
 from fathoms.types import Failure
 from fathoms.types.run.figures import Means
+from fathoms.types.run.rows import ScoredRepeat
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _MESSAGE = 300

@@ -13,8 +13,9 @@ from fathoms.config import suggest
 from fathoms.errors import UsageError
 from fathoms.report.leaderboard import bracket, figure, run_labels
 from fathoms.runs.reading import ScoredRun
-from fathoms.runs.views import ScoredRepeat
 from fathoms.types.run.figures import MetricFigure, MetricFigures
+from fathoms.types.run.part import Number
+from fathoms.types.run.rows import ScoredRepeat
 
 MAIN = ("correctness", "hallucination")
 """The metrics of the leaderboard, which has a table of its own."""
@@ -150,13 +151,16 @@ def answer_metrics(repeat: ScoredRepeat) -> Iterator[tuple[str, str]]:
     that the metric gives."""
     for name, found in repeat.metrics.items():
         if name not in SPENDING:
-            parts = [
-                f"{part} {'n/a' if value is None else f'{value:.4g}'}" for part, value in found.parts.items()
-            ]
-            reasons = [f"{key}: {reason(value)}" for key, value in found.why.items()]
+            parts = [f"{part} {_number(value)}" for part, value in found.get("parts", {}).items()]
+            reasons = [f"{key}: {reason(value)}" for key, value in found.get("why", {}).items()]
             details = "; ".join([", ".join(parts), *reasons]).removeprefix("; ")
-            value = "n/a" if found.value is None else f"{found.value:.4g}"
+            value = _number(found.get("value"))
             yield name, f"{value} ({details})" if details else value
+
+
+def _number(value: Number | None) -> str:
+    """Format a value of a metric or of a part of it."""
+    return "n/a" if value is None else f"{value:.4g}"
 
 
 def reason(value: object) -> str:

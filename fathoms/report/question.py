@@ -18,10 +18,17 @@ from fathoms.report.leaderboard import figure
 from fathoms.report.metrics_table import answer_metrics
 from fathoms.report.read_answer import read_answer
 from fathoms.report.text import gold, plain, shorten, yes_or_no
-from fathoms.runs.views import AnswerScores, MetricScore, ScoredQuestion, ScoredRepeat, ShownHit, ShownRound
 from fathoms.types import Citation, Question, Reply
 from fathoms.types.run.figures import ProfileFigures
 from fathoms.types.run.part import Number
+from fathoms.types.run.rows import (
+    AnswerScores,
+    MetricScore,
+    ScoredQuestion,
+    ScoredRepeat,
+    ShownHit,
+    ShownRound,
+)
 
 HIT, ASIDE = 160, 90
 
@@ -93,13 +100,13 @@ def claim_lines(repeat: ScoredRepeat) -> list[Text]:
     whose = {"answer": "the answer", "gold": "the gold answer"}
     return [
         field(
-            f"claims of {whose.get(one.of, one.of)}, compared with {one.by}",
+            f"claims of {whose.get(one['of'], one['of'])}, compared with {one['by']}",
             " | ".join(
-                f"{row.label}: {row.claim}" + (f" ({row.premise})" if row.premise else "")
-                for row in one.claims
+                f"{row['label']}: {row['claim']}" + (f" ({row['premise']})" if row.get("premise") else "")
+                for row in one["claims"]
             ),
         )
-        for one in (repeat.claims.compared if repeat.claims else ())
+        for one in (repeat.claims.get("compared", []) if repeat.claims else ())
     ]
 
 
@@ -164,12 +171,12 @@ def page_lines(repeat: ScoredRepeat) -> list[RenderableType]:
     """Show how many of the gold pages reached each stage, which did not, and whether the reading by phrases
     agrees; empty if the question has no gold page."""
     found = [repeat.metrics.get(name, MetricScore()) for name in PAGE_STAGES]
-    if all(one.value is None for one in found):
+    if all(one.get("value") is None for one in found):
         return []
     table = Table("gold pages", *HEADS, box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_row("share", *(figure(one.value) for one in found))
-    table.add_row("missing", *(Text(plain(one.why.get("missing", ""))) for one in found))
-    meaning = repeat.metrics.get(AGREEMENT, MetricScore()).why.get("meaning")
+    table.add_row("share", *(figure(one.get("value")) for one in found))
+    table.add_row("missing", *(Text(plain(one.get("why", {}).get("missing", ""))) for one in found))
+    meaning = repeat.metrics.get(AGREEMENT, MetricScore()).get("why", {}).get("meaning")
     return [table, *([field("by pages and by phrases", meaning)] if meaning else [])]
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from fathoms.answers import SETTABLE, Reading, read
-from fathoms.runs.views import ScoredRepeat
 from fathoms.types import Chunk, Hit, Question
 from fathoms.types.run.figures import ProfileFigures
+from fathoms.types.run.rows import ScoredRepeat
 
 
 def read_answer(repeat: ScoredRepeat, question: Question, figures: ProfileFigures) -> Reading | None:

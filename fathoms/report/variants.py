@@ -21,8 +21,8 @@ from fathoms.report.section import Section
 from fathoms.runs.marks import AMBIGUOUS, CLEAR, KIND, OF
 from fathoms.runs.marks import MARK as AMBIGUITY
 from fathoms.runs.reading import ScoredRun
-from fathoms.runs.views import ScoredQuestion
 from fathoms.stats.unpaired import difference_of_means
+from fathoms.types.run.rows import ScoredQuestion
 
 SINGLE, CONFLATION = "single interpretation", "conflation"
 _CLAIMS = (
@@ -134,11 +134,7 @@ def _pattern(view: ScoredQuestion, recall: str, hallucination: str) -> str | Non
     """Return the pattern of the answers to a question, the empty text if no claim is missing, and `None` if
     it is not known: nothing was judged, or claims are missing and the hallucination has no value."""
     found, unsupported = (
-        [
-            score.value
-            for repeat in view.repeats
-            if (score := repeat.metrics.get(name)) is not None and score.value is not None
-        ]
+        [value for repeat in view.repeats if (value := repeat.metrics.get(name, {}).get("value")) is not None]
         for name in (recall, hallucination)
     )
     if not found:

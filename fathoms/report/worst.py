@@ -8,7 +8,7 @@ from statistics import fmean
 from fathoms.report.text import gold
 from fathoms.runs.question_tables import QuestionTables
 from fathoms.runs.reading import ScoredRun
-from fathoms.runs.views import BriefQuestion
+from fathoms.types.run.rows import BriefQuestion
 
 MOST = 10
 """The number of worst questions that are shown."""

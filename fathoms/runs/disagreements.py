@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from fathoms.runs.views import ScoredQuestion
+from fathoms.types.run.rows import ScoredQuestion
 
 JUDGED = "correctness-judged"
 """The metric whose verdicts are compared with phrase recall."""

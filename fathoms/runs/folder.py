@@ -23,9 +23,9 @@ from pydantic import ValidationError
 
 from fathoms.errors import StoreError
 from fathoms.paths import file_state, unfinished, write_all, write_atomic
-from fathoms.runs.schemas import complaint
 from fathoms.safety.inputs import READ_ONLY
 from fathoms.types.run.part import FILE, SCHEMA, Part, misfit
+from fathoms.types.run.rows import QuestionFile
 
 LARGEST_TEXT = 128 * 2**20
 """The most bytes of a journal line or of a text in a blob. An answer of a model server has at most 16 MiB,
@@ -131,16 +131,16 @@ def _object(value: Any, place: Path | str) -> dict[str, Any]:
     return value
 
 
-def read_checked(root: Path, name: str, kind: str) -> dict[str, Any]:
-    """Read a JSON object from a file of a run and check it against the schema `kind`, unless the file is
-    known to fit it (`note_fitting`).
+def read_checked(root: Path, name: str) -> dict[str, Any]:
+    """Read the JSON object of a question file and check it, unless the file is known to fit its format
+    (`note_fitting`).
 
     Raises StoreError that names the file and the place in it.
     """
     value, state = _read_json(root, name)
     found = _object(value, root / name)
     if not is_fitting(state):
-        _checked(found, kind, root / name)
+        _checked(found, root / name)
         _fitting.add(state)
     return found
 
@@ -190,12 +190,21 @@ def fitting() -> set[FileState]:
 _fitting: set[FileState] = set()
 
 
-def _checked(value: dict[str, Any], kind: str, place: Path | str) -> dict[str, Any]:
-    """The object if it fits the schema `kind`; raises StoreError."""
+def _checked(value: dict[str, Any], place: Path | str) -> dict[str, Any]:
+    """The object if it is that of a question file; raises StoreError."""
     _require_version(value, place)
-    if wrong := complaint(kind, value):
+    if wrong := complaint(value):
         raise StoreError(f"{place} cannot be used: {wrong}")
     return value
+
+
+def complaint(value: Mapping[str, Any]) -> str | None:
+    """What is wrong with the JSON value of a question file, and where in it; `None` if it is valid."""
+    try:
+        QuestionFile.model_validate(value)
+    except ValidationError as error:
+        return misfit(error)
+    return None
 
 
 def _require_version(value: Mapping[str, Any], place: Path | str) -> None:
@@ -207,9 +216,9 @@ def _require_version(value: Mapping[str, Any], place: Path | str) -> None:
         raise StoreError(f"{place} was written by a newer fathoms (schema {version}): update fathoms")
 
 
-def checked_line(line: bytes, kind: str, place: str, *, is_known: bool = False) -> dict[str, Any]:
-    """Return the JSON object of one line of a file of JSON lines, checked as `read_checked` checks a file; a
-    line that `is_known` to fit the schema is not compared with it again.
+def checked_line(line: bytes, place: str, *, is_known: bool = False) -> dict[str, Any]:
+    """Return the JSON object of one line of a file of questions, checked as `read_checked` checks a file; a
+    line that `is_known` to fit its format is not checked again.
 
     Raises StoreError that names the `place`, which is the file with the number of the line.
     """
@@ -222,7 +231,7 @@ def checked_line(line: bytes, kind: str, place: str, *, is_known: bool = False) 
     except (ValueError, RecursionError) as error:
         raise StoreError(f"{place} cannot be read: {_why(error)}") from error
     found = _object(value, place)
-    return found if is_known else _checked(found, kind, place)
+    return found if is_known else _checked(found, place)
 
 
 def write_file(root: Path, name: str, data: bytes) -> None:

@@ -122,7 +122,7 @@ def read_lines(root: Path) -> Iterator[dict[str, Any]]:
         with open_file(root, f"questions/{name}") as file:
             state = file_state(os.fstat(file.fileno()))
             for place, line in _numbered(file, root / "questions" / name):
-                yield checked_line(line, "question", place, is_known=is_fitting(state))
+                yield checked_line(line, place, is_known=is_fitting(state))
             if file_state(os.fstat(file.fileno())) == state:
                 fitting().add(state)
 
@@ -142,7 +142,7 @@ def find_lines(root: Path, questions: Collection[str], asked: Sequence[str]) -> 
                 return
             if (id := id_of(line)) in left:
                 left.discard(str(id))
-                yield checked_line(line, "question", place)
+                yield checked_line(line, place)
 
 
 def _lines(root: Path, name: str) -> Iterator[tuple[str, bytes]]:

@@ -13,10 +13,10 @@ from statistics import fmean
 from typing import Any, Protocol
 from zlib import compress, decompress
 
-from fathoms.runs.views import BriefQuestion, BriefRepeat, BriefScores
 from fathoms.safety.spreadsheet import csv_line
 from fathoms.types import Question, Record
 from fathoms.types.run.part import Number
+from fathoms.types.run.rows import BriefQuestion, BriefRepeat, BriefScores
 
 COLUMNS = (
     "question",

@@ -18,15 +18,7 @@ from fathoms.errors import DataError, StoreError, UsageError
 from fathoms.runs.folder import read_part, typed
 from fathoms.runs.question_lines import file_names, places
 from fathoms.runs.score_table import ScoreTable, TableMaker, read_marks, read_table
-from fathoms.runs.views import (
-    BriefQuestion,
-    ScoredQuestion,
-    brief_question,
-    find_views,
-    read_views,
-    scored_question,
-    view_names,
-)
+from fathoms.runs.views import brief_question, find_views, read_views, scored_question, view_names
 from fathoms.types.run.figures import (
     AbstentionRates,
     Bounds,
@@ -39,6 +31,7 @@ from fathoms.types.run.figures import (
 )
 from fathoms.types.run.manifest import Ingest, Manifest
 from fathoms.types.run.part import Json
+from fathoms.types.run.rows import BriefQuestion, ScoredQuestion
 from fathoms.types.run.summary import Summary
 
 PROFILES = ("paper", "paper-by-words", "paper-configured", "released-code", "fathoms", "released")

@@ -33,9 +33,10 @@ from fathoms.errors import StoreError
 from fathoms.runs.folder import LARGEST_FILE, read_file, write_file
 from fathoms.runs.identity import identity, what_is_asked
 from fathoms.runs.marks import MARKS
-from fathoms.runs.views import ScoredQuestion, view_names
+from fathoms.runs.views import view_names
 from fathoms.types import Failure, Question, Reply
 from fathoms.types.run.part import Json, Number
+from fathoms.types.run.rows import ScoredQuestion
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -219,11 +220,8 @@ class TableMaker:
 
     def add_view(self, view: ScoredQuestion) -> None:
         """Add a question that was read from its file."""
-        metrics = [
-            {name: {"value": one.value, "ratio": one.ratio} for name, one in repeat.metrics.items()}
-            for repeat in view.repeats
-        ]
-        self.add(view.question, view.repeats, [repeat.scores for repeat in view.repeats], metrics)
+        scores = [repeat.scores for repeat in view.repeats]
+        self.add(view.question, view.repeats, scores, [repeat.metrics for repeat in view.repeats])
 
     def add(
         self,

@@ -29,6 +29,7 @@ from fathoms.runs.cache import Cache
 from fathoms.runs.folder import (
     LARGEST_TEXT,
     TooLongError,
+    complaint,
     is_intact,
     note_fitting,
     open_file,
@@ -44,7 +45,6 @@ from fathoms.runs.journal import JOURNAL, Journal, OpenJournal, journal_line
 from fathoms.runs.order import placed
 from fathoms.runs.question_lines import file_names, id_of, new_lines, remove
 from fathoms.runs.question_tables import QuestionTables
-from fathoms.runs.schemas import complaint
 from fathoms.runs.trust import signed
 from fathoms.runs.views import find_views, read_views, view_names, view_of
 from fathoms.safety.masking import record_mask
@@ -110,7 +110,7 @@ def refusal(record: Record) -> str | None:
     import writes is what reading accepts."""
     repeats = [view_of(record, {}, {}, {})]
     view = {"schema": SCHEMA, "run": "x", "question": record.question, "repeats": repeats}
-    return complaint("question", _loads(_dump(view)))
+    return complaint(_loads(_dump(view)))
 
 
 _OfRecords = Sequence[Mapping[str, Any]] | None

@@ -30,6 +30,7 @@ from fathoms.runs.score_table import TableMaker
 from fathoms.runs.store import Entry, Run, WriteView, verdict_text
 from fathoms.scoring.tally import Tally
 from fathoms.types import Record, Verdict
+from fathoms.types.run.rows import ComparedClaims, MetricScore
 
 TOGETHER = 256
 """How many answers are classified together: with fewer, numpy takes longer for each."""
@@ -161,13 +162,13 @@ class QuestionScorer:
                 self.document_ids.add(record)
         self._on_done(len(self.tally))
 
-    def _measured(self, facts: Facts) -> dict[str, Any]:
+    def _measured(self, facts: Facts) -> dict[str, MetricScore]:
         """Score one record by every metric, add the scores to their pools, and return them as its question
         file shows them."""
         question, ranked = facts.record.question, facts.ranked
         number = self._asked.number(question)
         is_variant = question.id in self._rules.variants
-        found: dict[str, dict[str, Any]] = {}
+        found: dict[str, MetricScore] = {}
         unjudged = False
         for name, metric, pool, is_ranked in self._measures:
             compared = len(facts.compared)
@@ -181,7 +182,7 @@ class QuestionScorer:
                 pool.add(question, score, number)
                 if self._rules.labels:
                     pool.add_labels(facts, score, self._rules.labels)
-            shown: dict[str, Any] = {"value": score.value}
+            shown: MetricScore = {"value": score.value}
             found[name] = shown
             if score.n != 1:
                 shown["n"] = score.n
@@ -199,7 +200,7 @@ class QuestionScorer:
         self.tally.counts["unjudged"] += unjudged
         return found
 
-    def _compared(self, facts: Facts) -> dict[str, Any]:
+    def _compared(self, facts: Facts) -> ComparedClaims:
         """Return the claims that the metrics of one record compared, and what judging them took."""
         if not facts.compared:
             return {}

@@ -100,7 +100,7 @@ class RunVerdicts:
             **({"retried": spent.retried, "retries": spent.retries} if spent.retried else {}),
             "cost": spent.cost,
             "over_budget": spent.is_spent,
-            "total_cost": kept["cost"],
+            "total_cost": kept.cost,
             "verdicts": dict(Counter(verdict.label for verdict in verdicts)),
             "kept": kept,
         }

@@ -141,7 +141,9 @@ class PageBox(StoredValue):
     """A box on a page: `bbox` is (x0, y0, x1, y1) in points from the top left corner of the page."""
 
     page: int = Field(ge=1)
+    """Physical page."""
     bbox: Box
+    """x0, y0, x1, y1 in points from the top left of the page."""
 
 
 class CutOut(StoredValue):
@@ -217,12 +219,19 @@ class Evidence(StoredValue):
     place is, in whole numbers from 1, in data sets that grade it; `None` where it is simply relevant."""
 
     document: DocumentName
+    """File name of the document."""
     page: int | None = Field(default=None, ge=1)
+    """Physical page."""
     quote: str | None = None
+    """A quote from the document."""
     bbox: Box | None = None
+    """x0, y0, x1, y1 in points from the top left of the page."""
     step: int | None = Field(default=None, ge=1)
+    """The hop of a multi-hop question that it supports, from 1."""
     modality: str | None = None
+    """What the place is, such as text, table or figure; data sets have names of their own for it."""
     relevance: int | None = Field(default=None, ge=1)
+    """How relevant the place is, from 1, in data sets that grade it."""
 
 
 class Step(StoredValue):
@@ -242,13 +251,21 @@ class Quote(StoredValue):
     """
 
     id: str
+    """Id of the quote, unique within the question."""
     modality: Literal["text", "image"] = "text"
+    """text or image."""
     text: str = ""
+    """The text of the quote, or what is written in the image."""
     description: str = ""
+    """A description of the image."""
     image: Path | None = None
+    """Path of the image, relative to the folder of the question file."""
     document: DocumentName | None = None
+    """File name of the document."""
     page: int | None = Field(default=None, ge=1)
+    """Physical page."""
     gold: bool = False
+    """Whether the gold answer rests on it."""
 
 
 class Nugget(StoredValue):
@@ -260,9 +277,13 @@ class Nugget(StoredValue):
     """
 
     question: str
+    """The question of the nugget."""
     answers: tuple[str, ...] = ()
+    """The accepted answers; without any, the documents do not answer it."""
     importance: Literal["vital", "okay"] = "okay"
+    """A vital nugget counts twice in weighted figures."""
     origin: Literal["written", "imported", "drafted"] = "written"
+    """Whether a person wrote it, it was imported, or a language model drafted it."""
 
 
 class _GoldForm(StoredValue):
@@ -483,22 +504,40 @@ class Question(StoredValue):
     """
 
     id: str
+    """Stable id of the question in its data set."""
     text: str
+    """The question as asked."""
     category: str
+    """The category it is scored in."""
     files: tuple[DocumentName, ...] = ()
+    """Names of the documents the question is about."""
     answers: tuple[tuple[GoldPhrase, ...], ...] = ()
+    """Gold answers: any one of these variants is enough; a variant is matched when all of its phrases
+    (or richer forms) are found. Empty where the gold answer is only a text; there is then no
+    correctness."""
     reference: str | None = None
+    """A gold answer in running text."""
     evidence: tuple[Evidence, ...] = ()
+    """Where the gold answer is in the documents."""
     hops: int | None = None
+    """How many pieces of evidence must be joined."""
     steps: tuple[Step, ...] = ()
     answerable: bool = True
+    """Whether the documents hold an answer at all."""
     reading: Literal["raw"] | None = None
+    """`raw` where answers are scored as they are written, with their citations and sources."""
     short_answer: str | None = None
+    """The gold answer in a few words."""
     long_answer: str | None = None
+    """The gold answer in full."""
     reference_claims: tuple[str, ...] = ()
+    """The single statements of the gold answer."""
     nuggets: tuple[Nugget, ...] = ()
+    """Questions that a good answer to the whole question answers, too."""
     quotes: tuple[Quote, ...] = ()
+    """Candidate quotes: passages and pictures that an answer may rest on, gold ones and distractors."""
     metadata: dict[str, Scalar] = Field(default_factory=dict)
+    """Free values of the data set by key; a report can be grouped by one of them."""
 
     def __hash__(self) -> int:
         return hash(self.id)  # `metadata` cannot be hashed
@@ -543,8 +582,12 @@ class Heatmap(StoredValue):
     """
 
     columns: int = Field(ge=1)
+    """Patches side by side, which cover the width of the page."""
     rows: int = Field(ge=1)
+    """Rows of patches, which cover the height of the page."""
     values: tuple[Annotated[int, Field(ge=0, le=100)], ...] = Field(max_length=MOST_PATCHES)
+    """Row by row from the top left, from 0 (the patch of this page that matches least) to 100 (the one
+    that matches best)."""
 
     @model_validator(mode="after")
     def _is_complete(self) -> Heatmap:
@@ -695,8 +738,11 @@ class Cut(StoredValue):
     """A chunk that did not fit the token budget: `dropped` of its `length` characters were left out."""
 
     chunk: str
+    """Id of the piece."""
     dropped: int
+    """Characters that were cut."""
     length: int
+    """Length of the piece in characters."""
 
 
 class Form(StoredValue):
@@ -734,10 +780,15 @@ class Usage(StoredValue):
     """
 
     prompt_tokens: int | None = None
+    """Tokens of the prompt."""
     completion_tokens: int | None = None
+    """Tokens of the answer."""
     cached_tokens: int | None = None
+    """Prompt tokens that the server had in its cache."""
     cache_write_tokens: int | None = None
+    """Prompt tokens that the server put into its cache."""
     reasoning_tokens: int | None = None
+    """Tokens of the answer that were reasoning."""
 
 
 class Reply(StoredValue):
@@ -753,16 +804,27 @@ class Reply(StoredValue):
     """
 
     text: str
+    """The answer text, which is scored."""
     reasoning: str = ""
+    """Reasoning that the model gave apart; never scored."""
     stop_reason: str | None = None
+    """Why the model stopped, in the server's words."""
     refusal: str | None = None
+    """Why the model or its vendor refused, or which filter stepped in; null where they did not."""
     model: str | None = None
+    """The model that the server names; null where it names none."""
     usage: Usage = Usage()
+    """Tokens as the server counted them."""
     cost: float | None = None
+    """Cost in US dollars."""
     first_token: float | None = None
+    """Seconds to the first token of a streamed answer."""
     latency: float | None = None
+    """Seconds until the answer was complete."""
     cached: bool = False
+    """Whether the answer came from the cache of fathoms."""
     prompt_cut: bool | None = None
+    """Whether the server read less of the prompt than it was sent; null where unknown."""
     lacks_mark: bool = False
     short: str | None = None
     choice_p: dict[str, float] | None = Field(default=None, exclude=True)
@@ -780,9 +842,13 @@ class Failure(StoredValue):
     its status, and the seconds after which the server asks to be called again."""
 
     kind: str
+    """The class of the error."""
     message: str
+    """Message of the error."""
     status: int | None = None
+    """Status of the server's answer over HTTP; null where there was none."""
     retry_after: float | None = None
+    """Seconds after which the server asks to try again; null where it did not say."""
 
 
 Purpose = Literal["answer", "expand", "rerank", "judge", "describe", "build"]
@@ -800,15 +866,25 @@ class Call(StoredValue):
     """
 
     purpose: Purpose
+    """What the model was called for: expand, rerank, judge, describe or build."""
     model: str | None = None
+    """The model, as the server named it or as configured."""
     attempts: int = 1
+    """Requests that were sent; 0 for a reply from the cache."""
     retries: tuple[str, ...] = ()
+    """Why requests were sent again, in order. Absent in runs of earlier versions."""
     usage: Usage = Usage()
+    """Tokens as the server counted them."""
     cost: float | None = None
+    """Cost in US dollars; null where unknown."""
     seconds: float = 0.0
+    """Seconds, including the waits between the attempts."""
     cached: bool = False
+    """Whether the reply came from the cache."""
     unread: bool = False
+    """true if the reply could not be read and was not used; absent otherwise."""
     error: Failure | None = None
+    """Why there was no reply; null where there was one."""
 
 
 class Citation(StoredValue):
@@ -822,13 +898,23 @@ class Citation(StoredValue):
     """
 
     document: DocumentName | None = None
+    """File name of the document; null where a written reference names nothing that was retrieved."""
     page: int | None = Field(default=None, ge=1)
+    """Physical page."""
     quote: str | None = None
+    """A quote from the document."""
     bbox: Box | None = None
+    """x0, y0, x1, y1 in points from the top left of the page."""
     ranks: tuple[Annotated[int, Field(ge=1)], ...] = ()
+    """The ranks of the hits that it names; empty where it names none."""
     label: str | None = None
+    """The reference as written in the answer, such as `2` or `a.pdf, p. 4`; null where the pipeline
+    reports it."""
     span: tuple[int, int] | None = None
+    """The offsets of the marker's first character, and of the one after its last, in the text of the
+    answer."""
     sentence: tuple[int, int] | None = None
+    """The offsets of the sentence that it supports, counted in the same way."""
 
 
 class ServiceReply(StoredValue):
@@ -841,9 +927,13 @@ class ServiceReply(StoredValue):
     """
 
     unmatched: tuple[str, ...] = ()
+    """Keys of the configuration whose path or header matched nothing in the reply."""
     unknown: dict[str, int] = {}
+    """Number of contexts by document, for documents that the data set does not have."""
     placed: int = 0
+    """Number of texts without a document that were found in one document of the data set."""
     version: str | None = None
+    """Version of the service; null where it is not known."""
 
 
 class TraceIds(StoredValue):
@@ -851,8 +941,11 @@ class TraceIds(StoredValue):
     and 16 for the span of the request and for the span above it, `None` if fathoms began the trace."""
 
     trace_id: str = Field(pattern=r"^[0-9a-f]{32}$")
+    """The trace, 32 hexadecimal digits."""
     span_id: str = Field(pattern=r"^[0-9a-f]{16}$")
+    """The span of the request, 16 hexadecimal digits."""
     parent_id: str | None = Field(default=None, pattern=r"^[0-9a-f]{16}$")
+    """The span around the run, from TRACEPARENT; null where there was none."""
 
 
 RELEASED_SCORES = frozenset(("correctness", "hallucination"))

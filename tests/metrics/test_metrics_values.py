@@ -152,7 +152,7 @@ def test_a_metric_of_ones_own_is_scored_and_reported(
     (shown,) = json.loads(capsys.readouterr().out)
     assert shown["metrics"]["words"]["overall"]["value"] == 1.5
     view = next(load(run.path).questions())
-    assert view.repeats[0].metrics["words"].value == 2
+    assert view.repeats[0].metrics["words"]["value"] == 2
     # a later scoring computes what the configuration asks for, and that is not this metric
     assert "words" not in score_run(run).plain()["metrics"]
 

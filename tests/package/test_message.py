@@ -11,8 +11,8 @@ from pydantic import ValidationError
 from fathoms.models import ScriptedModel
 from fathoms.models.caching import ReplyCache
 from fathoms.runs.cache import Cache
-from fathoms.runs.views import ShownMessage
 from fathoms.types import Attachment, FilePart, ImagePart, Message, Prompt, TextPart
+from fathoms.types.run.rows import ShownMessage
 
 FILE = Attachment(document="a.pdf", pages=(1, 2), path=Path("files/a.pdf"), sha256="ab" * 32, size=12)
 STORED_BEFORE = (

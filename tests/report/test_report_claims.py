@@ -24,9 +24,9 @@ from fathoms.report.question import question_panel
 from fathoms.runs.documents import keep_documents
 from fathoms.runs.reading import load
 from fathoms.runs.store import Run
-from fathoms.runs.views import ScoredRepeat
 from fathoms.scoring import score_run
 from fathoms.types import Chunk, Document, Evidence, Hit, Page, Question, Record, Reply
+from fathoms.types.run.rows import ScoredRepeat
 from tests.support.report_browser import Watched, chromium, eventually, texts, watch
 from tests.support.report_page import detail_of, unpacked
 
@@ -77,7 +77,7 @@ def compared(run: Run, *metrics: str) -> dict[tuple[str, str], list[Json]]:
     """The claims in the question file by whose they are and what they were compared with."""
     score_run(run, metrics=named(metrics))
     (repeat,) = next(iter(load(run.path).questions())).repeats
-    return {(one.of, one.by): [row.model_dump() for row in one.claims] for one in repeat.claims.compared}
+    return {(one["of"], one["by"]): one["claims"] for one in repeat.claims["compared"]}
 
 
 def labels(rows: list[Json]) -> list[str]:
@@ -207,8 +207,8 @@ def test_what_is_no_claim_stays_with_its_metric_and_the_terminal_shows_both(run:
     score_run(run, metrics=named(["ragchecker.faithfulness", "argue.sentence-support"]))
     view = next(iter(load(run.path).questions()))
     (repeat,) = view.repeats
-    assert "verdicts" not in repeat.metrics["ragchecker.faithfulness"].why
-    assert repeat.metrics["argue.sentence-support"].why["sentences"][0]["label"] == "supported"
+    assert "verdicts" not in repeat.metrics["ragchecker.faithfulness"].get("why", {})
+    assert repeat.metrics["argue.sentence-support"]["why"]["sentences"][0]["label"] == "supported"
     console = Console(width=2000, record=True, file=io.StringIO())
     console.print(*question_panel(view))
     shown = console.export_text()

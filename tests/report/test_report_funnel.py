@@ -10,8 +10,8 @@ from fathoms.report.funnel import funnel_of, funnel_panel, funnel_section, stage
 from fathoms.report.leaderboard import leaderboard
 from fathoms.report.question import funnel_lines
 from fathoms.runs.reading import ScoredRun
-from fathoms.runs.views import AnswerScores
 from fathoms.types.run.figures import FunnelStage
+from fathoms.types.run.rows import AnswerScores
 
 Stages = dict[str, dict[str, Any]]
 

@@ -14,9 +14,8 @@ from fathoms.errors import StoreError
 from fathoms.metrics.python_metric import PythonMetric
 from fathoms.metrics.registry import named
 from fathoms.report.html import report_html
-from fathoms.runs.folder import typed
+from fathoms.runs.folder import complaint, typed
 from fathoms.runs.reading import load
-from fathoms.runs.schemas import complaint
 from fathoms.runs.store import Run
 from fathoms.scoring import score_run
 from fathoms.types import Chunk, Hit, Question, Record, Reply
@@ -130,13 +129,13 @@ def test_python_has_a_metric_of_ones_own(runs: list[Run]) -> None:
 def test_the_schemas_describe_the_metrics(runs: list[Run]) -> None:
     summary = json.loads((runs[0].path / "summary.json").read_text())
     view = json.loads((runs[0].path / "questions" / "q1.json").read_text())
-    assert complaint("question", view) is None
+    assert complaint(view) is None
     typed(Summary, summary, "a")
     summary["metrics"]["page-words"]["direction"] = "up"
     view["repeats"][0]["metrics"]["page-words"]["value"] = "two"
     with pytest.raises(StoreError, match="direction"):
         typed(Summary, summary, "a")
-    assert "page-words" in (complaint("question", view) or "")
+    assert "page-words" in (complaint(view) or "")
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from fathoms.report.html.detail import is_gold
 from fathoms.report.html.outcome import lost_at, outcome
 from fathoms.report.html.questions import natural
 from fathoms.report.html.reading import spread
-from fathoms.runs.views import AnswerScores, ScoredQuestion
 from fathoms.types import Question
+from fathoms.types.run.rows import AnswerScores, ScoredQuestion
 
 ANSWER = {"answer": {"text": "so"}}
 REFUSED = {"answer": {"text": "", "refusal": "policy"}}

@@ -51,7 +51,6 @@ PRELOADED = (
     "fathoms.runner.runner",
     "fathoms.scoring",
     "fathoms.stats.intervals",
-    "fastjsonschema",
     "filelock",
     "fontTools.subset",
     "jinja2",
@@ -192,12 +191,9 @@ def _compute_once() -> None:
     from fathoms.metrics.grammar import read_grammar
     from fathoms.metrics.linear import Linear
     from fathoms.report.radar import plain_style
-    from fathoms.runs import schemas
 
     read_grammar()
     Linear().check()
-    for name in schemas.NAMES:
-        schemas._validator(name, explains=False)
     with plain_style():  # loads the fonts
         picture = Figure()
         for weight in ("normal", "bold"):

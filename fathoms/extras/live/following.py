@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from fathoms.runs.listing import is_growing
 from fathoms.runs.reading import ScoredRun
 from fathoms.runs.store import RecordHead, Run
-from fathoms.runs.views import ScoredQuestion, ScoredRepeat
 from fathoms.types.run.part import Json
+from fathoms.types.run.rows import ScoredQuestion, ScoredRepeat
 
 NOT_SCORED = "not scored"
 """The profile of a run without scores."""

@@ -25,9 +25,10 @@ from fathoms.report.leaderboard import run_labels
 from fathoms.runs.listing import SUMMARY, is_growing, state_of
 from fathoms.runs.reading import ScoredRun, load
 from fathoms.runs.store import Run
-from fathoms.runs.views import ScoredQuestion, scored_question
+from fathoms.runs.views import scored_question
 from fathoms.types.run.figures import ProfileFigures
 from fathoms.types.run.part import Json
+from fathoms.types.run.rows import ScoredQuestion
 
 _AT_ONCE = 50
 """The questions that are added to the index before a request gets its turn."""

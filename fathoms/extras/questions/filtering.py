@@ -27,8 +27,8 @@ from fathoms.metrics.phrase_recall import phrase_recall
 from fathoms.metrics.profiles import Profile
 from fathoms.runs.marks import DROPPED, OF
 from fathoms.runs.reading import QuestionMean, ScoredRun
-from fathoms.runs.views import ScoredQuestion, ScoredRepeat
 from fathoms.types import Question
+from fathoms.types.run.rows import ScoredQuestion, ScoredRepeat
 
 IN_QUESTION, SOLVED, EASY = (
     "its answer stands in the question",

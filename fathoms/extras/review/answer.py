@@ -16,8 +16,8 @@ from fathoms.report.leaderboard import figure
 from fathoms.report.metrics_table import answer_metrics
 from fathoms.report.text import gold, shorten, visible, yes_or_no
 from fathoms.runs.ratings import Rating
-from fathoms.runs.views import AnswerScores, ScoredRepeat
 from fathoms.types import Question, Reply
+from fathoms.types.run.rows import AnswerScores, ScoredRepeat
 
 EXCERPT = 160
 UNKNOWN = "not known: the pipeline does not report it"

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from fathoms.cli.asking import Progress
 from fathoms.runs.ratings import Rating, append_rating, read_ratings
-from fathoms.runs.views import AnswerScores, ScoredQuestion, ScoredRepeat
 from fathoms.types import Question
+from fathoms.types.run.rows import AnswerScores, ScoredQuestion, ScoredRepeat
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from fathoms.metrics.claims.matrix import Matrix, Side, deciding
 from fathoms.metrics.claims.premises import Premise
 from fathoms.runs.usage import total
 from fathoms.types import Claim, Failure, Judgement, Spent, Usage, Verdict
+from fathoms.types.run.rows import ComparedClaim, ComparedClaims, Comparison, Decided, ListedClaim
+from fathoms.types.run.summary import JudgingCost
 
 _UNKNOWN = Usage()
 """The tokens of a verdict that has none stored."""
@@ -22,7 +24,7 @@ class _Row(NamedTuple):
     verdicts: dict[Premise, Verdict | None]
 
 
-def shown_claims(matrices: Sequence[Matrix], failures: Failures, lists: Sequence[Spent]) -> dict[str, Any]:
+def shown_claims(matrices: Sequence[Matrix], failures: Failures, lists: Sequence[Spent]) -> ComparedClaims:
     """Return what was compared with what, and what judging took; empty if nothing was compared.
 
     Matrices of the same claims and the same kind of premise, as several metrics read them, are one
@@ -35,29 +37,29 @@ def shown_claims(matrices: Sequence[Matrix], failures: Failures, lists: Sequence
             found.setdefault((matrix.of, matrix.by), []).append(matrix)
     if not found:
         return {}
-    compared = [
+    compared: list[Comparison] = [
         {"of": of, "by": by, "claims": claim_rows(several, failures)} for (of, by), several in found.items()
     ]
     verdicts = {id(one): one for matrix in matrices for row in matrix.verdicts for one in row if one}
     return {"compared": compared, "judging": spending(list(verdicts.values()), lists)}
 
 
-def spending(verdicts: Sequence[Verdict], lists: Sequence[Spent]) -> dict[str, Any]:
+def spending(verdicts: Sequence[Verdict], lists: Sequence[Spent]) -> JudgingCost:
     """Return the number of verdicts and of lists of claims, and the sums of what they took; a sum is `None`
     if a part of it is unknown."""
     found: list[Verdict | Spent] = [*verdicts, *lists]
     usages = [one.usage or _UNKNOWN for one in found]
-    return {
-        "verdicts": len(verdicts),
-        "lists": len(lists),
-        "prompt_tokens": total([one.prompt_tokens for one in usages]),
-        "completion_tokens": total([one.completion_tokens for one in usages]),
-        "cost": total([one.cost for one in found]),
-        "seconds": total([one.seconds for one in found]),
-    }
+    return JudgingCost(
+        verdicts=len(verdicts),
+        lists=len(lists),
+        prompt_tokens=total([one.prompt_tokens for one in usages]),
+        completion_tokens=total([one.completion_tokens for one in usages]),
+        cost=total([one.cost for one in found]),
+        seconds=total([one.seconds for one in found]),
+    )
 
 
-def claim_rows(matrices: Sequence[Matrix], failures: Failures) -> list[dict[str, object]]:
+def claim_rows(matrices: Sequence[Matrix], failures: Failures) -> list[ComparedClaim]:
     """Return each claim with the label of the verdict that decides, the place of its premise, the number of
     premises it was compared with, and the number of its sentence. `why` says why a verdict is missing."""
     if len(matrices) == 1:
@@ -73,16 +75,16 @@ def claim_rows(matrices: Sequence[Matrix], failures: Failures) -> list[dict[str,
     ]
 
 
-def _row(
-    claim: Claim, premises: tuple[Premise, ...], decided: Mapping[str, object], failures: Failures
-) -> dict[str, object]:
+def _row(claim: Claim, premises: tuple[Premise, ...], decided: Decided, failures: Failures) -> ComparedClaim:
     """Return one claim as it is shown; `decided` says which verdict decides about it."""
-    row: dict[str, object] = {"claim": claim.text, **decided, "premises": len(premises)}
+    listed: ListedClaim = {"claim": claim.text, **decided}
+    row: ComparedClaim = {**listed, "premises": len(premises)}  # type: ignore[typeddict-item]  # no sentence yet
     if claim.sentence is not None:
         row["sentence"] = claim.sentence
     if row["label"] == "failed":
         failed = [failures[asked] for one in premises if (asked := one.judges(claim)) in failures]
-        row |= {"why": f"{failed[0].kind}: {failed[0].message}"} if failed else {}
+        if failed:
+            row["why"] = f"{failed[0].kind}: {failed[0].message}"
     return row
 
 

@@ -11,6 +11,7 @@ from typing import Literal
 from fathoms.metrics.claims.premises import Premise
 from fathoms.metrics.claims.truth import Truth, any_true
 from fathoms.types import Claim, Judgement, Verdict
+from fathoms.types.run.rows import Decided, ListedClaim
 
 Side = Literal["answer", "gold"]
 """Whose claims are compared: those of the answer or of the gold answer."""
@@ -123,7 +124,7 @@ class Matrix:
         return tuple(any_true(row[column] for row in self.entails) for column in range(len(self.premises)))
 
     @cached_property
-    def listed(self) -> list[dict[str, object]]:
+    def listed(self) -> list[ListedClaim]:
         """Each claim with the label of the verdict that decides and the place of its premise, for readers:
         one that entails the claim, else one that is missing or unreadable, else one that contradicts it."""
         return [{"claim": claim.text, **deciding(row, self.premises)} for claim, row in self.by_claim]
@@ -140,7 +141,7 @@ _WEIGHTS = {"supported": 0, "entailment": 0, "unparsed": 1, "contradiction": 2}
 """The places of verdicts among those that may decide about a claim, by their labels; others come last."""
 
 
-def deciding(row: Sequence[Verdict | None], premises: Sequence[Premise]) -> dict[str, object]:
+def deciding(row: Sequence[Verdict | None], premises: Sequence[Premise]) -> Decided:
     """Return the label of the deciding verdict, its probability, the place of its premise, and the words of
     it that the judge quotes."""
     if not row:
@@ -148,7 +149,11 @@ def deciding(row: Sequence[Verdict | None], premises: Sequence[Premise]) -> dict
     weights = [1 if one is None else _WEIGHTS.get(one.label, 3) for one in row]
     at = weights.index(min(weights))
     verdict = row[at]
-    more = {"why": verdict.why, "quote": verdict.quote} if verdict else {}
-    told = {name: said for name, said in more.items() if said}
-    label, p = (verdict.label, verdict.p) if verdict else ("failed", None)
-    return {"label": label, "p": p, "premise": premises[at].place, **told}
+    if verdict is None:
+        return {"label": "failed", "p": None, "premise": premises[at].place}
+    found: Decided = {"label": verdict.label, "p": verdict.p, "premise": premises[at].place}
+    if verdict.why:
+        found["why"] = verdict.why
+    if verdict.quote:
+        found["quote"] = verdict.quote
+    return found

@@ -17,8 +17,9 @@ from fathoms.report.html.texts import brief, units
 from fathoms.runs.documents import StoredDocuments
 from fathoms.runs.reading import ScoredRun
 from fathoms.runs.store import Run
-from fathoms.runs.views import ComparedClaim, Comparison, ScoredRepeat
 from fathoms.types import Document, Question
+from fathoms.types.run.rows import ComparedClaim, Comparison, ScoredRepeat
+from fathoms.types.run.summary import JudgingCost
 
 Json = dict[str, Any]
 Span = tuple[int, int]
@@ -53,9 +54,9 @@ def mark_of(label: str) -> str:
 
 def comparisons(repeat: ScoredRepeat) -> tuple[Comparison, ...]:
     """Return what was compared: the claims of the answer first, against sources before the gold answer."""
-    found = repeat.claims.compared if repeat.claims else ()
+    found = repeat.claims.get("compared", []) if repeat.claims else ()
     order = {by: at for at, by in enumerate((*_SOURCES, *_GOLD))}
-    return tuple(sorted(found, key=lambda one: (one.of != "answer", order.get(one.by, len(order)))))
+    return tuple(sorted(found, key=lambda one: (one["of"] != "answer", order.get(one["by"], len(order)))))
 
 
 @dataclass
@@ -78,13 +79,13 @@ class ClaimCounts:
         for repeat in repeats:
             found = comparisons(repeat)
             judged = judged or bool(found)
-            first = next((one for one in found if one.of == "answer"), None)
+            first = next((one for one in found if one["of"] == "answer"), None)
             for one in found:
-                marks = Counter(mark_of(claim.label) for claim in one.claims)
-                self.overall.setdefault((one.of, one.by), Counter()).update(marks)
+                marks = Counter(mark_of(claim["label"]) for claim in one["claims"])
+                self.overall.setdefault((one["of"], one["by"]), Counter()).update(marks)
                 if one is first:
                     row = [count + marks[mark] for count, mark in zip(row, (*MARKS, ""), strict=True)]
-                elif one.of == "gold" and one.by == "answer":
+                elif one["of"] == "gold" and one["by"] == "answer":
                     row[-1] += marks["unsupported"] + marks["contradicted"]
         if judged:
             self.by_question[question] = row
@@ -159,10 +160,11 @@ class _Texts:
         if by in _ANSWER:
             return self.answer
         whole = self._pages if by.endswith(("gold pages", "gold pages together")) else self._hits
-        if not claim.premise or mark_of(claim.label) == "unsupported":
+        premise = claim.get("premise")
+        if not premise or mark_of(claim["label"]) == "unsupported":
             return whole
-        ranks = ranks_of(claim.premise)
-        named = [one for one in whole if one.rank in ranks or one.place in claim.premise.split("; ")]
+        ranks = ranks_of(premise)
+        named = [one for one in whole if one.rank in ranks or one.place in premise.split("; ")]
         return named or ([] if ranks else whole)
 
 
@@ -217,15 +219,15 @@ def shown_claims(repeat: ScoredRepeat, question: Question, documents: Mapping[st
     return {
         "compared": [
             {
-                "of": one.of,
-                "by": brief(one.by, LONGEST),
-                "count": len(one.claims),
-                "three": _has_three(row.label for row in one.claims),
-                "claims": [_claim(row, one, texts) for row in one.claims[:MOST]],
+                "of": one["of"],
+                "by": brief(one["by"], LONGEST),
+                "count": len(one["claims"]),
+                "three": _has_three(row["label"] for row in one["claims"]),
+                "claims": [_claim(row, one, texts) for row in one["claims"][:MOST]],
             }
             for one in found
         ],
-        "judging": repeat.claims.judging.model_dump(),
+        "judging": repeat.claims.get("judging", JudgingCost()).model_dump(),
     }
 
 
@@ -237,21 +239,22 @@ def _has_three(labels: Iterable[str]) -> bool | None:
 
 def _claim(row: ComparedClaim, one: Comparison, texts: _Texts) -> Json:
     """Return one claim as the page reads it."""
-    passages = texts.passages(one.by, row)
-    quoted = _quoted(row.quote, passages)
-    near = quoted or _nearest(row.claim, passages)
-    ranks = ranks_of(row.premise or "") if one.by not in (*_GOLD, *_ANSWER) else ()
+    premise = row.get("premise")
+    passages = texts.passages(one["by"], row)
+    quoted = _quoted(row.get("quote"), passages)
+    near = quoted or _nearest(row["claim"], passages)
+    ranks = ranks_of(premise or "") if one["by"] not in (*_GOLD, *_ANSWER) else ()
     made = {
-        "claim": brief(row.claim, LONGEST),
-        "mark": mark_of(row.label),
-        "p": row.p,
-        "premise": row.premise and brief(row.premise, LONGEST),
+        "claim": brief(row["claim"], LONGEST),
+        "mark": mark_of(row["label"]),
+        "p": row.get("p"),
+        "premise": premise and brief(premise, LONGEST),
         "ranks": ranks,
-        "premises": row.premises,
-        "why": row.why and brief(row.why, LONGEST),
+        "premises": row.get("premises", 0),
+        "why": (why := row.get("why")) and brief(why, LONGEST),
         "near": near and near.shown,
         "quoted": quoted is not None,
-        **(_said(row, texts.answer) if one.of == "answer" else {}),
+        **(_said(row, texts.answer) if one["of"] == "answer" else {}),
     }
     return {key: value for key, value in made.items() if value not in (None, (), False)}
 
@@ -260,13 +263,14 @@ def _said(row: ComparedClaim, answer: Sequence[_Passage]) -> Json:
     """Return where an answer states a claim."""
     if not answer:
         return {}
-    named = row.sentence is not None and row.sentence < len(answer)
-    sentence = answer[row.sentence or 0] if named else _nearest(row.claim, answer)
+    number = row.get("sentence")
+    named = number is not None and number < len(answer)
+    sentence = answer[number or 0] if named else _nearest(row["claim"], answer)
     text = answer[0].text
     start, end = sentence.span if sentence else (0, len(text))
-    at = text.find(row.claim, start)
-    if row.claim and at >= 0 and (at < end or not named):
-        span, kind = (at, at + len(row.claim)), {"verbatim": True}
+    at = text.find(row["claim"], start)
+    if row["claim"] and at >= 0 and (at < end or not named):
+        span, kind = (at, at + len(row["claim"])), {"verbatim": True}
     elif sentence:
         span, kind = sentence.span, {"guessed": not named}
     else:

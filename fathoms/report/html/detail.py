@@ -18,7 +18,9 @@ from fathoms.report.html.claims import shown_claims
 from fathoms.report.html.texts import MARKED, Marker, Pool, brief
 from fathoms.report.metrics_table import reason
 from fathoms.report.read_answer import read_answer
-from fathoms.runs.views import (
+from fathoms.types import Box, Citation, Document, Evidence, GoldPhrase, Question, Reply
+from fathoms.types.run.figures import ProfileFigures
+from fathoms.types.run.rows import (
     AnswerScores,
     AttachedFile,
     MetricScore,
@@ -29,8 +31,6 @@ from fathoms.runs.views import (
     ShownPiece,
     ShownPrompt,
 )
-from fathoms.types import Box, Citation, Document, Evidence, GoldPhrase, Question, Reply
-from fathoms.types.run.figures import ProfileFigures
 
 Json = dict[str, Any]
 
@@ -194,9 +194,9 @@ def _metric(name: str, score: MetricScore) -> Json:
     """Return the score of the answer by one metric, with its parts and its explanation."""
     why = {
         key: brief(reason(value) if isinstance(value, list) else value, REASON)
-        for key, value in score.why.items()
+        for key, value in score.get("why", {}).items()
     }
-    return {"name": name, "value": score.value, "parts": score.parts, "why": why}
+    return {"name": name, "value": score.get("value"), "parts": score.get("parts", {}), "why": why}
 
 
 def _funnel(scores: AnswerScores) -> Iterator[Json]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fathoms.runs.question_tables import mean
-from fathoms.runs.views import AnswerScores, ScoredQuestion
+from fathoms.types.run.rows import AnswerScores, ScoredQuestion
 
 
 def outcome(view: ScoredQuestion, scores: Sequence[AnswerScores]) -> str:

@@ -19,8 +19,8 @@ from fathoms.report.text import gold
 from fathoms.runs.disagreements import disagreements
 from fathoms.runs.question_tables import mean
 from fathoms.runs.reading import ScoredRun
-from fathoms.runs.views import ScoredQuestion, ScoredRepeat
 from fathoms.types.run.figures import ProfileFigures
+from fathoms.types.run.rows import ScoredQuestion, ScoredRepeat
 
 ANSWER = 280
 EXAMPLE = 500

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fathoms.extras.review.sample import Item, Session, draw
 from fathoms.runs.ratings import read_ratings
-from fathoms.runs.views import ScoredQuestion
+from fathoms.types.run.rows import ScoredQuestion
 
 Json = dict[str, Any]
 
