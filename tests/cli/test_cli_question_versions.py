@@ -3,6 +3,8 @@ The runs before and after are judged, compared and shown by the questions that a
 
 from __future__ import annotations
 
+import base64
+import gzip
 import hashlib
 import json
 from pathlib import Path
@@ -11,6 +13,8 @@ from typing import Any
 import pytest
 
 from fathoms.cli import main
+from fathoms.report.html import payload
+from fathoms.runs.reading import load
 from tests.support.project import Project, write_pdf
 
 CONFIG = """\
@@ -219,6 +223,20 @@ def test_the_log_names_the_versions(project: Project, ids: bool, capsys: pytest.
     shown = capsys.readouterr()
     assert f"1 gold changed: {corrected}" in shown.out
     assert f"{earlier} has no copy of its questions" in " ".join(shown.err.split())
+
+
+def test_the_page_pairs_what_compare_pairs(project: Project, ids: bool) -> None:
+    runs = [load(path) for path in sorted(Path("runs").glob("2*"))]
+    (index,) = [each for each in payload(runs).chunks if each.name == "index"]
+    found = json.loads(gzip.decompress(base64.b64decode(index.data)))
+    first, second = (
+        {at for at, one in enumerate(run["outcome"]) if one is not None} for run in found["runs"]
+    )
+    assert (len(first), len(second), len(first & second)) == (15, 18, 14)
+    names = found["questions"]["id"]
+    assert {names[at] for at in first - second} == {"t3" if ids else "text-04"}
+    # what only the later run has carries its name where the earlier one has another question of this id
+    assert len(set(names)) == len(names) == 19
 
 
 def test_trends_draw_one_line(project: Project, ids: bool, capsys: pytest.CaptureFixture[str]) -> None:
