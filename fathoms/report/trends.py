@@ -119,8 +119,9 @@ def trend(
         said = {"verdict": verdict, "line": line, "changes": changes}
         nights.append(Night(**{**asdict(night), **over, **said}))
         before = one
-    nights += _without_run(name, runs[0])
-    nights.sort(key=lambda night: night.created or night.run)
+    for missing in _without_run(name, runs[0]):
+        later = (at for at, night in enumerate(nights) if night.created > missing.created)
+        nights.insert(next(later, len(nights)), missing)
     with_value = tuple(key for key, have in known.items() if have.overall.value is not None)
     notes = common.notes if common else ()
     bounds = range_of(found.unit)
