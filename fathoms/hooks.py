@@ -46,6 +46,7 @@ COMES_WITH = {
     "questions edit": "questions",
     "agree RUN": "review",
     "report --site": "live",
+    "reproduce": "papers",
     "review": "review",
     "view": "live",
 }

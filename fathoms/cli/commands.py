@@ -19,9 +19,6 @@ COMMANDS = {
     "run": Command("run:run", "Ask the questions, score the answers and print a table."),
     "score": Command("score:score", "Score the stored answers of runs again."),
     "report": Command("report:report", "Write the report of one or more runs."),
-    "reproduce": Command(
-        "reproduce:reproduce", "Print a published table next to the figures that fathoms computes."
-    ),
     "compare": Command("compare:compare", "Compare runs with the first of them, question by question."),
     "gate": Command(
         "gate:gate", "Judge whether runs are worse than a baseline: PASS, FAIL (exit code 100) or UNDECIDED."

@@ -1,4 +1,4 @@
-"""Shell completion for the names of runs, profiles, metrics, data sets, weights and tables.
+"""Shell completion for the names of runs, profiles, metrics, data sets and weights.
 
 A folder that cannot be read offers no names. Words that contain a path separator are left to the completion
 of files by the shell.
@@ -108,12 +108,5 @@ def _weights() -> Iterable[str]:
     return ASSETS
 
 
-def _tables() -> Iterable[str]:
-    from fathoms.reproduce import table_names
-    from fathoms.reproduce.mteb import PREFIX, TASKS
-
-    return (*table_names(), *(f"{PREFIX}{task}" for task in TASKS))
-
-
 profiles, scores, metrics = offered(_profiles), offered(_scores), offered(_metrics)
-data_sets, weights, tables = offered(_data_sets), offered(_weights), offered(_tables)
+data_sets, weights = offered(_data_sets), offered(_weights)

@@ -27,7 +27,7 @@ FLOORS = [
     {"exporters", "importers", "report", "runner", "scoring"},
     {"experiment"},
     {"tune"},
-    {"api", "reproduce"},
+    {"api"},
     {"cli", "pytest_plugin"},
     {"extras"},
 ]
@@ -45,6 +45,8 @@ PORTS = {
     "questions": {"component", "config", "errors", "hooks", "paths", "registry", "safety", "text", "types"}
     | {"cli", "compare", "corpora", "experiment", "judges", "metrics", "models", "report", "runs", "stats"}
     | {"ingest", "pdf", "pipeline", "retrieve"},
+    "papers": {"cli", "config", "corpora", "errors", "experiment", "hooks", "importers", "metrics"}
+    | {"pipeline", "report", "runner", "runs", "safety", "scoring", "stats", "types"},
     "live": {"cli", "config", "errors", "hooks", "paths", "report", "runs", "safety", "types"},
 }
 MOST_LOOSE = 11

@@ -47,7 +47,7 @@ PRELOADED = (
     "fathoms.report.html",
     "fathoms.report.radar",
     "fathoms.report.write",
-    "fathoms.reproduce",
+    "fathoms.extras.papers",
     "fathoms.runner.runner",
     "fathoms.scoring",
     "fathoms.stats.intervals",

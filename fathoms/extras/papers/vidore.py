@@ -14,11 +14,11 @@ from statistics import fmean
 
 from fathoms.config import suggest
 from fathoms.errors import DataError, UsageError, amount
+from fathoms.extras.papers.mteb import DEFAULT, Published, same
 from fathoms.metrics.registry import named
 from fathoms.metrics.retrieval.batch import rank_scores
 from fathoms.metrics.retrieval.metrics import RetrievalMetric
 from fathoms.metrics.retrieval.ranking import ranked_pages
-from fathoms.reproduce.mteb import DEFAULT, Published, same
 from fathoms.runs.store import Run
 from fathoms.types import Record, Score
 

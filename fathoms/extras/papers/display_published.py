@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 from rich.console import RenderableType
 from rich.text import Text
 
+from fathoms.extras.papers.mteb import TASKS
 from fathoms.report.terminal import WIDTH, bare_table, note, with_blank_lines
 from fathoms.report.text import plain, shorten
-from fathoms.reproduce.mteb import TASKS
 
 if TYPE_CHECKING:
-    from fathoms.reproduce.mteb import Published
-    from fathoms.reproduce.vidore import MtebCell
+    from fathoms.extras.papers.mteb import Published
+    from fathoms.extras.papers.vidore import MtebCell
 
 DIGITS = 5
 """The digits that MTEB writes."""

@@ -9,7 +9,7 @@ from fathoms.cli import console
 from fathoms.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
-    from fathoms.reproduce import QuotesTable
+    from fathoms.extras.papers.tables import QuotesTable
 
 
 def published_figures(
@@ -28,9 +28,9 @@ def published_figures(
     changes the last digits. With it, a cell that differs by more ends the command with exit code 1, and so
     does one that the run has no figure for.
     """
-    from fathoms.reproduce.display_published import published_json, published_lines, published_panel
-    from fathoms.reproduce.mteb import read_published, task_of
-    from fathoms.reproduce.vidore import compare_published, differing_counts, figures_of_run
+    from fathoms.extras.papers.display_published import published_json, published_lines, published_panel
+    from fathoms.extras.papers.mteb import read_published, task_of
+    from fathoms.extras.papers.vidore import compare_published, differing_counts, figures_of_run
     from fathoms.runs.finding import find_run
 
     if within is not None and (reference is None or not within >= 0):
@@ -66,9 +66,9 @@ def quotes_figures(
     A difference ends the command with exit code 1, and so do a table or a chosen row of which nothing was
     compared, and a file that cannot be read.
     """
-    from fathoms.reproduce import compare
-    from fathoms.reproduce.display_quotes import quotes_json, quotes_lines, quotes_panel
-    from fathoms.reproduce.quotes import figures_of_runs, quotes_runs
+    from fathoms.extras.papers.beside import compare
+    from fathoms.extras.papers.display_quotes import quotes_json, quotes_lines, quotes_panel
+    from fathoms.extras.papers.quotes import figures_of_runs, quotes_runs
 
     rows = table.select(chosen)
     found, damaged = quotes_runs(table, results)

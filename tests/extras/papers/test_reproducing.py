@@ -13,9 +13,11 @@ from rich.console import Console
 
 from fathoms.cli import main
 from fathoms.errors import ConfigError, DataError, UsageError
+from fathoms.extras.papers.beside import compare
+from fathoms.extras.papers.display import reproduced_panel
+from fathoms.extras.papers.released import find_results, released_figures
+from fathoms.extras.papers.tables import Table, load_table, table_names
 from fathoms.metrics.score_records import Scoring
-from fathoms.reproduce import Table, compare, find_results, load_table, released_figures, table_names
-from fathoms.reproduce.display import reproduced_panel
 from tests.support.project import Project
 
 TABLE: dict[str, Any] = {
@@ -256,7 +258,7 @@ def test_the_released_files_give_table_2(shared: Path, root: Path, tmp_path: Pat
     assert known == [("gpt_4o", "Overall", "0.72"), ("gpt_4o", "Images", "0.71")]
     assert sum(cell["status"] == "same" for cell in cells) == 94
 
-    text = (root / "fathoms/reproduce/tables/fathoms-rag/table-2.yaml").read_text()
+    text = (root / "fathoms/extras/papers/tables/fathoms-rag/table-2.yaml").read_text()
     changed = text.replace("[0.79, 0.90, 0.92, 0.79, 0.72, 0.64]", "[0.79, 0.90, 0.92, 0.79, 0.73, 0.64]")
     assert changed != text
     project.write("changed.yaml", changed)

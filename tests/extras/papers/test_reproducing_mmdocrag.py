@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from fathoms.cli import main
-from fathoms.reproduce import QuotesTable, load_table
-from fathoms.reproduce.quotes import setting_of
+from fathoms.extras.papers.quotes import setting_of
+from fathoms.extras.papers.tables import QuotesTable, load_table
 from tests.support.mmdocrag import GRADES, write
 
 TABLE = "mmdocrag/quotes20"

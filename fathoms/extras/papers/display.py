@@ -13,10 +13,10 @@ from fathoms.report.terminal import WIDTH, bare_table, note, with_blank_lines
 from fathoms.report.text import abbreviate, plain, shorten
 
 if TYPE_CHECKING:
-    from fathoms.reproduce.agreement import Cells
-    from fathoms.reproduce.beside import Cell, Comparison, RowCells, Status
-    from fathoms.reproduce.figures import Figures
-    from fathoms.reproduce.tables import PrintedTable
+    from fathoms.extras.papers.agreement import Cells
+    from fathoms.extras.papers.beside import Cell, Comparison, RowCells, Status
+    from fathoms.extras.papers.figures import Figures
+    from fathoms.extras.papers.tables import PrintedTable
     from fathoms.stats.ranking import Coefficient, RankAgreement
 
 MARKS: dict[Status, str] = {"same": "", "documented": "*", "differs": "!", "not compared": ""}

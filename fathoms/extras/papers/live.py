@@ -8,10 +8,10 @@ from pathlib import Path
 from fathoms import corpora
 from fathoms.errors import UsageError
 from fathoms.experiment import load_experiment
+from fathoms.extras.papers.figures import Figures, figures_of, profiles_of
+from fathoms.extras.papers.tables import Table, TableRow
 from fathoms.metrics.score_records import score
 from fathoms.pipeline.preparation import Progress, silent
-from fathoms.reproduce.figures import Figures, figures_of, profiles_of
-from fathoms.reproduce.tables import Table, TableRow
 from fathoms.runner import runner
 from fathoms.runner.active_run import Outcome
 from fathoms.runner.budget import Budget

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from fathoms.reproduce.figures import Figures
-from fathoms.reproduce.tables import PrintedTable, Row
+from fathoms.extras.papers.figures import Figures
+from fathoms.extras.papers.tables import PrintedTable, Row
 
 Status = Literal["same", "documented", "differs", "not compared"]
 

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 from rich.console import RenderableType
 from rich.text import Text
 
+from fathoms.extras.papers.display import MARKS, reproduced_json, sentence
 from fathoms.report.terminal import WIDTH, bare_table, note, with_blank_lines
 from fathoms.report.text import plain, shorten
-from fathoms.reproduce.display import MARKS, reproduced_json, sentence
 from fathoms.runs.grades import QUALITY
 
 if TYPE_CHECKING:
-    from fathoms.reproduce.beside import Cell, Comparison
-    from fathoms.reproduce.quotes import QuotesRun
-    from fathoms.reproduce.tables import QuotesTable
+    from fathoms.extras.papers.beside import Cell, Comparison
+    from fathoms.extras.papers.quotes import QuotesRun
+    from fathoms.extras.papers.tables import QuotesTable
 
 _HEADS = {
     "image P": "img P",

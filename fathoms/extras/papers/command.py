@@ -10,15 +10,24 @@ import typer
 from fathoms.cli import completion, console, progress
 from fathoms.cli.cache import opened
 from fathoms.cli.options import RUNS, Json, Out
-from fathoms.cli.reproducing import published_figures, quotes_figures
 from fathoms.cli.run import MaxCost
 from fathoms.errors import ExitCode, UsageError
+from fathoms.extras.papers.printing import published_figures, quotes_figures
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-    from fathoms.reproduce import AgreementTable, Figures, Table, TableRow
+    from fathoms.extras.papers.figures import Figures
+    from fathoms.extras.papers.tables import AgreementTable, Table, TableRow
     from fathoms.runner.active_run import Outcome
+
+
+def _tables() -> Iterable[str]:
+    """The names of the tables that come with fathoms, and of the tasks of MTEB."""
+    from fathoms.extras.papers.mteb import PREFIX, TASKS
+    from fathoms.extras.papers.tables import table_names
+
+    return (*table_names(), *(f"{PREFIX}{task}" for task in TASKS))
 
 
 def reproduce(
@@ -28,7 +37,7 @@ def reproduce(
             metavar="TABLE",
             help="The name of a published table, or its YAML file; or vidore/TASK, a task of MTEB.",
             show_default=False,
-            autocompletion=completion.tables,
+            autocompletion=completion.offered(_tables),
         ),
     ],
     results: Annotated[
@@ -76,16 +85,11 @@ def reproduce(
     The figures are computed from the result files that the authors released, or by running the pipelines.
     For `vidore/TASK`, the figures in a result file of MTEB stand beside the retrieval of a run.
     """
+    from fathoms.extras.papers.beside import compare
+    from fathoms.extras.papers.display import reproduced_json, reproduced_lines, reproduced_panel
+    from fathoms.extras.papers.released import find_results, released_figures
+    from fathoms.extras.papers.tables import AgreementTable, QuotesTable, load_table
     from fathoms.metrics.score_records import Scoring
-    from fathoms.reproduce import (
-        AgreementTable,
-        QuotesTable,
-        compare,
-        find_results,
-        load_table,
-        released_figures,
-    )
-    from fathoms.reproduce.display import reproduced_json, reproduced_lines, reproduced_panel
 
     if name.startswith("vidore/"):
         if results is None or live:
@@ -133,8 +137,14 @@ def _agreement(
     name: str, table: AgreementTable, results: Path, chosen: tuple[str, ...], *, as_json: bool
 ) -> int:
     """Print a table of the agreement of people's rankings."""
-    from fathoms.reproduce import agreement_figures, compare
-    from fathoms.reproduce.display import agreement_panel, reproduced_json, reproduced_lines, reproduced_panel
+    from fathoms.extras.papers.agreement import agreement_figures
+    from fathoms.extras.papers.beside import compare
+    from fathoms.extras.papers.display import (
+        agreement_panel,
+        reproduced_json,
+        reproduced_lines,
+        reproduced_panel,
+    )
 
     rows = table.select(chosen)
     found = agreement_figures(table, results)
@@ -171,7 +181,7 @@ def _live(
     max_cost: float | None,
 ) -> tuple[dict[str, Figures], list[Outcome]]:
     """Run the pipelines of the rows, and show the progress."""
-    from fathoms.reproduce import run_rows
+    from fathoms.extras.papers.live import run_rows
     from fathoms.runner.budget import Budget
     from fathoms.runner.runner import Selection
 

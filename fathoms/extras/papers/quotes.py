@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fathoms.errors import DataError, UsageError
+from fathoms.extras.papers.figures import Figures
+from fathoms.extras.papers.tables import QuotesRow, QuotesTable
 from fathoms.importers.imported import Imported, fold_letters
 from fathoms.importers.mmdocrag import read_gold, read_mmdocrag
 from fathoms.metrics.metric import Facts
 from fathoms.metrics.pooling import Pool
 from fathoms.metrics.registry import SETS, named
 from fathoms.metrics.score_records import RecordScore
-from fathoms.reproduce.figures import Figures
-from fathoms.reproduce.tables import QuotesRow, QuotesTable
 
 FAMILIES = ("mmdocrag-quality", "mmdocrag-quality-released")
 _NAME = re.compile(

@@ -18,7 +18,7 @@ import pytrec_eval
 
 from fathoms.cli import main
 from fathoms.errors import DataError, UsageError
-from fathoms.reproduce.mteb import TASKS, read_published, task_of
+from fathoms.extras.papers.mteb import TASKS, read_published, task_of
 from tests.support.project import Project
 
 TASK = "Vidore3HrRetrieval"

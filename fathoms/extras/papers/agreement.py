@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fathoms.errors import DataError
+from fathoms.extras.papers.figures import Figures
+from fathoms.extras.papers.tables import AgreementTable, Source
 from fathoms.importers.mirage_release import JudgedClaim, Judgements, Release, find_release
-from fathoms.reproduce.figures import Figures
-from fathoms.reproduce.tables import AgreementTable, Source
 
 if TYPE_CHECKING:
     from fathoms.stats.ranking import RankAgreement

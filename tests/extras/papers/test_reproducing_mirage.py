@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from fathoms.cli import main
-from fathoms.reproduce import load_table
+from fathoms.extras.papers.tables import load_table
 
 
 @pytest.fixture

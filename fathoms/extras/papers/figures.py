@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from fathoms.extras.papers.tables import Table
 from fathoms.metrics.aggregate import summarise
 from fathoms.metrics.hallucination import hallucination
 from fathoms.metrics.profiles import PROFILES, Profile
 from fathoms.metrics.score_records import Scores
-from fathoms.reproduce.tables import Table
 from fathoms.types import Record
 
 Columns = dict[str, float | None]

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from fathoms.corpora import read_questions
 from fathoms.errors import DataError, UsageError
+from fathoms.extras.papers.figures import Figures, figures_of, profiles_of
+from fathoms.extras.papers.tables import Table
 from fathoms.importers import Imported, read_answers, read_result_file
 from fathoms.importers.imported import fold_letters
 from fathoms.metrics.score_records import Scoring, score
-from fathoms.reproduce.figures import Figures, figures_of, profiles_of
-from fathoms.reproduce.tables import Table
 
 _PATTERNS = {"fathoms-rag": "*.json", "answers": "*.jsonl"}
 
