@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from fathoms.errors import StoreError
+from fathoms.compare import pairing
+from fathoms.errors import DataError, StoreError
 from fathoms.runs.reading import ScoredRun
 
 
@@ -45,7 +46,10 @@ def change(run: ScoredRun, previous: ScoredRun, profile: str) -> Change:
         return Change(previous.run, obstacle=f"it has no scores under the profile '{profile}'")
     ours, theirs = run.asked, previous.asked
     if ours != theirs:
-        shared = sum(theirs.get(question) == gold for question, gold in ours.items())
+        shared = 0
+        with suppress(DataError):  # it is not known which of several with one text is which
+            found = pairing.difference(previous.identities, run.identities, (previous.run, run.run))
+            shared = len(found.pairs) - len(found.changed)
         return Change(
             previous.run,
             obstacle=f"it asked other questions ({shared} the same; {len(ours)} here, {len(theirs)} there)",

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from fathoms.runs.reading import ScoredRun
+from fathoms.compare.pairing import difference
+from fathoms.errors import DataError
+from fathoms.runs.reading import QuestionMean, ScoredRun
 from fathoms.types.run.figures import Means, MeanScores
 from fathoms.types.run.part import Number
 
@@ -124,26 +126,53 @@ def ranks_of(runs: Sequence[ScoredRun], scores: str | None) -> tuple[Sequence[Ra
     found = [run.correctness(profiles[0]) for run in runs]
     if not any(found):
         return unknown, None
-    names = dict.fromkeys(name for one in found for name in one)
-    alike = [name for name in names if len({one[name].asked if name in one else None for one in found}) == 1]
+    try:
+        alike, left_out = _alike(runs, found)
+    except DataError as error:
+        return unknown, f"Ranks are not known: {error}."
     if not alike:
         return unknown, "Ranks are not known, because the runs were not asked the same questions."
-    found = [{name: one[name] for name in alike} for one in found]
+    found = [{pair[0]: one[id] for pair in alike if (id := pair[key])} for key, one in enumerate(found)]
     # the test behind the ranks swaps means, which vary unlike if they are of different numbers of answers
     if len({each.answers for one in found for each in one.values()}) > 1:
         return unknown, "Ranks are not known, because questions have different numbers of answers."
     categories = tuple(each.category for each in found[0].values())
     ranks = _ranks(categories, tuple(tuple(each.mean for each in one.values()) for one in found))
-    left_out = [name for name in names if name not in found[0]]
     if not left_out:
         return ranks, None
     shown = ", ".join(left_out[:_SHOWN]) + (
         f" and {len(left_out) - _SHOWN} more" if len(left_out) > _SHOWN else ""
     )
     return ranks, (
-        f"Ranks are of the {len(alike)} of {len(names)} questions that all runs answered with the same gold"
-        f" answer; left out: {shown}."
+        f"Ranks are of the {len(alike)} of {len(alike) + len(left_out)} questions that all runs answered with"
+        f" the same gold answer; left out: {shown}."
     )
+
+
+def _alike(
+    runs: Sequence[ScoredRun], found: Sequence[Mapping[str, QuestionMean]]
+) -> tuple[list[tuple[str, ...]], list[str]]:
+    """Return the ids in each run of the questions that all runs were asked alike, and the ids of the others.
+    Raises DataError where it is not known which questions are the same."""
+    if all(
+        one.keys() == found[0].keys() and run.asked == runs[0].asked
+        for one, run in zip(found, runs, strict=True)
+    ):
+        return [(name,) * len(runs) for name in found[0]], []
+    first = runs[0]
+    others = [difference(first.identities, run.identities, (first.run, run.run)) for run in runs[1:]]
+    changed = {name for one in others for name in one.changed}
+    pairs = [(name, *(one.pairs.get(name, "") for one in others)) for name in found[0]]
+    alike = [
+        pair
+        for pair in pairs
+        if pair[0] not in changed and all(name in one for name, one in zip(pair, found, strict=True))
+    ]
+    there = {pair[0] for pair in alike}
+    added = dict.fromkeys(
+        name for one, means in zip(others, found[1:], strict=True) for name in one.added if name in means
+    )
+    return alike, [*(name for name in found[0] if name not in there), *added]
 
 
 @lru_cache(maxsize=4)  # a report draws its table in several formats

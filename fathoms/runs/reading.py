@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from fathoms.config import suggest
 from fathoms.errors import DataError, StoreError, UsageError
 from fathoms.runs.folder import read_part, typed
+from fathoms.runs.identity import Identity
 from fathoms.runs.question_lines import file_names, places
 from fathoms.runs.score_table import ScoreTable, TableMaker, read_marks, read_table
 from fathoms.runs.views import brief_question, find_views, read_views, scored_question, view_names
@@ -190,6 +191,15 @@ class ScoredRun:
         """Digests of what two runs must share to be compared, by question id."""
         table = self.scores
         return {one[0]: table.digest(number) for number, one in enumerate(table.questions)}
+
+    @cached_property
+    def identities(self) -> dict[str, Identity]:
+        """What tells the questions from those of other runs, by id."""
+        table, written = self.scores, (self.summary.questions or self.manifest.data).written_ids
+        return {
+            one[0]: Identity(**table.identity(number), written=written)
+            for number, one in enumerate(table.questions)
+        }
 
     @property
     def name(self) -> str:

@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 
 from fathoms.cli import main
+from fathoms.report.change import change
 from fathoms.report.html import payload
+from fathoms.report.leaderboard import leaderboard
 from fathoms.runs.reading import load
 from tests.support.project import Project, write_pdf
 
@@ -237,6 +239,18 @@ def test_the_page_pairs_what_compare_pairs(project: Project, ids: bool) -> None:
     assert {names[at] for at in first - second} == {"t3" if ids else "text-04"}
     # what only the later run has carries its name where the earlier one has another question of this id
     assert len(set(names)) == len(names) == 19
+
+
+def test_ranks_are_of_the_questions_that_all_runs_share(project: Project, ids: bool) -> None:
+    runs = [load(path) for path in sorted(Path("runs").glob("2*"))]
+    found = leaderboard(runs)
+    assert [row.rank is not None for row in found.rows] == [True, True]
+    (note,) = [one for one in found.notes if one.startswith("Ranks are of")]
+    left_out = "t3, n1, n2, n3" if ids else "text-04, text-01, text-04, text-13"
+    assert note.startswith("Ranks are of the 14 of 18 questions")
+    assert note.endswith(f"left out: {left_out}.")
+    since = change(runs[1], runs[0], "fathoms")
+    assert since.obstacle == "it asked other questions (14 the same; 18 here, 15 there)"
 
 
 def test_trends_draw_one_line(project: Project, ids: bool, capsys: pytest.CaptureFixture[str]) -> None:
