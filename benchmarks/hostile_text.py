@@ -24,13 +24,17 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from fathoms.cli import main as cli
 from fathoms.corpora import read_questions
-from fathoms.importers import Imported, Options, keep, read_answers, read_hits, read_ragas, read_traces
+from fathoms.extras.exchange.reading.foreign import Options
+from fathoms.extras.exchange.reading.hits import read_hits
+from fathoms.extras.exchange.reading.ragas import read_ragas
+from fathoms.extras.exchange.reading.traces.reading import read_traces
+from fathoms.importers import Imported, keep, read_answers
 from fathoms.judges.claims import sentence_claims
 from fathoms.metrics.quotes.selection import selected
 from fathoms.metrics.score_records import Scoring, score
 from fathoms.scoring import score_run
 from fathoms.types import Chunk, Hit, Question, Quote, Record, Reply
-from tests.importers.test_importers_traces import chat, otlp, span
+from tests.extras.exchange.test_reading_traces import chat, otlp, span
 
 SIZES = (64_000, 1_000_000)
 UNITS = ("a", "ha ", "[1] ", "a. ", "one hundred ", "\n| ", "<b>", '"(')

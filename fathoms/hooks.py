@@ -44,6 +44,8 @@ COMES_WITH = {
     "questions dedupe": "questions",
     "questions perturb": "questions",
     "questions edit": "questions",
+    "import": "exchange",
+    "export": "exchange",
     "agree RUN": "review",
     "report --site": "live",
     "reproduce": "papers",

@@ -35,22 +35,18 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from fathoms.cli import main
 from fathoms.corpora import read_questions
 from fathoms.errors import FathomsError
-from fathoms.importers import (
-    Options,
-    keep,
-    read_answers,
-    read_hits,
-    read_inspect,
-    read_promptfoo,
-    read_ragas,
-    read_ragchecker,
-    read_result_file,
-    read_traces,
-    read_trec,
-)
+from fathoms.extras.exchange.reading.foreign import Options
+from fathoms.extras.exchange.reading.hits import read_hits
+from fathoms.extras.exchange.reading.inspect_log import read_inspect
+from fathoms.extras.exchange.reading.promptfoo import read_promptfoo
+from fathoms.extras.exchange.reading.ragas import read_ragas
+from fathoms.extras.exchange.reading.ragchecker import read_ragchecker
+from fathoms.extras.exchange.reading.traces.reading import read_traces
+from fathoms.extras.exchange.reading.trec import read_trec
+from fathoms.importers import keep, read_answers, read_result_file
 from fathoms.runs.folder import complaint
 from fathoms.safety.plain import plain
-from tests.importers.test_importers_traces import chat, otlp, span
+from tests.extras.exchange.test_reading_traces import chat, otlp, span
 from tests.support.project import CONFIG, PAGES, QUESTIONS, write_pdf
 
 SECONDS = 20
@@ -132,7 +128,7 @@ CHECKED = {
         }
     ]
 }
-SAMPLES = Path(__file__).resolve().parents[2] / "tests" / "importers" / "samples"
+SAMPLES = Path(__file__).resolve().parents[2] / "tests" / "extras" / "exchange" / "samples"
 
 
 class HangError(BaseException):

@@ -18,9 +18,9 @@ import json
 import random
 from pathlib import Path
 
+from fathoms.extras.exchange.reading.mirage import read_mirage
+from fathoms.extras.exchange.reading.ragchecker import read_ragchecker
 from fathoms.importers.imported import Imported
-from fathoms.importers.mirage import read_mirage
-from fathoms.importers.ragchecker import read_ragchecker
 from fathoms.judges.agreement import figures
 from fathoms.types import Judgement
 

@@ -42,11 +42,6 @@ COMMANDS = {
         "agree:agree",
         "Measure how well the abstention classifier, a judge, metrics and people agree with one another.",
     ),
-    "import": Command("import_:app", "Import answers that were made by other tools, as runs."),
-    "export": Command(
-        "export:app",
-        "Write a complete copy of a run (fathoms export RUN), or what it holds for other tools.",
-    ),
     "data": Command("data:app", "List, download and verify data sets."),
     "models": Command("models:app", "List and download model weights."),
     "cache": Command(

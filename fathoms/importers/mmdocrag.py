@@ -26,9 +26,8 @@ from typing import Any
 from fathoms.corpora import read_questions
 from fathoms.corpora.rows import repeated_ids
 from fathoms.errors import DataError, QuestionsError
-from fathoms.importers.foreign import require_name
 from fathoms.importers.imported import SHOWN, Imported
-from fathoms.importers.rows import Row, imported_rows
+from fathoms.importers.rows import Row, imported_rows, require_name
 from fathoms.judges.kept import KeptJudge, KeptVerdicts
 from fathoms.judges.replies import read_grades, read_json
 from fathoms.metrics.quotes.metrics import MMDOCRAG

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fathoms.corpora.corpus import needs
+from fathoms.corpora.rows import checked_name
 from fathoms.errors import DataError, QuestionsError
 from fathoms.importers.imported import SHOWN, Imported, did_you_mean, fold_space, missing_warning
 from fathoms.pipeline.external.answer import Parts, renamed, renamed_in_rounds, with_places
@@ -182,3 +183,11 @@ def _place_warnings(path: Path, records: Iterable[Record], placed: int, *, looke
             else "--documents FOLDER looks for their texts in its PDFs"
         )
         yield f"{path}: {left} contexts name no document, and what rests on their places is not known: {why}"
+
+
+def require_name(what: str, name: str) -> None:
+    """Raise DataError for a name of a question or of its parts that is too long or has control characters."""
+    try:
+        checked_name(name)
+    except ValueError as error:
+        raise DataError(f"{what} {name[:80]!a} {error}") from None

@@ -137,7 +137,7 @@ def test_a_project_is_made_and_what_it_lacks_is_named(project: Project, bare: Ba
 
 @pytest.mark.skipif(sys.version_info >= (3, 14), reason="Python reads Zstandard itself")
 def test_a_compressed_log_names_the_extra(project: Project, bare: Bare) -> None:
-    log = Path(__file__).parents[1] / "importers" / "samples" / "inspect.eval"
+    log = Path(__file__).parents[1] / "extras" / "exchange" / "samples" / "inspect.eval"
     done = bare("import", "inspect", str(log))
     assert done.returncode == 2
     assert "needs the package 'backports.zstd': pip install 'fathoms[inspect]'" in done.stderr

@@ -98,10 +98,10 @@ ELSEWHERE = {
     "fathoms gate latest --max-rate position-gap=0.2": "test_cli_distractors.py",
     "fathoms gate latest --min gpd-go-gap=-0.1": "test_cli_distractors.py",
     "fathoms export mlflow latest --tracking-uri http://127.0.0.1:5000 --experiment nights": (
-        "test_exporters_mlflow.py, with a real server"
+        "test_writing_mlflow.py, with a real server"
     ),
     "fathoms export otel latest --endpoint http://127.0.0.1:4318": (
-        "test_exporters_otel.py and test_cli_traceparent.py, with a receiver"
+        "test_writing_otel.py and test_cli_traceparent.py, with a receiver"
     ),
     "fathoms questions check questions.json --fix": "test_cli_question_versions.py",
     "fathoms questions diff old.json new.json": "test_cli_question_versions.py",

@@ -27,7 +27,7 @@ from tests.support.ray_cluster import RayCluster
 from tests.support.tiny_pages import tiny_models
 
 TESTS = Path(__file__).parents[1]
-SAMPLES = TESTS / "importers" / "samples"
+SAMPLES = TESTS / "extras" / "exchange" / "samples"
 
 PAGES = {
     "varn.pdf": [

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fathoms.errors import DataError
-from fathoms.importers import keep, read_answers, read_hits
+from fathoms.importers import keep, read_answers
 from fathoms.runs.reading import load
 from fathoms.scoring import score_run
 from fathoms.types import Citation, Failure, Question, Reply
@@ -126,24 +126,6 @@ def test_strangers_duplicates_and_gaps_are_named(write: Any) -> None:
         f"{path}:5: a second answer to text-only-01 (the first is on line 1)",
         "3 of 4 questions have no answer: text-only-02, tables-01, tables-02",
     ]
-
-
-def test_files_tell_questions_with_the_same_text_apart_and_hits_do_not(tmp_path: Path) -> None:
-    """A search that found the document of the other question has missed, and is not taken for the other."""
-    asked = [
-        Question(id=name, text="How tall is it?", category="A", files=(f"{name}.pdf",), reference="?")
-        for name in ("a", "b")
-    ]
-    rows = [
-        {"question": "How tall is it?", "files": file, "hits": [{"document": "b.pdf"}]}
-        for file in ("a.pdf", ["docs/b.pdf"], [])
-    ]
-    (tmp_path / "hits.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    found = read_hits(tmp_path / "hits.jsonl", asked)
-    assert [record.question.id for record in found.records] == ["a", "b"]
-    assert found.warnings[0].endswith(
-        ":3: several questions have this text: name one by 'id' (a, b), or its documents by 'files'"
-    )
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ FLOORS = [
     {"models", "pdf"},
     {"compare", "corpora", "ingest", "judges", "metrics", "retrieve"},
     {"pipeline"},
-    {"exporters", "importers", "report", "runner", "scoring"},
+    {"importers", "report", "runner", "scoring"},
     {"experiment"},
     {"tune"},
     {"api"},
@@ -47,6 +47,8 @@ PORTS = {
     | {"ingest", "pdf", "pipeline", "retrieve"},
     "papers": {"cli", "config", "corpora", "errors", "experiment", "hooks", "importers", "metrics"}
     | {"pipeline", "report", "runner", "runs", "safety", "scoring", "stats", "types"},
+    "exchange": {"answers", "cli", "config", "corpora", "errors", "hooks", "importers", "ingest", "judges"}
+    | {"metrics", "paths", "pipeline", "runs", "safety", "scoring", "text", "types"},
     "live": {"cli", "config", "errors", "hooks", "paths", "report", "runs", "safety", "types"},
 }
 MOST_LOOSE = 11

@@ -21,6 +21,7 @@ from fathoms.runs.exporting import export_run
 from fathoms.runs.store import Run
 from fathoms.scoring import score_run
 from fathoms.types import Document, Evidence, Page, Question, Record, Reply
+from tests.support.extras import needs_extra
 
 DOCUMENTS = [
     Document(
@@ -87,6 +88,7 @@ def test_a_run_copied_without_them_says_so_and_an_exported_one_has_everything(tm
     assert {path.name for path in copy.path.iterdir()} >= {"manifest.json", "journal.jsonl", "questions"}
 
 
+@needs_extra("exchange")
 def test_export_copies_a_run_by_its_name_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = made(tmp_path / "runs", "a")
     monkeypatch.chdir(tmp_path)

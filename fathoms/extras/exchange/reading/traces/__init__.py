@@ -1,0 +1,7 @@
+"""Imports traces of applications: GenAI spans of OpenTelemetry, and exports of Langfuse and Phoenix."""
+
+from __future__ import annotations
+
+from fathoms.extras.exchange.reading.traces.reading import read_traces
+
+__all__ = ["read_traces"]

@@ -1,0 +1,163 @@
+"""Reads spans in the JSON of OTLP, as the collector's file exporter writes it: `{"resourceSpans": [...]}`.
+
+Names are those of the GenAI conventions of 2026, and of earlier ones as far as they hold texts on spans
+(`gen_ai.prompt`, `gen_ai.completion`); spans of OpenInference are read as those of Phoenix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from fathoms.errors import DataError
+from fathoms.extras.exchange.reading.foreign import numbers, value_at
+from fathoms.extras.exchange.reading.traces import phoenix
+from fathoms.extras.exchange.reading.traces.span import (
+    Kind,
+    Seen,
+    documents_in,
+    known,
+    messages_in,
+    name_in,
+    nested,
+    text_out,
+)
+
+_KINDS: dict[str, Kind] = {
+    "chat": "answer",
+    "text_completion": "answer",
+    "generate_content": "answer",
+    "retrieval": "retrieval",
+    "embeddings": "part",
+    "execute_tool": "part",
+}
+_FAILED = (2, "STATUS_CODE_ERROR", "2")
+_DETAILS = "gen_ai.client.inference.operation.details"
+_SCORE = "gen_ai.evaluation.result"
+
+
+def is_otlp(value: Any) -> bool:
+    """Whether an object is a request of OTLP with traces."""
+    return isinstance(value, dict) and ("resourceSpans" in value or "resource_spans" in value)
+
+
+def spans_in(number: int, value: Any) -> Iterator[Seen | DataError]:
+    """Yield the spans of a request, and an error in the place of each that cannot be read."""
+    for resource in _list(value, "resourceSpans", "resource_spans"):
+        for scope in _list(resource, "scopeSpans", "scope_spans", "instrumentationLibrarySpans"):
+            for span in _list(scope, "spans"):
+                try:
+                    yield _span(number, span)
+                except DataError as error:
+                    yield error
+
+
+def _span(number: int, span: Any) -> Seen:
+    """Read one span; raises DataError without its ids."""
+    trace, id = name_in(_either(span, "traceId", "trace_id")), name_in(_either(span, "spanId", "span_id"))
+    if trace is None or id is None:
+        raise DataError("a span without traceId or spanId")
+    flat = _attributes(span)
+    events = [one for one in _list(span, "events") if isinstance(one, dict)]
+    for event in events:
+        if event.get("name") == _DETAILS:
+            flat = {**_attributes(event), **flat}
+    status = span.get("status")
+    message = value_at(status, "message") or flat.get("error.type") or "the span has the status of an error"
+    common = {
+        "trace": trace.lower(),
+        "id": id.lower(),
+        "parent": (name_in(_either(span, "parentSpanId", "parent_span_id")) or "").lower() or None,
+        "name": str(span.get("name") or ""),
+        "start": _nanoseconds(_either(span, "startTimeUnixNano", "start_time_unix_nano")) or 0.0,
+        "end": _nanoseconds(_either(span, "endTimeUnixNano", "end_time_unix_nano")),
+        "error": str(message) if value_at(status, "code") in _FAILED else None,
+        "scores": {name: one for name, one in numbers(dict(_scores(events))).items() if one is not None},
+    }
+    if "openinference.span.kind" in flat:
+        return phoenix.span_of(number, nested(flat), str(flat["openinference.span.kind"]), common)
+    return _gen_ai(number, flat, common)
+
+
+def _gen_ai(number: int, flat: dict[str, Any], common: dict[str, Any]) -> Seen:
+    """Read a span by the names of the GenAI conventions."""
+    tree = value_at(nested(flat), "gen_ai") or {}
+    operation = flat.get("gen_ai.operation.name")
+    kind = _KINDS.get(str(operation), "whole") if operation else "answer" if tree.get("prompt") else "whole"
+    query = value_at(tree, "retrieval", "query", "text")
+    given = flat.get("gen_ai.input.messages") or value_at(tree, "input", "messages") or tree.get("prompt")
+    gave = flat.get("gen_ai.output.messages") or value_at(tree, "output", "messages")
+    usage = tree.get("usage")
+    reasons = value_at(tree, "response", "finish_reasons")
+    tokens = {
+        "prompt_tokens": value_at(usage, "input_tokens"),
+        "completion_tokens": value_at(usage, "output_tokens"),
+    }
+    return Seen(
+        number=number,
+        kind=kind,
+        said=messages_in(query if kind == "retrieval" else given),
+        answer=text_out(gave or tree.get("completion")),
+        documents=documents_in(value_at(tree, "retrieval", "documents")),
+        session=name_in(value_at(tree, "conversation", "id")) or name_in(flat.get("session.id")),
+        facts=known(
+            {
+                "model": value_at(tree, "response", "model") or value_at(tree, "request", "model"),
+                "usage": known(tokens),
+                "stop_reason": reasons[0] if isinstance(reasons, list) and reasons else None,
+            }
+        ),
+        **common,
+    )
+
+
+def _scores(events: list[dict[str, Any]]) -> Iterator[tuple[str, Any]]:
+    """Yield the scores that stand as events of a span."""
+    for event in events:
+        found = _attributes(event) if event.get("name") == _SCORE else {}
+        name, value = found.get("gen_ai.evaluation.name"), found.get("gen_ai.evaluation.score.value")
+        if isinstance(name, str):
+            yield name, value
+
+
+def _attributes(value: Any) -> dict[str, Any]:
+    """Return the attributes of a span or an event by name."""
+    return _pairs(_list(value, "attributes"))
+
+
+def _pairs(found: list[Any]) -> dict[str, Any]:
+    """Return the values of a list of `KeyValue` by their keys."""
+    return {
+        str(one["key"]): _value(one.get("value")) for one in found if isinstance(one, dict) and "key" in one
+    }
+
+
+def _value(value: Any) -> Any:
+    """Return an `AnyValue` as a plain value. Whole numbers are texts in this JSON."""
+    if not isinstance(value, dict) or not value:
+        return None
+    kind, inner = next(iter(value.items()))
+    if kind in ("intValue", "int_value"):
+        return int(inner) if str(inner).lstrip("-").isdecimal() and len(str(inner)) < 25 else None
+    if kind in ("arrayValue", "array_value"):
+        return [_value(one) for one in _list(inner, "values")]
+    if kind in ("kvlistValue", "kvlist_value"):
+        return _pairs(_list(inner, "values"))
+    return inner
+
+
+def _nanoseconds(value: Any) -> float | None:
+    """Return a time in nanoseconds, a number or a text, as seconds."""
+    text = str(value)
+    return int(text) / 1e9 if text.isdecimal() and len(text) < 25 else None
+
+
+def _either(value: Any, *keys: str) -> Any:
+    """Return the value under the first key that an object has."""
+    return next((value[key] for key in keys if isinstance(value, dict) and key in value), None)
+
+
+def _list(value: Any, *keys: str) -> list[Any]:
+    """Return the list under the first key that an object has, empty if there is none."""
+    found = _either(value, *keys)
+    return found if isinstance(found, list) else []

@@ -1,0 +1,178 @@
+"""Reads a file of traces, finds its questions, and makes the records of a run of them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from functools import partial
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from fathoms.errors import DataError
+from fathoms.extras.exchange.reading.contexts import contexts_of
+from fathoms.extras.exchange.reading.foreign import (
+    ForeignRow,
+    Options,
+    found_hits,
+    imported,
+    usable,
+    value_at,
+)
+from fathoms.extras.exchange.reading.hits import hits_of
+from fathoms.extras.exchange.reading.traces import langfuse, otlp, phoenix
+from fathoms.extras.exchange.reading.traces.span import LONGEST_NAME, Seen
+from fathoms.extras.exchange.reading.traces.turns import Turn, turns_of
+from fathoms.importers.imported import Imported
+from fathoms.importers.rows import Row
+from fathoms.pipeline.external.answer import Parts
+from fathoms.safety.inputs import LARGEST_IMPORT, each_line, parse_json, read_text
+from fathoms.types import Round, Scalar
+
+LONGEST_HISTORY = 20_000
+"""The most characters that are kept of what was said before a question, the last ones."""
+_NO_TEXTS = (
+    "no question with an answer in this trace: were the texts recorded"
+    " (OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT)?"
+)
+
+
+def read_traces(path: Path, options: Options) -> Imported:
+    """Read the traces of a file: OTLP in JSON, Langfuse or Phoenix, whichever it is; each turn of each trace
+    becomes a question with its answer.
+
+    What cannot be used is named in a warning with its place, and counted. Raises DataError if the file is
+    none of these, or holds no question with an answer.
+    """
+    values, what = _values(path)
+    complaints: list[str] = []
+    spans: dict[tuple[str, str], Seen] = {}
+    twice = 0
+    for one in values:
+        if isinstance(one, DataError):
+            complaints.append(str(one))
+            continue
+        number, value = one
+        for found in _spans(number, value):
+            if isinstance(found, DataError):
+                complaints.append(f"{Row(number, what=what).place(path)}: left out: {found}")
+            elif (found.trace, found.id) in spans:
+                twice += 1
+            else:
+                spans[found.trace, found.id] = found
+    turns, without = turns_of(spans.values())
+    complaints += [f"{Row(one.number, what=what).place(path)}: left out: {_NO_TEXTS}" for one in without]
+    if not turns:
+        raise DataError("\n".join([f"{path}: holds no question with an answer", *complaints[:10]]))
+    names = _names(turns)
+    read = partial(_row, what=what, options=options)
+    rows, more = usable([(turn.top.number, (name, turn)) for name, turn in names.items()], read, path, what)
+    if twice:
+        complaints.append(f"{path}: {twice} spans stand twice in the file; the first of each counts")
+    models = {row.row.parts.model for row in rows}
+    model = next(iter(models)) if len(models) == 1 else None
+    made = imported(path, rows, [*complaints, *more], options, model=model)
+    return replace(made, left_out=len(complaints) + len(more) - bool(twice))
+
+
+def _values(path: Path) -> tuple[Iterable[tuple[int, Any] | DataError], str]:
+    """Return the values of the file by number, with an error in the place of each line that is not JSON, and
+    what the numbers count: lines, or values of a file that is one JSON value."""
+    if path.suffix.lower() not in (".jsonl", ".ndjson"):
+        try:
+            whole = parse_json(read_text(path, LARGEST_IMPORT), str(path), nan_as_null=True)
+        except DataError:
+            if not _is_lines(path):
+                raise
+        else:
+            inner = value_at(whole, "data")  # of an answer of an API
+            values = inner if isinstance(inner, list) else whole
+            return enumerate(values if isinstance(values, list) else [values], start=1), "value"
+    return each_line(path, nan_as_null=True), "line"
+
+
+def _is_lines(path: Path) -> bool:
+    """Whether the first line of a file is a JSON value of its own."""
+    first = next((line for line in read_text(path, LARGEST_IMPORT).split("\n") if line.strip()), "")
+    try:
+        parse_json(first, str(path), nan_as_null=True)
+    except DataError:
+        return False
+    return True
+
+
+def _spans(number: int, value: Any) -> Iterator[Seen | DataError]:
+    """Yield the spans of a value, and an error in the place of each that cannot be read."""
+    try:
+        if otlp.is_otlp(value):
+            yield from otlp.spans_in(number, value)
+        elif phoenix.is_phoenix(value):
+            yield phoenix.span_in(number, value)
+        elif langfuse.is_langfuse(value):
+            yield from langfuse.spans_in(number, value)
+        elif isinstance(value, list):
+            for one in value:
+                yield from _spans(number, one)
+        else:
+            yield DataError("neither spans of OTLP (resourceSpans) nor of Langfuse or Phoenix")
+    except DataError as error:
+        yield error
+
+
+def _names(turns: list[Turn]) -> dict[str, Turn]:
+    """Name each turn by its trace, and further ones of a trace `TRACE-2` and so on, or by the next number if
+    another trace has that name."""
+    taken = {turn.top.trace for turn in turns}
+    numbers: defaultdict[str, Iterator[int]] = defaultdict(lambda: count(2))
+    found: dict[str, Turn] = {}
+    for turn in turns:
+        name = turn.top.trace
+        if name in found:
+            short = name[: LONGEST_NAME - 12]
+            name = next(free for number in numbers[name] if (free := f"{short}-{number}") not in taken)
+            taken.add(name)
+        found[name] = turn
+    return found
+
+
+def _row(number: int, named: tuple[str, Turn], *, what: str, options: Options) -> ForeignRow:
+    """Convert a turn; raises DataError or ValidationError."""
+    name, turn = named
+    failed = turn.top.answer is None
+    row = Row(
+        number,
+        id=name,
+        question=turn.question,
+        what=what,
+        answer=turn.top.answer,
+        error=(turn.top.error or "no answer") if failed else None,
+        parts=Parts.model_validate(dict(turn.answering.facts)),
+        hits=found_hits(contexts_of(turn.documents, options.first_page)),
+        rounds=_rounds(turn, options.first_page),
+        latency=turn.seconds,
+        released={key: score for one in (turn.top, *turn.parts) for key, score in one.scores.items()},
+    )
+    return ForeignRow(row, metadata=dict(_metadata(turn)))
+
+
+def _rounds(turn: Turn, first_page: int) -> Callable[[str], tuple[Round, ...]]:
+    """Return the function by which a row makes its rounds: its searches, if there are several."""
+    searches = turn.searches if len(turn.searches) > 1 else []
+    found = [(one.question or "", contexts_of(one.documents, first_page)) for one in searches]
+    return lambda name: tuple(
+        Round(query=query, hits=hits_of(contexts, f"{name}:{at}") or ())
+        for at, (query, contexts) in enumerate(found, start=1)
+    )
+
+
+def _metadata(turn: Turn) -> Iterator[tuple[str, Scalar]]:
+    """Yield what the question says of its conversation: its id, the number of the turn, and what was said
+    before."""
+    if turn.conversation:
+        yield "conversation", turn.conversation
+    if turn.conversation or turn.history:
+        yield "turn", turn.number
+    if turn.history:
+        told = "\n".join(f"{one.role}: {one.text}" for one in turn.history)
+        yield "history", told if len(told) <= LONGEST_HISTORY else f"…{told[-LONGEST_HISTORY:]}"

@@ -1,7 +1,0 @@
-"""Imports traces of applications: GenAI spans of OpenTelemetry, and exports of Langfuse and Phoenix."""
-
-from __future__ import annotations
-
-from fathoms.importers.traces.reading import read_traces
-
-__all__ = ["read_traces"]
