@@ -26,6 +26,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 from fathoms import corpora
 from fathoms.errors import FathomsError, MissingExtraError, UsageError, amount
 from fathoms.experiment import AnyExperiment, load_experiment
+from fathoms.gate.notebook import judged
+from fathoms.gate.verdict import Verdict
 from fathoms.judges.of_run import Judging
 from fathoms.models.calling.stop import Stop
 from fathoms.paths import load_env
@@ -33,10 +35,8 @@ from fathoms.pipeline.matrix import titled
 from fathoms.report.grouping import grouped
 from fathoms.report.notebook.compared import Compared, compared
 from fathoms.report.notebook.figures import Drawn, figure_of
-from fathoms.report.notebook.judged import judged
 from fathoms.report.notebook.parts import page, said
 from fathoms.report.notebook.run import run_html
-from fathoms.report.notebook.verdict import Verdict
 from fathoms.report.radar import radar_figure
 from fathoms.report.write import write_report
 from fathoms.runner import runner

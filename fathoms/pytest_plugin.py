@@ -14,7 +14,7 @@ import pytest
 
 if TYPE_CHECKING:
     from fathoms.api import Config, Result
-    from fathoms.report.notebook.verdict import Verdict
+    from fathoms.gate.verdict import Verdict
 
 _KEY = "fathoms"
 _OF_RUNS = (

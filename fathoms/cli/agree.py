@@ -163,7 +163,7 @@ def _measure(
 ) -> int:
     """Measure a judge and print its figure, which is stored unless it rests on a sample, or verdicts are
     missing."""
-    from fathoms.compare.against_baseline import MOST_UNJUDGED
+    from fathoms.gate.against_baseline import MOST_UNJUDGED
     from fathoms.judges.agreement import FIGURES, agree, remember
     from fathoms.judges.journal import damage_sentence
     from fathoms.judges.of_run import read_judge

@@ -21,7 +21,7 @@ def comment(
     In GitHub Actions, `GITHUB_TOKEN` needs the permission `pull-requests: write`. In GitLab, `GITLAB_TOKEN`
     is an access token with the scope `api`. An earlier comment about runs of the same name is replaced.
     """
-    from fathoms.report.posting import post, request_of
+    from fathoms.gate.posting import post, request_of
     from fathoms.safety.inputs import read_text
 
     console.say(post(request_of(os.environ), read_text(file)))

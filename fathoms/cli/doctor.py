@@ -196,7 +196,7 @@ def _cluster(execution: ExecutionSettings, stages: Mapping[str, Component]) -> s
 def _margin(experiment: AnyExperiment, config: Path) -> str:
     """Say which margin of a gate the questions can resolve."""
     from fathoms import corpora
-    from fathoms.compare.precision import margin_lines
+    from fathoms.gate.precision import margin_lines
 
     questions = corpora.load(experiment.data, config.parent).questions
     return "\n".join(margin_lines(questions, experiment.gate)) or "no question is answerable"

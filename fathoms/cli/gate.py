@@ -16,8 +16,8 @@ from fathoms.cli.options import RUNS, Json, JUnitBy, LogFile, Metrics, Out, Prof
 from fathoms.errors import DataError, ExitCode, FathomsError, UsageError
 
 if TYPE_CHECKING:
-    from fathoms.compare.against_baseline import Gated
-    from fathoms.report.gate_runs import Terms
+    from fathoms.gate.against_baseline import Gated
+    from fathoms.gate.runs import Terms
     from fathoms.runs.store import Run
 
 
@@ -191,11 +191,11 @@ def gate(
     run is needed.
     Options that are not given are those of the section `gate` in the newest run's config.
     """
-    from fathoms.compare.against_baseline import require_sound
-    from fathoms.compare.allowance import allowance
-    from fathoms.compare.floors import read_limits
     from fathoms.compare.question_scores import pool, write_baseline
-    from fathoms.report.gate_runs import Terms, acknowledged, judge_runs, settings_of
+    from fathoms.gate.against_baseline import require_sound
+    from fathoms.gate.limits import read_limits
+    from fathoms.gate.runs import Terms, acknowledged, judge_runs, settings_of
+    from fathoms.gate.settings import allowance
     from fathoms.report.of_sweeps import read_all_scores
     from fathoms.runs.finding import find_run, oldest_first
 
@@ -314,9 +314,9 @@ def _judge_and_report(
     as_json: bool,
 ) -> int:
     """Judge, and report the verdict to the terminal, log, JUnit file and comment; returns the exit code."""
-    from fathoms.report.gate_told import comment as comment_on
-    from fathoms.report.gate_told import comment_of_error, told
-    from fathoms.report.gated import gate_line, gate_suite, gated_panel, undecided
+    from fathoms.gate.comment import comment as comment_on
+    from fathoms.gate.comment import comment_of_error, explained
+    from fathoms.gate.lines import gate_line, gate_suite, gated_panel, undecided
     from fathoms.runs.finding import run_name
     from fathoms.safety.masking import known_mask
 
@@ -335,7 +335,7 @@ def _judge_and_report(
             console.show(*gated_panel(found))
             console.say(line)
         suite = gate_suite(found, strict=strict, by_question=by_question)
-        as_comment = cache(lambda: known_mask().text(comment_on(told(found, newest))))
+        as_comment = cache(lambda: known_mask().text(comment_on(explained(found, newest))))
         written = nightly.report_verdict(found, line, suite, junit, as_comment)
         written &= nightly.write_comment(comment, as_comment)
     if found.verdict == "FAIL":

@@ -18,7 +18,7 @@ from fathoms.errors import FathomsError, UsageError
 from fathoms.safety.masking import known_mask
 
 if TYPE_CHECKING:
-    from fathoms.compare.against_baseline import Gated
+    from fathoms.gate.against_baseline import Gated
     from fathoms.report.ending import Ending, Verdict
     from fathoms.report.junit import Suite
     from fathoms.runner.active_run import Outcome
@@ -126,8 +126,8 @@ def write_comment(path: Path | None, make: Callable[[], str]) -> bool:
 
 def comment_of_failure(path: Path | None, name: str, message: str) -> bool:
     """Write a comment that says why a run failed, if `path` is given; it has the marker of the gate's one."""
+    from fathoms.gate.comment import comment_of_error
     from fathoms.paths import safe_name
-    from fathoms.report.gate_told import comment_of_error
 
     return write_comment(
         path, lambda: comment_of_error(safe_name(name, 60), known_mask().text(message), "the run failed")
@@ -189,7 +189,7 @@ def report_verdict(
 
 def report_error(error: FathomsError, junit: Path | None) -> None:
     """Report that a gate failed with an error, in the log and the JUnit file."""
-    from fathoms.report.gated import KIND
+    from fathoms.gate.lines import KIND
     from fathoms.report.junit import Case, Suite
     from fathoms.runs.events import happened
 

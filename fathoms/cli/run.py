@@ -20,8 +20,8 @@ from fathoms.cli.dry_run import print_plans
 from fathoms.cli.loading import CORES, Executor, Set, Workers, cluster, load, settings_with
 from fathoms.cli.options import RUNS, FailOnError, JUnitBy, LogFile, NoCache, Out, Partial, Refresh, Trust
 from fathoms.cli.results import announce, show_results, write_reports
-from fathoms.compare.allowance import allowance
 from fathoms.errors import ExitCode, FathomsError, UsageError
+from fathoms.gate.settings import allowance
 from fathoms.safety.option_limits import MOST_AT_ONCE, MOST_REPEATS
 
 if TYPE_CHECKING:

@@ -83,7 +83,7 @@ def score(
     what a metric given by --metric needs, or if a judge gave no verdict on a part of more answers than
     --fail-on-error allows.
     """
-    from fathoms.compare.allowance import allowance
+    from fathoms.gate.settings import allowance
     from fathoms.judges.of_run import Judging, read_judge
     from fathoms.metrics.registry import beside_default, named
     from fathoms.runs.finding import find_run, list_runs, run_name

@@ -21,8 +21,8 @@ def validate(config: Config, settings: Set = None, offline: Offline = False, as_
     cell. To a service (`pipeline: {kind: http}`), sends one trial question and prints what the mapping finds
     in the reply; a path that matches nothing is an error.
     """
-    from fathoms.compare.precision import margin_lines
     from fathoms.experiment import KEYS
+    from fathoms.gate.precision import margin_lines
     from fathoms.pipeline.matrix import cells_in, read_axes
 
     cells = list(cells_in(read_axes(config, KEYS)))

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator
 
-from fathoms.compare.gate_settings import GateSettings
 from fathoms.component import Component, Loads
 from fathoms.corpora import DataSource
 from fathoms.errors import ConfigError
+from fathoms.gate.settings import GateSettings
 from fathoms.ingest import Pdfium
 from fathoms.judges import AnyJudge
 from fathoms.metrics.judged_abstention import JudgedAbstention

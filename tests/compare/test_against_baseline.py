@@ -8,10 +8,10 @@ import re
 import pytest
 from rich.console import Console
 
-from fathoms.compare.against_baseline import gate, is_large, require_sound
 from fathoms.compare.question_scores import MetricKind, pool
 from fathoms.errors import DataError, UsageError
-from fathoms.report.gated import (
+from fathoms.gate.against_baseline import gate, is_large, require_sound
+from fathoms.gate.lines import (
     changes,
     check_rows,
     gate_line,

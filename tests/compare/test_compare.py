@@ -8,7 +8,6 @@ import pytest
 import scipy
 from rich.text import Text
 
-from fathoms.compare.against_baseline import gate
 from fathoms.compare.compare import compare
 from fathoms.compare.question_scores import (
     QuestionScores,
@@ -18,9 +17,10 @@ from fathoms.compare.question_scores import (
     write_baseline,
 )
 from fathoms.errors import DataError, UsageError
+from fathoms.gate.against_baseline import gate
+from fathoms.gate.lines import gated_panel
 from fathoms.importers import keep, read_result_file
 from fathoms.report.comparison import comparison_panel
-from fathoms.report.gated import gated_panel
 from fathoms.scoring import score_run
 from tests.support.project import RULES, scores_of
 

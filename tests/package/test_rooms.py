@@ -25,6 +25,7 @@ FLOORS = [
     {"compare", "corpora", "ingest", "judges", "metrics", "retrieve"},
     {"pipeline"},
     {"importers", "report", "runner", "scoring"},
+    {"gate"},
     {"experiment"},
     {"tune"},
     {"api"},
@@ -34,7 +35,7 @@ FLOORS = [
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 # what makes a run and what scores it never import one another: all that they share is the run directory
 MAKE = {"ingest", "retrieve", "pipeline", "runner"}
-SCORE = {"compare", "judges", "metrics", "report", "scoring"}
+SCORE = {"compare", "gate", "judges", "metrics", "report", "scoring"}
 # `metrics` can score on a laptop: it sees no parser, no retriever and no run
 SEEN_BY_METRICS = {"types", "errors", "component", "registry", "config", "paths", "runs", "safety", "stats"}
 SEEN_BY_METRICS |= {"answers", "models", "text"}
@@ -43,7 +44,7 @@ PORTS = {
     "review": {"cli", "config", "errors", "hooks", "judges", "report", "runs", "scoring", "stats", "types"},
     # by retrieval and parsers it finds the pages that questions are about; an experiment names them
     "questions": {"component", "config", "errors", "hooks", "paths", "registry", "safety", "text", "types"}
-    | {"cli", "compare", "corpora", "experiment", "judges", "metrics", "models", "report", "runs", "stats"}
+    | {"cli", "corpora", "experiment", "gate", "judges", "metrics", "models", "report", "runs", "stats"}
     | {"ingest", "pdf", "pipeline", "retrieve"},
     "papers": {"cli", "config", "corpora", "errors", "experiment", "hooks", "importers", "metrics"}
     | {"pipeline", "report", "runner", "runs", "safety", "scoring", "stats", "types"},

@@ -32,7 +32,7 @@ ANSWER = 12
 # what most commands import; nothing that starts threads (onnxruntime, torch), which do not survive a fork
 PRELOADED = (
     "coverage",
-    "fathoms.compare.against_baseline",
+    "fathoms.gate.against_baseline",
     "fathoms.compare.compare",
     "fathoms.metrics.linear_weights",
     "fathoms.models.embed.lexical",

@@ -7,11 +7,11 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator
 
-from fathoms.compare.precision import WIDEST, interval_width, needed
 from fathoms.config import Key
 from fathoms.extras.questions.advice import wider
 from fathoms.extras.questions.finding import Found, Subject
 from fathoms.extras.questions.scaffold import PLACEHOLDER
+from fathoms.gate.precision import WIDEST, interval_width, needed
 from fathoms.metrics.gold.matching import is_slow
 from fathoms.metrics.gold.units import meanings
 from fathoms.metrics.ingestion import is_yes_no

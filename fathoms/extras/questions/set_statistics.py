@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 from typing import Any
 
-from fathoms.compare.gate_settings import ALPHA
-from fathoms.compare.precision import interval_width, macro_width
+from fathoms.gate.precision import interval_width, macro_width
+from fathoms.gate.settings import ALPHA
 from fathoms.text.folding import fold_words
 from fathoms.types import Document, Question
 

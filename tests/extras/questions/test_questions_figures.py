@@ -13,7 +13,6 @@ import scipy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fathoms.compare.precision import interval_width, macro_width, needed
 from fathoms.corpora import read_questions
 from fathoms.errors import DataError
 from fathoms.extras.questions.checking import check
@@ -21,6 +20,7 @@ from fathoms.extras.questions.parsing import ParsedPdfs
 from fathoms.extras.questions.scaffold import scaffold
 from fathoms.extras.questions.set_statistics import describe
 from fathoms.extras.questions.similar_text import nearest
+from fathoms.gate.precision import interval_width, macro_width, needed
 from fathoms.stats.power import smallest_margin
 from fathoms.types import Document, Evidence, Page, Question
 

@@ -173,10 +173,10 @@ def _judged_run(name: str, out: Path) -> ScoredRun:
 
 def stats(name: Name, pdfs: Pdfs = None, parser: ParserKind = None, as_json: Json = False) -> int:
     """Count what the questions cover, and estimate how precise a score over them can be."""
-    from fathoms.compare.precision import margin_lines
     from fathoms.corpora import read_questions
     from fathoms.extras.questions.question_source import find_source
     from fathoms.extras.questions.set_statistics import describe
+    from fathoms.gate.precision import margin_lines
 
     source = find_source(name, pdfs or (), parser=parser)
     note_all(source.warnings, source.documents)

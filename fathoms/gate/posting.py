@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from fathoms.errors import ServerError, UsageError
-from fathoms.report.gate_told import MARKER
+from fathoms.gate.comment import MARKER
 from fathoms.safety.transport import client
 
 if TYPE_CHECKING:

@@ -9,7 +9,10 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from fathoms.compare.against_baseline import (
+from fathoms.compare.question_scores import QuestionScores, count_notes, pool, read_baseline
+from fathoms.config import Source, validate
+from fathoms.errors import FathomsError, StoreError, UsageError, amount, some_of
+from fathoms.gate.against_baseline import (
     Gated,
     SectionUsed,
     gate,
@@ -17,19 +20,15 @@ from fathoms.compare.against_baseline import (
     require_verdicts,
     without_baseline,
 )
-from fathoms.compare.allowance import allowance
-from fathoms.compare.floors import REPLIES, Limit, check_limits, check_replies
-from fathoms.compare.gate_settings import GateSettings
-from fathoms.compare.question_scores import QuestionScores, count_notes, pool, read_baseline
-from fathoms.compare.small_sets import (
+from fathoms.gate.limits import REPLIES, Limit, check_limits, check_replies
+from fathoms.gate.settings import GateSettings, allowance
+from fathoms.gate.small_sets import (
     acknowledge,
     acknowledged_path,
     apply_acknowledged,
     failed_calls,
     judge_small,
 )
-from fathoms.config import Source, validate
-from fathoms.errors import FathomsError, StoreError, UsageError, amount, some_of
 from fathoms.report.ending import causes_of, failures_of, listed_causes
 from fathoms.report.of_sweeps import read_all_scores
 from fathoms.runs.finding import find_run, run_name, with_earlier
@@ -140,7 +139,7 @@ def judge_runs(stored: Sequence[Run], terms: Terms) -> Gated:
         allow_unchecked=terms.allow_unchecked,
     )
     if terms.sequential:
-        from fathoms.compare.sequential import judge_in_sequence
+        from fathoms.gate.sequential import judge_in_sequence
 
         created = read_manifest(stored[0].path).created
         found = judge_in_sequence(found, nights[0], created, pooled, Path(terms.baseline[0]))
@@ -188,7 +187,7 @@ def acknowledged(stored: Sequence[Run], terms: Terms, until: date | None) -> str
     """Mark the alarm of the newest run as seen, and return a sentence about it. Raises UsageError unless the
     gate is one that has alarms, and DataError if there is none."""
     if terms.sequential:
-        from fathoms.compare.sequential import begin_again
+        from fathoms.gate.sequential import begin_again
 
         if until:
             raise UsageError(

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Literal
 
-from fathoms.compare.allowance import allowance
-from fathoms.compare.gate_settings import GateSettings
 from fathoms.compare.question_scores import QuestionScores, names
 from fathoms.errors import DataError, UsageError
+from fathoms.gate.settings import GateSettings, allowance
 from fathoms.types.run.summary import Counts
 
 

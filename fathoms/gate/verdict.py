@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fathoms.compare.against_baseline import Gated
-from fathoms.report.gate_told import Told, change, comment, failure_text, interval_of, limit_name
-from fathoms.report.gated import check_name, gate_line, loss_text
+from fathoms.gate.against_baseline import Gated
+from fathoms.gate.comment import Explained, change, comment, failure_text, interval_of, limit_name
+from fathoms.gate.lines import check_name, gate_line, loss_text
 from fathoms.report.notebook.parts import grid, page, said, small
 
 
@@ -14,12 +14,12 @@ from fathoms.report.notebook.parts import grid, page, said, small
 class Verdict:
     """What a gate found. `verdict` is PASS, FAIL or UNDECIDED, and a notebook shows the figures behind it."""
 
-    told: Told
+    explained: Explained
 
     @property
     def found(self) -> Gated:
         """The checks and limits with their figures, as `fathoms gate --json` prints them."""
-        return self.told.found
+        return self.explained.found
 
     @property
     def verdict(self) -> str:
@@ -40,12 +40,12 @@ class Verdict:
     @property
     def text(self) -> str:
         """The verdict with figures, intervals, the worst questions and the place of the run."""
-        return failure_text(self.told)
+        return failure_text(self.explained)
 
     @property
     def comment(self) -> str:
         """The verdict as Markdown for a pull request, as `fathoms gate --comment` writes it."""
-        return comment(self.told)
+        return comment(self.explained)
 
     def __repr__(self) -> str:
         return f"<Verdict {self.line}>"
@@ -65,14 +65,14 @@ class Verdict:
                     limit_name(each),
                     "PASS" if each.kept else "FAIL",
                     f"{each.limit.value:g}",
-                    f"{each.found:.2f} {interval_of(self.told.view, found.profile, each)}",
+                    f"{each.found:.2f} {interval_of(self.explained.view, found.profile, each)}",
                     str(each.questions),
                 )
                 for each in found.limits
             ]
             parts.append(grid("Limits", ("Limit", "Verdict", "Wanted", "Found", "n"), limits, 3))
-        if self.told.worst:
-            worst = [(each.id, each.question, each.answer, each.scores) for each in self.told.worst]
-            heads = ("Question", "Text", "Answer", self.told.metric)
+        if self.explained.worst:
+            worst = [(each.id, each.question, each.answer, each.scores) for each in self.explained.worst]
+            heads = ("Question", "Text", "Answer", self.explained.metric)
             parts.append(grid("Worst questions", heads, worst, 1))
-        return page(*parts, small(f"run: {self.told.run.path}"))
+        return page(*parts, small(f"run: {self.explained.run.path}"))

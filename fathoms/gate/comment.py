@@ -1,4 +1,4 @@
-"""Tells a verdict of a gate to people who do not see the terminal: as the text of a failed test, and as a
+"""Explains a verdict of a gate to people who do not see the terminal: as the text of a failed test, and as a
 comment on a pull request. Both have the figures with their intervals and the worst questions."""
 
 from __future__ import annotations
@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from fathoms.compare.against_baseline import GateCheck, Gated
-from fathoms.compare.floors import LimitCheck
 from fathoms.compare.question_scores import QuestionScores
 from fathoms.errors import amount
-from fathoms.report.gated import check_name, deciding, deciding_p, gate_line, limited, loss_text, undecided
+from fathoms.gate.against_baseline import GateCheck, Gated
+from fathoms.gate.limits import LimitCheck
+from fathoms.gate.lines import check_name, deciding, deciding_p, gate_line, limited, loss_text, undecided
 from fathoms.report.markdown import escape, table
 from fathoms.report.of_sweeps import read_all_scores
 from fathoms.report.text import gold, plain, shorten
@@ -50,7 +50,7 @@ class Lost:
 
 
 @dataclass(frozen=True)
-class Told:
+class Explained:
     """A verdict with what explains it: the newest run, and its worst questions by `metric`."""
 
     found: Gated
@@ -60,7 +60,7 @@ class Told:
     worst: tuple[Lost, ...]
 
 
-def told(found: Gated, run: Run) -> Told:
+def explained(found: Gated, run: Run) -> Explained:
     """Collect what explains a verdict about a run, the newest that was judged.
 
     The worst questions are those that lost most against the baseline in the check that decided, or, where
@@ -82,7 +82,7 @@ def told(found: Gated, run: Run) -> Told:
         metric, changes = limit.limit.metric, _misses(scores, limit)
     changes = {found.ids.get(id, id): scores for id, scores in changes.items()}
     texts = _texts(view, set(changes))
-    return Told(
+    return Explained(
         found, run, view, metric, tuple(_lost(texts[id], *changes[id]) for id in changes if id in texts)
     )
 
@@ -139,10 +139,10 @@ def interval_of(view: ScoredRun, profile: str, check: LimitCheck) -> str:
     return f"[{cell.bounds[0]:.2f}, {cell.bounds[1]:.2f}]" if cell.bounds else "not known"
 
 
-def failure_text(told: Told) -> str:
+def failure_text(explained: Explained) -> str:
     """Return the message of a failed test: the verdict, each figure with its interval, the worst questions,
     and where the run lies. Texts of models and PDFs are on one line each and without control characters."""
-    found, view = told.found, told.view
+    found, view = explained.found, explained.view
     lines = [gate_line(found)]
     if found.verdict == "UNDECIDED":
         lines.append(undecided(found))
@@ -153,12 +153,12 @@ def failure_text(told: Told) -> str:
         for each in found.checks
     ]
     lines += [f"  {loss_text(each)}: {each.verdict}" for each in found.losses]
-    if told.worst:
-        lines.append(f"worst questions by {told.metric}:")
-    for each in told.worst:
+    if explained.worst:
+        lines.append(f"worst questions by {explained.metric}:")
+    for each in explained.worst:
         lines.append(f"  {plain(each.id)} ({each.scores}): {each.question}")
         lines += [f"    gold:   {each.gold}", f"    answer: {each.answer or '(empty)'}"]
-    lines += [f"run: {told.run.path}", f"all answers: fathoms report {told.run.path} --open"]
+    lines += [f"run: {explained.run.path}", f"all answers: fathoms report {explained.run.path} --open"]
     return "\n".join(lines)
 
 
@@ -185,13 +185,13 @@ def comment_of_error(name: str, message: str, what: str = "not judged") -> str:
     return f"{marker(name)}\n### fathoms: {what}, {shown}\n\n{escape(shorten(message, 1000))}\n"
 
 
-def comment(told: Told) -> str:
+def comment(explained: Explained) -> str:
     """Return a verdict as GitHub-flavoured Markdown, always shorter than the 65,536 characters that GitHub
     accepts: the verdict first, and the tables folded. All texts of models and PDFs are escaped."""
-    found = told.found
+    found = explained.found
     parts = [
-        marker(run_name(told.run)),
-        f"### fathoms: {found.verdict}, {escape(shorten(told.view.name, 80))}",
+        marker(run_name(explained.run)),
+        f"### fathoms: {found.verdict}, {escape(shorten(explained.view.name, 80))}",
         "",
         escape(gate_line(found)),
         "",
@@ -199,11 +199,11 @@ def comment(told: Told) -> str:
         "",
         *(f"{escape(loss_text(each))}\n" for each in found.losses),
         *_check_table(found),
-        *_limit_table(told),
-        *_worst_table(told),
+        *_limit_table(explained),
+        *_worst_table(explained),
         "</details>",
         "",
-        f"<sub>Run `{_UNSAFE.sub('_', told.run.id)}`, profile {escape(found.profile)}</sub>",
+        f"<sub>Run `{_UNSAFE.sub('_', explained.run.id)}`, profile {escape(found.profile)}</sub>",
     ]
     return "\n".join(parts) + "\n"
 
@@ -228,9 +228,9 @@ def _check_table(found: Gated) -> Iterator[str]:
     yield f"\nChange against {runs}; negative is worse{escape(sign)}. The margin is {found.margin:g}.\n"
 
 
-def _limit_table(told: Told) -> Iterator[str]:
+def _limit_table(explained: Explained) -> Iterator[str]:
     """The figure of each limit with its interval."""
-    found = told.found
+    found = explained.found
     if not found.limits:
         return
     rows = []
@@ -241,7 +241,7 @@ def _limit_table(told: Told) -> Iterator[str]:
                 escape(shorten(limit_name(check), 80)),
                 str(check.questions),
                 f"{check.found:.2f}",
-                escape(interval_of(told.view, found.profile, check)),
+                escape(interval_of(explained.view, found.profile, check)),
                 f"{side} {check.limit.value:g}",
                 "PASS" if check.kept else "FAIL",
             ]
@@ -257,15 +257,17 @@ def _more(count: int) -> Iterator[str]:
         yield f"\nand {count - MOST_CHECKS} more."
 
 
-def _worst_table(told: Told) -> Iterator[str]:
+def _worst_table(explained: Explained) -> Iterator[str]:
     """The worst questions with their scores, gold answers and answers."""
-    if not told.worst:
+    if not explained.worst:
         return
-    count = f"The worst {len(told.worst)} questions" if len(told.worst) > 1 else "The worst question"
-    yield f"**{count} by {escape(told.metric)}**\n"
+    count = (
+        f"The worst {len(explained.worst)} questions" if len(explained.worst) > 1 else "The worst question"
+    )
+    yield f"**{count} by {escape(explained.metric)}**\n"
     rows = [
         [escape(shorten(each.id, 60)), each.scores, *map(escape, (each.question, each.gold, each.answer))]
-        for each in told.worst
+        for each in explained.worst
     ]
     yield from table(["Question", "Score", "Text", "Gold answer", "Answer"], rows)
     yield ""

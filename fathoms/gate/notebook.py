@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fathoms.errors import UsageError
-from fathoms.report.gate_runs import Terms, by_direction, judge_runs, settings_of
-from fathoms.report.gate_told import told
-from fathoms.report.notebook.verdict import Verdict
+from fathoms.gate.comment import explained
+from fathoms.gate.runs import Terms, by_direction, judge_runs, settings_of
+from fathoms.gate.verdict import Verdict
 from fathoms.report.of_sweeps import read_all_scores
 from fathoms.runs.store import Run
 
@@ -37,4 +37,4 @@ def judged(
         raise UsageError(
             "nothing to judge by: name the wanted value of a metric, such as correctness=0.6, or a baseline"
         )
-    return Verdict(told(judge_runs([run], terms), run))
+    return Verdict(explained(judge_runs([run], terms), run))

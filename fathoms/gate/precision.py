@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-from fathoms.compare.gate_settings import GateSettings
+from fathoms.gate.settings import GateSettings
 from fathoms.types import Question
 
 WIDEST = 0.5

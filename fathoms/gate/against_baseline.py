@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from fathoms.compare.floors import LimitCheck
-from fathoms.compare.gate_settings import can_be_gated
 from fathoms.compare.pairing import Difference
 from fathoms.compare.question_scores import (
     Matched,
@@ -27,6 +25,8 @@ from fathoms.compare.question_scores import (
     require_rules,
 )
 from fathoms.errors import DataError, UsageError, amount, some_of
+from fathoms.gate.limits import LimitCheck
+from fathoms.gate.settings import can_be_gated
 from fathoms.types.run.figures import range_of
 
 if TYPE_CHECKING:

@@ -17,10 +17,10 @@ from typing import Annotated, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from fathoms.compare.against_baseline import Gated, SequenceCheck
 from fathoms.compare.question_scores import QuestionScores, aligned, scores_like
 from fathoms.config import misread
 from fathoms.errors import DataError, StoreError, UsageError
+from fathoms.gate.against_baseline import Gated, SequenceCheck
 from fathoms.paths import sha256_file, write_atomic
 from fathoms.safety.inputs import parse_json, read_text
 

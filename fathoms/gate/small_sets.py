@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from fathoms.compare.against_baseline import Gated, LossCheck, comparable, require_sound
-from fathoms.compare.floors import Limit, LimitCheck
 from fathoms.compare.question_scores import QuestionScores, count_notes, parser_notes, scores_like
 from fathoms.errors import DataError, StoreError, UsageError
+from fathoms.gate.against_baseline import Gated, LossCheck, comparable, require_sound
+from fathoms.gate.limits import Limit, LimitCheck
 from fathoms.paths import write_atomic
 from fathoms.safety.inputs import parse_json, read_text
 

@@ -7,13 +7,14 @@ stored with may come from somebody else.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from fathoms.compare.question_scores import OF_SWEEPS
 from fathoms.config import Key, suggest
+from fathoms.errors import UsageError
 from fathoms.types.run.figures import range_of
 
 MARGIN = 0.02
@@ -25,6 +26,21 @@ CHANGED = "50%"
 def can_be_gated(units: Mapping[str, str]) -> str:
     """List the metrics whose unit has a range, for a message. `units` has the unit of each metric."""
     return "can be gated: " + ", ".join(name for name, unit in units.items() if range_of(unit) is not None)
+
+
+def allowance(text: str, option: str = "--fail-on-error") -> Callable[[int], float]:
+    """Parse the value of an option (`3` or `2%`) into a function from questions asked to failures allowed.
+
+    Raises UsageError for other texts.
+    """
+    share = text.endswith("%")
+    try:
+        number = float(text.removesuffix("%"))
+    except ValueError:
+        number = -1
+    if not number >= 0:
+        raise UsageError(f"{option} {text}: expected a count such as 3 or a share such as 2%")
+    return lambda asked: asked * number / 100 if share else number
 
 
 def _allowance(value: Any) -> Any:

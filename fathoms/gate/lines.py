@@ -8,7 +8,8 @@ from datetime import datetime
 from rich.console import RenderableType
 from rich.text import Text
 
-from fathoms.compare.against_baseline import (
+from fathoms.errors import amount
+from fathoms.gate.against_baseline import (
     GateCheck,
     Gated,
     LossCheck,
@@ -16,9 +17,8 @@ from fathoms.compare.against_baseline import (
     SequenceCheck,
     is_large,
 )
-from fathoms.compare.floors import LimitCheck
-from fathoms.compare.small_sets import FAILED_CALLS
-from fathoms.errors import amount
+from fathoms.gate.limits import LimitCheck
+from fathoms.gate.small_sets import FAILED_CALLS
 from fathoms.report.comparison import SHOWN, listed, p_text, version_lines
 from fathoms.report.junit import Case, Suite
 from fathoms.report.terminal import bare_table, note, with_blank_lines, with_ids
