@@ -428,11 +428,24 @@ def _read(root: Path, read: Callable[[zipfile.ZipFile, Json], _Found]) -> _Found
             members = file.infolist()
             if len(members) > _MOST_MEMBERS or sum(one.file_size for one in members) > LARGEST_FILE:
                 return None
-            head = from_json(file.read("head.json"))
+            head = from_json(_member(file, "head.json"))
             belongs = {"version": VERSION, **_belongs_to(root)}
             return read(file, head) if belongs.items() <= head.items() else None
     except _UNUSABLE:
         return None
+
+
+def _member(file: zipfile.ZipFile, name: str) -> bytes:
+    """Unpack a member of the zip, which takes no more memory than the size that the zip states for it. Its
+    checksum is compared where its stated size is reached."""
+    info = file.getinfo(name)
+    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise ValueError("others unpack without a limit, and raise errors of their own")
+    with file.open(info) as unpacked:
+        data = unpacked.read(info.file_size)
+    if len(data) != info.file_size:
+        raise ValueError(f"{name} is shorter than the zip states")
+    return data
 
 
 def _marks(file: zipfile.ZipFile, head: Json) -> Mapping[str, Mapping[str, Any]]:
@@ -446,7 +459,7 @@ def _table(file: zipfile.ZipFile, head: Json) -> ScoreTable:
     """Read a whole table; raises one of `_UNUSABLE` where its parts do not fit together."""
     import numpy as np
 
-    questions = list(map(_question, from_json(file.read("questions.json"), cache_strings="all")))
+    questions = list(map(_question, from_json(_member(file, "questions.json"), cache_strings="all")))
     hashes = {name: _array(file, name, "|u1", (len(questions), size)) for name, size in _HASHES.items()}
     names = [name.removesuffix(".npy") for name in file.namelist() if "/" in name]
     columns = {name: _array(file, name, "<f8", (head["rows"],)) for name in names}
@@ -467,7 +480,7 @@ def _array(file: zipfile.ZipFile, name: str, kind: str, shape: tuple[int, ...]) 
     what its header says of them is only compared."""
     import numpy as np
 
-    data = file.read(f"{name}.npy")
+    data = _member(file, f"{name}.npy")
     header = BytesIO(data)
     if np.lib.format.read_magic(header) != (1, 0):
         raise ValueError("its version is unknown")
