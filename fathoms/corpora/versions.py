@@ -21,12 +21,9 @@ from fathoms.errors import DataError, StoreError
 from fathoms.runs.blobs import Blobs
 from fathoms.runs.folder import TooLongError
 from fathoms.runs.identity import Identity, identity
-from fathoms.runs.store import Run
+from fathoms.runs.store import QUESTIONS, Run
 from fathoms.text.ids import looks_derived
 from fathoms.types import Question
-
-FOLDER = ".questions"
-"""The folder, beside the runs, of the versions of question sets."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +40,7 @@ def keep_questions(out: Path, questions: Iterable[Question], derived: Collection
     """Store a copy of the questions of a run beside the runs, and return its hash; `None` for more text than
     a copy can hold."""
     try:
-        return Blobs(out, FOLDER).put(text_of(questions, derived), mend=True)
+        return Blobs(out, QUESTIONS).put(text_of(questions, derived), mend=True)
     except TooLongError:
         return None
 
@@ -73,15 +70,16 @@ def questions_of_run(run: Run) -> Questions:
     StoreError if the copy is damaged."""
     manifest = run.manifest
     said, copy = manifest.data.written_ids, manifest.data.questions_copy
-    blobs = Blobs(run.path.parent, FOLDER)
-    if whole := copy is not None and copy in blobs:
+    beside, own = Blobs(run.path.parent, QUESTIONS), Blobs(run.path)
+    blobs = next((one for one in (own, beside) if copy is not None and copy in one), None)
+    if whole := copy is not None and blobs is not None:
         assert copy is not None
-        place = f"{run.path.parent / FOLDER / copy}.gz"
-        rows = list(jsonl_rows(blobs.get(copy), place, Notes()))
+        assert blobs is not None
+        rows = list(jsonl_rows(blobs.get(copy), f"questions of {run.id}", Notes()))
         try:
             questions, _ = questions_of(rows)
         except DataError as error:
-            raise StoreError(f"{place} cannot be read: {error}") from error
+            raise StoreError(f"the copy of the questions of {run.id} cannot be read: {error}") from error
         derived = {
             one.id
             for one, row in zip(questions, rows, strict=True)

@@ -9,16 +9,17 @@ from pathlib import Path
 
 from fathoms.errors import StoreError, UsageError
 from fathoms.paths import temporary_folder
+from fathoms.runs.blobs import Blobs
 from fathoms.runs.documents import copy_documents
 from fathoms.runs.folder import open_file
-from fathoms.runs.store import Run
+from fathoms.runs.store import QUESTIONS, Run
 
 _OF_THE_WRITER = frozenset({".lock", ".writer"})
 
 
 def export_run(run: Run, target: Path) -> Run:
-    """Write a complete copy of a run as the new folder `target`, with the parsed documents that it shares
-    with other runs; returns the copy.
+    """Write a complete copy of a run as the new folder `target`, with the parsed documents and the
+    questions that it shares with other runs; returns the copy.
 
     The copy appears when it is complete. Raises UsageError where `target` exists or another process is
     writing to the run, and StoreError where something cannot be read or written.
@@ -34,6 +35,9 @@ def export_run(run: Run, target: Path) -> Run:
                     with open_file(run.path, name) as source, (unfinished / name).open("xb") as copy:
                         shutil.copyfileobj(source, copy)
                 copy_documents(run, Run(unfinished))
+                questions, beside = run.manifest.data.questions_copy, Blobs(run.path.parent, QUESTIONS)
+                if questions is not None and questions in beside:
+                    Blobs(unfinished).put(beside.get(questions))
                 unfinished.rename(target)
         except OSError as error:
             raise StoreError(f"{target} cannot be written: {error.strerror or error}") from error

@@ -65,6 +65,8 @@ from fathoms.types.run.summary import Summary
 
 SHARED = ".documents"
 """The folder, beside the runs, of the parsed documents that they share."""
+QUESTIONS = ".questions"
+"""The folder, beside the runs, of the versions of question sets that they were made with."""
 _NO_JSON = "it is not JSON"
 _CONTEXT = ("hits", "rounds", "prompt")
 """The parts of a record with long texts, which it can do without."""

@@ -13,10 +13,13 @@ from typing import Any
 import pytest
 
 from fathoms.cli import main
+from fathoms.corpora.versions import questions_of_run
+from fathoms.errors import ExitCode
 from fathoms.report.change import change
 from fathoms.report.html import payload
 from fathoms.report.leaderboard import leaderboard
 from fathoms.runs.reading import load
+from fathoms.runs.store import Run
 from tests.support.project import Project, write_pdf
 
 CONFIG = """\
@@ -219,6 +222,13 @@ def test_the_log_names_the_versions(project: Project, ids: bool, capsys: pytest.
     assert main(["questions", "log", "other.json"]) == 1
     assert "no run in runs used other.json" in capsys.readouterr().err
 
+    for name in ("handed-over", "damaged"):
+        assert main(["export", earlier, "--to", name]) == 0
+    copied = Run(project.path / "handed-over")
+    assert questions_of_run(copied).whole
+    (project.path / "damaged/blobs" / f"{copied.manifest.data.questions_copy}.gz").write_bytes(b"no text")
+    assert main(["questions", "diff", "damaged", later]) == ExitCode.FAILED
+    assert "cannot be read" in capsys.readouterr().err
     for copy in Path("runs/.questions").iterdir():
         copy.unlink()
     assert main(["questions", "diff", earlier, later]) == 0
