@@ -263,6 +263,47 @@ def test_ranks_are_of_the_questions_that_all_runs_share(project: Project, ids: b
     assert since.obstacle == "it asked other questions (14 the same; 18 here, 15 there)"
 
 
+def test_verdicts_of_a_rescored_baseline_are_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The judge is asked about the corrected gold once, not at every gate."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FATHOMS_CACHE_DIR", str(tmp_path / "cache"))
+    (tmp_path / "pdfs").mkdir()
+    write_pdf(tmp_path / "pdfs" / "a.pdf", ["It is seven, they say."])
+    made = Project(tmp_path)
+    made.write(
+        "night.yaml",
+        CONFIG + "metrics: [fathoms, {kind: correctness-judged, rubric: binary}]\n"
+        "judge: {kind: llm, model: {kind: scripted, default: 'Yes'}}\n",
+    )
+    asked = questions("a", "b", "c", ids=True)
+    for gold in ("eight", "seven"):
+        asked[1]["answers"] = [[gold]]
+        made.write("questions.json", json.dumps({"Text": asked}))
+        assert main(["run", "night.yaml"]) == 0
+    earlier, _ = sorted(Path("runs").glob("2*"))
+    journal = earlier / "verdicts/judge.jsonl"
+    before = len(journal.read_bytes().splitlines())
+    summary = (earlier / "summary.json").read_bytes()
+    for _ in range(2):
+        told(
+            capsys,
+            "gate",
+            "night",
+            "--baseline",
+            earlier.name,
+            "--rescore",
+            "--margin",
+            "0.5",
+            "--metric",
+            "correctness-judged",
+            "--allow-unchecked-judge",
+        )
+        assert len(journal.read_bytes().splitlines()) == before + 1
+    assert (earlier / "summary.json").read_bytes() == summary
+
+
 def test_trends_draw_one_line(project: Project, ids: bool, capsys: pytest.CaptureFixture[str]) -> None:
     """Before the earlier run is scored again, the corrected question counts in no night."""
     left_out = "t3, n1, n2, n3" if ids else "text-06, text-01, text-04, text-13"
