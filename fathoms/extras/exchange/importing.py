@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,7 +12,8 @@ import typer
 
 from fathoms.cli import console, results
 from fathoms.cli.options import RUNS, Out, Partial
-from fathoms.errors import ExitCode, UsageError
+from fathoms.errors import ExitCode, MissingExtraError, UsageError
+from fathoms.extras.exchange.options import ByFormat, command
 
 if TYPE_CHECKING:
     from fathoms.extras.exchange.reading.foreign import Options
@@ -17,97 +21,173 @@ if TYPE_CHECKING:
     from fathoms.runs.store import Run
     from fathoms.types import Question
 
+
+class _Formats(ByFormat):
+    """The formats that are read, by `--format`."""
+
+    option = "--format"
+
+
 app = typer.Typer(
-    help="Import answers that were made by other tools, as runs.", no_args_is_help=True, rich_markup_mode=None
+    cls=_Formats,
+    help="Import answers that were made by other tools, as runs.\n\n'fathoms import FILE --format ragas' and"
+    " 'fathoms import ragas FILE' are the same.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
 )
 
-Files = Annotated[list[Path], typer.Argument(help="Result files of FATHOMS-RAG.", show_default=False)]
-Documents = Annotated[
-    Path | None,
-    typer.Option(
-        "--documents",
-        help="The folder of the PDFs, from which to estimate where answers were lost, and in which texts of"
-        " contexts without a document are looked for.",
-    ),
-]
 Rows = Annotated[Path, typer.Argument(help="A file with one JSON object per line.", show_default=False)]
 Questions = Annotated[Path, typer.Option("--questions", help="The file of the questions.")]
-OwnQuestions = Annotated[
-    Path | None,
-    typer.Option("--questions", help="The question file; by default the questions in the file itself."),
-]
-Name = Annotated[str | None, typer.Option("--name", help="The name of the run.")]
-Model = Annotated[str | None, typer.Option("--model", help="The model that answered.")]
-ContextsPath = Annotated[
-    str | None,
-    typer.Option(
-        "--contexts",
-        metavar="JSONPATH",
-        help="Where a row of the file has its retrieved contexts, such as `$.metadata.passages`.",
-    ),
-]
-FirstPage = Annotated[
-    int, typer.Option("--first-page", min=0, max=1, help="The number of a PDF's first page in the contexts.")
-]
-ParserKind = Annotated[str, typer.Option("--parser", help="The parser for --documents: pdfium or pymupdf.")]
 
 
-@app.command("fathoms-rag")
-def fathoms_rag(
-    files: Files,
-    out: Out = RUNS,
+@dataclass(frozen=True)
+class Given:
+    """What options say of a file and of its run. Each format has those of them that it can use."""
+
     questions: Annotated[
         Path | None,
-        typer.Option("--questions", help="The question file; by default the questions in the files."),
-    ] = None,
-    documents: Documents = None,
-    parser: ParserKind = "pdfium",
+        typer.Option("--questions", help="The question file; by default the questions in the file itself."),
+    ] = None
+    contexts: Annotated[
+        str | None,
+        typer.Option(
+            "--contexts",
+            metavar="JSONPATH",
+            help="Where a row of the file has its retrieved contexts, such as `$.metadata.passages`.",
+        ),
+    ] = None
+    first_page: Annotated[
+        int,
+        typer.Option("--first-page", min=0, max=1, help="The number of a PDF's first page in the contexts."),
+    ] = 1
+    out: Out = RUNS
+    name: Annotated[str | None, typer.Option("--name", help="The name of the run.")] = None
+    model: Annotated[str | None, typer.Option("--model", help="The model that answered.")] = None
+    documents: Annotated[
+        Path | None,
+        typer.Option(
+            "--documents",
+            help="The folder of the PDFs, from which to estimate where answers were lost, and in which texts"
+            " of contexts without a document are looked for.",
+        ),
+    ] = None
+    parser: Annotated[
+        str, typer.Option("--parser", help="The parser for --documents: pdfium or pymupdf.")
+    ] = "pdfium"
+    partial: Partial = False
+
+    @cached_property
+    def parsed(self) -> ParsedFolder:
+        """The parsed PDFs of the folder, of which warnings are printed; no documents without a folder."""
+        from fathoms.config import suggest
+        from fathoms.importers import NO_DOCUMENTS, parse_folder
+        from fathoms.ingest import Pdfium, PyMuPDF
+
+        parsers: dict[str, Pdfium | PyMuPDF] = {"pdfium": Pdfium(), "pymupdf": PyMuPDF()}
+        if self.parser not in parsers:
+            raise UsageError(
+                f"--parser {self.parser}: there is no such parser{suggest(self.parser, parsers)}"
+            )
+        if self.documents is None:
+            return NO_DOCUMENTS
+        parsed = parse_folder(self.documents, parsers[self.parser])
+        for warning in parsed.warnings:
+            console.complain(warning)
+        return parsed
+
+    @property
+    def asked(self) -> tuple[Question, ...] | None:
+        """The questions of the question file; `None` without one."""
+        return None if self.questions is None else _asked(self.questions)
+
+    def options(self) -> Options:
+        """Return the options of the readers of other tools' files."""
+        from fathoms.extras.exchange.reading.foreign import Options
+        from fathoms.pipeline.external.mapping import compiled
+
+        parsed = self.parsed
+        if self.contexts is not None:
+            try:
+                compiled(self.contexts)
+            except ValueError as error:
+                raise UsageError(f"--contexts {self.contexts}: {error}") from error
+        return Options(self.asked, parsed.names, self.contexts, self.first_page, parsed.texts)
+
+    def finish(self, read: Iterable[Imported], data: Path | str) -> int:
+        """Store, score and print imported runs, whose data set is named after a file; ends with 1 if one of
+        them is partial and `partial` does not accept that."""
+        from fathoms.importers import released_means
+
+        runs = [replace(one, name=self.name or one.name, model=self.model or one.model) for one in read]
+        code = self.keep(runs, data if isinstance(data, str) else data.stem)
+        for one in runs:
+            if means := released_means(one.records):
+                shown = ", ".join(f"{key} {mean:.3g} ({n})" for key, (mean, n) in means.items())
+                console.say(f"{one.name}: scores in the file, as means over rows: {shown}")
+            found, every = len({record.question.id for record in one.records}), len(one.questions)
+            rows = f", and {one.left_out} rows without use" if one.left_out else ""
+            missing = (found < every or bool(one.left_out)) and not self.partial
+            if missing:
+                what = "not all questions have an answer" if found < every else "not all rows could be used"
+                console.complain(f"{what}; --partial accepts that")
+                code = ExitCode.FAILED
+            console.say(
+                f"{one.name}: {found} of {console.amount(every, 'question')}{rows}:"
+                f" {'PARTIAL' if missing else 'OK'}"
+            )
+        return code
+
+    def keep(self, imported: Iterable[Imported], data: str) -> int:
+        """Store the runs, score them and print the scores, along with warnings about the files."""
+        from fathoms import scoring
+        from fathoms.importers import keep
+
+        runs: list[Run] = []
+        for item in imported:
+            for warning in item.warnings:
+                console.complain(warning)
+            run = keep(item, data, self.out, self.parsed)
+            scoring.score_run(run)
+            runs.append(run)
+        results.present(runs, self.out, each=False)
+        return 0
+
+
+_format = partial(command, app, Given)
+_DOCUMENTS = ("documents", "parser")
+_NAMES = ("out", "name", "model", "partial")
+
+
+@_format("fathoms-rag", "questions", "out", *_DOCUMENTS)
+def fathoms_rag(
+    files: Annotated[list[Path], typer.Argument(help="Result files of FATHOMS-RAG.", show_default=False)],
+    given: Given,
 ) -> int:
     """Import result files of the FATHOMS-RAG benchmark.
 
     The scores in the files are kept next to those of fathoms: see `fathoms report RUN --scores released`.
     """
-    from fathoms.corpora import read_questions
     from fathoms.importers import read_result_file
 
-    known = read_questions(questions) if questions else None
-    imported = [read_result_file(path, known.questions if known else None) for path in files]
-    parsed = _parse(documents, parser)
-    return _keep([_rebuilt(item, parsed) for item in imported], "fathoms-rag", out, parsed)
+    asked = given.asked
+    imported = [read_result_file(path, asked) for path in files]
+    return given.keep([_rebuilt(item, given.parsed) for item in imported], "fathoms-rag")
 
 
-@app.command("answers")
-def answers(
-    file: Rows,
-    questions: Questions,
-    out: Out = RUNS,
-    name: Name = None,
-    model: Model = None,
-    documents: Documents = None,
-    parser: ParserKind = "pdfium",
-    partial: Partial = False,
-) -> int:
+@_format("answers", *_NAMES, *_DOCUMENTS)
+def answers(file: Rows, questions: Questions, given: Given) -> int:
     """Import answers of any pipeline from a JSONL file.
 
     Each row has `id` or `question`, `answer`, and optionally `contexts` and `citations`.
     """
     from fathoms.importers import read_answers
 
-    parsed, asked = _parse(documents, parser), _asked(questions)
-    read = [read_answers(file, asked, parsed.names, parsed.texts)]
-    return _finish(read, questions.stem, out, parsed, name=name, model=model, partial=partial)
+    parsed = given.parsed
+    return given.finish([read_answers(file, _asked(questions), parsed.names, parsed.texts)], questions)
 
 
-@app.command("hits")
-def hits(
-    file: Rows,
-    questions: Questions,
-    out: Out = RUNS,
-    name: Name = None,
-    documents: Documents = None,
-    parser: ParserKind = "pdfium",
-    partial: Partial = False,
-) -> int:
+@_format("hits", "out", "name", "partial", *_DOCUMENTS)
+def hits(file: Rows, questions: Questions, given: Given) -> int:
     """Import what a retriever found from a JSONL file, and score its retrieval.
 
     Each row has `id` or `question`, and `hits`: a list of objects with `document`, and optionally `page`,
@@ -115,44 +195,31 @@ def hits(
     """
     from fathoms.extras.exchange.reading.hits import read_hits
 
-    parsed, asked = _parse(documents, parser), _asked(questions)
-    read = [read_hits(file, asked, parsed.names, parsed.texts)]
-    return _finish(read, questions.stem, out, parsed, name=name, partial=partial)
+    parsed = given.parsed
+    return given.finish([read_hits(file, _asked(questions), parsed.names, parsed.texts)], questions)
 
 
-@app.command("trec")
+@_format("trec", "questions", "out", "name", "partial")
 def trec(
     file: Annotated[Path, typer.Argument(help="A run in the format of TREC.", show_default=False)],
     qrels: Annotated[Path, typer.Option("--qrels", help="The relevance judgments of the queries.")],
-    questions: OwnQuestions = None,
-    out: Out = RUNS,
-    name: Name = None,
-    partial: Partial = False,
+    given: Given,
 ) -> int:
     """Import a run in the format of TREC with its relevance judgments, and score its retrieval.
 
     Ids of `fathoms export trec`, such as `varn.pdf#page=3`, name a page; any other id is a document.
     """
     from fathoms.extras.exchange.reading.trec import read_trec
-    from fathoms.importers import NO_DOCUMENTS
 
-    read = [read_trec(file, qrels, None if questions is None else _asked(questions))]
-    data = (qrels if questions is None else questions).stem
-    return _finish(read, data, out, NO_DOCUMENTS, name=name, partial=partial)
+    return given.finish([read_trec(file, qrels, given.asked)], given.questions or qrels)
 
 
-@app.command("ragas")
+@_format("ragas", "questions", *_NAMES, *_DOCUMENTS)
 def ragas(
     file: Annotated[
         Path, typer.Argument(help="A data set or result of Ragas: .jsonl, .json or .csv.", show_default=False)
     ],
-    questions: OwnQuestions = None,
-    out: Out = RUNS,
-    name: Name = None,
-    model: Model = None,
-    documents: Documents = None,
-    parser: ParserKind = "pdfium",
-    partial: Partial = False,
+    given: Given,
 ) -> int:
     """Import answers and contexts from a data set or a result file of Ragas.
 
@@ -160,22 +227,16 @@ def ragas(
     """
     from fathoms.extras.exchange.reading.ragas import read_ragas
 
-    parsed = _parse(documents, parser)
-    read = [read_ragas(file, _options(questions, parsed))]
-    data = (questions or file).stem
-    return _finish(read, data, out, parsed, name=name, model=model, partial=partial)
+    return given.finish([read_ragas(file, given.options())], given.questions or file)
 
 
-@app.command("ragchecker")
+@_format("ragchecker", *_NAMES)
 def ragchecker(
     file: Annotated[
         Path,
         typer.Argument(help="The inputs of RAGChecker, or its outputs with claims.", show_default=False),
     ],
-    out: Out = RUNS,
-    name: Name = None,
-    model: Model = None,
-    partial: Partial = False,
+    given: Given,
 ) -> int:
     """Import answers, retrieved passages and gold answers of RAGChecker.
 
@@ -183,20 +244,17 @@ def ragchecker(
     no judge. Its scores are kept as released scores.
     """
     from fathoms.extras.exchange.reading.ragchecker import read_ragchecker
-    from fathoms.importers import NO_DOCUMENTS
 
-    read = [read_ragchecker(file)]
-    return _finish(read, file.stem, out, NO_DOCUMENTS, name=name, model=model, partial=partial)
+    return given.finish([read_ragchecker(file)], file)
 
 
-@app.command("mirage")
+@_format("mirage", "out", "partial")
 def mirage(
     folder: Annotated[
         Path,
         typer.Argument(help="A folder with the released files, which are found by name.", show_default=False),
     ],
-    out: Out = RUNS,
-    partial: Partial = False,
+    given: Given,
 ) -> int:
     """Import the answers that MiRAGE released, one run for each system and each person who judged its claims.
 
@@ -204,12 +262,11 @@ def mirage(
     `mirage.info-r` and `mirage.info-f1-reference` ask no judge.
     """
     from fathoms.extras.exchange.reading.mirage import read_mirage
-    from fathoms.importers import NO_DOCUMENTS
 
-    return _finish(list(read_mirage(folder)), "mirage", out, NO_DOCUMENTS, partial=partial)
+    return given.finish(read_mirage(folder), "mirage")
 
 
-@app.command("mmdocrag")
+@_format("mmdocrag", *_NAMES)
 def mmdocrag(
     responses: Annotated[
         Path, typer.Argument(help="A file of answers as MMDocRAG released it.", show_default=False)
@@ -217,37 +274,27 @@ def mmdocrag(
     gold: Annotated[
         Path, typer.Option("--gold", help="The file of the data set, or one with q_id and gold_quotes.")
     ],
+    given: Given,
     judge: Annotated[
         Path | None, typer.Option("--judge", help="The file with a judge's grades of these answers.")
     ] = None,
-    out: Out = RUNS,
-    name: Name = None,
-    model: Model = None,
-    partial: Partial = False,
 ) -> int:
     """Import the answers of a model that MMDocRAG released, and score which quotes they cite.
 
     The grades of a judge are kept as verdicts, so that the metrics of the sets `mmdocrag-quality` and
     `mmdocrag-quality-released` ask no judge.
     """
-    from fathoms.importers import NO_DOCUMENTS, read_mmdocrag
+    from fathoms.importers import read_mmdocrag
 
-    read = [read_mmdocrag(responses, gold, judge)]
-    return _finish(read, gold.stem, out, NO_DOCUMENTS, name=name, model=model, partial=partial)
+    return given.finish([read_mmdocrag(responses, gold, judge)], gold)
 
 
-@app.command("promptfoo")
+@_format("promptfoo", "questions", "contexts", "first_page", "out", "partial", *_DOCUMENTS)
 def promptfoo(
     file: Annotated[
         Path, typer.Argument(help="The file of `promptfoo eval -o FILE.json` or .jsonl.", show_default=False)
     ],
-    questions: OwnQuestions = None,
-    contexts: ContextsPath = None,
-    first_page: FirstPage = 1,
-    out: Out = RUNS,
-    documents: Documents = None,
-    parser: ParserKind = "pdfium",
-    partial: Partial = False,
+    given: Given,
 ) -> int:
     """Import the results of promptfoo, one run for each prompt and provider.
 
@@ -255,23 +302,13 @@ def promptfoo(
     """
     from fathoms.extras.exchange.reading.promptfoo import read_promptfoo
 
-    parsed = _parse(documents, parser)
-    read = read_promptfoo(file, _options(questions, parsed, contexts, first_page))
-    return _finish(read, (questions or file).stem, out, parsed, partial=partial)
+    return given.finish(read_promptfoo(file, given.options()), given.questions or file)
 
 
-@app.command("inspect")
+@_format("inspect", "questions", "contexts", "first_page", *_NAMES, *_DOCUMENTS)
 def inspect(
     file: Annotated[Path, typer.Argument(help="A log of Inspect: .eval or .json.", show_default=False)],
-    questions: OwnQuestions = None,
-    contexts: ContextsPath = None,
-    first_page: FirstPage = 1,
-    out: Out = RUNS,
-    name: Name = None,
-    model: Model = None,
-    documents: Documents = None,
-    parser: ParserKind = "pdfium",
-    partial: Partial = False,
+    given: Given,
 ) -> int:
     """Import the samples of a log of Inspect (inspect_ai); its epochs are repeats.
 
@@ -279,13 +316,10 @@ def inspect(
     """
     from fathoms.extras.exchange.reading.inspect_log import read_inspect
 
-    parsed = _parse(documents, parser)
-    read = [read_inspect(file, _options(questions, parsed, contexts, first_page))]
-    data = (questions or file).stem
-    return _finish(read, data, out, parsed, name=name, model=model, partial=partial)
+    return given.finish([read_inspect(file, given.options())], given.questions or file)
 
 
-@app.command("otel")
+@_format("otel", "questions", "first_page", *_NAMES, *_DOCUMENTS)
 def otel(
     file: Annotated[
         Path,
@@ -294,14 +328,7 @@ def otel(
             show_default=False,
         ),
     ],
-    questions: OwnQuestions = None,
-    first_page: FirstPage = 1,
-    out: Out = RUNS,
-    name: Name = None,
-    model: Model = None,
-    documents: Documents = None,
-    parser: ParserKind = "pdfium",
-    partial: Partial = False,
+    given: Given,
 ) -> int:
     """Import traces of an application that runs: GenAI spans of OpenTelemetry, or an export of Langfuse or
     Phoenix. Each turn becomes a question with its contexts and its answer.
@@ -310,10 +337,7 @@ def otel(
     """
     from fathoms.extras.exchange.reading.traces.reading import read_traces
 
-    parsed = _parse(documents, parser)
-    read = [read_traces(file, _options(questions, parsed, None, first_page))]
-    data = (questions or file).stem
-    return _finish(read, data, out, parsed, name=name, model=model, partial=partial)
+    return given.finish([read_traces(file, given.options())], given.questions or file)
 
 
 def _asked(path: Path) -> tuple[Question, ...]:
@@ -323,80 +347,8 @@ def _asked(path: Path) -> tuple[Question, ...]:
     return read_questions(path).questions
 
 
-def _options(
-    questions: Path | None, parsed: ParsedFolder, contexts: str | None = None, first_page: int = 1
-) -> Options:
-    """Return the options of the files of other tools."""
-    from fathoms.extras.exchange.reading.foreign import Options
-    from fathoms.pipeline.external.mapping import compiled
-
-    if contexts is not None:
-        try:
-            compiled(contexts)
-        except ValueError as error:
-            raise UsageError(f"--contexts {contexts}: {error}") from error
-    asked = None if questions is None else _asked(questions)
-    return Options(asked, parsed.names, contexts, first_page, parsed.texts)
-
-
-def _finish(
-    read: list[Imported],
-    data: str,
-    out: Path,
-    parsed: ParsedFolder,
-    *,
-    name: str | None = None,
-    model: str | None = None,
-    partial: bool = False,
-) -> int:
-    """Store, score and print imported runs; ends with 1 if one of them is partial and `partial` does not
-    accept that."""
-    from dataclasses import replace
-
-    from fathoms.importers import released_means
-
-    runs = [replace(one, name=name or one.name, model=model or one.model) for one in read]
-    code = _keep(runs, data, out, parsed)
-    for one in runs:
-        if means := released_means(one.records):
-            shown = ", ".join(f"{key} {mean:.3g} ({n})" for key, (mean, n) in means.items())
-            console.say(f"{one.name}: scores in the file, as means over rows: {shown}")
-        found, every = len({record.question.id for record in one.records}), len(one.questions)
-        rows = f", and {one.left_out} rows without use" if one.left_out else ""
-        missing = (found < every or bool(one.left_out)) and not partial
-        if missing:
-            what = "not all questions have an answer" if found < every else "not all rows could be used"
-            console.complain(f"{what}; --partial accepts that")
-            code = ExitCode.FAILED
-        console.say(
-            f"{one.name}: {found} of {console.amount(every, 'question')}{rows}:"
-            f" {'PARTIAL' if missing else 'OK'}"
-        )
-    return code
-
-
-def _parse(folder: Path | None, kind: str) -> ParsedFolder:
-    """Parse the PDFs of a folder and print the warnings; no documents if `folder` is `None`."""
-    from fathoms.config import suggest
-    from fathoms.importers import NO_DOCUMENTS, parse_folder
-    from fathoms.ingest import Pdfium, PyMuPDF
-
-    parsers: dict[str, Pdfium | PyMuPDF] = {"pdfium": Pdfium(), "pymupdf": PyMuPDF()}
-    if kind not in parsers:
-        raise UsageError(f"--parser {kind}: there is no such parser{suggest(kind, parsers)}")
-    if folder is None:
-        return NO_DOCUMENTS
-    parsed = parse_folder(folder, parsers[kind])
-    for warning in parsed.warnings:
-        console.complain(warning)
-    return parsed
-
-
 def _rebuilt(imported: Imported, parsed: ParsedFolder) -> Imported:
     """Restore chunks that the result file cut short, if LlamaIndex's splitter is installed."""
-    from dataclasses import replace
-
-    from fathoms.errors import MissingExtraError
     from fathoms.extras.exchange.reading.rebuilding import rebuild
     from fathoms.ingest import SentenceChunker
 
@@ -404,19 +356,3 @@ def _rebuilt(imported: Imported, parsed: ParsedFolder) -> Imported:
         return rebuild(imported, parsed.documents, SentenceChunker()) if parsed.documents else imported
     except MissingExtraError as error:
         return replace(imported, warnings=(*imported.warnings, f"cut chunks were not restored: {error}"))
-
-
-def _keep(imported: list[Imported], data: str, out: Path, parsed: ParsedFolder) -> int:
-    """Store the runs, score them and print the scores, along with warnings about the files."""
-    from fathoms import scoring
-    from fathoms.importers import keep
-
-    runs: list[Run] = []
-    for item in imported:
-        for warning in item.warnings:
-            console.complain(warning)
-        run = keep(item, data, out, parsed)
-        scoring.score_run(run)
-        runs.append(run)
-    results.present(runs, out, each=False)
-    return 0
