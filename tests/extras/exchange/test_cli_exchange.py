@@ -200,5 +200,5 @@ def answers_of(run: Path) -> dict[str, Any]:
         (repeat,) = view.repeats
         hits = [(hit.document, hit.pages, hit.text, hit.score) for hit in repeat.hits or ()]
         assert repeat.answer is not None
-        found[view.question.text] = (hits, repeat.answer.text, repeat.metrics["faithfulness"].value)
+        found[view.question.text] = (hits, repeat.answer.text, repeat.metrics["faithfulness"]["value"])
     return found
