@@ -105,6 +105,7 @@ ELSEWHERE = {
     ),
     "fathoms questions check questions.json --fix": "test_cli_question_versions.py",
     "fathoms questions diff old.json new.json": "test_cli_question_versions.py",
+    "fathoms questions log questions.json": "test_cli_question_versions.py",
     "fathoms score RUN --questions new.json": "test_cli_question_versions.py",
     "fathoms score NAME --all --questions new.json": "test_cli_question_versions.py",
     "fathoms view": "test_cli_view.py; test_view_browser.py in Chromium",
