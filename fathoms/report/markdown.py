@@ -21,11 +21,10 @@ from fathoms.report.leaderboard import (
     leaderboard,
     with_interval,
 )
-from fathoms.report.metrics_table import RETRIEVAL, RETRIEVAL_HEADS, MetricTable, metric_table
-from fathoms.report.modalities import is_in_table, modality_table
+from fathoms.report.metrics_table import RETRIEVAL, RETRIEVAL_HEADS, MetricTable, listed_parts, metric_table
+from fathoms.report.modalities import modality_table
 from fathoms.report.outcomes import RATES, outcomes, rate_text
 from fathoms.report.purposes import purpose_lines
-from fathoms.report.quotes import is_group_part
 from fathoms.report.radar import TITLES
 from fathoms.report.search_table import search_table
 from fathoms.report.sections import reviews, sections
@@ -226,9 +225,7 @@ def _metric_lines(title: str, found: MetricTable, *heads: str) -> Iterator[str]:
         figures = [line.figures.overall, line.figures.micro, *map(line.figures.cell, found.categories)]
         cells = (line.text(one, interval=True) for one in figures)
         rows.append([escape(line.run), escape(line.head), *cells, str(line.figures.overall.n)])
-        for what, part in line.figures.parts.items():
-            if is_in_table(line.metric, what) or is_group_part(line.metric, what):
-                continue
+        for what, part in listed_parts(line.metric, line.figures):
             blank = [""] * len(found.categories)
             mean = line.text(part, interval=True)
             rows.append([escape(line.run), escape(f"{line.metric}, {what}"), "", mean, *blank, str(part.n)])

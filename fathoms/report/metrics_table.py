@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from fathoms.config import suggest
 from fathoms.errors import UsageError
 from fathoms.report.leaderboard import bracket, figure, run_labels
+from fathoms.report.modalities import is_in_table
+from fathoms.report.quotes import is_group_part
 from fathoms.runs.reading import ScoredRun
 from fathoms.types.run.figures import MetricFigure, MetricFigures
 from fathoms.types.run.part import Number
@@ -100,6 +102,15 @@ def metric_table(
     notes += [f"{', '.join(names)} of {label}: {what}" for (label, what), names in counted.items()]
     categories = dict.fromkeys(category for run in runs for category in run.categories)
     return MetricTable(tuple(lines), tuple(categories), tuple(dict.fromkeys(notes)))
+
+
+def listed_parts(metric: str, figures: MetricFigures) -> list[tuple[str, MetricFigure]]:
+    """Return the parts of a metric that stand beside it, which are those that no table of their own shows."""
+    return [
+        (part, found)
+        for part, found in figures.parts.items()
+        if not (is_in_table(metric, part) or is_group_part(metric, part))
+    ]
 
 
 def is_shown(run: ScoredRun, name: str, figures: MetricFigures) -> bool:

@@ -30,11 +30,10 @@ from fathoms.report.leaderboard import (
     leaderboard,
     with_interval,
 )
-from fathoms.report.metrics_table import RETRIEVAL, RETRIEVAL_HEADS, MetricTable, metric_table
-from fathoms.report.modalities import is_in_table, modality_table
+from fathoms.report.metrics_table import RETRIEVAL, RETRIEVAL_HEADS, MetricTable, listed_parts, metric_table
+from fathoms.report.modalities import modality_table
 from fathoms.report.outcomes import OUTCOMES, RATES, outcomes, rate_text
 from fathoms.report.purposes import embedding_lines, purpose_lines
-from fathoms.report.quotes import is_group_part
 from fathoms.report.search_table import search_table
 from fathoms.report.sections import reviews, sections
 from fathoms.report.shrunk import HEADS, NOTE, TOO_FEW, shrunk_tables
@@ -155,9 +154,8 @@ def _metric_lines(
         name = [Text(squeeze(line.run, NAME))] if several else []
         cells = (line.text(figures.overall, interval=True), line.text(figures.micro), str(figures.overall.n))
         table.add_row(*name, Text(line.head), *cells)
-        for what, part in figures.parts.items():
-            if not (is_in_table(line.metric, what) or is_group_part(line.metric, what)):
-                table.add_row(*name, Text(f"  {what}"), "", line.text(part), str(part.n))
+        for what, part in listed_parts(line.metric, figures):
+            table.add_row(*name, Text(f"  {what}"), "", line.text(part), str(part.n))
     return [with_blank_lines(table), *map(note, found.notes)]
 
 

@@ -257,26 +257,17 @@ def _counts(data: Data, tally: Tally, *, says_ends: bool) -> Counts:
     not known is left out."""
     counts, asked = tally.counts, len(tally.asked)
     tells = says_ends or counts["unended"] < counts["answered"] - counts["refused"]
-    return Counts(
-        questions=data.questions or asked,
-        asked=data.asked or asked,
-        unanswered=max(0, data.asked - asked),
-        answered=counts["answered"],
-        searched=counts["searched"],
-        errors=tally.errors.total(),
-        refused=counts["refused"],
-        unanswerable=sum(not question.answerable for question in tally.asked),
-        cut_prompts=counts["cut_prompts"],
-        cut_by_server=counts["cut_by_server"],
-        cached=counts["cached"],
-        reasoned=counts["reasoned"],
-        empty=counts["empty"],
-        markup=counts["markup"],
-        same=tally.same(),
-        unended=counts["unended"] if tells else None,
-        calls=counts["calls"],
-        retried=counts["retried"],
-    )
+    of_records = {name: counts[name] for name in Counts.model_fields}
+    others = {
+        "questions": data.questions or asked,
+        "asked": data.asked or asked,
+        "unanswered": max(0, data.asked - asked),
+        "errors": tally.errors.total(),
+        "unanswerable": sum(not question.answerable for question in tally.asked),
+        "same": tally.same(),
+        "unended": counts["unended"] if tells else None,
+    }
+    return Counts.model_validate(of_records | others, context=MADE)
 
 
 def _incomplete(manifest: Manifest, tally: Tally) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import re
@@ -12,8 +13,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from fathoms.types.run.part import FILE
+from fathoms.types.run.summary import Summary
 from tests.support.additions import ADDED, CONFIG, EXTRA
 from tests.support.project import Project
 
@@ -250,3 +254,151 @@ def test_a_package_adds_components_and_commands(project: Project, root: Path, in
     said = told(project, EVERYWHERE + END, {"score": ["score", "latest", "--trust"]}, path)
     assert said["score"][0] == 0, said["score"]
     assert (project.path / "imported").exists()
+
+
+FIGURE = '''
+"""A metric with a part and a count that a reader must know."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Literal
+
+from fathoms.metrics.metric import Facts, Metric
+from fathoms.types import Score
+
+
+class Letters(Metric):
+    """How many letters an answer has."""
+
+    unit: ClassVar[str] = "letters"
+
+    kind: Literal["letters"] = "letters"
+
+    @property
+    def halves(self) -> Mapping[str, str]:
+        """The vowels, which are no metric of their own."""
+        return {"vowels": ""}
+
+    def score(self, facts: Facts) -> Score:
+        """Count the letters, the vowels and the digits."""
+        assert facts.record.answer
+        text = facts.record.answer.text.lower()
+        vowels = float(sum(sign in "aeiou" for sign in text))
+        parts = {"vowels": vowels, "digits": float(sum(map(str.isdigit, text)))}
+        return Score(metric=self.name, value=float(sum(map(str.isalpha, text))), parts=parts)
+
+    def counted(self, score: Score) -> Mapping[str, int]:
+        """The digits."""
+        return {"digits left out": int(score.parts["digits"] or 0)}
+'''
+
+
+def test_a_new_metric_stands_in_every_output(project: Project, root: Path, tmp_path: Path) -> None:
+    # "The Varn tower is 41.5 m tall." has 19 letters, 6 vowels and 3 digits; "Nobody can say." 12 and 4
+    modules = {"more_letters": FIGURE}
+    installed = distribution(
+        tmp_path, "fathoms-letters", modules, {"fathoms.metrics": {"letters": "more_letters:Letters"}}
+    )
+    project.write("new.yaml", project.config.read_text() + "metrics: [letters]\n")
+    named = ["--metric", "letters"]
+    commands = {
+        "run": ["run", "new.yaml"],
+        "again": ["run", "new.yaml"],
+        "show": ["show", "latest"],
+        "question": ["show", "latest", "--question", "tables-01"],
+        "report": ["report", "latest"],
+        "json": ["report", "latest", "--json"],
+        "csv": ["export", "csv", "latest", "--to", "tables"],
+        "compare": ["compare", "latest~1", "latest", *named],
+        "gate": ["gate", "latest", "--min", "letters=15", "--junit", "gate.xml"],
+        "trends": ["trends", *named],
+        "together": ["report", "latest~1", "latest", "--to", "together"],
+    }
+    said = told(project, EVERYWHERE + END, commands, [installed, root])
+    for name, (code, out, err) in said.items():
+        assert code == 0, (name, err)
+        assert name in ("csv", "together") or "letters" in out, name
+    run = project.runs()[-1]
+    figures = json.loads((run / "summary.json").read_text())["metrics"]["letters"]
+    assert figures["overall"]["value"] == 15.5
+    assert figures["categories"]["Tables"]["value"] == 12
+    assert (figures["parts"]["vowels"]["value"], figures["counted"]) == (5, {"digits left out": 6})
+    (repeat,) = json.loads((run / "questions" / "tables-01.json").read_text())["repeats"]
+    assert repeat["metrics"]["letters"] == {"value": 12, "parts": {"vowels": 4, "digits": 0}}
+    with np.load(run / "scores.npz") as table:
+        assert sorted(table["metric/letters"]) == [12, 12, 19, 19]
+    in_json = json.loads(said["json"][1])[0]["metrics"]["letters"]
+    assert (in_json["overall"]["value"], in_json["parts"]["vowels"]["value"]) == (15.5, 5)
+    assert in_json["counted"] == {"digits left out": 6}
+    for name in (run / "scores.csv", project.path / "tables" / "answers.csv"):
+        with name.open(newline="") as file:
+            assert sorted(float(row["letters"]) for row in csv.DictReader(file)) == [12, 12, 19, 19]
+    page = re.search(r'id="overview">(.*?)</script>', (run / "report.html").read_text(), re.DOTALL)
+    assert page
+    shown = json.loads(page[1])["runs"][0]["metrics"]["letters"]
+    assert (shown["overall"]["mean"], shown["parts"]["vowels"]["mean"]) == (15.5, 5)
+    assert shown["counted"] == {"digits left out": 6}
+    assert re.search(r"letters \(letters\) ↑ +15\.5.*\n  vowels +5 ", said["show"][1])
+    lines = (run / "report.md").read_text()
+    assert "| tiny | letters (letters) ↑ | 15.5" in lines
+    assert "| tiny | letters, vowels | " in lines
+    assert "letters (letters)" in (run / "table.tex").read_text()
+    for text in (said["show"][1], lines, (run / "table.tex").read_text()):
+        assert "6 digits left out" in text
+    assert "letters 15.50 (4 questions), at least 15: PASS" in said["gate"][1]
+    assert "letters" in (project.path / "gate.xml").read_text()
+    for name in ("report.html", "report.md", "report.json", "scores.csv", "table.tex"):
+        assert "letters" in (project.path / "together" / name).read_text(), name
+
+
+NEW_KEY = """\
+sys.path.insert(0, sys.argv[2])
+from files import files_page
+from schemas import schema_of
+
+from fathoms.runs.reading import read_summary
+
+said["schema"] = schema_of("summary")["properties"]["counts"]["properties"]["shouted"]
+said["page"] = files_page()
+runs = sorted(Path("runs").glob("2*"))
+said["read"] = [read_summary(run).counts.shouted for run in runs]
+"""
+
+
+def test_a_new_key_of_the_summary_is_a_field_and_what_counts_it(
+    project: Project, root: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    copy = tmp_path_factory.mktemp("copy")
+    shutil.copytree(root / "fathoms", copy / "fathoms")
+    for file, before, added in (
+        (
+            "types/run/summary.py",
+            "    refused: Count | None = absent()\n",
+            '    shouted: Count | None = absent()\n    """Answers with an exclamation mark."""\n',
+        ),
+        (
+            "scoring/tally.py",
+            '            counts["refused"] += answer.refusal is not None\n',
+            '            counts["shouted"] += "!" in answer.text\n',
+        ),
+    ):
+        path = copy / "fathoms" / file
+        text = path.read_text()
+        assert text.count(before) == 1
+        path.write_text(text.replace(before, added + before))
+    project.config.write_text(project.config.read_text().replace("can say.", "can say!"))
+    assert project.fathoms("run", "tiny.yaml").returncode == 0
+    commands = {"run": ["run", "tiny.yaml"], "show": ["show", "latest~1"]}
+    said = told(project, EVERYWHERE + NEW_KEY + END, commands, [copy], str(root / "docs" / "generate"))
+    assert said["run"][0] == said["show"][0] == 0, said
+    assert said["read"] == [None, 2]
+    assert said["schema"]["description"] == "Answers with an exclamation mark."
+    assert "shouted" in said["page"]
+    # a fathoms without the key reads the run, and leaves the key where it is
+    assert project.fathoms("export", "run", "latest", "--to", "kept").returncode == 0
+    for run in (project.runs()[-1], project.path / "kept"):
+        stored = json.loads((run / "summary.json").read_text())
+        assert stored["counts"]["shouted"] == 2
+        assert Summary.model_validate(stored, context=FILE).plain() == stored
+        assert project.fathoms("show", str(run)).returncode == 0

@@ -140,9 +140,7 @@ def test_precision_and_recall_stand_beside_an_f1_that_is_asked_for_alone(run: Ru
         }
         assert halves == expected, f1
         assert together[f1].parts == {}  # both have rows of their own
-        assert {
-            part: one["mean"] for part, one in shown["runs"][0]["metrics"][f1]["halves"].items()
-        } == halves
+        assert {part: one["mean"] for part, one in shown["runs"][0]["metrics"][f1]["parts"].items()} == halves
     # of five claims one is supported by a page that its sentence cites; of three, one by the gold answer
     assert alone["mirage.cite-f1-collection"].parts["precision"].value == 1 / 5
     assert alone["ragchecker.f1"].parts["precision"].value == 1 / 3

@@ -12,7 +12,7 @@ from fathoms.report.honesty import honesty_notes, honesty_table
 from fathoms.report.html.config import flat
 from fathoms.report.html.reading import Sums, known_mean, rounded, spread
 from fathoms.report.length import length_sentence
-from fathoms.report.metrics_table import MAIN, has_value, is_shown
+from fathoms.report.metrics_table import MAIN, has_value, is_shown, listed_parts
 from fathoms.report.modalities import modality_hits
 from fathoms.report.outcomes import OUTCOMES, RATES
 from fathoms.report.stage_times import ingest_lines
@@ -36,8 +36,6 @@ from fathoms.types.run.summary import Summary
 Json = dict[str, Any]
 COUNTS = ("errors", "refused", "cut_prompts", "cut_by_server", "cached")
 WARNINGS = 20
-HALVES = ("precision", "recall", "images", "texts")
-"""The parts of metrics that the page shows beside them."""
 
 
 def overview_run(key: int, label: str, run: ScoredRun, profile: str, sums: Sums) -> Json:
@@ -62,7 +60,7 @@ def overview_run(key: int, label: str, run: ScoredRun, profile: str, sums: Sums)
         "metrics": {
             **({} if run.retrieval_only else {metric: metric_of(figures, metric) for metric in MAIN}),
             **{
-                name: further_of(found) | {"shown": is_shown(run, name, found)}
+                name: further_of(found, name) | {"shown": is_shown(run, name, found)}
                 for name, found in run.metrics(profile).items()
                 if name not in MAIN and has_value(run, found) and not summary.all_failed
             },
@@ -144,16 +142,16 @@ def metric_of(figures: ProfileFigures, metric: str) -> Json:
     }
 
 
-def further_of(figures: MetricFigures) -> Json:
+def further_of(figures: MetricFigures, name: str) -> Json:
     """Return a metric outside the leaderboard like `metric_of`, with its unit, the range of its values
     (`None` without bounds), whether a question has a value of its own, the better direction, its judge, what
-    the labels of people make of it, what the run lacks for it, its precision and recall where they have no
-    row of their own (`halves`), and the counts that a reader of the figures must know."""
+    the labels of people make of it, what the run lacks for it, its parts that no other table shows, such as
+    precision and recall, and the counts that a reader of the figures must know."""
 
     def of(found: MetricFigure) -> Json:
         return figure_of(found.value, found.bounds, found.n)
 
-    halves = {name: of(figures.parts[name]) for name in HALVES if name in figures.parts}
+    parts = {part: of(found) for part, found in listed_parts(name, figures)}
     return {
         "unit": figures.unit,
         "range": range_of(figures.unit),
@@ -164,7 +162,7 @@ def further_of(figures: MetricFigures) -> Json:
         "missing": figures.missing,
         **({"cells": list(figures.cells)} if figures.cells else {}),
         **({"counted": figures.counted} if figures.counted else {}),
-        **({"halves": halves} if halves else {}),
+        **({"parts": parts} if parts else {}),
         "overall": of(figures.overall),
         "micro": of(figures.micro),
         "categories": {name: of(found) for name, found in figures.categories.items()},

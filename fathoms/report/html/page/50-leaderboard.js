@@ -175,27 +175,27 @@ function furtherSection() {
 
 /** One line per metric and run, with the overall figure and a column per category. */
 function furtherTable(caption, names) {
+  const interval = (unit, { low, high }) =>
+    known(low) && known(high) ? `[${inUnit(unit, low)}, ${inUnit(unit, high)}]` : null;
   const cell = (unit, found, range) => [
     h('span.mean', {}, inUnit(unit, found.mean)),
     known(found.mean) && range ? intervalBar(found, range) : null,
-    known(found.low) && known(found.high)
-      ? h('span.range', {}, `[${inUnit(unit, found.low)}, ${inUnit(unit, found.high)}]`)
-      : null,
+    interval(unit, found) ? h('span.range', {}, interval(unit, found)) : null,
     known(found.mean) ? h('span.range', {}, `n ${count(found.n)}`) : null,
   ];
   const rows = names.flatMap((name) =>
     report.runs.flatMap((run, key) => {
       const metric = own(run.metrics, name);
       if (!metric) return [];
-      const { unit, direction, judge, people, missing, counted = {}, halves = {} } = metric;
+      const { unit, direction, judge, people, missing, counted = {}, parts = {} } = metric;
       const about = [
         said(name, 80),
         unit === 'share' ? null : [' (', said(unit, 40), ')'],
         h('span.range', {}, direction === 'lower' ? 'lower is better' : 'higher is better'),
         judge ? h('span.range', {}, 'judged by ', said(judge, 200)) : null,
         people ? h('span.range', {}, said(people, 600)) : null,
-        ...Object.entries(halves).map(([part, found]) =>
-          h('span.range', {}, `${part} ${figure(found.mean)} ${bracket(found)}`),
+        ...Object.entries(parts).map(([part, found]) =>
+          h('span.range', {}, said(part, 80), ` ${inUnit(unit, found.mean)} ${interval(unit, found) ?? ''}`),
         ),
         ...Object.entries(counted).map(([what, n]) => h('span.range', {}, `${n} ${what}`)),
         missing ? h('span.range', {}, said(missing, 300)) : null,
