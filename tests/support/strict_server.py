@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import fastjsonschema
+import jsonschema
 
 from tests.support.http_stub import Stub, serving
 
@@ -93,14 +93,14 @@ def _complaints(schema: dict[str, Any]) -> Iterator[str]:
 
 def in_schema(schema: dict[str, Any], said: str) -> str:
     """Return what is said as JSON that fits a schema: a word becomes the value of the key that may have it,
-    and all else is as short as it may be. Raises JsonSchemaValueException where nothing fits a rule."""
+    and all else is as short as it may be. Raises ValidationError where nothing fits a rule."""
     try:
         data = json.loads(said)
     except ValueError:
         data = None
     if not isinstance(data, dict):
         data = {name: _fitting(form, said) for name, form in schema["properties"].items()}
-    fastjsonschema.compile(schema)(data)
+    jsonschema.validate(data, schema)
     return json.dumps(data)
 
 
