@@ -116,7 +116,8 @@ class ScoredRun:
     `manifest_json` and `summary_json` are the files as they are, to be passed on whole; `manifest` and
     `summary` are the same as typed values. `views` returns the JSON of the question files, read from disk one
     by one, again at every call. `reviews` are rating files outside the run's folder. `grouped_by` is the key
-    of the metadata whose values stand in place of the categories (see `report.grouping`).
+    of the metadata whose values stand in place of the categories (see `report.grouping`). `is_loaded` says
+    that the run was read from its folder, so that the folder has the table of its scores.
     """
 
     run: str
@@ -126,6 +127,7 @@ class ScoredRun:
     views: Callable[[], Iterable[Json]]
     reviews: tuple[Path, ...] = ()
     grouped_by: str | None = None
+    is_loaded: bool = False
 
     @cached_property
     def manifest(self) -> Manifest:
@@ -151,24 +153,31 @@ class ScoredRun:
 
     def some_questions(self, ids: Collection[str]) -> dict[str, BriefQuestion]:
         """Return some questions by id, as far as the run has them; only their files are read."""
-        if not ids:
-            return {}
-        asked, views = self.manifest.data.asked_ids, self.views
-        is_stored = self.path is not None and self.grouped_by is None
-        found = map(brief_question, find_views(self.path, ids, asked) if self.path and is_stored else views())
-        return {one.question.id: one for one in found if one.question.id in ids}
+        known: dict[str, BriefQuestion] = self.kept.setdefault((BriefQuestion,), {})
+        if missing := set(ids) - known.keys():
+            stored = self._stored
+            asked = self.manifest.data.asked_ids
+            views = self.views() if stored is None else find_views(stored, missing, asked)
+            found = map(brief_question, views)
+            known |= {one.question.id: one for one in found if one.question.id in missing}
+        return {id: known[id] for id in ids if id in known}
+
+    @property
+    def _stored(self) -> Path | None:
+        """The folder that has the questions as this run has them; `None` where there is none."""
+        return self.path if self.is_loaded and self.grouped_by is None else None
 
     @cached_property
     def scores(self) -> ScoreTable:
         """The scores of all answers in columns; see `score_table`."""
-        if self.path is not None and self.grouped_by is None:
-            return score_table(self.path, self.manifest, self.summary)
+        if self._stored is not None:
+            return score_table(self._stored, self.manifest, self.summary)
         return _table_of(self.views())
 
     @cached_property
     def marks(self) -> Mapping[str, Mapping[str, Any]]:
         """The metadata of the questions that have one of `MARKS`, by their ids."""
-        found = read_marks(self.path) if self.path is not None else None
+        found = read_marks(self.path) if self.path is not None and self.is_loaded else None
         return self.scores.marks if found is None else found
 
     def correctness(self, profile: str) -> Mapping[str, QuestionMean]:
@@ -304,7 +313,11 @@ def load(run_dir: Path) -> ScoredRun:
     manifest = read_manifest(run_dir).plain()
     summary = read_part(run_dir, "summary.json", Summary).plain()
     name = str(manifest.get("run") or run_dir.name)
-    run = ScoredRun(name, run_dir, manifest, summary, lambda: _all_views(run_dir, run.manifest, run.summary))
+
+    def views() -> Iterator[Json]:
+        return _all_views(run_dir, run.manifest, run.summary)
+
+    run = ScoredRun(name, run_dir, manifest, summary, views, is_loaded=True)
     return run
 
 

@@ -522,6 +522,7 @@ class Question(StoredValue):
     hops: int | None = None
     """How many pieces of evidence must be joined."""
     steps: tuple[Step, ...] = ()
+    """The steps by which a question of several hops is answered, in order."""
     answerable: bool = True
     """Whether the documents hold an answer at all."""
     reading: Literal["raw"] | None = None

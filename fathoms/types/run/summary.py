@@ -77,6 +77,7 @@ class JudgingFigures(Part):
     checked: JudgeCheck | None = None
     """How well the judge agreed with people when it was last checked; null if it never was."""
     claims: ClaimsFigures | None = None
+    """What the verdicts on claims took; null where no claim was judged."""
     asked: Count = 0
     """Calls of this scoring."""
     found: Count = 0
@@ -229,8 +230,11 @@ class ServiceFigures(Part):
     replies: Count = 0
     """Number of replies."""
     unmatched: dict[str, Count] = Field(default_factory=dict)
+    """Number of replies in which a path of the mapping matched nothing, by path."""
     unknown: dict[str, Count] = Field(default_factory=dict)
+    """Number of names of documents that are no document of the data set, by name."""
     versions: dict[str, Count] = Field(default_factory=dict)
+    """Number of replies by the version that the service stated."""
     warnings: tuple[str, ...] = ()
     """All of this in sentences."""
 
@@ -245,7 +249,9 @@ class CurvePoint(Part):
     value: Number | None = None
     """The recall; null where no question applies."""
     low: Number | None = None
+    """Lower end of the 95 % interval; null if there is none."""
     high: Number | None = None
+    """Upper end of the 95 % interval; null if there is none."""
     n: Count = 0
     """Number of questions."""
 
@@ -277,7 +283,9 @@ class SearchSeconds(Part):
     value: Number | None = None
     """The mean."""
     low: Number | None = None
+    """Lower end of the 95 % interval; null if there is none."""
     high: Number | None = None
+    """Upper end of the 95 % interval; null if there is none."""
     n: Count = 0
     """Number of questions."""
     blocks: Count = 0
@@ -307,7 +315,9 @@ class Correlation(Part):
 
     value: Number | None = None
     low: Number | None = None
+    """Lower end of the 95 % interval; null if there is none."""
     high: Number | None = None
+    """Upper end of the 95 % interval; null if there is none."""
 
 
 class LengthGroup(Part):
@@ -394,6 +404,7 @@ class Summary(Part):
     """Requests that were sent again, by cause: the status of the response before, `timeout`, `no answer`,
     or `rate limit`. Absent where none was, and in runs of earlier versions."""
     repeats: Positive = 1
+    """How many times every question was asked."""
     retrieval_only: Flag = False
     """True where the run only searched and nobody was asked for an answer: only figures of retrieval
     apply, and `correctness` and `hallucination` are null."""
