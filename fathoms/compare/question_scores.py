@@ -302,6 +302,27 @@ class _Values(Mapping[str, tuple[float, ...]]):
         return len(self._metrics)
 
 
+class _PooledValues(Mapping[str, tuple[float, ...]]):
+    """The values of one question in several runs, one run after the other, as `_Values`."""
+
+    __slots__ = ("_metrics", "_parts")
+
+    def __init__(self, parts: Sequence[Mapping[str, tuple[float, ...]]], metrics: Mapping[str, None]) -> None:
+        self._parts = parts
+        self._metrics = metrics
+
+    def __getitem__(self, metric: str) -> tuple[float, ...]:
+        if metric not in self._metrics:
+            raise KeyError(metric)
+        return tuple(value for part in self._parts for value in part.get(metric, ()))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._metrics)
+
+    def __len__(self) -> int:
+        return len(self._metrics)
+
+
 def default_metrics(runs: Sequence[QuestionScores]) -> tuple[str, ...]:
     """Return the metrics by which runs are compared unless others are named: correctness and hallucination.
     Where one of the runs only searched, they are `recall@10` and `ndcg@10`, or what all of them have."""
@@ -320,7 +341,7 @@ def pool(parts: Sequence[QuestionScores]) -> QuestionScores:
     Raises DataError if their questions, profiles or scoring rules differ.
     """
     first = parts[0]
-    shared = [name for name in first.metrics if all(name in part.metrics for part in parts)]
+    shared = dict.fromkeys(name for name in first.metrics if all(name in part.metrics for part in parts))
     for other in parts[1:]:
         require_alike(first, other, shared)
     parts = [first, *(aligned(first, other)[0] for other in parts[1:])]
@@ -331,18 +352,13 @@ def pool(parts: Sequence[QuestionScores]) -> QuestionScores:
         questions={
             name: question.model_copy(
                 update={
-                    "values": {
-                        metric: tuple(
-                            value for part in parts for value in part.questions[name].values.get(metric, ())
-                        )
-                        for metric in shared
-                    },
+                    "values": _PooledValues([part.questions[name].values for part in parts], shared),
                     "ratios": {
                         metric: tuple(
                             pair for part in parts for pair in part.questions[name].ratios.get(metric, ())
                         )
-                        for metric in shared
-                        if metric in question.ratios
+                        for metric in question.ratios
+                        if metric in shared
                     },
                 }
             )

@@ -24,6 +24,8 @@ TIMES = 500
 """The number of simulated comparisons for each true difference that is tried."""
 _STEPS = 9
 _COUNTABLE = 500
+_AT_ONCE = 1 << 16
+"""So many numbers stay in the cache of a processor."""
 # How many questions the mean of all categories counts as in the rate of each single one.
 _BORROWED = 2.0
 
@@ -50,54 +52,77 @@ def detectable(
 
 
 class _Simulated:
-    """Comparisons like the given one, with a true difference to be chosen."""
+    """Comparisons like the given one, with a true difference to be chosen. They are made a few at a time, so
+    that memory holds one number for each of their questions and not all that is computed from it."""
 
     def __init__(self, differences: Array, strata: NDArray[np.int64], test: Test) -> None:
         rng = np.random.default_rng(0)
         n = differences.size
         self.test = test
         self.weights = np.full(n, 1 / n) if test == "mcnemar" else macro_weights(strata)
+        step = max(1, _AT_ONCE // n)
+        self._blocks = [slice(start, min(start + step, TIMES)) for start in range(0, TIMES, step)]
         sizes = np.abs(differences)
         everywhere = np.concatenate([sizes, np.ones(2)])
         self.sizes = np.empty((TIMES, n))
         for code in np.unique(strata):
             inside = np.flatnonzero(strata == code)
-            shape = (TIMES, inside.size)
-            own = rng.random(shape) < inside.size / (inside.size + _BORROWED)
-            self.sizes[:, inside] = np.where(
-                own, rng.choice(sizes[inside], shape), rng.choice(everywhere, shape)
-            )
-        self.luck = rng.random((TIMES, n))
-        self.added = rng.random((TIMES, n))
+            own = np.empty((TIMES, inside.size), bool)
+            for block in self._blocks:
+                own[block] = rng.random(own[block].shape) < inside.size / (inside.size + _BORROWED)
+            for block in self._blocks:
+                self.sizes[block, inside] = rng.choice(sizes[inside], own[block].shape)
+            for block in self._blocks:
+                drawn = rng.choice(everywhere, own[block].shape)
+                self.sizes[block, inside] = np.where(own[block], self.sizes[block, inside], drawn)
+        self._mean = float(np.mean(self.sizes @ self.weights))
+        self._luck = rng.bit_generator.state
+        self._known: dict[bytes, float] = {}
 
     def power(self, difference: float, alpha: float) -> float:
         """Return how often the test finds a true difference."""
-        mean = float(np.mean(self.sizes @ self.weights))
-        # the share of questions that differ by 1 in addition
-        more = 0.0 if difference <= mean else (difference - mean) / (1 - mean)
-        up = 1.0 if difference >= mean else (1 + difference / mean) / 2
-        changes = np.where(self.added < more, 1.0, np.where(self.luck < up, self.sizes, -self.sizes))
+        bits = np.random.PCG64()
+        bits.state = self._luck
+        beyond = difference > self._mean
+        if beyond:  # a share of questions differs by 1 in addition, by numbers of its own
+            bits.advance(self.sizes.size)
+            share = (difference - self._mean) / (1 - self._mean)
+        else:  # a share of the differences is upwards
+            share = 1.0 if difference == self._mean else (1 + difference / self._mean) / 2
+        luck, found = np.random.Generator(bits), 0
+        for block in self._blocks:
+            sizes = self.sizes[block]
+            chosen = luck.random(sizes.shape) < share
+            changes = np.where(chosen, 1.0, sizes) if beyond else np.where(chosen, sizes, -sizes)
+            found += int(np.count_nonzero(self._p(changes) <= alpha))
+        return found / TIMES
+
+    def _p(self, changes: Array) -> Array:
+        """Return the p value of each comparison."""
         if self.test == "mcnemar":
-            p = mcnemar_p((changes > 0).sum(axis=1), (changes < 0).sum(axis=1))
-        else:
-            p = np.maximum(sign_flip_ps(changes * self.weights), score_p(pair(changes, self.weights)))
-        return float(np.mean(p <= alpha))
+            return mcnemar_p((changes > 0).sum(axis=1), (changes < 0).sum(axis=1))
+        flipped = sign_flip_ps(changes * self.weights, self._known)
+        return np.maximum(flipped, score_p(pair(changes, self.weights)))
 
 
-def sign_flip_ps(steps: Array) -> Array:
-    """Return the p values of many sign-flip tests, of rows of weighted differences.
+def sign_flip_ps(steps: Array, known: dict[bytes, float] | None = None) -> Array:
+    """Return the p values of many sign-flip tests, of rows of weighted differences. Those that are `known`
+    from other rows are not computed again.
 
     They are exact where there are few outcomes to count. Otherwise they are those of the normal distribution
     with Edgeworth's correction for the fourth moment (the sum of random signs has no third one).
     """
-    squares = np.sum(steps**2, axis=1)
+    squared = steps**2
+    squares = np.sum(squared, axis=1)
     safe = np.where(squares > 0, squares, 1)
     z = np.abs(steps.sum(axis=1)) / np.sqrt(safe)
-    excess = -2 * np.sum(steps**4, axis=1) / safe**2
+    excess = -2 * np.sum(squared**2, axis=1) / safe**2
     density = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
     p: Array = np.clip(2 * (ndtr(-z) + density * excess / 24 * (z**3 - 3 * z)), 0, 1)
-    known: dict[bytes, float] = {}
-    for row, values in enumerate(np.round(steps, 12)):
+    known = {} if known is None else known
+    # n differences have more than n outcomes
+    for row in np.flatnonzero(np.count_nonzero(np.abs(steps) > 1e-12, axis=1) < _COUNTABLE):
+        values = np.round(steps[row], 12)
         moved = values[values != 0]
         sizes, counts = np.unique(np.abs(moved), return_counts=True)
         if np.prod(counts + 1.0) <= _COUNTABLE:

@@ -80,27 +80,40 @@ def pooled_tail(
 def _groups(questions: Sequence[Scores], weight: float, k: int, r: int) -> list[Outcomes]:
     """Return the weighted differences of questions with the same weight and numbers of scores, summed up in
     as few groups as stay small."""
-    unit = next((m for m in _UNITS if all(_is_whole(score * m) for each in questions for score in each)), 0)
+    # a question whose scores are all the same adds the same to every sum
+    moving = [each for each in questions if each[0] != each[-1]]
+    fixed = math.fsum(each[0] for each in questions if each[0] == each[-1])
+    unit = next((m for m in _UNITS if all(_is_whole(score * m) for each in moving for score in each)), 0)
     scale = weight * (1 / k + 1 / r)
     shift = -weight / r * math.fsum(score for each in questions for score in each)
-    if unit and len(questions) * k * unit <= _GROUP:  # all sums are whole numbers of units
-        chances: Array = np.ones(1)
-        for each in questions:
-            chances = np.convolve(chances, _whole_draws(tuple(round(score * unit) for score in each), k))
-        return [(np.asarray(scale / unit * np.arange(chances.size) + shift, dtype=float), chances)]
+    if unit and k * unit <= _GROUP:  # all sums are whole numbers of units
+        step = _GROUP // (k * unit)
+        parts = [moving[start : start + step] for start in range(0, len(moving), step)] or [[]]
+        chances = [_whole_sums([tuple(round(s * unit) for s in each) for each in part], k) for part in parts]
+        sums: list[Array] = [scale / unit * np.arange(each.size) for each in chances]
+        sums[0] = sums[0] + (shift + scale * k * fixed)
+        return list(zip(sums, chances, strict=True))
     found = [(np.full(1, shift), np.ones(1))]
     for each in questions:
-        sums, chances = _draws(each, k)
-        if found[-1][0].size * sums.size > _GROUP:
-            found.append((scale * sums, chances))
+        drawn, probable = _draws(each, k)
+        if found[-1][0].size * drawn.size > _GROUP:
+            found.append((scale * drawn, probable))
         else:
-            found[-1] = _added(found[-1], (scale * sums, chances))
+            found[-1] = _added(found[-1], (scale * drawn, probable))
     return found
 
 
 def _is_whole(value: float) -> bool:
     """Whether a number is whole, but for rounding."""
     return abs(value - round(value)) < 10.0**-_DIGITS
+
+
+def _whole_sums(questions: Sequence[tuple[int, ...]], k: int) -> Array:
+    """Return the probabilities of the sums 0, 1, 2, ... of k whole scores of each question."""
+    chances: Array = np.ones(1)
+    for scores in questions:
+        chances = np.convolve(chances, _whole_draws(scores, k))
+    return chances
 
 
 @lru_cache(maxsize=4096)

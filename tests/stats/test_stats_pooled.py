@@ -12,12 +12,12 @@ from fathoms.stats.pooled import pooled_p
 
 
 @pytest.mark.slow
-def test_with_one_answer_each_it_is_mcnemars_exact_test() -> None:
-    lost, won = 9, 2
-    ours = [[1.0]] * lost + [[0.0]] * won + [[1.0]] * 30
-    theirs = [[0.0]] * lost + [[1.0]] * won + [[1.0]] * 30
+@pytest.mark.parametrize(("lost", "won", "same"), [(9, 2, 30), (1060, 940, 18_000), (8600, 8500, 0)])
+def test_with_one_answer_each_it_is_mcnemars_exact_test(lost: int, won: int, same: int) -> None:
+    ours = [[1.0]] * lost + [[0.0]] * won + [[1.0]] * same
+    theirs = [[0.0]] * lost + [[1.0]] * won + [[1.0]] * same
     expected = scipy.stats.binomtest(lost, lost + won, 0.5, alternative="greater").pvalue
-    assert pooled_p(ours, theirs, [1 / 41] * 41) == pytest.approx(expected)
+    assert pooled_p(ours, theirs, [1 / len(ours)] * len(ours)) == pytest.approx(expected)
 
 
 def test_with_one_question_it_is_fishers_exact_test() -> None:
