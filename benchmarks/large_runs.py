@@ -102,7 +102,7 @@ def cost(tree: Path, command: list[str]) -> Cost:
     null = os.open(os.devnull, os.O_WRONLY)
     process = os.posix_spawn(
         sys.executable,
-        [sys.executable, "-m", "fathoms", *command],
+        [sys.executable, "-P", "-m", "fathoms", *command],  # not the checkout in the current folder
         environment,
         file_actions=[(os.POSIX_SPAWN_DUP2, null, 1)],
     )

@@ -10,7 +10,7 @@ alone).
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,7 +76,7 @@ class _Simulated:
                 drawn = rng.choice(everywhere, own[block].shape)
                 self.sizes[block, inside] = np.where(own[block], self.sizes[block, inside], drawn)
         self._mean = float(np.mean(self.sizes @ self.weights))
-        self._luck = rng.bit_generator.state
+        self._luck: Any = rng.bit_generator.state
         self._known: dict[bytes, float] = {}
 
     def power(self, difference: float, alpha: float) -> float:

@@ -90,8 +90,8 @@ def _groups(questions: Sequence[Scores], weight: float, k: int, r: int) -> list[
         step = _GROUP // (k * unit)
         parts = [moving[start : start + step] for start in range(0, len(moving), step)] or [[]]
         chances = [_whole_sums([tuple(round(s * unit) for s in each) for each in part], k) for part in parts]
-        sums: list[Array] = [scale / unit * np.arange(each.size) for each in chances]
-        sums[0] = sums[0] + (shift + scale * k * fixed)
+        sums = [np.asarray(scale / unit * np.arange(each.size), dtype=float) for each in chances]
+        sums[0] += shift + scale * k * fixed
         return list(zip(sums, chances, strict=True))
     found = [(np.full(1, shift), np.ones(1))]
     for each in questions:
