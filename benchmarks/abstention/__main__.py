@@ -7,10 +7,9 @@ The folder holds `dev.jsonl` and `other-domains.jsonl`; hedged and empty answers
 Every answer is classified by what it says (`fathoms.answers.read`), except where the rule of the paper takes
 it as it came. `linear` is cross-validated by model and question: an answer is classified by weights that were
 learnt from no answer of its model and none to its question. It is also learnt from one source and tried on
-the other, and from all but one source of the written answers. `blind.yaml` has answers that nothing is learnt
-from. The other classifiers have no weights; the
-author of the cues and exemplars had read `dev.jsonl`. Speed is processor time on one core, over answers that
-the classifier has not seen before.
+the other, and from all but one source of the written answers. `blind*.yaml` have answers that nothing is
+learnt from. The other classifiers have no weights; the author of the cues and exemplars had read `dev.jsonl`.
+Speed is processor time on one core, over answers that the classifier has not seen before.
 """
 
 from __future__ import annotations
@@ -180,18 +179,35 @@ def by_written_source(rows: Sequence[Row]) -> None:
 
 
 def blind() -> None:
-    """How the answers of `blind.yaml` are classified, which nothing is learnt from, by style."""
-    styles = yaml.safe_load((Path(__file__).parent / "blind.yaml").read_text(encoding="utf-8"))
-    endings = ["", *styles.pop("endings")]
-    for style, by_label in styles.items():
-        wanted = [
-            (text + ending, label == "abstention")
-            for label, texts in by_label.items()
-            for text in texts
-            for ending in endings
-        ]
-        found = [verdict.label != "statement" for verdict in Linear().classify([said(a) for a, _ in wanted])]
-        show_endings(f"`linear` as it ships, blind: {style}", wanted, found, len(endings))
+    """How the answers of `blind*.yaml` are classified, which nothing is learnt from, by file and source: as
+    they are, and with every ending."""
+    here = Path(__file__).parent
+    endings = ["", *yaml.safe_load((here / "blind.yaml").read_text(encoding="utf-8"))["endings"]]
+    for path in sorted(here.glob("blind*.yaml")):
+        sources = yaml.safe_load(path.read_text(encoding="utf-8"))
+        wanted, found = [], []
+        for source, by_label in sources.items():
+            if source == "endings":
+                continue
+            own = [
+                (text + ending, label == "abstention")
+                for label, texts in by_label.items()
+                for text in texts
+                for ending in endings
+            ]
+            verdicts = Linear().classify([said(text) for text, _ in own])
+            taken = [verdict.label != "statement" for verdict in verdicts]
+            show_blind(f"{path.stem}: {source}", own, taken, len(endings))
+            wanted, found = wanted + own, found + taken
+        show_blind(f"{path.stem}: all", wanted, found, len(endings))
+
+
+def show_blind(name: str, rows: Sequence[tuple[str, bool]], found: Sequence[bool], each: int) -> None:
+    """One line on blind texts with their endings, and what is found of those without any, the first ones."""
+    abstains, taken = (np.array(values)[::each] for values in ([one for _, one in rows], found))
+    hits = f"{(taken & abstains).sum()} of {abstains.sum()}"
+    counts = f"{hits}, {(taken & ~abstains).sum()} of {(~abstains).sum()}"
+    show_endings(f"{name} (as they are {f1(taken, abstains):.3f}: {counts})", rows, found, each)
 
 
 def cases(folder: Path) -> None:

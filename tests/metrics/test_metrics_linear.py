@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -210,6 +210,35 @@ LEAST_RIGHT = {"Arabic": 46, "Chinese": 45, "English": 50, "French": 41, "Japane
 def test_labels_agree_with_people(shared: Path, name: str, least: float) -> None:
     found = agree(read_labels(shared / "abstention" / f"{name}.jsonl"), Linear())
     assert found["f1"] >= least
+
+
+@pytest.mark.slow
+def test_no_longer_answer_of_the_blind_sets_is_learnt_from() -> None:
+    def texts(content: Any) -> set[str]:
+        if isinstance(content, str):
+            return {" ".join(content.lower().split())}
+        inner = content.values() if isinstance(content, dict) else content
+        return {text for each in inner or () for text in texts(each)}
+
+    here = Path(__file__).parents[2]
+    folder = here / "benchmarks" / "abstention"
+    learnt = {
+        text
+        for path in (
+            folder / "answers.yaml",
+            folder / "sentences.yaml",
+            Path(__file__).with_name("abstention_answers.yaml"),
+            here / "fathoms" / "metrics" / "exemplars.yaml",
+        )
+        for text in texts(yaml.safe_load(path.read_text(encoding="utf-8")))
+    }
+    blind = sorted(folder.glob("blind*.yaml"))
+    assert len(blind) == 4
+    for path in blind:
+        groups = yaml.safe_load(path.read_text(encoding="utf-8"))
+        groups.pop("endings", None)
+        # Short ones, such as "never", two writers hit upon alike.
+        assert {text for text in texts(groups) & learnt if len(text.split()) > 4} == set()
 
 
 def test_endings_and_openings_change_nothing(shared: Path) -> None:
