@@ -52,7 +52,7 @@ def test_the_bounds_are_those_of_double_bench(judged: Project) -> None:
     # not lower than 7 is correct, not higher than 3 is wrong, and 6 is between them
     run = load(judged.runs()[0])
     found = {view.question.id: view.repeats[0].metrics["correctness-judged"] for view in run.questions()}
-    assert {name: score.value for name, score in found.items()} == {
+    assert {name: score["value"] for name, score in found.items()} == {
         "stages": 1,
         "tower": 1,
         "door": 0,
