@@ -58,7 +58,7 @@ def test_the_bounds_are_those_of_double_bench(judged: Project) -> None:
         "door": 0,
         "mine": None,
     }
-    assert [found["door"].parts[name] for name in ("grade", "partly", "wrong")] == [6, 1, 0]
+    assert [found["door"]["parts"][name] for name in ("grade", "partly", "wrong")] == [6, 1, 0]
     assert run.metrics()["correctness-judged"].overall.value == pytest.approx(2 / 3)
 
 
