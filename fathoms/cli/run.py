@@ -215,7 +215,10 @@ def run(
         with opened(no_cache=no_cache, refresh=refresh) as cache:
             return print_plans(jobs, selection, cache, repeats, workers)
     nightly.prepare_junit(junit)
-    with nightly.log_to(log_file), _reporting_failure(configs or (), junit, out, comment) as names:
+    with (
+        nightly.log_to(log_file),
+        _reporting_failure(configs or (), junit, None if resume else out, comment) as names,
+    ):
         budget = options.budget()
         with opened(no_cache=no_cache, refresh=refresh) as cache:
             if resume:
@@ -273,18 +276,18 @@ class RunOptions:
 
 @contextmanager
 def _reporting_failure(
-    configs: Sequence[Path], junit: Path | None, out: Path, comment: Path | None
+    configs: Sequence[Path], junit: Path | None, out: Path | None, comment: Path | None
 ) -> Iterator[list[str]]:
     """Report an exception of the block in the log, the JUnit file and the final line, and raise it again.
-    The block may change the names that are reported. Where there is no run of a name, that is stored beside
-    the runs, unless the command itself is wrong."""
+    The block may change the names that are reported. Where there is no run of a name, that is stored in
+    `out`, unless the command itself is wrong."""
     from fathoms.runs.missed import now, record_missed
 
     names, started = [path.stem for path in configs] or ["latest"], now()
     try:
         yield names
     except (Exception, KeyboardInterrupt) as error:
-        if configs and isinstance(error, FathomsError) and type(error) is not UsageError:
+        if out is not None and isinstance(error, FathomsError) and type(error) is not UsageError:
             record_missed(out, names, started, str(error))
         nightly.report_failure(names, error, junit)
         nightly.comment_of_failure(comment, names[0], str(error) or type(error).__name__)
@@ -413,7 +416,7 @@ def _run(
 
     for job in jobs:
         questions = console.amount(len(job.corpus.questions), "question")
-        console.note(f"{job.experiment.name}: {questions} of {job.corpus.name}")
+        console.note(f"{job.experiment.name}: {questions}, data set {job.corpus.name}")
     for note in dict.fromkeys(filter(None, map(_deeper, jobs))):
         console.note(note)
     with progress.bars() as bars:

@@ -80,13 +80,14 @@ class Rounds:
     means: Means
 
     def search(self, number: int) -> list[Record] | None:
-        """What a run retrieves for all its questions, without asking its model; `None` where it has no search
-        of its own."""
+        """What a run retrieves for all its questions, without asking a model; `None` where it has no search
+        of its own, and where a language model helps, because that is not known before it is asked."""
         one = self.runs[number]
+        stages = one.experiment.stages
+        if stages is None or stages.retrieve.called or stages.retrieve.needs == "nothing":
+            return None
         hits, _ = retrieved(one.prepared, one.asked, one.corpus)
         self.means.budget.add_embedding(one.new_times())
-        if not any(hits.values()):
-            return None
         return [Record(question=question, hits=hits.get(question.id, ())) for question in one.asked]
 
     def ask(self, questions: Mapping[int, Sequence[Question]], stop: Stop) -> list[Outcome]:

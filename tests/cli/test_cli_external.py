@@ -66,7 +66,7 @@ def test_every_verb(project: Project) -> None:
     assert project.fathoms("ingest", "mine.yaml").stdout == "2 documents; ingested\n"
     assert "recall" not in project.json("ingest", "mine.yaml", "--recall")
     done = project.fathoms("run", "mine.yaml", "-j", "2")
-    assert (done.returncode, done.stderr) == (0, "mine: 4 questions of questions\n")
+    assert (done.returncode, done.stderr) == (0, "mine: 4 questions, data set questions\n")
 
     # by hand: Text-Only (1 + 0) / 2, Tables 0 / 1 (the other question has no answer)
     (row,) = project.json("report", "mine")

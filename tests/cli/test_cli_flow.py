@@ -46,7 +46,7 @@ VERBS = (
 def test_one_question_is_one(project: Project) -> None:
     (first,) = json.loads((project.path / "questions.json").read_text())["Text-Only"][:1]
     project.write("questions.json", json.dumps({"Text-Only": [first]}))
-    assert project.fathoms("run", "tiny.yaml").stderr == "tiny: 1 question of questions\n"
+    assert project.fathoms("run", "tiny.yaml").stderr == "tiny: 1 question, data set questions\n"
 
 
 def test_the_whole_flow(project: Project) -> None:
@@ -56,7 +56,7 @@ def test_the_whole_flow(project: Project) -> None:
     assert "in the cache already" in project.fathoms("ingest", "tiny.yaml").stdout
 
     done = project.fathoms("run", "tiny.yaml", fresh=True)
-    assert (done.returncode, done.stderr) == (0, "tiny: 4 questions of questions\n")
+    assert (done.returncode, done.stderr) == (0, "tiny: 4 questions, data set questions\n")
     assert "Overall" in done.stdout
     (run,) = project.runs()
 
