@@ -160,6 +160,17 @@ def test_a_context_longer_than_the_model_knows(smollm: Embedded) -> None:
         smollm.model_copy(update={"n_ctx": 9000}).count_tokens([])
 
 
+def test_a_server_that_has_just_started_can_be_ended(smollm: Embedded) -> None:
+    """It once forgot its end if its thread had not begun to work, and whoever freed it waited forever."""
+    program = (
+        "from fathoms.models.chat.llama_server import Settings, start\n"
+        "from fathoms.models.weights.weights import locate\n"
+        "for _ in range(4):\n"
+        "    start(Settings(str(locate('smollm2-135m')), None, 64, 1), 'key')\n"
+    )
+    subprocess.run([sys.executable, "-c", program], timeout=90, check=True)
+
+
 @pytest.mark.parametrize("size", [0, 100, 3_000_000])
 def test_damaged_weights(smollm: Embedded, tmp_path: Path, size: int) -> None:
     path = tmp_path / "cut.gguf"

@@ -46,12 +46,27 @@ def start(settings: Settings, key: str) -> Any:
     """Load the model and start its server; raises MissingExtraError or ModelError."""
     made = library()
     try:
-        return made.Server(_parameters(made, settings, key))
+        server = made.Server(_parameters(made, settings, key))
     except RuntimeError as error:
         files = settings.model if settings.projector is None else f"{settings.model} or {settings.projector}"
         raise ModelError(
             f"{files} could not be loaded: not a GGUF model, or damaged, or too large"
         ) from error
+    _wait_for_loop(server, key)
+    return server
+
+
+def _wait_for_loop(server: Any, key: str) -> None:
+    """Return once the server works on requests.
+
+    Its constructor returns before the loop of its thread begins. An end that is asked for before then is
+    forgotten when the loop begins, and whoever frees the server waits for its thread forever.
+    """
+    import httpx
+
+    # the slots are looked up by the loop, so there is no answer before it runs
+    address, headers = f"{server.listening_address}/slots", {"Authorization": f"Bearer {key}"}
+    httpx.get(address, headers=headers, timeout=None, trust_env=False, verify=False).raise_for_status()
 
 
 def library() -> Any:
