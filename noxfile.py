@@ -24,10 +24,10 @@ TOOLS = """
 """
 """What the tests need besides the extras, in the versions of requirements.lock."""
 OF_EXTRAS = """
-    tests/executors tests/ingest/test_ingest_docling.py tests/metrics/test_metrics_reference.py
+    tests/extras/cluster tests/ingest/test_ingest_docling.py tests/metrics/test_metrics_reference.py
     tests/models/test_models_embedded.py tests/models/test_models_sentence_transformers.py
     tests/retrieve/test_retrieve_bm25.py tests/retrieve/test_retrieve_lance_multi_vectors.py
-    tests/retrieve/test_retrieve_stores.py tests/runs/test_shared_cache.py
+    tests/retrieve/test_retrieve_stores.py
 """
 """Tests of which many are slow, because they use an extra that the quick tests hardly touch."""
 LOWEST = ROOT / "requirements.lowest"

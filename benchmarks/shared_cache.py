@@ -27,8 +27,9 @@ from hashlib import sha256
 from pathlib import Path
 from urllib.request import Request, urlopen
 
+from fathoms.extras.cluster.store import FsspecStore
 from fathoms.runs.cache import Cache
-from fathoms.runs.shared import VARIABLE, SharedStore
+from fathoms.runs.sharing import VARIABLE
 
 SIZES = {"chunks, 4 kB": 4_000, "a document, 40 kB": 40_000, "vectors of a page, 400 kB": 400_000}
 SIGNED = {"Authorization": "AWS4-HMAC-SHA256 Credential=x/20261126/us-east-1/s3/aws4_request"}
@@ -91,7 +92,7 @@ def on_this_machine(values: dict[str, bytes], work: Path) -> dict[str, Times]:
 
 def elsewhere(values: dict[str, bytes], address: str) -> dict[str, Times]:
     """Measure a shared cache."""
-    store = SharedStore(address)
+    store = FsspecStore(address)
     store.check()  # connects
     found = {
         "stored": timed(lambda: (store.put_many("document", values), store.finish()), values),

@@ -54,6 +54,11 @@ COMES_WITH = {
 }
 """The extra of each command and option, for the message where it was deleted. A command of a group has the
 group's name before its own, such as `questions edit`."""
+SETTINGS = {
+    "execution kind 'ray'": "cluster",
+    "the shared cache": "cluster",
+}
+"""The extra of each setting of a configuration that needs one, by the name under which it provides it."""
 
 
 @cache
@@ -104,7 +109,7 @@ def provided(name: str) -> Any:
 
 
 def needed(name: str) -> Any:
-    """Return what an extra provides for an option of a command; raises UsageError where it was deleted."""
+    """Return what an extra provides for an option or a setting; raises UsageError where it was deleted."""
     found = provided(name)
     if found is None:
         raise not_installed(name)
@@ -112,8 +117,9 @@ def needed(name: str) -> Any:
 
 
 def not_installed(name: str) -> UsageError:
-    """Return the error that a command, or an option of one, came with an extra that was deleted."""
+    """Return the error that a command, an option of one, or a setting came with an extra that was deleted."""
+    what, extra = (name, SETTINGS[name]) if name in SETTINGS else (f"'fathoms {name}'", COMES_WITH[name])
     return UsageError(
-        f"'fathoms {name}' is not installed: it comes with fathoms/extras/{COMES_WITH[name]}, which this copy"
-        " of fathoms does not have; install the whole of fathoms to use it"
+        f"{what} is not installed: it comes with fathoms/extras/{extra}, which this copy of fathoms does not"
+        " have; install the whole of fathoms to use it"
     )

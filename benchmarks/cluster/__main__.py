@@ -30,7 +30,7 @@ from bench import table  # noqa: E402 - of the other benchmark
 from measuring import machine  # noqa: E402
 
 from fathoms.scoring import score_run  # noqa: E402
-from tests.executors.test_scoring_on_cluster import run_in  # noqa: E402
+from tests.extras.cluster.test_scoring_on_cluster import run_in  # noqa: E402
 from tests.package.test_scoring import files  # noqa: E402
 from tests.support.away import Away  # noqa: E402
 from tests.support.project import Project, write_pdf, write_project  # noqa: E402

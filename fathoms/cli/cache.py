@@ -126,7 +126,7 @@ def push(
     """
     from fathoms.ingest.workers.made import push_images
     from fathoms.models.caching import push_embedded
-    from fathoms.runs.shared import checked_address
+    from fathoms.runs.sharing import checked_address
 
     try:
         wanted = None if address is None else checked_address(address)

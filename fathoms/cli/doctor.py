@@ -21,7 +21,7 @@ from fathoms.cli.options import RUNS, Json, Out
 from fathoms.cli.trial import Offline, trial
 from fathoms.cli.verification import marks, read_verified
 from fathoms.config import read_yaml
-from fathoms.errors import ExitCode, FathomsError, ServerError
+from fathoms.errors import ExitCode, FathomsError
 
 if TYPE_CHECKING:
     from fathoms.component import Component
@@ -56,7 +56,7 @@ def doctor(
     cannot be run, if the cluster cannot do the work, or if the cache or the folder of runs is not writable.
     """
     from fathoms.pipeline.matrix import titled
-    from fathoms.runs.shared import VARIABLE
+    from fathoms.runs.sharing import VARIABLE
 
     for config in configs or ():
         if not config.exists():
@@ -111,7 +111,7 @@ def config_checks(
     """Check everything that a config needs, one row per check. A failed check does not stop the next ones.
     `cell` is that of its matrix."""
     from fathoms.experiment import ExternalExperiment, load_experiment
-    from fathoms.runs.shared import VARIABLE
+    from fathoms.runs.sharing import VARIABLE
 
     try:
         experiment = load_experiment(config, settings, cell=cell)
@@ -174,23 +174,18 @@ def _data(experiment: AnyExperiment, config: Path) -> str:
 def _shared(named: str | None) -> str:
     """Check the shared cache that a config or else the environment names; raises StoreError where it cannot
     be read or written."""
-    from fathoms.runs.shared import SharedStore, address_of_environment
+    from fathoms.runs.sharing import address_of_environment, shared_store
 
     if (address := named or address_of_environment()) is None:
         return "none"
-    SharedStore(address).probe()
+    shared_store(address).probe()
     return f"{address} can be read and written"
 
 
 def _cluster(execution: ExecutionSettings, stages: Mapping[str, Component]) -> str:
-    """Look at a Ray cluster, where stages of a pipeline would be done; raises ServerError where it cannot do
+    """Describe a Ray cluster, where stages of a pipeline would be done; raises ServerError where it cannot do
     the work."""
-    from fathoms.runner.cluster import look_at
-
-    state = look_at(execution.address, stages)
-    if state.faults:
-        raise ServerError(state.told)
-    return state.told
+    return execution.cluster().described(stages)
 
 
 def _margin(experiment: AnyExperiment, config: Path) -> str:

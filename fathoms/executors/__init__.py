@@ -6,6 +6,17 @@ and in whatever order it is completed.
 """
 
 from fathoms.executors.local import LocalExecutor
-from fathoms.executors.work import Executor, OnDone, OnPage, Packed, Pool, Ready, Work, undisturbed
+from fathoms.executors.work import Cluster, Executor, OnDone, OnPage, Packed, Pool, Ready, Work, undisturbed
 
-__all__ = ["Executor", "LocalExecutor", "OnDone", "OnPage", "Packed", "Pool", "Ready", "Work", "undisturbed"]
+__all__ = [
+    "Cluster",
+    "Executor",
+    "LocalExecutor",
+    "OnDone",
+    "OnPage",
+    "Packed",
+    "Pool",
+    "Ready",
+    "Work",
+    "undisturbed",
+]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
+from fathoms.component import Component
 from fathoms.errors import FathomsError
 from fathoms.safety.children import Children
 
@@ -139,6 +140,14 @@ class Executor(Protocol):
 
     def close(self) -> None:
         """Let go of the workers."""
+
+
+class Cluster(Executor, Protocol):
+    """The workers of several machines; it comes with an extra."""
+
+    def described(self, stages: Mapping[str, Component]) -> str:
+        """Describe the cluster, where the work of stages, given by their keys, would be done; raises
+        ServerError where it cannot do it."""
 
 
 def undisturbed(done: int, total: int) -> None:

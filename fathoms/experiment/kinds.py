@@ -37,7 +37,7 @@ from fathoms.pipeline.runnable import Judging
 from fathoms.pipeline.searching import LEAST, Depth, SearchPipeline
 from fathoms.retrieve import WholeDocument
 from fathoms.runs.cache import Cache
-from fathoms.runs.shared import checked_address
+from fathoms.runs.sharing import checked_address
 from fathoms.safety.option_limits import LONGEST_WAIT
 from fathoms.types import Document, JudgeCalls, Purpose, Record
 
@@ -116,6 +116,7 @@ class Measured(Component):
 
     def check(self) -> None:
         """Raise now what would fail later: a missing package, weights or server, and what scoring lacks."""
+        self.execution.executor(1)  # whose extra may be missing
         for check in self.checks().values():
             check()
         self.check_scoring()

@@ -19,7 +19,7 @@ from fathoms.pdf.parser import PdfParser
 from fathoms.pdf.pictures import png_within
 from fathoms.pdf.thumbnails import page_thumbnails
 from fathoms.runs.cache import tell_damage
-from fathoms.runs.shared import SharedStore
+from fathoms.runs.sharing import SharedStore
 from fathoms.types import Box, CutOut, Document
 
 if TYPE_CHECKING:

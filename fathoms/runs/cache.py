@@ -9,13 +9,14 @@ that fails the check is not used and is computed again; a file that SQLite canno
 by a new one. Both are reported by the event `cache-damaged`, whose message the command line prints. A
 checksum finds damage but does not tell who wrote a value, so use only caches from people you trust.
 
-Behind it there can be a shared cache for several machines (`fathoms/runs/shared`). What follows from
+Behind it there can be a shared cache for several machines (`fathoms/runs/sharing.py`). What follows from
 documents is looked for there where this machine has none of it, and is stored in both.
 """
 
 from __future__ import annotations
 
 import functools
+import hashlib
 import logging
 import os
 import re
@@ -36,7 +37,7 @@ from fathoms.errors import StoreError, UsageError
 from fathoms.paths import cache_dir, file_state, sha256_file, sweep
 from fathoms.runs.events import happened
 from fathoms.runs.folder import inflated
-from fathoms.runs.shared import SharedStore, address_of_environment, seal
+from fathoms.runs.sharing import SharedStore, address_of_environment, shared_store
 
 T = TypeVar("T")
 Forget = tuple[int, int, Callable[[], object]]
@@ -269,8 +270,9 @@ class Cache:
         """Use the shared cache at this address, by default that of `$FATHOMS_SHARED_CACHE` if there is one.
 
         Raises UsageError if this object used another one before, so that nothing of one configuration is
-        stored where only another one said so, and MissingExtraError where the package for it is missing. The
-        place is asked when the first value is missing here; where it refuses, StoreError is raised then.
+        stored where only another one said so, UsageError where the extra for it was deleted, and
+        MissingExtraError where the package for it is missing. The place is asked when the first value is
+        missing here; where it refuses, StoreError is raised then.
         """
         wanted = address or address_of_environment()
         if self._named is None:
@@ -289,7 +291,7 @@ class Cache:
         if self._named is None:
             self._named = (address_of_environment(),)
         (address,) = self._named
-        return None if self._alone or address is None else SharedStore(address, refresh=self.refresh)
+        return None if self._alone or address is None else shared_store(address, refresh=self.refresh)
 
     def _share_of(self, kind: str) -> SharedStore | None:
         """The shared cache for values of a kind; `None` without one, or if they stay on this machine."""
@@ -631,6 +633,13 @@ class Cache:
                 " ON CONFLICT DO UPDATE SET day = excluded.day WHERE day IS NOT excluded.day",
                 rows,
             )
+
+
+def seal(kind: str, key: str, value: bytes) -> bytes:
+    """The checksum of a value with its kind and key, so that a value under another key does not match."""
+    digest = hashlib.sha256(f"{kind}\0{key}\0".encode())
+    digest.update(value)
+    return digest.digest()
 
 
 def compressed(text: bytes) -> bytes:

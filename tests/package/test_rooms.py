@@ -50,6 +50,7 @@ PORTS = {
     | {"pipeline", "report", "runner", "runs", "safety", "scoring", "stats", "types"},
     "exchange": {"answers", "cli", "config", "corpora", "errors", "hooks", "importers", "ingest", "judges"}
     | {"metrics", "paths", "pipeline", "runs", "safety", "scoring", "text", "types"},
+    "cluster": {"component", "config", "errors", "executors", "models", "paths", "runs", "safety"},
     "live": {"cli", "config", "errors", "hooks", "paths", "report", "runs", "safety", "types"},
 }
 MOST_LOOSE = 11

@@ -25,6 +25,11 @@ WORKS = {
     "report": ["report", "latest"],
     "json": ["report", "latest", "--json"],
 }
+SETTINGS = {
+    "execution kind 'ray'": "execution: {kind: ray}",
+    "the shared cache": "cache: file:///nowhere",
+}
+"""A configuration that asks for each."""
 LOADED = """\
 import typer
 from fathoms.cli import app
@@ -42,8 +47,11 @@ def test_the_core_works_and_names_what_is_not_installed(project: Project, tmp_pa
     copy = copied(tmp_path / "copy", "fathoms")
     project.write("tiny.yaml", CONFIG)
     missing = {name: [*name.split(), "latest"] for name in hooks.COMES_WITH}
+    settings = {name: ["run", f"{number}.yaml"] for number, name in enumerate(SETTINGS)}
+    for (_, file), wanted in zip(settings.values(), SETTINGS.values(), strict=True):
+        project.write(file, f"{CONFIG}{wanted}\n")
     done = subprocess.run(
-        [sys.executable, "-c", EVERYWHERE + LOADED + END, json.dumps(WORKS | missing)],
+        [sys.executable, "-c", EVERYWHERE + LOADED + END, json.dumps(WORKS | missing | settings)],
         cwd=project.path,
         env={**os.environ, "PYTHONPATH": str(copy), "FATHOMS_CACHE_DIR": str(tmp_path / "cache")},
         capture_output=True,
@@ -60,14 +68,21 @@ def test_the_core_works_and_names_what_is_not_installed(project: Project, tmp_pa
         assert (code, out) == (2, ""), name
         assert f"'fathoms {name}' is not installed: it comes with fathoms/extras/" in err
     assert not set(said["all"]) & set(missing)
+    assert set(SETTINGS) == set(hooks.SETTINGS)
+    for name in SETTINGS:
+        code, _, err = said[name]
+        assert code == 2, (name, said[name])
+        assert f"{name} is not installed: it comes with fathoms/extras/{hooks.SETTINGS[name]}, " in err
 
 
 def test_every_command_of_an_extra_is_known_to_the_message() -> None:
     for extra, package in hooks.extras().items():
         said = {name for name, of in hooks.COMES_WITH.items() if of == extra}
         added = set(getattr(package, "COMMANDS", {}))
-        assert added <= said <= added | set(getattr(package, "HOOKS", {}))
-    assert set(hooks.COMES_WITH.values()) <= set(hooks.extras())
+        provided = set(getattr(package, "HOOKS", {}))
+        assert added <= said <= added | provided
+        assert {name for name, of in hooks.SETTINGS.items() if of == extra} <= provided
+    assert {*hooks.COMES_WITH.values(), *hooks.SETTINGS.values()} <= set(hooks.extras())
 
 
 ALONE = """\

@@ -32,7 +32,7 @@ from fathoms.retrieve.token_pooling import pool_tokens
 from fathoms.runner.plan import plan
 from fathoms.runs.cache import Cache
 from fathoms.types import Question
-from tests.support.away import Away
+from tests.support.extras import needs_extra
 from tests.support.project import Project, write_pdf, write_project
 from tests.support.report_page import detail_of, unpacked
 from tests.support.tiny_pages import tiny_models
@@ -328,9 +328,12 @@ def test_a_page_without_a_picture_is_left_out(place: Project, cache: Cache) -> N
     assert list(indexer.index().places) == [(0, 1), (1, 1), (1, 2)]
 
 
+@needs_extra("cluster")
 def test_pages_embedded_by_the_workers_of_a_cluster_are_those_of_this_machine(
     place: Project, tmp_path: Path
 ) -> None:
+    from tests.support.away import Away
+
     own = experiment(place, "many.yaml")
     ready = own.prepare(documents(place), Cache(tmp_path / "local"))
     handling = own.retrieve.pages

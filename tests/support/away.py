@@ -9,7 +9,7 @@ from typing import Any
 
 from fathoms.errors import error_of
 from fathoms.executors import OnDone, OnPage, Work
-from fathoms.executors.ray_worker import Failed, RayWorker, identity_of
+from fathoms.extras.cluster.worker import Failed, RayWorker, identity_of
 
 
 class Away:

@@ -13,7 +13,7 @@ from fathoms.paths import SEAL, publish, sealed, sha256_file, temporary_folder
 from fathoms.pdf.parser import PdfParser
 from fathoms.pdf.thumbnails import FileMaker
 from fathoms.runs.cache import tell_damage
-from fathoms.runs.shared import SharedStore, packed_files, unpacked_files
+from fathoms.runs.sharing import SharedStore
 from fathoms.safety.children import Children
 from fathoms.types import OFFICE, Attachment, Document
 
@@ -121,8 +121,7 @@ def made_before(maker: FileMaker, document: Document, shared: SharedStore | None
         tell_damage(maker.folder.name, f"the files in {own} are damaged and are made again")
     if state == "sound":
         return own
-    data = None if shared is None else shared.get(_KIND, own.name)
-    files = None if data is None else unpacked_files(data)
+    files = None if shared is None else shared.get_files(_KIND, own.name)
     return None if files is None else keep(maker, document, files)
 
 
@@ -130,10 +129,7 @@ def share(folder: Path, shared: SharedStore | None) -> bool:
     """Store the files of a document in the shared cache; returns whether there is one and they are not too
     large."""
     files = (path for path in folder.iterdir() if path.name != SEAL)
-    if shared is None or (data := packed_files(files)) is None:
-        return False
-    shared.put(_KIND, folder.name, data)
-    return True
+    return shared is not None and shared.put_files(_KIND, folder.name, files)
 
 
 def push_images(folder: Path, shared: SharedStore) -> int:

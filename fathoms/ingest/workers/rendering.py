@@ -20,7 +20,7 @@ from fathoms.ingest.workers.made import (
     share,
 )
 from fathoms.pdf.parser import PdfParser
-from fathoms.runs.shared import SharedStore
+from fathoms.runs.sharing import SharedStore
 from fathoms.safety.children import Children
 from fathoms.types import Document
 

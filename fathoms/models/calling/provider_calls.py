@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from fathoms import hooks
 from fathoms.errors import ModelError, NoAnswerError, RateLimitError
-from fathoms.executors import Executor, LocalExecutor
+from fathoms.executors import Cluster, Executor, LocalExecutor
 from fathoms.models.calling.deadline import call_under, wait_under
 from fathoms.models.calling.outage import Outage
 from fathoms.models.calling.rate_limit import RateLimit
@@ -83,11 +84,12 @@ class ExecutionSettings(BaseModel):
 
     def executor(self, workers: int) -> Executor:
         """Return what works on the corpus; `workers` is the number of workers of this machine."""
-        if self.kind == "local":
-            return LocalExecutor(workers)
-        from fathoms.executors.ray import RayExecutor
+        return LocalExecutor(workers) if self.kind == "local" else self.cluster()
 
-        return RayExecutor(self.address)
+    def cluster(self) -> Cluster:
+        """Return the Ray cluster at the address; raises UsageError where the extra for it was deleted."""
+        cluster: Cluster = hooks.needed("execution kind 'ray'")(self.address)
+        return cluster
 
 
 class ProviderCalls:

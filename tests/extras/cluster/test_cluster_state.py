@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from fathoms.runner.cluster import ClusterState, _listening, facts
+from fathoms.extras.cluster.state import ClusterState, _listening, facts
 
 
 def test_a_port_on_all_interfaces_is_told_from_one_on_loopback() -> None:

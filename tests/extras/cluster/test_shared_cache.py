@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from fathoms.errors import ConfigError, MissingExtraError, StoreError, UsageError
+from fathoms.extras.cluster.store import FsspecStore
 from fathoms.runs.cache import Cache
-from fathoms.runs.shared import VARIABLE, SharedStore, checked_address
+from fathoms.runs.sharing import VARIABLE, checked_address
 from tests.support.s3_server import ENVIRONMENT, Fault, Faults, faulty, s3_server
 
 KEY, OTHER = "0123456789abcdef" * 2, "f" * 32
@@ -48,7 +49,7 @@ def failing(*methods: str, fault: Fault):
     return lambda method: fault if method in methods else "none"
 
 
-def put(store: SharedStore, key: str, value: bytes) -> None:
+def put(store: FsspecStore, key: str, value: bytes) -> None:
     """Store a value, and wait until it is there."""
     store.put("document", key, value)
     store.finish()
@@ -65,7 +66,7 @@ def files(folder: Path) -> list[Path]:
 
 
 def test_a_value_is_stored_with_a_checksum_that_other_programs_compute_too(tmp_path: Path) -> None:
-    put(SharedStore(f"file://{tmp_path}"), KEY, b"text")
+    put(FsspecStore(f"file://{tmp_path}"), KEY, b"text")
     (path,) = files(tmp_path)
     assert path.relative_to(tmp_path).as_posix() == f"document/01/{KEY}"
     given = b"document\0" + KEY.encode() + b"\0text"
@@ -77,7 +78,7 @@ def test_a_value_is_stored_with_a_checksum_that_other_programs_compute_too(tmp_p
 def test_a_flipped_byte_is_never_used_and_is_replaced(
     tmp_path: Path, at: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    store = SharedStore(f"file://{tmp_path}")
+    store = FsspecStore(f"file://{tmp_path}")
     put(store, KEY, b"text")
     (path,) = files(tmp_path)
     data = bytearray(path.read_bytes())
@@ -92,7 +93,7 @@ def test_a_flipped_byte_is_never_used_and_is_replaced(
 
 
 def test_a_value_under_another_key_is_not_used(tmp_path: Path) -> None:
-    store = SharedStore(f"file://{tmp_path}")
+    store = FsspecStore(f"file://{tmp_path}")
     put(store, KEY, b"text")
     (path,) = files(tmp_path)
     elsewhere = tmp_path / "document" / "ff" / OTHER
@@ -103,11 +104,11 @@ def test_a_value_under_another_key_is_not_used(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_hit_is_one_request_and_a_check_one_or_two(s3: Faults, address: str) -> None:
-    store = SharedStore(address)
+    store = FsspecStore(address)
     store.check()
     assert [line.split("?")[0].split(" ")[0] for line in s3.requests] == ["GET", "PUT"]
     s3.requests.clear()
-    SharedStore(address).check()
+    FsspecStore(address).check()
     put(store, KEY, b"text")
     assert store.get("document", KEY) == b"text"
     assert store.get("document", OTHER) is None
@@ -126,9 +127,9 @@ def test_a_hit_is_one_request_and_a_check_one_or_two(s3: Faults, address: str) -
 def test_a_server_that_fails_is_a_missing_value_and_a_warning(
     s3: Faults, address: str, fault: Fault, caplog: pytest.LogCaptureFixture
 ) -> None:
-    put(SharedStore(address), KEY, b"text" * 1000)
+    put(FsspecStore(address), KEY, b"text" * 1000)
     s3.of, s3.delay = failing("GET", fault=fault), 2.0
-    store = SharedStore(address, patience=0.5)
+    store = FsspecStore(address, patience=0.5)
     assert store.get("document", KEY) is None
     assert store.get("document", KEY) is None
     (message,) = told(caplog)
@@ -144,7 +145,7 @@ def test_half_an_upload_leaves_nothing(
     s3: Faults, address: str, fault: Fault, caplog: pytest.LogCaptureFixture
 ) -> None:
     s3.of = failing("PUT", fault=fault)
-    store = SharedStore(address)
+    store = FsspecStore(address)
     put(store, KEY, b"text" * 1000)
     assert "New results are kept on this machine" in told(caplog)[0]
     assert store.get("document", KEY) is None
@@ -157,7 +158,7 @@ def test_half_an_upload_leaves_nothing(
 def test_one_failure_in_between_is_made_good_by_the_client(
     s3: Faults, address: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    store = SharedStore(address)
+    store = FsspecStore(address)
     put(store, KEY, b"text")
     faults = iter(["500", "none"])
     s3.of = lambda method: next(faults)
@@ -167,7 +168,7 @@ def test_one_failure_in_between_is_made_good_by_the_client(
 
 def test_a_place_that_fails_three_times_is_left_alone_for_a_while(s3: Faults, address: str) -> None:
     s3.of = failing("GET", fault="500")
-    store = SharedStore(address, pause=600)
+    store = FsspecStore(address, pause=600)
     for _ in range(3):
         store.get("document", KEY)
     s3.requests.clear()
@@ -176,7 +177,7 @@ def test_a_place_that_fails_three_times_is_left_alone_for_a_while(s3: Faults, ad
     assert (s3.requests, store.counts["failed"]) == ([], 4)
     put(store, KEY, b"text")  # writing is another matter
     s3.of = failing("GET", fault="500")
-    store = SharedStore(address, pause=0.1)
+    store = FsspecStore(address, pause=0.1)
     for _ in range(3):
         store.get("document", KEY)
     s3.of = lambda method: "none"
@@ -191,12 +192,12 @@ def test_what_only_the_user_can_mend_ends_a_command_before_it_has_cost_anything(
     with pytest.raises(
         StoreError, match=r"s3://none/x cannot be written: there is no such bucket .* create it"
     ):
-        SharedStore("s3://none/x").check()
+        FsspecStore("s3://none/x").check()
     s3.of = lambda method: "403"
     with pytest.raises(
         StoreError, match=r"cannot be read: access is denied .* check the credentials"
     ) as raised:
-        SharedStore("s3://bucket/x").check()
+        FsspecStore("s3://bucket/x").check()
     assert "planted" not in str(raised.value)
     for name in ENVIRONMENT:
         monkeypatch.delenv(name)
@@ -204,7 +205,7 @@ def test_what_only_the_user_can_mend_ends_a_command_before_it_has_cost_anything(
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", os.devnull)
     monkeypatch.setenv("AWS_CONFIG_FILE", os.devnull)
     with pytest.raises(StoreError, match=r"access is denied .*Unable to locate credentials"):
-        SharedStore("s3://bucket/x").check()
+        FsspecStore("s3://bucket/x").check()
 
 
 @pytest.mark.slow
@@ -212,17 +213,17 @@ def test_a_server_that_is_not_there_does_not_end_a_command(
     s3: Faults, address: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "http://127.0.0.1:9")
-    SharedStore(address).check()
+    FsspecStore(address).check()
     assert "cannot be read (EndpointConnectionError" in told(caplog)[0]
 
 
 @pytest.mark.slow
 def test_who_may_only_read_does_so(s3: Faults, address: str, caplog: pytest.LogCaptureFixture) -> None:
-    first = SharedStore(address)
+    first = FsspecStore(address)
     first.check()
     put(first, KEY, b"text")
     s3.of = failing("PUT", fault="403")
-    reader = SharedStore(address)
+    reader = FsspecStore(address)
     reader.check()
     put(reader, OTHER, b"more")
     put(reader, OTHER, b"more")
@@ -236,11 +237,11 @@ import os, sys
 from contextlib import closing
 from pathlib import Path
 from fathoms.runs.cache import Cache
-from fathoms.runs.shared import SharedStore
+from fathoms.extras.cluster.store import FsspecStore
 
 def key(number): return f"{number:032x}"
 
-store = SharedStore(os.environ["FATHOMS_SHARED_CACHE"])
+store = FsspecStore(os.environ["FATHOMS_SHARED_CACHE"])
 store.put("document", key(0), b"of the parent")  # its client and threads are not those of the children
 store.finish()
 children = []
@@ -271,7 +272,7 @@ def test_many_writers_at_once_lose_nothing(
     command = [sys.executable, "-c", CHILDREN, str(tmp_path / "machine"), str(writers)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert (done.stdout.strip(), done.returncode) == (str(writers), 0), done.stderr
-    store = SharedStore(where)
+    store = FsspecStore(where)
     with closing(Cache(tmp_path / "machine", alone=True)) as machine:
         for number in range(writers):
             wanted = {f"{1000 * (number + 1) + at:032x}": b"%d %d" % (number, at) for at in range(4)}
@@ -376,4 +377,4 @@ def test_a_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(
         MissingExtraError, match=r"shared cache gs://bucket/x needs the package 'gcsfs'.*\[gs\]"
     ):
-        SharedStore("gs://bucket/x")
+        FsspecStore("gs://bucket/x")

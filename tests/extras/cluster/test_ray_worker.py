@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from fathoms.errors import DocumentError, ModelError, StoreError, error_of
 from fathoms.executors import LocalExecutor, OnPage, Work
-from fathoms.executors.ray_worker import Failed, RayWorker, identity_of
+from fathoms.extras.cluster.worker import Failed, RayWorker, identity_of
 from fathoms.ingest import Pdfium
 from fathoms.ingest.workers.parallel import Outcome, ParseWork
 from fathoms.ingest.workers.rendering import Rendered, RenderWork

@@ -13,7 +13,7 @@ import pytest
 from fathoms.models import LexicalEmbedder
 from fathoms.models.caching import embed_cached
 from fathoms.runs.cache import Cache
-from fathoms.runs.shared import VARIABLE
+from fathoms.runs.sharing import VARIABLE
 
 A, B, C = (
     ["The pump lifts water.", "It has a valve.", "See the table."],

@@ -7,20 +7,19 @@ dies, another worker does the item.
 
 from __future__ import annotations
 
-import logging
 import math
-import os
-import socket
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
-from importlib.util import find_spec
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from fathoms.errors import MissingExtraError, ServerError, error_of
-from fathoms.executors.ray_worker import Failed, RayWorker, identity_of
-from fathoms.executors.work import OnDone, OnPage, Work
+from fathoms.component import Component
+from fathoms.errors import ServerError, error_of
+from fathoms.executors import Cluster, OnDone, OnPage, Work
+from fathoms.extras.cluster.connection import connected
+from fathoms.extras.cluster.state import look_at
+from fathoms.extras.cluster.worker import Failed, RayWorker, identity_of
 
 I = TypeVar("I")  # noqa: E741
 O = TypeVar("O")  # noqa: E741
@@ -28,8 +27,6 @@ ATTEMPTS = 3
 """How many workers may die of one item."""
 PATIENCE = 300.0
 """Seconds without any worker after which the cluster counts as unable to give one."""
-_CONNECT = 10.0
-"""Seconds that the head of a cluster has to take a connection."""
 _TIDY = 5.0
 """Seconds that idle workers have to remove their files."""
 _RECOUNT = 5.0
@@ -38,7 +35,7 @@ _WAIT = 0.5
 """Seconds after which a signal such as Ctrl-C is noticed at the latest."""
 
 
-class RayExecutor:
+class RayExecutor(Cluster):
     """Does work on the cluster at an address, which was started by `ray start`.
 
     It connects when there is work to do, and keeps the workers from one work to the next until `close`.
@@ -89,6 +86,13 @@ class RayExecutor:
         """Return the number of processors of the cluster."""
         self._count(connected(self.address))
         return self._processors
+
+    def described(self, stages: Mapping[str, Component]) -> str:
+        """Describe the cluster, for `fathoms doctor`; raises ServerError where it cannot do the work."""
+        state = look_at(self.address, stages)
+        if state.faults:
+            raise ServerError(state.told)
+        return state.told
 
     def _count(self, ray: Any) -> None:
         """Count the processors of the cluster."""
@@ -232,35 +236,3 @@ class _Member:
     def end(self) -> None:
         """End the process of the worker, and with it its item."""
         self._ray.kill(self._actor)
-
-
-def connected(address: str) -> Any:
-    """Return the module `ray`, connected to the cluster at an address.
-
-    Raises MissingExtraError where Ray is not installed, and ServerError where there is no such cluster. Ray
-    sends no statistics of its use from here, and starts its workers as `ray start` does, whatever started
-    this process. What workers print stays in the logs of the cluster.
-    """
-    if find_spec("ray") is None:
-        raise MissingExtraError("ray", "ray", "execution kind 'ray'")
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    os.environ["RAY_ENABLE_UV_RUN_RUNTIME_ENV"] = "0"
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # else Ray warns of what will change
-    import ray
-
-    # Ray prints what became of its machines on stdout, where the results of a command stand, and has no
-    # option against it.
-    ray._private.worker._worker_logs_enabled = False
-    if ray.is_initialized():
-        return ray
-    try:
-        if address != "auto":  # for where nobody listens, Ray would look again for minutes
-            host, _, port = address.rpartition(":")
-            socket.create_connection((host, int(port)), timeout=_CONNECT).close()
-        ray.init(address, log_to_driver=False, logging_level=logging.ERROR, configure_logging=False)
-    except Exception as error:  # Ray raises ConnectionError, ValueError, RuntimeError and its own
-        raise ServerError(
-            f"execution: no Ray cluster answers at '{address}' ({type(error).__name__}: {error}): start one"
-            " with 'ray start --head', or correct 'address'"
-        ) from error
-    return ray

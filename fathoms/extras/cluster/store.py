@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import logging
 import math
 import os
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+import zipfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from pathlib import Path
 from typing import TypeVar
 
 from fathoms.errors import StoreError
+from fathoms.extras.cluster.places import UnreachableError, place_at
+from fathoms.runs.cache import seal
 from fathoms.runs.events import happened
-from fathoms.runs.shared.places import UnreachableError, place_at
+from fathoms.runs.sharing import SharedStore
 
 T = TypeVar("T")
 
@@ -37,9 +42,13 @@ _LARGE = 4 << 20
 _HEAD = b"fathoms shared cache 1\n"
 _PROBE = ("probe", "0" * 32)
 _KEY = re.compile(r"[0-9a-f]{32,64}")
+LARGEST = 256 << 20
+"""The most bytes of the files of a folder that is shared."""
+_NAME = re.compile(r"[\w-][\w.-]{0,99}", re.ASCII)
+_MADE = (1980, 1, 1, 0, 0, 0)  # the same files give the same bytes
 
 
-class SharedStore:
+class FsspecStore(SharedStore):
     """Bytes by (kind, key) at an address, for many machines at once; safe for threads, and after a fork.
 
     A value that fails its checksum counts as missing, so it is made and stored again. So does every value
@@ -134,6 +143,18 @@ class SharedStore:
             self._here.write(tried)
         else:
             tried()
+
+    def get_files(self, kind: str, key: str) -> dict[str, bytes] | None:
+        """Read the files of a folder by their names; `None` where there are none that are sound."""
+        data = self.get(kind, key)
+        return None if data is None else unpacked_files(data)
+
+    def put_files(self, kind: str, key: str, files: Iterable[Path]) -> bool:
+        """Store the files of a folder as one value; returns whether they are small enough to be shared."""
+        if (data := packed_files(files)) is None:
+            return False
+        self.put(kind, key, data)
+        return True
 
     def finish(self) -> None:
         """Wait until everything is written, or has failed."""
@@ -233,13 +254,6 @@ class _Own:
         wait(writes)
 
 
-def seal(kind: str, key: str, value: bytes) -> bytes:
-    """The checksum of a value with its kind and key, so that a value under another key does not match."""
-    digest = hashlib.sha256(f"{kind}\0{key}\0".encode())
-    digest.update(value)
-    return digest.digest()
-
-
 def sealed(kind: str, key: str, value: bytes) -> bytes:
     """A value as it is stored: a line that says what it is, its checksum, and itself."""
     return b"".join((_HEAD, seal(kind, key, value), value))
@@ -258,3 +272,29 @@ def _name(kind: str, key: str) -> str:
     if not _KEY.fullmatch(key):
         raise ValueError(f"not a fingerprint: {key!r}")
     return f"{kind}/{key[:2]}/{key}"
+
+
+def packed_files(files: Iterable[Path]) -> bytes | None:
+    """Pack files by their names; `None` where they are too large to be shared."""
+    paths = sorted(files)
+    if sum(path.stat().st_size for path in paths) > LARGEST:
+        return None
+    with zipfile.ZipFile(packed := io.BytesIO(), "w", zipfile.ZIP_STORED) as archive:
+        for path in paths:
+            archive.writestr(zipfile.ZipInfo(path.name, _MADE), path.read_bytes())
+    return packed.getvalue()
+
+
+def unpacked_files(data: bytes) -> dict[str, bytes] | None:
+    """Return packed files by their names, which name no folder; `None` where the data is no such archive.
+    Nothing is decompressed, so the files are no larger than the data."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            entries = archive.infolist()
+            plain = all(each.compress_type == zipfile.ZIP_STORED for each in entries)
+            names = all(_NAME.fullmatch(each.filename) for each in entries)
+            if not plain or not names or sum(each.file_size for each in entries) > len(data):
+                return None
+            return {each.filename: archive.read(each) for each in entries}
+    except (zipfile.BadZipFile, EOFError, ValueError, NotImplementedError, RuntimeError):
+        return None

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from fathoms.component import Component, package_version
 from fathoms.config import VERSION
 from fathoms.errors import FathomsError
-from fathoms.executors.ray import connected
-from fathoms.executors.ray_worker import differences
+from fathoms.extras.cluster.connection import connected
+from fathoms.extras.cluster.worker import differences
 
 _PATIENCE = 60.0
 """Seconds that a machine has to answer."""

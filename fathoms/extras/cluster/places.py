@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from fathoms.errors import ConfigError, MissingExtraError, StoreError
+from fathoms.errors import MissingExtraError, StoreError
 from fathoms.paths import unfinished, write_all
 from fathoms.safety.masking import known_mask, without_shapes
-
-VARIABLE = "FATHOMS_SHARED_CACHE"
-"""The environment variable with the address, where a configuration names none."""
-_FORMS = "s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX or file:///FOLDER"
-_ADDRESS = re.compile(r"(?P<scheme>[a-z0-9]+)://(?P<path>[^\s?#@]+)")
-_LONGEST_ADDRESS = 1000
 
 
 class UnreachableError(Exception):
@@ -61,32 +54,6 @@ _BUCKETS = {
     "gs": _Kind("gcsfs", "gs", "GCSFileSystem", lambda patience: {}),
     "az": _Kind("adlfs", "az", "AzureBlobFileSystem", lambda patience: {}),
 }
-
-
-def checked_address(address: str) -> str:
-    """Return an address without its last slash; raises ValueError if it is none of a shared cache, or says
-    more than a place: credentials come from the environment only."""
-    found = _ADDRESS.fullmatch(address)
-    if found is None or len(address) > _LONGEST_ADDRESS or found["scheme"] not in ("file", *_BUCKETS):
-        raise ValueError(
-            f"'{without_shapes(address[:_LONGEST_ADDRESS])}' is not the address of a shared cache: expected"
-            f" {_FORMS}, without a login or options (credentials come from the environment)"
-        )
-    parts = found["path"].strip("/").split("/")
-    if found["scheme"] == "file" and not found["path"].startswith("/"):
-        raise ValueError(f"'{address}' must name a folder by its whole path: file:///FOLDER")
-    if any(part in ("", ".", "..") for part in parts):
-        raise ValueError(f"'{address}' has an empty part, or one that is '.' or '..'")
-    return address.rstrip("/")
-
-
-def address_of_environment() -> str | None:
-    """The address in `$FATHOMS_SHARED_CACHE`, `None` without one; raises ConfigError if it is none."""
-    address = os.environ.get(VARIABLE, "").strip()
-    try:
-        return checked_address(address) if address else None
-    except ValueError as error:
-        raise ConfigError(f"{VARIABLE}: {error}") from None
 
 
 def place_at(address: str, patience: float) -> Place:

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from fathoms.errors import DocumentError
+from fathoms.extras.cluster.store import FsspecStore, packed_files, unpacked_files
 from fathoms.ingest import Pdfium, page_images
-from fathoms.runs.shared import SharedStore, packed_files, unpacked_files
 from tests.support.project import write_pdf
 
 
 def test_page_images_of_another_machine_are_found(tmp_path: Path) -> None:
     write_pdf(path := tmp_path / "a.pdf", ["One.", "Two."])
     document = Pdfium().parse(path)
-    store = SharedStore(f"file://{tmp_path / 'shared'}")
+    store = FsspecStore(f"file://{tmp_path / 'shared'}")
     first = page_images(document, 20, tmp_path / "1", Pdfium(), shared=store)
     store.finish()
     path.unlink()

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from fathoms.config import VERSION
 from fathoms.errors import ConfigError, FathomsError
-from fathoms.executors.work import Pool, Work, undisturbed
+from fathoms.executors import Pool, Work, undisturbed
 from fathoms.paths import temporary_folder
 from fathoms.safety.children import Children
 

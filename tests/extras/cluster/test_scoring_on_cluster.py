@@ -188,7 +188,7 @@ def test_judging_on_workers_ends_soon_after_the_journal_cannot_be_written(tmp_pa
 
 
 def test_what_a_killed_worker_was_sent_is_removed_by_the_next_one(tmp_path: Path) -> None:
-    program = "import os, sys\nfrom fathoms.executors.ray_worker import worker_folder\n"
+    program = "import os, sys\nfrom fathoms.extras.cluster.worker import worker_folder\n"
     program += "with worker_folder() as folder:\n    (folder / 'd.pdf').touch()\n"
     program += "    print(folder, oct(folder.stat().st_mode & 0o777), len(os.listdir(folder.parent)))\n"
     program += "    sys.stdout.flush()\n    if sys.argv[1:]:\n        os._exit(9)\n"

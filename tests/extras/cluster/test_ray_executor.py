@@ -15,7 +15,7 @@ import pytest
 
 from fathoms.models import OnnxEmbedder
 from fathoms.paths import cache_dir
-from tests.executors.test_scoring_on_cluster import run_in
+from tests.extras.cluster.test_scoring_on_cluster import run_in
 from tests.package.test_scoring import files
 from tests.support.fact_checkers import minicheck
 from tests.support.project import CONFIG, PAGES, Project, write_pdf, write_project
