@@ -57,6 +57,8 @@ group's name before its own, such as `questions edit`."""
 SETTINGS = {
     "execution kind 'ray'": "cluster",
     "the shared cache": "cluster",
+    "ingest.layout kind 'cdla'": "docling_offline",
+    "ingest.tables kind 'geometric'": "docling_offline",
 }
 """The extra of each setting of a configuration that needs one, by the name under which it provides it."""
 
@@ -102,18 +104,28 @@ def loaded(place: str) -> Any:
 
 def provided(name: str) -> Any:
     """Return what an extra provides under a name; `None` where no extra does."""
-    for package in extras().values():
-        if place := getattr(package, "HOOKS", {}).get(name):
-            return loaded(f"{package.__name__}.{place}")
-    return None
+    place = _place(name)
+    return None if place is None else loaded(place)
 
 
 def needed(name: str) -> Any:
     """Return what an extra provides for an option or a setting; raises UsageError where it was deleted."""
-    found = provided(name)
-    if found is None:
+    require(name)
+    return provided(name)
+
+
+def require(name: str) -> None:
+    """Raise UsageError where the extra for an option or a setting was deleted; nothing of it is imported."""
+    if _place(name) is None:
         raise not_installed(name)
-    return found
+
+
+def _place(name: str) -> str | None:
+    """Return the place of what an extra provides under a name."""
+    for package in extras().values():
+        if place := getattr(package, "HOOKS", {}).get(name):
+            return f"{package.__name__}.{place}"
+    return None
 
 
 def not_installed(name: str) -> UsageError:

@@ -19,6 +19,7 @@ from fathoms.pipeline.pipeline import Pipeline
 from fathoms.runs.cache import Cache
 from fathoms.types import Document
 from tests.support.docling_samples import OFFLINE, SAMPLE, extract, needs_docling, own_workers, sample
+from tests.support.extras import needs_extra
 
 
 def docling(**options: Any) -> Docling:
@@ -81,7 +82,7 @@ def test_the_hub_is_left_alone_where_it_is_not_needed() -> None:
 @pytest.mark.parametrize(
     ("options", "asset"),
     [
-        ({"layout": {"kind": "cdla"}}, "layout-cdla"),
+        pytest.param({"layout": {"kind": "cdla"}}, "layout-cdla", marks=needs_extra("docling_offline")),
         ({"ocr": {"kind": "easyocr", "weights": "easyocr-en"}}, "easyocr-en"),
     ],
 )

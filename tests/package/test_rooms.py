@@ -51,6 +51,7 @@ PORTS = {
     "exchange": {"answers", "cli", "config", "corpora", "errors", "hooks", "importers", "ingest", "judges"}
     | {"metrics", "paths", "pipeline", "runs", "safety", "scoring", "text", "types"},
     "cluster": {"component", "config", "errors", "executors", "models", "paths", "runs", "safety"},
+    "docling_offline": {"errors", "models"},
     "live": {"cli", "config", "errors", "hooks", "paths", "report", "runs", "safety", "types"},
 }
 MOST_LOOSE = 11

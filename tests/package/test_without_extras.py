@@ -28,6 +28,8 @@ WORKS = {
 SETTINGS = {
     "execution kind 'ray'": "execution: {kind: ray}",
     "the shared cache": "cache: file:///nowhere",
+    "ingest.layout kind 'cdla'": "ingest: {kind: docling, layout: {kind: cdla}}",
+    "ingest.tables kind 'geometric'": "ingest: {kind: docling, tables: {kind: geometric}}",
 }
 """A configuration that asks for each."""
 LOADED = """\

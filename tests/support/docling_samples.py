@@ -14,6 +14,7 @@ import pypdfium2 as pdfium
 import pytest
 from filelock import FileLock
 
+from fathoms import hooks
 from fathoms.ingest import Docling, parse_all
 from fathoms.models.weights.weights import is_installed
 from fathoms.types import Document
@@ -27,6 +28,8 @@ OFFLINE = Docling.model_validate(
 
 def needs_docling(*assets: str) -> None:
     """Skip where Docling or weights are not on this machine."""
+    if "docling_offline" not in hooks.extras():
+        pytest.skip("fathoms/extras/docling_offline is not there")
     if find_spec("docling") is None:
         pytest.skip("no Docling: pip install 'fathoms[docling]'")
     for asset in ("layout-cdla", *assets):

@@ -8,7 +8,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
+from fathoms import hooks
 from fathoms.executors import OnPage
+from fathoms.ingest.docling.options import CdlaLayout, GeometricTables
 from fathoms.models.weights.hub import repair_torchvision
 from fathoms.pdf.raw import RawDocument
 from fathoms.types import OFFICE
@@ -154,16 +156,13 @@ def pipeline_options(settings: dict[str, Any]) -> PdfPipelineOptions:
     from docling.datamodel import pipeline_options as docling
     from docling.datamodel.accelerator_options import AcceleratorOptions
 
-    from fathoms.ingest.docling.offline.layout import CdlaLayoutOptions
-    from fathoms.ingest.docling.offline.tables import GeometricTableOptions
-
     ocr, layout, tables = settings["ocr"], settings["layout"], settings["tables"]
     options = docling.PdfPipelineOptions(
         do_ocr=ocr["kind"] != "none",
         do_table_structure=tables["kind"] != "none",
         layout_options=docling.LayoutObjectDetectionOptions()
         if layout["kind"] == "docling"
-        else CdlaLayoutOptions(weights=layout["weights"]),
+        else hooks.needed(CdlaLayout.provided_as).get_options_type()(weights=layout["weights"]),
         allow_external_plugins=settings["plugins"],
         accelerator_options=AcceleratorOptions(num_threads=settings["threads"], device=settings["device"]),
         ocr_batch_size=1,  # gives progress per page, at no cost: EasyOCR reads each page separately anyway
@@ -181,5 +180,5 @@ def pipeline_options(settings: dict[str, Any]) -> PdfPipelineOptions:
             do_cell_matching=tables["cell_matching"], mode=docling.TableFormerMode(tables["mode"])
         )
     elif options.do_table_structure:
-        options.table_structure_options = GeometricTableOptions()
+        options.table_structure_options = hooks.needed(GeometricTables.provided_as).get_options_type()()
     return options

@@ -22,6 +22,9 @@ class Stage(Component):
     """The options of one stage of the conversion."""
 
     inert: ClassVar[bool] = True
+    provided_as: ClassVar[str | None] = None
+    """The name under which an extra provides the model, as one of Docling's plugins; `None` for Docling's own
+    models."""
 
     def settings(self) -> dict[str, object]:
         """Return the options as plain data for the child process, with weights resolved to paths.
@@ -174,6 +177,7 @@ class CdlaLayout(Stage):
     loads: ClassVar[Mapping[str, Loads]] = {"weights": WEIGHTS}
 
     kind: Literal["cdla"] = "cdla"
+    provided_as: ClassVar[str] = "ingest.layout kind 'cdla'"
     weights: Weights = "layout-cdla"
     """An asset, or the path of an `.onnx` file."""
 
@@ -205,6 +209,7 @@ class GeometricTables(Stage):
     """Rows and columns derived from ruling lines and word positions; needs no weights."""
 
     kind: Literal["geometric"] = "geometric"
+    provided_as: ClassVar[str] = "ingest.tables kind 'geometric'"
 
 
 class NoTables(Stage):

@@ -10,12 +10,12 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
+from fathoms import hooks
 from fathoms.errors import MissingExtraError, MissingWeightsError, ServerError
 from fathoms.ingest.docling.options import (
     CdlaLayout,
     DoclingLayout,
     EasyOcr,
-    GeometricTables,
     Layout,
     Ocr,
     Stage,
@@ -106,9 +106,9 @@ class Docling(PdfParser):
     def require(self) -> None:
         """Raise an error for a package or weights that are missing on this machine.
 
-        Raises MissingExtraError for a package, and MissingWeightsError, ChecksumError or ConfigError for
-        weights. Weights that the libraries download are not checked here, because documents in the cache
-        need none: `require_downloads` does.
+        Raises MissingExtraError for a package, UsageError for models whose extra was deleted, and
+        MissingWeightsError, ChecksumError or ConfigError for weights. Weights that the libraries download are
+        not checked here, because documents in the cache need none: `require_downloads` does.
         """
         packages = ["docling", "docling_core", "docling_parse"]
         packages += ["easyocr"] if isinstance(self.ocr, EasyOcr) else []
@@ -116,6 +116,9 @@ class Docling(PdfParser):
         for package in packages:
             if find_spec(package) is None:
                 raise MissingExtraError(package, "docling", "ingest kind 'docling'")
+        for stage in self.stages.values():
+            if stage.provided_as is not None:
+                hooks.require(stage.provided_as)
         missing: list[str] = []
         for stage in self.stages.values():
             try:
@@ -176,7 +179,7 @@ class Docling(PdfParser):
         return {
             **{name: stage.settings() for name, stage in self.stages.items()},
             "picture_text": self.picture_text,
-            "plugins": isinstance(self.layout, CdlaLayout) or isinstance(self.tables, GeometricTables),
+            "plugins": any(stage.provided_as for stage in self.stages.values()),
             "memory_mb": self.memory_mb,
             "threads": threads,
             "device": self.device,

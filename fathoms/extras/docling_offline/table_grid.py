@@ -12,11 +12,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from fathoms.ingest.docling.offline.boxes import Box, union
-from fathoms.ingest.docling.offline.table_columns import Columns, Gap, find_columns
-from fathoms.ingest.docling.offline.table_head import head_rows
-from fathoms.ingest.docling.offline.table_lines import Rules, Run, Word, lines
-from fathoms.ingest.docling.offline.table_rows import Part, Row, body_rows, place
+from fathoms.extras.docling_offline.boxes import Box, union
+from fathoms.extras.docling_offline.table_columns import Columns, Gap, find_columns
+from fathoms.extras.docling_offline.table_head import head_rows
+from fathoms.extras.docling_offline.table_lines import Rules, Run, Word, lines
+from fathoms.extras.docling_offline.table_rows import Part, Row, body_rows, place
 
 _HYPHEN = re.compile(r"(?<=[a-z])- (?=[a-z])")
 BODY_SPANNING, SPANNING = 0.15, 0.3

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from fathoms.errors import ConfigError, MissingExtraError
-from fathoms.ingest.docling.offline.boxes import Box
+from fathoms.extras.docling_offline.boxes import Box
 
 if TYPE_CHECKING:
     import numpy as np

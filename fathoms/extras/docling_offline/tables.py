@@ -16,10 +16,10 @@ from docling.utils.profiling import TimeRecorder
 from docling_core.types.doc import BoundingBox, TableCell
 from docling_core.types.doc.page import TextCell
 
-from fathoms.ingest.docling.boxes import box_of, page_rules
-from fathoms.ingest.docling.offline.boxes import Box
-from fathoms.ingest.docling.offline.table_grid import Cell, read_table
-from fathoms.ingest.docling.offline.table_lines import Word, read_rules
+from fathoms.extras.docling_offline.boxes import Box
+from fathoms.extras.docling_offline.page_boxes import box_of, page_rules
+from fathoms.extras.docling_offline.table_grid import Cell, read_table
+from fathoms.extras.docling_offline.table_lines import Word, read_rules
 
 
 class GeometricTableOptions(BaseTableStructureOptions):  # mypy does not follow Docling

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from fathoms.ingest.docling.offline.boxes import Box
-from fathoms.ingest.docling.offline.table_lines import WORD_SPACE, Rules, Run
+from fathoms.extras.docling_offline.boxes import Box
+from fathoms.extras.docling_offline.table_lines import WORD_SPACE, Rules, Run
 
 Gap = tuple[float, float]
 """The left and right x coordinate of a range; for columns, the white space between two of them."""

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from fathoms.ingest.docling.offline.boxes import Box, union
-from fathoms.ingest.docling.offline.layout_detector import Region
-from fathoms.ingest.docling.offline.table_grid import Grid, read_table
-from fathoms.ingest.docling.offline.table_lines import Rules, Word, lines, read_rules
+from fathoms.extras.docling_offline.boxes import Box, union
+from fathoms.extras.docling_offline.layout_detector import Region
+from fathoms.extras.docling_offline.table_grid import Grid, read_table
+from fathoms.extras.docling_offline.table_lines import Rules, Word, lines, read_rules
 
 FIGURE, TABLE = "figure", "table"
 CERTAIN = 1.0

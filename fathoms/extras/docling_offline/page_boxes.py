@@ -5,7 +5,7 @@ from __future__ import annotations
 from docling.datamodel.base_models import Page
 from docling_core.types.doc import BoundingBox
 
-from fathoms.ingest.docling.offline.boxes import Box
+from fathoms.extras.docling_offline.boxes import Box
 
 RULE = 2.5
 """Maximum thickness of a rule (a drawn line), in points."""

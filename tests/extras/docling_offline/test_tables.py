@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fathoms.extras.docling_offline.boxes import Box
+from fathoms.extras.docling_offline.table_grid import Grid, read_table
+from fathoms.extras.docling_offline.table_lines import Rules, Word, lines, read_rules
 from fathoms.ingest import parse_in_child
-from fathoms.ingest.docling.offline.boxes import Box
-from fathoms.ingest.docling.offline.table_grid import Grid, read_table
-from fathoms.ingest.docling.offline.table_lines import Rules, Word, lines, read_rules
 from tests.support.docling_samples import OFFLINE, SAMPLE, needs_docling, sample
 
 WIDE, HIGH, LEADING = 5, 12, 15

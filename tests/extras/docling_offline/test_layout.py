@@ -14,12 +14,12 @@ import pytest
 from PIL import Image, ImageDraw
 
 from fathoms.errors import ConfigError
-from fathoms.ingest.docling.offline import layout_detector
-from fathoms.ingest.docling.offline.boxes import Box, union
-from fathoms.ingest.docling.offline.layout_detector import Region, expected, iou, pixels, suppress
-from fathoms.ingest.docling.offline.layout_ink import ink_blocks
-from fathoms.ingest.docling.offline.layout_regions import Marks, missed_pictures, refine
-from fathoms.ingest.docling.offline.table_lines import Word
+from fathoms.extras.docling_offline import layout_detector
+from fathoms.extras.docling_offline.boxes import Box, union
+from fathoms.extras.docling_offline.layout_detector import Region, expected, iou, pixels, suppress
+from fathoms.extras.docling_offline.layout_ink import ink_blocks
+from fathoms.extras.docling_offline.layout_regions import Marks, missed_pictures, refine
+from fathoms.extras.docling_offline.table_lines import Word
 from fathoms.models.weights.weights import is_installed, locate
 from tests.support.docling_samples import SAMPLE, needs_docling, sample
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from itertools import combinations, pairwise
 from math import comb
 
-from fathoms.ingest.docling.offline.boxes import Box
-from fathoms.ingest.docling.offline.table_columns import Columns, Gap
-from fathoms.ingest.docling.offline.table_lines import Rules, Run
-from fathoms.ingest.docling.offline.table_rows import Part, Row, place
+from fathoms.extras.docling_offline.boxes import Box
+from fathoms.extras.docling_offline.table_columns import Columns, Gap
+from fathoms.extras.docling_offline.table_lines import Rules, Run
+from fathoms.extras.docling_offline.table_rows import Part, Row, place
 
 CENTRED = 4.0
 """A heading spans more columns than it touches only if it is closer to their middle by this many points."""

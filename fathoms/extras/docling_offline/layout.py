@@ -15,12 +15,12 @@ from docling.utils.profiling import TimeRecorder
 from docling_core.types.doc import BoundingBox, DocItemLabel
 from pydantic import Field
 
-from fathoms.ingest.docling.boxes import box_of, page_bitmaps, page_drawings, page_rules
-from fathoms.ingest.docling.offline.boxes import Box
-from fathoms.ingest.docling.offline.layout_detector import Region, load
-from fathoms.ingest.docling.offline.layout_ink import ink_blocks
-from fathoms.ingest.docling.offline.layout_regions import CERTAIN, Marks, refine
-from fathoms.ingest.docling.offline.table_lines import Word
+from fathoms.extras.docling_offline.boxes import Box
+from fathoms.extras.docling_offline.layout_detector import Region, load
+from fathoms.extras.docling_offline.layout_ink import ink_blocks
+from fathoms.extras.docling_offline.layout_regions import CERTAIN, Marks, refine
+from fathoms.extras.docling_offline.page_boxes import box_of, page_bitmaps, page_drawings, page_rules
+from fathoms.extras.docling_offline.table_lines import Word
 from fathoms.models.weights.weights import locate
 
 if TYPE_CHECKING:

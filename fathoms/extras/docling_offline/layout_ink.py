@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from fathoms.ingest.docling.offline.boxes import Box
+from fathoms.extras.docling_offline.boxes import Box
 
 if TYPE_CHECKING:
     import numpy as np

@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from fathoms.ingest.docling.offline.boxes import Box, union
-from fathoms.ingest.docling.offline.table_columns import Columns, Gap
-from fathoms.ingest.docling.offline.table_lines import WORD_SPACE, Rules, Run
+from fathoms.extras.docling_offline.boxes import Box, union
+from fathoms.extras.docling_offline.table_columns import Columns, Gap
+from fathoms.extras.docling_offline.table_lines import WORD_SPACE, Rules, Run
 
 NUMBER = re.compile(r"[-+\u2212±~<>≤≥]?[$€£]?\s?\.?\d[\d.,]*\s?[%kKMB]?")
 """Matches a cell that is a number; such a cell is never the continuation of the cell above it."""

@@ -9,7 +9,7 @@ from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
-from fathoms.ingest.docling.offline.boxes import Box, union
+from fathoms.extras.docling_offline.boxes import Box, union
 
 WORD_SPACE = 0.45
 """The widest space between two words of a phrase, in line heights: TeX stretches a space of a third of an em
