@@ -109,9 +109,12 @@ class ParsingRemark(logging.Handler):
 
 
 def _gold(corpus: Corpus, ingested: Prepared) -> list[GoldText]:
-    """How much of each gold answer the parsed text holds; empty if fathoms parses no documents."""
+    """How much of each gold answer the parsed text holds; empty if the pipeline reads documents itself."""
     from fathoms.metrics.ingestion import ParsedTexts, gold_text_recall
+    from fathoms.pipeline.external import Connected
 
+    if isinstance(ingested, Connected):
+        return []
     documents = {document.id: document for document in ingested.documents if document.pages}
     if not documents and not ingested.failures:
         return []

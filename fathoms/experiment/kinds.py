@@ -323,12 +323,10 @@ class ExternalExperiment(Measured):
     ) -> Connected:
         """Make the external pipeline ready for questions on the documents; raises FathomsError.
 
-        Where a metric needs the text of the documents, they are read by the default parser, except those that
-        it cannot read: the pipeline may read them in another way.
+        The documents are read by the default parser, for the funnel and for metrics that need their text:
+        how the pipeline itself reads them is not known.
         """
         connected = self.pipeline.prepare(documents, cache)
-        if not any(isinstance(metric, JudgedMetric) and metric.needs_documents for metric in self.metrics):
-            return connected
         reading = Stages(ingest=Pdfium(on_error="skip"), retrieve=WholeDocument())
         there = {document.id: document.path for document in connected.documents}
         read = reading.build(there, Preparation(cache, workers, progress, spared=spared))

@@ -216,11 +216,6 @@ class JudgedMetric(Metric):
         """Return what the judge must be asked, given the claims of the texts."""
         return ()
 
-    @property
-    def needs_documents(self) -> bool:
-        """Whether the metric has no value without the text of pages of the documents."""
-        return False
-
     def reading(self, documents: Mapping[str, Document]) -> Self:
         """Return the metric with the parsed documents of the run, if it compares with pages of them."""
         return self

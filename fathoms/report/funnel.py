@@ -102,9 +102,14 @@ def notes(funnel: RunFunnel, run: ScoredRun) -> Iterator[str]:
     if said := list(partial(funnel)):
         yield f"* {'; '.join(said)}"
     if funnel.estimate:
-        yield f"estimated: the documents as {funnel.estimate} reads them, not as this pipeline did"
+        yield assumed(funnel.estimate)
     for document, warnings in run.ingest.warnings.items():
         yield from (f"{document}: {warning}" for warning in warnings if LOST_TEXT in warning)
+
+
+def assumed(parser: str) -> str:
+    """Say by which parser documents were read whose own reading by the pipeline is not known."""
+    return f"parser: assumed {parser}, as it is not known how this pipeline reads documents"
 
 
 def funnel_section(

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from fathoms.metrics.names import GOLD_PAGES
+from fathoms.report.funnel import assumed
 from fathoms.report.leaderboard import bracket, figure
 from fathoms.runs.reading import ScoredRun
 from fathoms.types.run.figures import MetricFigure, MetricFigures
@@ -52,9 +53,12 @@ def page_cell(found: MetricFigure) -> str:
 
 
 def page_notes(run: ScoredRun, scores: str | None) -> Iterator[str]:
-    """Say how often the two readings agree on what was retrieved, and what each disagreement means."""
+    """Say how often the two readings agree on what was retrieved, what each disagreement means, and by which
+    parser pages count as parsed where that of the pipeline is not known."""
     if cites_nothing(run, scores):
         yield CITES_NOTHING
+    if parser := run.manifest.data.parser:
+        yield assumed(parser)
     agreement = run.metrics(scores).get(AGREEMENT)
     if agreement is None or agreement.overall.value is None:
         return

@@ -24,9 +24,9 @@ def search_notes(manifest: Manifest) -> Iterator[str]:
             f"an instruction was planted in every context ({injected.position} among the hits), which asks"
             f" for the word '{injected.answer}'"
         )
-    if manifest.data.parser and not manifest.imported:
+    if manifest.data.parser and manifest.config.get("judge") and not manifest.imported:
         yield (
-            f"the documents were read by {manifest.data.parser} for the metrics that need their text; what"
+            f"the documents were read by {manifest.data.parser} for metrics that need their text; what"
             " the pipeline reads of them is not known"
         )
     yield from approximations(manifest)

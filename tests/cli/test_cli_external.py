@@ -74,7 +74,9 @@ def test_every_verb(project: Project) -> None:
     (run,) = project.runs()
     manifest = json.loads((run / "manifest.json").read_text())
     assert manifest["config"]["pipeline"]["max_concurrency"] == 2
-    assert (manifest["data"]["ingest"], list(manifest["fingerprints"])) == (None, ["pipeline"])
+    ingest = manifest["data"]["ingest"]
+    assert (ingest["documents"], ingest["pages"], "chunks" in ingest, ingest["failures"]) == (2, 3, False, {})
+    assert list(manifest["fingerprints"]) == ["pipeline"]
     assert [len(entry["sha256"]) for entry in manifest["data"]["documents"].values()] == [64, 64]
     for name in ("manifest", "summary"):
         jsonschema.validate(json.loads((run / f"{name}.json").read_text()), schema(name))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 
+import jsonschema
 import pytest
 
 from tests.support.project import Project
+from tests.support.schemas import schema
 
 pytestmark = pytest.mark.slow  # processes of their own
 
@@ -64,6 +66,42 @@ def test_answers_from_elsewhere_are_given_their_documents(project: Project) -> N
     wrong = project.fathoms(*command, "--documents", "pdfs", "--parser", "pdfum")
     assert (wrong.returncode, "did you mean 'pdfium'" in wrong.stderr) == (2, True)
     assert project.fathoms(*command, "--documents", "nowhere").returncode == 2
+
+
+def test_a_pipeline_of_ones_own_has_the_stage_of_an_assumed_parser(project: Project) -> None:
+    """By hand: of the answers "41.5", "green" and "17 crowns", the documents hold all, and the pipeline found
+    the first. What pypdfium2 cannot read says nothing of what the pipeline reads."""
+    found = {"text": "The Varn tower is 41.5 m tall.", "document": "varn.pdf", "page": 1}
+    project.write("own.py", f"def answer(question):\n    return {{'answer': 'So.', 'contexts': [{found}]}}\n")
+    questions = json.loads((project.path / "questions.json").read_text())
+    questions["Tables"].append({"question": "What is scanned?", "files": ["bad.pdf"], "answers": [["ink"]]})
+    project.write("questions.json", json.dumps(questions))
+    project.write("pdfs/bad.pdf", "no PDF")
+    data = "data: {questions: questions.json, documents: pdfs}"
+    project.write("own.yaml", f"{data}\npipeline: {{kind: python, target: 'own:answer'}}\n")
+    done = project.fathoms("run", "own.yaml")
+    assert done.returncode == 0, done.stderr
+    note = "parser: assumed pdfium (pypdfium2 "
+    assert note in " ".join(done.stdout.split())
+    (row,) = project.json("report", "own")
+    text, tables = (row["funnel"]["categories"][name] for name in ("Text-Only", "Tables"))
+    assert [(text[name]["recall"], text[name]["n"]) for name in ("documents", "retrieved")] == [
+        (1.0, 2),
+        (0.5, 2),
+    ]
+    assert (text["retrieved"]["lost"], tables["documents"]["recall"], tables["documents"]["n"]) == (0.5, 1, 1)
+    (run,) = project.runs()
+    manifest = json.loads((run / "manifest.json").read_text())
+    jsonschema.validate(manifest, schema("manifest"))
+    (said,) = manifest["data"]["ingest"]["warnings"]["bad.pdf"]
+    assert said.startswith("the assumed parser cannot read it: ")
+    before = (run / "summary.json").read_bytes()
+    for path in (project.path / "pdfs").iterdir():
+        path.unlink()  # scoring parses nothing
+    assert project.fathoms("score", "own").returncode == 0
+    assert (run / "summary.json").read_bytes() == before
+    for name in ("report.md", "report.html"):
+        assert note in (run / name).read_text()
 
 
 def test_the_first_stage_is_what_ingest_measures(project: Project) -> None:

@@ -59,7 +59,9 @@ def test_the_terminal_shows_recall_over_losses_and_gains() -> None:
     assert lines[3].startswith("Tables")
     text = " ".join(lines)
     assert "left out: 2 common, 1 yes-no; another document holds an answer by chance: 0.21" in text
-    assert "estimated: the documents as pdfium (pypdfium2 5) reads them, not as this pipeline did" in text
+    assert (
+        "parser: assumed pdfium (pypdfium2 5), as it is not known how this pipeline reads documents" in text
+    )
     assert max(map(len, lines)) <= 80
 
 

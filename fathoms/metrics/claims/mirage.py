@@ -147,11 +147,6 @@ class _OfSources(Mirage):
         there = question.gold_evidence if self.sources == "gold" else question.files
         return super().lacks(record) or (None if there else "gold evidence")
 
-    @property
-    def needs_documents(self) -> bool:
-        """Whether pages are read, which is so of all but the recall of all claims."""
-        return True
-
     _known: tuple[Record, tuple[Source, ...]] | None = PrivateAttr(default=None)
 
     def known(self, record: Record) -> tuple[Source, ...]:
@@ -226,11 +221,6 @@ class InfoR(_OfSources):
 
     def _marks(self) -> list[str]:
         return [*(["attested"] if self.attested else []), *super()._marks()]
-
-    @property
-    def needs_documents(self) -> bool:
-        """Whether pages are read: to find the attested claims."""
-        return self.attested
 
     def lacks(self, record: Record) -> str | None:
         """Return what the record lacks; sources are only needed to find the attested claims."""
@@ -567,11 +557,6 @@ class _F1(Mirage):
     def parts(self) -> tuple[Mirage, Mirage]:
         """Precision and recall with the options of this metric."""
         return self._parts or self._made()
-
-    @property
-    def needs_documents(self) -> bool:
-        """Whether precision or recall reads pages."""
-        return any(part.needs_documents for part in self.parts)
 
     @property
     def halves(self) -> Mapping[str, str]:

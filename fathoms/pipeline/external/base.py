@@ -46,6 +46,10 @@ if TYPE_CHECKING:
     from fathoms.pipeline.pipeline import Built
 
 
+UNREAD = "the assumed parser cannot read it: "
+"""How a warning about a document begins that the pipeline may read in another way."""
+
+
 class Told(NamedTuple):
     """What an external pipeline replied to one question.
 
@@ -112,7 +116,6 @@ class ExternalPipeline(Priced):
             [DocumentFacts(id=item.id, sha256=item.sha256) for item in there],
             {"pipeline": state},
             names=DocumentNames(documents),
-            texts=TextPlaces(there),
             cost=self.cost,
             sends_trace=self.sends_trace,
         )
@@ -122,8 +125,7 @@ class ExternalPipeline(Priced):
 class Connected:
     """An external pipeline that is ready for questions.
 
-    Its `documents` have no pages, unless metrics need their text (`with_texts`); then `parser` says what made
-    this text, and `failures` are those that could not be read.
+    Its `documents` have no pages until they are read (`with_texts`); then `parser` says by what.
     """
 
     ask: Ask
@@ -133,7 +135,7 @@ class Connected:
     """The hash of each document, and what is known of its text."""
     fingerprints: dict[str, str]
     names: DocumentNames
-    texts: TextPlaces
+    texts: TextPlaces = field(default_factory=lambda: TextPlaces(()))
     failures: tuple[DocumentError, ...] = ()
     parser: str | None = None
     read: Mapping[str, Any] = field(default_factory=dict)
@@ -144,21 +146,23 @@ class Connected:
     """Whether the trace ids go to the pipeline."""
 
     def with_texts(self, read: Built, parser: str) -> Connected:
-        """Return the same with the texts of the documents, for metrics. What the pipeline reads of them is
-        not known."""
-        names = {fact.id for fact in read.facts.documents}
+        """Return the same with the texts of the documents as an assumed parser reads them. One that it cannot
+        read is no failure, because the pipeline may read it in another way."""
+        facts = read.facts.documents
+        if not facts:
+            return self
+        names = {fact.id for fact in facts}
         unread = (fact for fact in self.stated if fact.id not in names)
+        warnings = {fact.id: list(fact.warnings) for fact in facts if fact.warnings}
         return replace(
             self,
             documents=read.documents,
-            stated=(*read.facts.documents, *unread),
-            failures=read.failures,
+            stated=(*facts, *unread),
             parser=parser,
+            texts=TextPlaces(read.documents),
             read={
-                "chunks": 0,
-                "pages": sum(fact.pages for fact in read.facts.documents),
-                "warnings": {fact.id: list(fact.warnings) for fact in read.facts.documents if fact.warnings},
-                "failures": {failure.document: failure.detail for failure in read.failures},
+                "pages": sum(fact.pages for fact in facts),
+                "warnings": warnings | {one.document: [UNREAD + one.detail] for one in read.failures},
                 "times": read.times.report(),
             },
         )

@@ -10,9 +10,8 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import accumulate
-from pathlib import Path
 
-from fathoms.types import PDF, Document, Hit, Round, in_one_form
+from fathoms.types import Document, Hit, Round, in_one_form
 
 _SHORTEST = 40
 """Letters and digits that a text needs, so that it does not stand elsewhere by chance."""
@@ -74,15 +73,11 @@ def _end_alike(one: list[str], other: list[str]) -> bool:
 
 
 class TextPlaces:
-    """Where texts stand in the PDFs of a data set. Those without pages are read when the first text is looked
+    """Where texts stand in the parsed documents of a data set, which are loaded when the first text is looked
     for."""
 
-    def __init__(self, documents: Iterable[Document]) -> None:
-        documents = tuple(documents)
-        self._read = [each for each in documents if each.pages]
-        self._paths = {
-            each.path: each.id for each in documents if not each.pages and each.path.suffix.lower() == PDF
-        }
+    def __init__(self, documents: Sequence[Document]) -> None:
+        self._documents = documents
         self._lock = threading.Lock()
 
     def placed(
@@ -128,19 +123,12 @@ class TextPlaces:
 
     @cached_property
     def _texts(self) -> dict[str, tuple[str, list[int], tuple[int, ...]]]:
-        """The folded text of each document that can be read, where each of its pages begins, and their
-        numbers."""
-        from fathoms.ingest import Pdfium
-        from fathoms.ingest.workers.parallel import parse_all
-
+        """The folded text of each document, where each of its pages begins, and their numbers."""
         texts: dict[str, tuple[str, list[int], tuple[int, ...]]] = {}
-        parsed = parse_all(Pdfium(), list(self._paths), workers=1) if self._paths else ()
-        for document in (*self._read, *parsed):
-            if isinstance(document, Document):
-                pages = [_folded(page.text) for page in document.pages]
-                starts = list(accumulate(map(len, pages), initial=0))[:-1]
-                numbers = tuple(page.number for page in document.pages)
-                texts[self._paths.get(Path(document.path), document.id)] = "".join(pages), starts, numbers
+        for document in self._documents:
+            pages = [_folded(page.text) for page in document.pages]
+            starts = list(accumulate(map(len, pages), initial=0))[:-1]
+            texts[document.id] = "".join(pages), starts, tuple(page.number for page in document.pages)
         return texts
 
 

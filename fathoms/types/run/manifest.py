@@ -132,8 +132,8 @@ class Data(Part):
     warnings: tuple[str, ...] = ()
     """Warnings about the data, one sentence each."""
     parser: str | None = None
-    """For imported results, and for external pipelines whose metrics need the text of the documents: the
-    parser that read them; null where no documents were given. Absent in other runs."""
+    """For imported results and external pipelines: the assumed parser, which read the documents for the
+    funnel and for metrics that need their text; null where no documents were given. Absent in other runs."""
     folder: str | None = None
     """For imported results: the folder of the documents; null where none was given. Absent in other
     runs."""
