@@ -23,6 +23,9 @@ COMMANDS = {
     "gate": Command(
         "gate:gate", "Judge whether runs are worse than a baseline: PASS, FAIL (exit code 100) or UNDECIDED."
     ),
+    "premerge": Command(
+        "premerge:premerge", "Judge a branch before it is merged: PASS, FAIL (exit code 100) or UNDECIDED."
+    ),
     "comment": Command(
         "comment:comment", "Post or update the comment of a gate on the pull or merge request of this job."
     ),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
-from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +12,7 @@ import typer
 
 from fathoms.cli import console, nightly
 from fathoms.cli.options import RUNS, Json, JUnitBy, LogFile, Metrics, Out, Profile, References
-from fathoms.errors import DataError, ExitCode, FathomsError, UsageError
+from fathoms.errors import DataError, ExitCode, UsageError
 
 if TYPE_CHECKING:
     from fathoms.gate.against_baseline import Gated
@@ -250,10 +249,8 @@ def gate(
     return _judge_and_report(
         stored[-1],
         lambda: judge_runs(stored, terms),
-        comment=comment,
+        files=nightly.VerdictFiles(log_file, junit, comment),
         strict=strict,
-        log_file=log_file,
-        junit=junit,
         by_question=junit_by == "question",
         as_json=as_json,
     )
@@ -306,28 +303,19 @@ def _judge_and_report(
     newest: Run,
     judge: Callable[[], Gated],
     *,
-    comment: Path | None,
+    files: nightly.VerdictFiles,
     strict: bool,
-    log_file: Path | None,
-    junit: Path | None,
     by_question: bool,
     as_json: bool,
 ) -> int:
     """Judge, and report the verdict to the terminal, log, JUnit file and comment; returns the exit code."""
     from fathoms.gate.comment import comment as comment_on
-    from fathoms.gate.comment import comment_of_error, explained
-    from fathoms.gate.lines import gate_line, gate_suite, gated_panel, undecided
+    from fathoms.gate.comment import explained
+    from fathoms.gate.lines import KIND, gate_line, gate_suite, gated_panel, undecided
     from fathoms.runs.finding import run_name
-    from fathoms.safety.masking import known_mask
 
-    with nightly.log_to(log_file):
-        try:
-            found = judge()
-        except FathomsError as error:
-            nightly.report_error(error, junit)
-            message = known_mask().text(str(error))
-            nightly.write_comment(comment, partial(comment_of_error, run_name(newest), message))
-            raise
+    with files.judging(KIND, run_name(newest)):
+        found = judge()
         line = gate_line(found)
         if as_json:
             console.show_json(asdict(found))
@@ -335,9 +323,9 @@ def _judge_and_report(
             console.show(*gated_panel(found))
             console.say(line)
         suite = gate_suite(found, strict=strict, by_question=by_question)
-        as_comment = cache(lambda: known_mask().text(comment_on(explained(found, newest))))
-        written = nightly.report_verdict(found, line, suite, junit, as_comment)
-        written &= nightly.write_comment(comment, as_comment)
+        written = files.report(
+            found.runs[-1], found.verdict, line, suite, lambda: comment_on(explained(found, newest))
+        )
     if found.verdict == "FAIL":
         return ExitCode.GATE_FAILED
     if found.verdict == "UNDECIDED":

@@ -8,7 +8,9 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from logging.handlers import WatchedFileHandler
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +20,6 @@ from fathoms.errors import FathomsError, UsageError
 from fathoms.safety.masking import known_mask
 
 if TYPE_CHECKING:
-    from fathoms.gate.against_baseline import Gated
     from fathoms.report.ending import Ending, Verdict
     from fathoms.report.junit import Suite
     from fathoms.runner.active_run import Outcome
@@ -172,30 +173,45 @@ def _step_summary(outcomes: Sequence[Outcome], endings: Sequence[Ending]) -> lis
     return [*lines, "", *(score_lines(views) if views else [])]
 
 
-def report_verdict(
-    found: Gated, line: str, suite: Suite, junit: Path | None, comment: Callable[[], str]
-) -> bool:
-    """Report a verdict in the log, and as a `comment` in the step summary; add its cases to the JUnit file.
+@dataclass(frozen=True)
+class VerdictFiles:
+    """Where a command that judges reports its verdict besides the terminal: the log, the JUnit file, and the
+    comment on the pull request; `None` for those that were not asked for."""
 
-    Returns whether the JUnit file was written, if one was requested.
-    """
-    from fathoms.runs.events import happened
+    log_file: Path | None
+    junit: Path | None
+    comment: Path | None
 
-    level = logging.ERROR if found.verdict == "FAIL" else logging.INFO
-    happened("gate-judged", level=level, run=found.runs[-1], verdict=found.verdict, line=line)
-    _append_step_summary(lambda: [comment()])
-    return _write_junit([suite], junit, beside=True)
+    @contextmanager
+    def judging(self, kind: str, name: str) -> Iterator[None]:
+        """Write the log of the block; an error that ends it is reported in all three, under the `kind` of the
+        command and the `name` of what is judged."""
+        from fathoms.gate.comment import comment_of_error
+        from fathoms.report.junit import Case, Suite
+        from fathoms.runs.events import happened
 
+        with log_to(self.log_file):
+            try:
+                yield
+            except FathomsError as error:
+                title, message = type(error).__name__, known_mask().text(str(error))
+                happened("command-failed", level=logging.ERROR, names=[kind], kind=title, error=message)
+                _write_junit([Suite(kind, [Case(kind, error=(title, message))])], self.junit, beside=True)
+                write_comment(self.comment, lambda: comment_of_error(name, message))
+                raise
 
-def report_error(error: FathomsError, junit: Path | None) -> None:
-    """Report that a gate failed with an error, in the log and the JUnit file."""
-    from fathoms.gate.lines import KIND
-    from fathoms.report.junit import Case, Suite
-    from fathoms.runs.events import happened
+    def report(self, run: str, verdict: str, line: str, suite: Suite, make: Callable[[], str]) -> bool:
+        """Report the verdict on a run: in the log, as a comment, which `make` returns and which the step
+        summary has too, and in the JUnit file beside the cases of `fathoms run`. Returns whether all files
+        that were asked for are written."""
+        from fathoms.runs.events import happened
 
-    kind, message = type(error).__name__, known_mask().text(str(error))
-    happened("command-failed", level=logging.ERROR, names=[KIND], kind=kind, error=message)
-    _write_junit([Suite(KIND, [Case(KIND, error=(kind, message))])], junit, beside=True)
+        comment = cache(lambda: known_mask().text(make()))
+        level = logging.ERROR if verdict == "FAIL" else logging.INFO
+        happened("gate-judged", level=level, run=run, verdict=verdict, line=line)
+        _append_step_summary(lambda: [comment()])
+        written = _write_junit([suite], self.junit, beside=True)
+        return write_comment(self.comment, comment) and written
 
 
 def _suite(outcome: Outcome, end: Ending, by_question: bool) -> Suite:

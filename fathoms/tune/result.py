@@ -25,7 +25,8 @@ class Settings:
     `confidence` is the probability with which the best is never dropped. Within `within` of the best is good
     enough, if it is above 0. With `by_cost`, a candidate is dropped only where one that is no dearer is
     better. `max_calls` limits the answers. `seed` draws the order of the questions. `screen` says whether
-    candidates are compared first with those that retrieve the gold pages best.
+    candidates are compared first with those that retrieve the gold pages best. With `defended`, the others
+    are compared with the first candidate alone (`Race`).
     """
 
     metric: str = "correctness"
@@ -36,6 +37,7 @@ class Settings:
     max_calls: int | None = None
     seed: int = 0
     screen: Literal["retrieval"] | None = None
+    defended: bool = False
 
     def __post_init__(self) -> None:
         if not 0.5 <= self.confidence < 1:

@@ -226,6 +226,7 @@ class Session:
             costs=self._costs() if self.settings.front else None,
             costs_known_after=self._size(0) if self.settings.front else 0,
             prior=_prior(self.retrieval),
+            defended=self.settings.defended,
         )
         while not race.is_over:
             column = self.scores[:, self.order.positions[race.asked]]

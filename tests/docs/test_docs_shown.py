@@ -22,6 +22,7 @@ SHOWN = {
 
 ELSEWHERE = {
     "fathoms tune --replay baseline --replay docling": "test_tune_command.py",
+    "fathoms premerge branch.yaml --against main.yaml --comment fathoms-comment.md": "test_cli_premerge.py",
     "fathoms doctor --executor ray --address HOST:6379": "test_ray_executor.py",
     "fathoms score RUN --executor ray --address HOST:6379": "test_ray_executor.py",
     "ollama pull gemma3:4b": "a hub",

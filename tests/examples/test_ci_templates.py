@@ -58,10 +58,10 @@ def test_templates_follow_the_public_schemas(tmp_path: Path, name: str, options:
 def test_the_workflow_passes_inputs_that_the_action_has() -> None:
     action = yaml.safe_load((CI / "fathoms-gate" / "action.yml").read_text())
     workflow = yaml.safe_load((CI / "github-workflow.yml").read_text())
-    (used,) = [step for step in workflow["jobs"]["gate"]["steps"] if "fathoms-gate" in step["uses"]]
-    assert set(used["with"]) <= set(action["inputs"])
     needed = {name for name, each in action["inputs"].items() if each.get("required")}
-    assert needed <= set(used["with"])
+    for job in workflow["jobs"].values():
+        (used,) = [step for step in job["steps"] if "fathoms-gate" in step["uses"]]
+        assert needed <= set(used["with"]) <= set(action["inputs"])
     # what stands in `${{ }}` of a shell line would be run, whatever it holds
     assert not [step for step in action["runs"]["steps"] if "${{" in step.get("run", "")]
 
@@ -136,7 +136,7 @@ def test_the_github_action_judges_and_keeps_one_comment(checked_out: Project) ->
             "GITHUB_STEP_SUMMARY": str(checked_out.path / "summary.md"),
             "FATHOMS_CACHE_DIR": str(checked_out.path / "cache"),
         }
-        lines = [step for step in steps if "run" in step]
+        lines = [step for step in steps if "run" in step and step.get("if") != "inputs.against != ''"]
         codes = []
         for step in (*lines, lines[-1]):  # another commit comments again
             own = {key: expressions[value] for key, value in step.get("env", {}).items()}
@@ -194,6 +194,37 @@ def test_the_gitlab_job_judges_and_keeps_one_comment(checked_out: Project) -> No
     assert kept.bodies[2].startswith("<!-- fathoms: tiny -->\n### fathoms: the run failed, tiny\n")
     assert "failed: HTTP 500" in kept.bodies[2]
     assert list(kept.bodies) == [1, 2]
+
+
+@pytest.mark.slow
+def test_both_templates_compare_a_branch_with_main(project: Project) -> None:
+    """Main lies in a repository; the branch has other replies, and answers as many questions rightly."""
+    git = ["git", "-c", "user.name=x", "-c", "user.email=x@x"]
+    origin = project.path / "origin"
+    for command in (
+        ["init", "-q", "-b", "trunk"],
+        ["add", "tiny.yaml"],
+        ["commit", "-q", "-m", "x"],
+        ["clone", "-q", "--bare", ".", str(origin)],
+        ["remote", "add", "origin", str(origin)],
+    ):
+        subprocess.run([*git, *command], cwd=project.path, check=True)
+    project.write("tiny.yaml", CONFIG.replace("Nobody can say", "Nobody knows"))
+    given = {"CONFIG": "tiny.yaml", "AGAINST": "main/tiny.yaml", "FATHOMS_CACHE_DIR": str(project.path / "c")}
+    job = yaml.safe_load((CI / "gitlab-ci.yml").read_text())[".fathoms-gate"]
+    project.write("python3", "#!/bin/sh\n").chmod(0o755)
+    named = {"CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "trunk"}
+    done = shell("\n".join(job["script"]), project, {**job["variables"], **given, **named})
+    assert done.returncode == 0, done.stderr
+    said = (project.path / "fathoms-comment.md").read_text()
+    assert said.startswith("<!-- fathoms: tiny_before_merging -->\n### fathoms: PASS, ")
+    (project.path / "fathoms-comment.md").unlink()
+    steps = yaml.safe_load((CI / "fathoms-gate" / "action.yml").read_text())["runs"]["steps"]
+    (step,) = (step for step in steps if step.get("if") == "inputs.against != ''")
+    done = shell(step["run"], project, {**given, "OPTIONS": "--margin 0.05"})
+    assert done.returncode == 0, done.stderr
+    again = (project.path / "fathoms-comment.md").read_text()
+    assert again.splitlines()[:4] == said.replace("0.02", "0.05").splitlines()[:4]
 
 
 def test_a_comment_is_never_longer_than_github_accepts(project: Project) -> None:

@@ -48,3 +48,27 @@ def test_the_best_is_dropped_in_at_most_alpha(
         overall = figures(scores, categories)
         wrong += bool(overall[race.best()] < overall.max() - 1e-9)
     assert wrong <= alpha * RACES + 3 * math.sqrt(alpha * RACES)
+
+
+@pytest.mark.parametrize(("sizes", "margin"), [((15,), 0.02), ((20, 10), 0.1), ((50,), 0.02)])
+def test_a_branch_as_good_as_main_is_dropped_in_at_most_alpha(sizes: tuple[int, ...], margin: float) -> None:
+    """Answers of both sides vary by themselves: each question has a rate of right answers, the same for
+    both. And a branch that is worse by more than the margin on the questions as they were answered is found
+    to be no worse, before all were asked, in at most alpha."""
+    rng, alpha, races = np.random.default_rng(5), 0.05, RACES // 2
+    categories = [f"c{number}" for number, size in enumerate(sizes) for _ in range(size)]
+    dropped = passed = worse = 0
+    for number in range(races):
+        rates = rng.beta(0.5, 0.3, len(categories)) if number % 2 else np.full(len(categories), 0.5)
+        scores = (rng.random((2, len(categories))) < rates).astype(float)
+        order = draw_order(categories, rng)
+        race = Race(order, 2, alpha=alpha, within=margin, defended=True)
+        while not race.is_over:
+            race.add(scores[:, order.positions[race.asked]])
+        dropped += race.dropped_at[1] is not None
+        assert race.dropped_at[0] is None
+        main, branch = figures(scores, categories)
+        worse += main - branch > margin
+        passed += race.chosen == 1 and main - branch > margin
+    assert dropped <= alpha * races + 3 * math.sqrt(alpha * races)
+    assert passed <= alpha * worse + 3 * math.sqrt(alpha * worse)
