@@ -11,6 +11,7 @@ import argparse
 import json
 import math
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from itertools import product
 from pathlib import Path
@@ -33,6 +34,8 @@ from fathoms.stats.ranks import rank_intervals
 from fathoms.stats.ratio import linearised
 from fathoms.stats.sequential import SHIFTS, YEAR, level_alone, needed
 from fathoms.stats.shrink import shrunk
+from fathoms.tune.order import draw_order
+from fathoms.tune.race import Race
 
 Array = NDArray[np.float64]
 Row = dict[str, Any]
@@ -1051,6 +1054,44 @@ def few_row(n: int, baseline: int, answers: int, histories: int, rng: np.random.
     return row
 
 
+# ----- a branch against main
+
+
+def branch_rows(histories: int, rng: np.random.Generator) -> list[Row]:
+    """`fathoms premerge`: branches as good as main, and branches that lost a part of the questions for good.
+    Both sides are asked once, and answers vary as in `identical`; `none` has answers that never vary."""
+    return [
+        branch_row(n, noise, histories, rng)
+        for n in (15, 30, 50, 100)
+        for noise in ("none", "spread", "coins")
+    ]
+
+
+def branch_row(n: int, noise: str, histories: int, rng: np.random.Generator) -> Row:
+    """One size of question set and kind of noise."""
+    row: Row = {"questions": n, "noise": noise}
+    for lost in (0.0, 0.2, 1 / 3, 0.5):
+        ends, asked = Counter[str](), 0
+        for _ in range(histories):
+            chances = (rng.random(n) < 0.6).astype(float) if noise == "none" else identical(n, noise, rng)
+            # of the questions that main knows, the branch never answers a part
+            broken = rng.random(n) < lost
+            scores = np.stack([rng.random(n) < chances, (rng.random(n) < chances) & ~broken]).astype(float)
+            order = draw_order([""] * n, rng)
+            race = Race(order, 2, within=0.02, defended=True)
+            while not race.is_over:
+                race.add(scores[:, order.positions[race.asked]])
+            change = float(scores[1].mean() - scores[0].mean())
+            passed = race.chosen == 1 or change >= -0.02 - 1e-9
+            ends["FAIL" if race.dropped_at[1] else "PASS" if passed else "UNDECIDED"] += 1
+            asked += race.asked
+        shares = " / ".join(f"{100 * ends[name] / histories:.0f}" for name in ("PASS", "UNDECIDED", "FAIL"))
+        row[f"{lost:.0%} lost: PASS / UNDECIDED / FAIL, % of the questions asked"] = (
+            f"{shares}, {100 * asked / n / histories:.0f} %"
+        )
+    return row
+
+
 # ----- printing
 
 
@@ -1076,7 +1117,7 @@ def main() -> None:
         nargs="*",
         metavar="TABLE",
         help="coverage, clusters, clustered, edges, ratios, f1, size, repeats, shifted, documents, sizes,"
-        " detectable, gate, few, years, delays, together, shrink, unbounded, skewed,"
+        " detectable, gate, few, branch, years, delays, together, shrink, unbounded, skewed,"
         " f1-differences, ranks, passes",
     )
     options = parser.parse_args()
@@ -1105,6 +1146,7 @@ def main() -> None:
         "gate": lambda rng: gate_rows(options.histories, rng),
         "years": lambda rng: year_rows(options.histories, rng),
         "few": lambda rng: few_rows(max(1, options.histories // 5), rng),
+        "branch": lambda rng: branch_rows(options.histories, rng),
         "delays": lambda rng: delay_rows(options.histories, rng),
         "together": lambda rng: together_rows(options.histories, rng),
         "shrink": lambda rng: shrink_rows(options.replications, rng),

@@ -120,8 +120,10 @@ class LossCheck:
     the newest run, with its share of right answers in the baseline and now; those of `wavering` were wrong in
     some run of the baseline, too. `p` is the probability that an unchanged pipeline loses as many or more,
     and FAIL takes `needed` of them, `None` if the loss of all is no alarm. `nights` and `answers` are the
-    runs of the baseline and the fewest answers that it has to a question. `since` is the date of the first
-    run of those in a row that are alarms. `seen` is the date until which the alarm is acknowledged.
+    runs of the baseline and the fewest answers that it has to a question. `repeats` is how many answers of a
+    night to each question pay off, and what FAIL takes with them (`stats.few_questions`). `since` is the date
+    of the first run of those in a row that are alarms. `seen` is the date until which the alarm is
+    acknowledged.
     """
 
     metric: str
@@ -134,6 +136,7 @@ class LossCheck:
     needed: int | None
     nights: int
     answers: int
+    repeats: tuple[int, int] | None = None
     since: str | None = None
     seen: str | None = None
 
@@ -233,8 +236,9 @@ class _Family:
     """The data of one check: the scores, scaled such that `width` becomes 1 because the tests are made for
     scores in [0, 1], and the questions on which each run was compared.
 
-    `width` is that of the metric's range, or twice the largest linearised difference of a ratio. `limit` is
-    the largest possible difference.
+    `width` is that of the metric's range, or twice the largest linearised difference of a ratio; of a metric
+    that rests on a judge, it is divided by the part of a true difference that the judge shows (`shown_part`).
+    `limit` is the largest possible difference.
     """
 
     metric: str
@@ -308,6 +312,12 @@ def gate(
             *pairs.notes,
             *count_notes([*runs, baseline], metrics),
             *parser_notes(baseline, runs, old=True),
+            *(
+                f"{metric}: changes and bounds are divided by {part:.2f}, the part of a true change that"
+                f" {baseline.kind_of(metric).judge} shows with its errors"
+                for metric in metrics
+                if (part := shown_part([baseline, *runs], metric)) < 1
+            ),
         ),
     )
 
@@ -407,7 +417,7 @@ def _gate_check(family: _Family, check: Check, margin: float, alpha: float) -> G
         check.verdict,
         tuple(
             GateNight(
-                night.delta * family.width,
+                max(-family.limit, min(family.limit, night.delta * family.width)),
                 max(night.low * family.width, -family.limit),
                 min(night.high * family.width, family.limit),
                 night.p,
@@ -552,7 +562,20 @@ def _family(
         scaled(baseline),
         tuple(map(scaled, runs)),
     )
-    return _Family(metric, category, answers, matched, width, width)
+    part = shown_part([baseline, *runs], metric)
+    return _Family(metric, category, answers, matched, width / part, width)
+
+
+def shown_part(sides: Iterable[QuestionScores], metric: str) -> float:
+    """Return the part of a true difference that shows in a metric: 1, or where a judge with known errors
+    gives it, sensitivity + specificity - 1 of the worst check, as in Rogan and Gladen's correction.
+
+    A judge that errs alike on both sides moves both means towards each other by that factor. Differences and
+    their bounds are divided by it, so that the margin is one of what people would say.
+    """
+    checked = [kind.balanced_accuracy for side in sides if (kind := side.kind_of(metric)).judge]
+    known = [2 * accuracy - 1 for accuracy in checked if accuracy is not None]
+    return min(known) if known and min(known) > 0 else 1.0
 
 
 def _ratio_family(

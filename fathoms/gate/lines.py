@@ -70,7 +70,9 @@ def _losses_panel(found: Gated) -> Iterator[RenderableType]:
     first = found.losses[0]
     runs = f"{first.nights} run{'s' * (first.nights != 1)}"
     few = "; one night does not show which answers waver, so FAIL takes many lost ones" * (first.answers == 1)
-    yield note(f"baseline: {runs}, {first.answers} answer{'s' * (first.answers != 1)} to a question{few}")
+    more = "; run --repeats {} would FAIL from {} on".format(*first.repeats) if first.repeats else ""
+    answers = f"{first.answers} answer{'s' * (first.answers != 1)} to a question"
+    yield note(f"baseline: {runs}, {answers}{few or more}")
     if found.section:
         yield note(section_line(found.section))
     yield from map(note, changes(found))

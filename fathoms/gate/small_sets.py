@@ -129,6 +129,7 @@ def _loss(run: QuestionScores, baseline: QuestionScores, metric: str, checks: in
         found.needed,
         len(baseline.runs),
         min((len(before[name]) for name in asked), default=0),
+        found.repeats,
     )
 
 

@@ -39,6 +39,8 @@ LEVEL = BUDGET / MONTH
 """What the probability of a night must be below for an alarm."""
 LEAST_LOST = 2
 """The fewest lost answers that are an alarm: one question alone never is."""
+REPEATS = (3, 5, 7)
+"""The numbers of answers of a night to one question that may pay off: odd ones, because half is not right."""
 _MEANS = np.arange(0.05, 1, 0.1)
 _CONCENTRATIONS = np.geomspace(0.05, 3, 9)
 # the shares of coin tosses, whose rate has a beta distribution around one half
@@ -52,13 +54,16 @@ class Loss:
 
     `right` are the places of the questions that were right, and `lost` those of them that are lost. `p` is
     the probability that an unchanged pipeline loses as many or more. `needed` is the smallest number of lost
-    answers that is an alarm, `None` if not even the loss of all is.
+    answers that is an alarm, `None` if not even the loss of all is. `repeats` is how many answers to each
+    question of a night pay off, up to the most of `REPEATS`, and what is `needed` with them; `None` if more
+    answers than tonight's do not lower it.
     """
 
     right: tuple[int, ...]
     lost: tuple[int, ...]
     p: float
     needed: int | None
+    repeats: tuple[int, int] | None = None
 
     @property
     def alarm(self) -> bool:
@@ -75,12 +80,26 @@ def loss(before: Sequence[tuple[int, int]], tonight: Sequence[tuple[int, int]], 
         if asked and 2 * hits > of
     ]
     lost = tuple(place for place in right if 2 * tonight[place][0] <= tonight[place][1])
-    kinds = Counter((*before[place], tonight[place][1]) for place in right)
-    tails = _tails(kinds, [each for each in before if each[1]])
-    p = float(tails[len(lost)])
+    known = [each for each in before if each[1]]
+    tails = _tails(Counter((*before[place], tonight[place][1]) for place in right), known)
+    needed = _needed(tails, checks, len(right))
+    repeats = None
+    asked = max((tonight[place][1] for place in right), default=0)
+    for times in REPEATS:
+        if needed is not None and times > asked > 0:
+            fewer = _needed(
+                _tails(Counter((*before[place], times) for place in right), known), checks, len(right)
+            )
+            if fewer is not None and fewer < (repeats[1] if repeats else needed):
+                repeats = times, fewer
+    return Loss(tuple(right), lost, float(tails[len(lost)]), needed, repeats)
+
+
+def _needed(tails: Array, checks: int, right: int) -> int | None:
+    """Return the smallest number of lost answers that is an alarm, `None` if there is none up to `right`."""
     enough = np.flatnonzero(tails < LEVEL / checks)
     needed = max(LEAST_LOST, int(enough[0])) if enough.size else None
-    return Loss(tuple(right), lost, p, needed if needed is not None and needed <= len(right) else None)
+    return needed if needed is not None and needed <= right else None
 
 
 def poisson_binomial(chances: Array) -> Array:

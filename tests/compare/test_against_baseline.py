@@ -76,6 +76,33 @@ def test_the_p_value_that_decided_is_the_one_that_is_told():
     assert "n 6, p < .001: FAIL" in str(gate_suite(found, strict=False).cases[0].failure)
 
 
+def test_the_errors_of_a_judge_stand_in_change_and_bounds():
+    """With a balanced accuracy of .85, a judge shows .70 of a true change: 7 of 200 lost are 5 points,
+    and unchanged answers show that the loss is below 1.885 / .7 = 2.7 points, which is no PASS at 2."""
+    kind = MetricKind(judge="small", balanced_accuracy=0.85)
+    plain, judged = [
+        judge(run, baseline=GOOD.model_copy(update={"metrics": {**GOOD.metrics, "correctness": found}}))
+        for run, found in ((worse("n1", 7), MetricKind()), (judged_run(worse("n1", 7), kind), kind))
+    ]
+    (before,), (after,) = plain.checks[0].nights, judged.checks[0].nights
+    assert (after.delta, after.low, after.high) == pytest.approx(
+        (before.delta / 0.7, before.low / 0.7, before.high / 0.7)
+    )
+    assert (before.delta, after.p) == (pytest.approx(-0.035), before.p)
+    same = judged_run(GOOD.model_copy(update={"runs": ("n1",)}), kind)
+    found = judge(same, baseline=judged_run(GOOD, kind))
+    assert (found.verdict, judge(same, baseline=judged_run(GOOD, kind), margin=0.03).verdict) == (
+        "UNDECIDED",
+        "PASS",
+    )
+    assert any("divided by 0.70, the part of a true change that small shows" in one for one in found.notes)
+
+
+def judged_run(scores, kind):
+    """The same scores, as given by a judge."""
+    return scores.model_copy(update={"metrics": {**scores.metrics, "correctness": kind}})
+
+
 def test_the_test_of_two_nights_that_decided_is_named():
     found = judge(worse("n1", 9), worse("n2", 8))
     (check,) = found.checks

@@ -45,6 +45,22 @@ def test_a_question_that_wavers_needs_more_company() -> None:
     assert 2 <= steady.needed < wavers.needed
 
 
+def test_repeats_are_advised_where_answers_waver_and_only_there() -> None:
+    """`repeats` says what the same baseline would take with so many answers a night."""
+    steady = loss([(50, 50)] * 15, [(1, 1)] * 15)
+    assert (steady.needed, steady.repeats) == (2, None)
+    before = [(5, 5)] * 6 + [(4, 5)] * 6 + [(0, 5)] * 3
+    wavers = loss(before, [(1, 1)] * 15)
+    assert wavers.needed is not None
+    assert wavers.repeats is not None
+    times, needed = wavers.repeats
+    assert needed < wavers.needed
+    asked = loss(before, [(times, times)] * 15)
+    assert asked.needed == needed
+    assert asked.repeats is None or asked.repeats[1] < needed
+    assert loss([(1, 1)], [(0, 1)]).repeats is None
+
+
 def test_one_lost_answer_alone_is_never_an_alarm() -> None:
     found = loss([(500, 500)] * 50, [(0, 1)] + [(1, 1)] * 49)
     assert (found.needed, found.alarm) == (2, False)
