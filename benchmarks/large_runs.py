@@ -26,7 +26,8 @@ from bench import table  # noqa: E402 - of the other benchmark
 from measuring import machine  # noqa: E402
 
 from fathoms.runs.finding import list_runs  # noqa: E402
-from fathoms.runs.store import Run  # noqa: E402
+from fathoms.runs.run import Run  # noqa: E402
+from fathoms.runs.writing import new_run  # noqa: E402
 from fathoms.scoring import score_run  # noqa: E402
 from fathoms.types import Chunk, Evidence, Hit, Question, Record, Reply  # noqa: E402
 
@@ -71,7 +72,7 @@ def made_run(folder: Path, count: int, right: int) -> Run:
     categories = ["Text", "Tables", "Charts", "Several pages"]
     data = {"name": "made-up", "questions": count, "asked": count, "asked_ids": ids, "categories": categories}
     config = {"retrieve": {"kind": "scripted"}, "generate": {"kind": "scripted"}}
-    run = Run.create(folder, f"right-{right}", "0" * 10, {"config": config, "data": data, "repeats": 1})
+    run = new_run(folder, f"right-{right}", "0" * 10, {"config": config, "data": data, "repeats": 1})
     for start in range(0, count, 1_000):
         run.append(record(number, right) for number in range(start, min(start + 1_000, count)))
     return run

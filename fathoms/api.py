@@ -45,10 +45,8 @@ from fathoms.runner.budget import Budget
 from fathoms.runner.rounds import Means, new_rounds
 from fathoms.runner.runner import Job, Selection
 from fathoms.runs.cache import Cache
-from fathoms.runs.finding import find_run
-from fathoms.runs.reading import ScoredRun
-from fathoms.runs.reading import load as load_scored
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
+from fathoms.runs.writing import trust_run
 from fathoms.safety.signals import result_of
 from fathoms.scoring import score_run
 from fathoms.tune.result import Result as Race
@@ -88,16 +86,16 @@ class Result:
     @property
     def summary(self) -> dict[str, Any]:
         """The content of `summary.json`: means per profile and category, counts, tokens, cost and seconds."""
-        return dict(self._view().summary_json)
+        return self._view().summary.plain()
 
     @property
     def manifest(self) -> dict[str, Any]:
         """The content of `manifest.json`: what was run, on which data, with which versions."""
-        return dict(self._view().manifest_json)
+        return self._view().manifest.plain()
 
     def records(self) -> list[Record]:
         """The record of every question and repeat, with its answer or error."""
-        return Run(self.path).records()
+        return Run(self.path).records.all()
 
     def scores(self, profile: str | None = None) -> DataFrame:
         """Return a DataFrame with one row per question and repeat: texts, scores, tokens, cost and seconds.
@@ -176,7 +174,7 @@ class Result:
         self, *others: Reference, metric: str | Sequence[str] = (), profile: str | None = None
     ) -> Compared:
         """Compare other runs with this one, question by question, as `fathoms compare` does."""
-        runs = [Run(self.path), *(find_run(_name(other), self.path.parent) for other in others)]
+        runs = [Run(self.path), *(Run.open(_name(other), self.path.parent) for other in others)]
         return compared(runs, _several(metric), profile)
 
     def _repr_html_(self) -> str:
@@ -236,8 +234,8 @@ class Result:
             allow_unchecked=allow_unchecked,
         )
 
-    def _view(self) -> ScoredRun:
-        return load_scored(self.path)
+    def _view(self) -> Run:
+        return Run.scored(self.path)
 
 
 COLUMNS: dict[str, str | None] = {
@@ -412,7 +410,7 @@ def tune(
 def find(reference: Reference, out: str | Path = RUNS) -> Result:
     """Find a run that was made and scored before; `reference` is a path, an id, `latest`, a name or `NAME~1`.
     Raises UsageError where there is no such run."""
-    return Result(find_run(_name(reference), Path(out)).path.absolute())
+    return Result(Run.open(_name(reference), Path(out)).path.absolute())
 
 
 def score(
@@ -429,12 +427,12 @@ def score(
     server, or read the environment or a file; `trust` marks the run as one of yours and lifts this. Raises
     DataError where the run holds no answers.
     """
-    found = find_run(_name(reference), Path(out))
+    found = Run.open(_name(reference), Path(out))
     if trust:
-        found.trust()
+        trust_run(found)
     headline: Iterable[str] = [f"profile={profile}"] if profile else []
     _outside_loops(lambda: score_run(found, [*settings, *headline]))
-    write_report([load_scored(found.path)], found.path, plots=False)
+    write_report([Run.scored(found.path)], found.path, plots=False)
     return Result(found.path.absolute())
 
 

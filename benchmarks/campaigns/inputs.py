@@ -293,7 +293,7 @@ def read_back(name: str) -> int:
     found = READ[name](Path(name))
     for one in found if isinstance(found, list | tuple) else [found]:
         run = keep(one, "data", Path("out"))
-        if len(run.records()) != len(one.records):
+        if len(run.records.all()) != len(one.records):
             raise AssertionError("the stored run lacks answers")
         for question in {record.question.id for record in one.records}:
             if (why := complaint(run.view(question))) is not None:

@@ -23,7 +23,7 @@ from pipelines import PIPELINES, make_run
 
 from fathoms.report.html import report_html
 from fathoms.runs.finding import list_runs
-from fathoms.runs.reading import ScoredRun, load
+from fathoms.runs.run import Run
 from fathoms.scoring import score_run
 
 ROUNDS = 3
@@ -49,16 +49,16 @@ def main() -> None:
         opened(file)
 
 
-def made_runs(folder: Path, questions: int) -> list[ScoredRun]:
+def made_runs(folder: Path, questions: int) -> list[Run]:
     """The runs, scored; taken from the folder where they were made before."""
     if len(list_runs(folder)) < len(PIPELINES):
         corpus = Corpus(questions)
         for pipeline in PIPELINES:
             score_run(make_run(folder, corpus, pipeline))
-    return [load(run.path) for run in list_runs(folder)]
+    return [Run.scored(run.path) for run in list_runs(folder)]
 
 
-def describe(runs: list[ScoredRun]) -> None:
+def describe(runs: list[Run]) -> None:
     """How much text there is, and how far a single text can be compressed."""
     for run in runs:
         texts = [hit.text for view in run.questions() for repeat in view.repeats for hit in repeat.hits or ()]

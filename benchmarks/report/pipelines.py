@@ -9,7 +9,8 @@ from pathlib import Path
 from corpus import CATEGORIES, PAGES, Corpus, document_of
 
 from fathoms.runs.documents import keep_documents
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
+from fathoms.runs.writing import new_run
 from fathoms.types import Chunk, Failure, Hit, Message, Prompt, Question, Record, Reply, Usage
 
 SYSTEM = (
@@ -50,7 +51,7 @@ def make_run(folder: Path, corpus: Corpus, pipeline: Pipeline) -> Run:
     }
     config = {"retrieve": {"kind": "scripted", "top_k": pipeline.hits}, "generate": {"kind": "scripted"}}
     manifest = {"model": "scripted", "config": config, "data": data, "repeats": 1}
-    run = Run.create(folder, pipeline.name, "0123456789", manifest)
+    run = new_run(folder, pipeline.name, "0123456789", manifest)
     keep_documents(run, list(corpus.documents))
     for start in range(0, len(questions), 50):
         run.append(

@@ -31,7 +31,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "report"))
 from corpus import Corpus
 from pipelines import PIPELINES, make_run
 
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
 from fathoms.scoring import score_run
 
 ROUNDS = 7

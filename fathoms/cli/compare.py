@@ -25,15 +25,14 @@ def compare(
     from fathoms.report.comparison import comparison_panel
     from fathoms.report.of_sweeps import read_all_scores
     from fathoms.report.terminal import modality_panel
-    from fathoms.runs.finding import find_run
-    from fathoms.runs.reading import load
+    from fathoms.runs.run import Run
 
-    stores = [find_run(name, out) for name in runs]
+    stores = [Run.open(name, out) for name in runs]
     scores = [read_all_scores(store, profile) for store in stores]
     metrics = list(dict.fromkeys(metric or default_metrics(scores)))
     found = compare_runs(scores, metrics)
     if as_json:
         console.show_json(asdict(found))
     else:
-        console.show(*comparison_panel(found), *modality_panel([load(store.path) for store in stores]))
+        console.show(*comparison_panel(found), *modality_panel([Run.scored(store.path) for store in stores]))
     return 0

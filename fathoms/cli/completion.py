@@ -48,11 +48,12 @@ def run_names(ctx: typer.Context, incomplete: str) -> list[str]:
 
 def _runs(folder: Path, *, ids: bool) -> list[str]:
     """The references to the runs of a folder that `find_run` accepts, newest first."""
-    from fathoms.runs.finding import list_runs, run_name
+    from fathoms.runs.finding import list_runs
+    from fathoms.runs.order import run_name
 
     runs = list_runs(folder)
     names = ["latest"] if runs else []
-    names += dict.fromkeys(run_name(run) for run in reversed(runs))
+    names += dict.fromkeys(run_name(run.id) for run in reversed(runs))
     return names + [run.id for run in reversed(runs)] if ids else names
 
 

@@ -17,7 +17,7 @@ from fathoms.errors import DataError, ExitCode, UsageError
 if TYPE_CHECKING:
     from fathoms.gate.against_baseline import Gated
     from fathoms.gate.runs import Terms
-    from fathoms.runs.store import Run
+    from fathoms.runs.run import Run
 
 
 def gate(
@@ -196,7 +196,8 @@ def gate(
     from fathoms.gate.runs import Terms, acknowledged, judge_runs, settings_of
     from fathoms.gate.settings import allowance
     from fathoms.report.of_sweeps import read_all_scores
-    from fathoms.runs.finding import find_run, oldest_first
+    from fathoms.runs.finding import oldest_first
+    from fathoms.runs.run import Run
 
     if save_baseline is not None and (least or most or baseline is not None or sequential):
         raise UsageError(
@@ -206,7 +207,7 @@ def gate(
         raise UsageError("--last finds the earlier runs itself: name one run, and no --save-baseline")
     if sequential:
         _require_alone(baseline, runs, last)
-    stored = oldest_first(find_run(name, out) for name in runs)
+    stored = oldest_first(Run.open(name, out) for name in runs)
     if save_baseline is None:
         _require_tonight(runs, stored[-1], out)
     if preset not in (None, "small"):
@@ -273,12 +274,12 @@ def _with_rescored(terms: Terms, *, saves: bool) -> Terms:
 def _require_tonight(references: Sequence[str], newest: Run, out: Path) -> None:
     """Raise DataError where the newest run of a name is not that of the last night, because none could be
     made then."""
-    from fathoms.runs.finding import run_name
     from fathoms.runs.missed import missed_since
+    from fathoms.runs.order import run_name
 
-    if not {run_name(newest), "latest"} & set(references):
+    if not {run_name(newest.id), "latest"} & set(references):
         return
-    if found := missed_since(out, run_name(newest), newest.manifest.created):
+    if found := missed_since(out, run_name(newest.id), newest.manifest.created):
         night = found.created[:16].replace("T", " ")
         raise DataError(
             f"no run of {found.name} on the night of {night}: {found.why}; run it again, or name {newest.id}"
@@ -312,9 +313,9 @@ def _judge_and_report(
     from fathoms.gate.comment import comment as comment_on
     from fathoms.gate.comment import explained
     from fathoms.gate.lines import KIND, gate_line, gate_suite, gated_panel, undecided
-    from fathoms.runs.finding import run_name
+    from fathoms.runs.order import run_name
 
-    with files.judging(KIND, run_name(newest)):
+    with files.judging(KIND, run_name(newest.id)):
         found = judge()
         line = gate_line(found)
         if as_json:

@@ -144,7 +144,7 @@ def report_end(
     """
     from fathoms.report.ending import ending, failures_of
     from fathoms.runs.events import happened
-    from fathoms.runs.reading import read_manifest, read_summary
+    from fathoms.runs.run import read_manifest, read_summary
 
     endings = []
     for outcome, verdict in zip(outcomes, verdicts, strict=True):
@@ -163,12 +163,12 @@ def report_end(
 def _step_summary(outcomes: Sequence[Outcome], endings: Sequence[Ending]) -> list[str]:
     """The end of every run, and a table of their scores."""
     from fathoms.report.markdown import escape, score_lines
-    from fathoms.runs.reading import load
+    from fathoms.runs.run import Run
 
     views = []
     for outcome in outcomes:
         with suppress(FathomsError):  # a run without scores has no line in the table
-            views.append(load(outcome.run.path))
+            views.append(Run.scored(outcome.run.path))
     lines = [f"- {escape(end.line)}" for end in endings]
     return [*lines, "", *(score_lines(views) if views else [])]
 
@@ -217,13 +217,13 @@ class VerdictFiles:
 def _suite(outcome: Outcome, end: Ending, by_question: bool) -> Suite:
     """The test suite of a run: one case per category or question, or a single one if it was not scored."""
     from fathoms.report.junit import Case, Suite, category_cases, question_cases
-    from fathoms.runs.reading import load
+    from fathoms.runs.run import Run
 
     run = outcome.run
-    if run.summary is None:
+    if not run.is_scored:
         trouble = None if end.verdict == "OK" else (end.verdict.lower(), end.line)
         return Suite(end.name, [Case("run", end.seconds or 0.0, error=trouble, said=end.line)])
-    view = load(run.path)
+    view = Run.scored(run.path)
     cases_of = question_cases if by_question else category_cases
     cases = list(cases_of(view, too_many_failed=end.verdict == "FAILED"))
     if end.verdict == "PARTIAL":

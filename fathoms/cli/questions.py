@@ -129,13 +129,13 @@ def diff(
 def _version(reference: str, out: Path) -> Questions:
     """Return the questions of a file, or of a run."""
     from fathoms.corpora.versions import questions_of_file, questions_of_run
-    from fathoms.runs.finding import find_run
     from fathoms.runs.order import is_run
+    from fathoms.runs.run import Run
 
     path = Path(reference)
     if path.suffix or (path.exists() and not is_run(path)):
         return questions_of_file(path)
-    return questions_of_run(find_run(reference, out))
+    return questions_of_run(Run.open(reference, out))
 
 
 @app.command("log")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -100,8 +99,8 @@ def report(
     from fathoms.report.radar import Scale
     from fathoms.report.terminal import leaderboard_panel, shrunk_panel
     from fathoms.report.write import write_report
-    from fathoms.runs.finding import find_run
-    from fathoms.runs.reading import load
+    from fathoms.runs.run import Run
+    from fathoms.runs.writing import trust_run
 
     if site is not None:
         others: dict[str, object] = {"--to": to, "--by": by, "--intervals": intervals, "--metric": metric}
@@ -119,13 +118,13 @@ def report(
         raise UsageError(f"--radar-scale {radar_scale}: expected plain or paper")
     if as_json and (show or thumbnails):
         raise UsageError("--json prints the figures and writes no page: leave out --open and --thumbnails")
-    found = [find_run(reference, out) for reference in runs]
+    found = [Run.open(reference, out) for reference in runs]
     for run in found if trust else ():
-        run.trust()
+        trust_run(run)
     for path in reviews or ():
         if not path.is_file():
             raise UsageError(f"--reviews {path}: there is no such file")
-    views = [replace(load(run.path), reviews=tuple(reviews or ())) for run in found]
+    views = [Run.scored(run.path).altered(reviews=tuple(reviews or ())) for run in found]
     if by is not None:
         views = [grouped(view, by) for view in views]
     if as_json:
@@ -167,11 +166,13 @@ def _site(
     show: bool,
 ) -> int:
     """Write the site of some runs, by default of all; returns the exit code."""
-    from fathoms.runs.finding import find_run, list_runs, oldest_first
+    from fathoms.runs.finding import list_runs, oldest_first
+    from fathoms.runs.run import Run
+    from fathoms.runs.writing import trust_run
 
-    runs = oldest_first(find_run(name, out) for name in names) if names else list_runs(out)
+    runs = oldest_first(Run.open(name, out) for name in names) if names else list_runs(out)
     for run in runs if trust else ():
-        run.trust()
+        trust_run(run)
     write_site = hooks.needed("report --site")
     first = write_site(runs, site, scores, logs=logs, thumbnails=thumbnails, note=console.note)
     console.say(str(first))

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from fathoms.judges.ahead import Ahead
-    from fathoms.runs.reading import ScoredRun
-    from fathoms.runs.store import Run
+    from fathoms.runs.run import Run
     from fathoms.types.run.summary import Summary
 
 
@@ -50,14 +49,12 @@ def write_reports(
     from fathoms.report.change import last_comparable
     from fathoms.report.terminal import leaderboard_panel, summary_panel
     from fathoms.report.write import write_report
-    from fathoms.runs.question_tables import QuestionTables
-    from fathoms.runs.reading import load
+    from fathoms.runs.run import Run
 
-    views = [load(run.path) for run in runs]
+    views = [Run.scored(run.path) for run in runs]
     panels: list[RenderableType] = []
     for view, run in zip(views, runs, strict=True):
-        if run.tables is not None:
-            view.kept[QuestionTables, run.tables.profile] = run.tables
+        view.tables |= run.tables
         paths = write_report([view], run.path, plots=False)
         if each or len(runs) == 1:
             earlier = _earlier(run, out)
@@ -86,23 +83,24 @@ def show_results(panels: Sequence[RenderableType], lines: Sequence[str]) -> None
         console.say(line)
 
 
-def _earlier(run: Run, out: Path) -> Iterator[ScoredRun]:
+def _earlier(run: Run, out: Path) -> Iterator[Run]:
     """Yield the earlier scored runs of the same name, newest first; each is loaded when it is asked for."""
-    from fathoms.runs.finding import list_runs, run_name
-    from fathoms.runs.reading import load
+    from fathoms.runs.finding import list_runs
+    from fathoms.runs.order import run_name
+    from fathoms.runs.run import Run
 
     listed = list_runs(out)
     at = next((number for number, other in enumerate(listed) if other.id == run.id), len(listed))
     for other in reversed(listed[:at]):
-        if run_name(other) == run_name(run):
+        if run_name(other.id) == run_name(run.id):
             with suppress(FathomsError):  # skip damaged runs, and those without scores
-                yield load(other.path)
+                yield Run.scored(other.path)
 
 
 def folder_name(runs: Sequence[Run], by: str | None = None) -> str:
     """The name of the folder for a report on several runs, or for one that is grouped by a key."""
     from fathoms.paths import safe_name
-    from fathoms.runs.finding import run_name
+    from fathoms.runs.order import run_name
 
-    parts = [runs[-1].id.partition("_")[0], *(run_name(run) for run in runs)]
+    parts = [runs[-1].id.partition("_")[0], *(run_name(run.id) for run in runs)]
     return safe_name("_".join([*parts, *([f"by-{by}"] if by else [])]))

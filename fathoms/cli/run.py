@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from fathoms.runner.budget import Budget
     from fathoms.runner.runner import Job, Selection
     from fathoms.runs.cache import Cache
-    from fathoms.runs.store import Run
+    from fathoms.runs.run import Run
 
 
 Model = Annotated[str | None, typer.Option("--model", "-m", help="Use this model for `generate`.")]
@@ -463,14 +463,15 @@ def _resume(
     """Resume one run, and show the progress."""
     from fathoms.experiment.reopening import reopen
     from fathoms.runner import runner
-    from fathoms.runs.finding import find_run
-    from fathoms.runs.store import flaws_sentence
+    from fathoms.runs.records import flaws_sentence
+    from fathoms.runs.run import Run
+    from fathoms.runs.writing import trust_run
 
     if len(references) > 1:
         raise UsageError("--resume takes one run")
-    run = find_run(str(references[0]) if references else "latest", options.out)
+    run = Run.open(str(references[0]) if references else "latest", options.out)
     if trust:
-        run.trust()
+        trust_run(run)
     found = reopen(run)
     asked = len(found.asked) * found.repeats
     if found.flaws:
@@ -514,7 +515,7 @@ def _verdict(
 ) -> Verdict:
     """The verdict on how a run ended. Answers that a judge did not judge as a whole are allowed as failed
     ones are."""
-    from fathoms.runs.reading import read_manifest, read_summary
+    from fathoms.runs.run import read_manifest, read_summary
 
     if outcome.stopped:
         return "STOPPED" if outcome.over_budget else "INTERRUPTED"
@@ -532,7 +533,7 @@ def _verdict(
 def _code(outcomes: Sequence[Outcome], verdicts: Sequence[Verdict]) -> int:
     """The exit code of all runs together. Prints how to resume those that were stopped, and why one is
     partial; what a judge did not say is among the warnings of scoring."""
-    from fathoms.runs.reading import read_manifest
+    from fathoms.runs.run import read_manifest
 
     for outcome, verdict in zip(outcomes, verdicts, strict=True):
         if outcome.stopped:

@@ -86,8 +86,10 @@ def score(
     from fathoms.gate.settings import allowance
     from fathoms.judges.of_run import Judging, read_judge
     from fathoms.metrics.registry import beside_default, named
-    from fathoms.runs.finding import find_run, list_runs, run_name
-    from fathoms.runs.reading import read_summary
+    from fathoms.runs.finding import list_runs
+    from fathoms.runs.order import run_name
+    from fathoms.runs.run import Run, read_summary
+    from fathoms.runs.writing import trust_run
     from fathoms.scoring import score_run
 
     allowed = allowance(fail_on_error)
@@ -98,16 +100,16 @@ def score(
     execution = cluster_at(executor, address)
     if not runs and not whole_history:
         raise UsageError("name the runs to score, or score the whole history of the latest one with --all")
-    found = [find_run(reference, out) for reference in runs or ["latest"]]
+    found = [Run.open(reference, out) for reference in runs or ["latest"]]
     if whole_history:
-        names = {run_name(store) for store in found}
-        found = [store for store in list_runs(out) if run_name(store) in names]
+        names = {run_name(store.id) for store in found}
+        found = [store for store in list_runs(out) if run_name(store.id) in names]
     gold = None if questions is None else _gold(questions)
     missing = over_budget = False
     spent: float = 0.0
     for store in found:
         if trust:
-            store.trust()
+            trust_run(store)
         changed = [*(settings or ()), *([f"profile={profile}"] if profile else [])]
         left = None if max_cost is None else max_cost - spent
         with progress.bars() as bars, cluster(execution) as workers:

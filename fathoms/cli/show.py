@@ -11,7 +11,7 @@ from fathoms.cli.options import RUNS, By, Json, Out
 from fathoms.errors import UsageError
 
 if TYPE_CHECKING:
-    from fathoms.runs.store import Run
+    from fathoms.runs.run import Run
 
 
 def show(
@@ -33,13 +33,12 @@ def show(
 
     For a question: the gold answer, the retrieved chunks, the prompt, the answer and the scores.
     """
-    from fathoms.runs.finding import find_run
-    from fathoms.runs.reading import load, read_summary
+    from fathoms.runs.run import Run
     from fathoms.runs.scorings import earlier_scorings, scoring_sentence
 
     if by is not None and question is not None:
         raise UsageError("--by groups the figures of all questions: leave out --question")
-    store = find_run(run, out)
+    store = Run.open(run, out)
     if question is not None:
         from fathoms.report.question import question_panel
         from fathoms.runs.views import scored_question
@@ -48,25 +47,25 @@ def show(
         if as_json:
             console.show_json(view)
         else:
-            scored = read_summary(store.path)
-            figures = scored.profiles.get("fathoms") if scored else None
+            figures = store.summary.profiles.get("fathoms") if store.is_scored else None
             console.show(*question_panel(scored_question(view), figures))
         return 0
     regrouped = None
     if by is not None:
         from fathoms.report.grouping import grouped  # imports all of scoring
 
-        regrouped = grouped(load(store.path), by)
+        regrouped = grouped(Run.scored(store.path), by)
     if as_json:
-        found = store.summary if regrouped is None else regrouped.summary
+        shown_run = regrouped or store
+        found = shown_run.summary.plain() if shown_run.is_scored else None
         earlier = {version: one.plain() for version, one in earlier_scorings(store.path).items()}
-        shown = {"manifest": store.manifest.plain(), "summary": found and found.plain()}
+        shown = {"manifest": store.manifest.plain(), "summary": found}
         console.show_json({**shown, **({"scorings": earlier} if earlier else {})})
         return 0
     from fathoms.report.terminal import summary_panel
 
     console.say(str(store.path))
-    console.show(*summary_panel(regrouped or load(store.path), None))
+    console.show(*summary_panel(regrouped or Run.scored(store.path), None))
     for version, scoring in earlier_scorings(store.path).items():
         console.say(scoring_sentence(version, scoring))
     return 0
@@ -76,7 +75,7 @@ def _question(store: Run, wanted: str) -> dict[str, Any]:
     """The JSON of one question; raises UsageError, with a suggestion, for an unknown id."""
     from fathoms.config import suggest
 
-    if (view := store.view(wanted)) is not None:
+    if (view := store.files.of(wanted)) is not None:
         return view
-    ids = {question for question, _ in store.entries()}
+    ids = {question for question, _ in store.records.entries()}
     raise UsageError(f"{store.id} has no question '{wanted}'{suggest(wanted, sorted(ids))}")

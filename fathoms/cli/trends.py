@@ -57,10 +57,12 @@ def trends(
     """
     from fathoms.report.trends import flaky as find_flaky
     from fathoms.report.trends import gate_verdicts, trend
-    from fathoms.runs.finding import find_run, list_runs, run_name
+    from fathoms.runs.finding import list_runs
+    from fathoms.runs.order import run_name
+    from fathoms.runs.run import Run
 
-    wanted = run_name(find_run(name, out))
-    runs = [run for run in list_runs(out) if run_name(run) == wanted][-last:]
+    wanted = run_name(Run.open(name, out).id)
+    runs = [run for run in list_runs(out) if run_name(run.id) == wanted][-last:]
     if not runs:
         raise UsageError(f"{out} holds no run named '{wanted}'")
     if flaky:

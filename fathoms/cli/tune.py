@@ -292,9 +292,9 @@ def _write(result: Result, path: Path, out: Path) -> None:
 
     from fathoms.errors import StoreError
     from fathoms.paths import write_atomic
-    from fathoms.runs.finding import find_run
+    from fathoms.runs.run import Run
 
-    manifest = find_run(result.best.candidate.run, out).manifest
+    manifest = Run.open(result.best.candidate.run, out).manifest
     config, folder = manifest.config, Path(manifest.folder)
     here = path.resolve().parent
     if folder.resolve() != here:
@@ -312,10 +312,10 @@ def _write(result: Result, path: Path, out: Path) -> None:
 
 def _replay(references: Sequence[str], chosen: Settings, out: Path, *, as_json: bool) -> int:
     """Say what a race between finished runs would have saved."""
-    from fathoms.runs.finding import find_run
+    from fathoms.runs.run import Run
     from fathoms.tune.session import replayed
 
-    found = replayed([find_run(name, out) for name in references], chosen)
+    found = replayed([Run.open(name, out) for name in references], chosen)
     if as_json:
         console.show_json(found)
         return 0

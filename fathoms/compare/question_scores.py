@@ -23,9 +23,9 @@ from fathoms.errors import DataError, StoreError, UsageError, some_of
 from fathoms.paths import write_atomic
 from fathoms.runs.identity import Identity
 from fathoms.runs.marks import OF_VARIANTS
-from fathoms.runs.reading import all_metrics, read_manifest, read_summary, score_table
+from fathoms.runs.profile_figures import all_metrics
+from fathoms.runs.run import Run
 from fathoms.runs.score_table import ScoreTable, in_profile
-from fathoms.runs.store import Run
 from fathoms.safety.inputs import parse_json, read_text
 from fathoms.types import StoredValue
 from fathoms.types.run.figures import range_of
@@ -186,7 +186,7 @@ def read_scores(run: Run, profile: str | None = None) -> QuestionScores:
 
     Raises DataError if the run has no such scores, and StoreError if the run is damaged.
     """
-    summary = read_summary(run.path) or Summary()
+    summary = run.summary if run.is_scored else Summary()
     wanted = str(profile or summary.profile)
     if wanted not in summary.profiles:
         if not summary.profiles:
@@ -196,8 +196,7 @@ def read_scores(run: Run, profile: str | None = None) -> QuestionScores:
             f" run 'fathoms score {run.id} --profile {wanted}'"
         )
     listed = all_metrics(summary, wanted)
-    manifest = read_manifest(run.path)
-    table = score_table(run.path, manifest, summary)
+    manifest, table = run.manifest, run.scores
     if (unscored := table.first_without(wanted)) is not None:
         raise DataError(f"{run.id}: question '{unscored}' is not scored: run 'fathoms score {run.id}'")
     found = list(_questions(table, wanted, listed, manifest, summary))

@@ -18,10 +18,10 @@ from fathoms.corpora.questions import QuestionFile, read_questions
 from fathoms.corpora.released import Notes
 from fathoms.corpora.rows import questions_of
 from fathoms.errors import DataError, StoreError
-from fathoms.runs.blobs import Blobs
+from fathoms.runs.blobs import QUESTIONS, Blobs
 from fathoms.runs.folder import TooLongError
 from fathoms.runs.identity import Identity, identity
-from fathoms.runs.store import QUESTIONS, Run
+from fathoms.runs.run import Run
 from fathoms.text.ids import looks_derived
 from fathoms.types import Question
 
@@ -86,8 +86,8 @@ def questions_of_run(run: Run) -> Questions:
             if not isinstance(row, DataError) and not row[1].get("id")
         }
     else:
-        first = {name: entry for (name, _), entry in run.entries().items()}
-        questions = tuple(record.question for record in run.read(first.values(), light=True))
+        first = {name: entry for (name, _), entry in run.records.entries().items()}
+        questions = tuple(record.question for record in run.records.read(first.values(), light=True))
         derived = set()
     if said is None or not whole:  # the ids of an import, or of an earlier version
         unsure = {one.id for one in questions if looks_derived(one.id, one.category)}

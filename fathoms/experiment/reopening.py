@@ -13,7 +13,7 @@ from fathoms.experiment.kinds import AnyExperiment, Experiment, ExternalExperime
 from fathoms.pipeline.external.mapping import Response
 from fathoms.runner.manifest import pictures_of
 from fathoms.runner.reopen import Reopened, changed, unanswered
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
 from fathoms.runs.trust import demands, is_signed, refuse
 
 
@@ -49,7 +49,7 @@ def reopen(run: Run) -> Reopened:
     asked = tuple(corpus.select(ids=data.asked_ids))
     if (pictures := pictures_of(experiment, asked)) and data.pictures_sha256 != pictures:
         raise changed(run, [f"the pictures of the quotes of {corpus.name}"])
-    flaws = tuple(run.contents().flaws)
+    flaws = tuple(run.records.contents().flaws)
     missing = unanswered(run, asked, manifest.repeats)
     return Reopened(run, experiment, corpus, folder, asked, missing, manifest.repeats, flaws)
 

@@ -15,9 +15,8 @@ from fathoms.gate.lines import check_name, deciding, deciding_p, gate_line, limi
 from fathoms.report.markdown import escape, table
 from fathoms.report.of_sweeps import read_all_scores
 from fathoms.report.text import gold, plain, shorten
-from fathoms.runs.finding import run_name
-from fathoms.runs.reading import ScoredRun, load
-from fathoms.runs.store import Run
+from fathoms.runs.order import run_name
+from fathoms.runs.run import Run
 from fathoms.types.run.figures import range_of
 from fathoms.types.run.rows import BriefQuestion
 
@@ -55,7 +54,7 @@ class Explained:
 
     found: Gated
     run: Run
-    view: ScoredRun
+    view: Run
     metric: str
     worst: tuple[Lost, ...]
 
@@ -66,7 +65,7 @@ def explained(found: Gated, run: Run) -> Explained:
     The worst questions are those that lost most against the baseline in the check that decided, or, where
     fixed limits decided, those that are furthest from the best value of that metric.
     """
-    view = load(run.path)
+    view = Run.scored(run.path)
     failed = [limit for limit in found.limits if not limit.kept]
     if lost := next((each for each in found.losses if each.lost), None):
         metric = lost.metric
@@ -113,7 +112,7 @@ def _misses(scores: QuestionScores, check: LimitCheck) -> dict[str, tuple[float 
     return {id: (None, known[id]) for id in order[:MOST]}
 
 
-def _texts(view: ScoredRun, wanted: set[str]) -> Mapping[str, BriefQuestion]:
+def _texts(view: Run, wanted: set[str]) -> Mapping[str, BriefQuestion]:
     """Read some questions of a run."""
     return view.some_questions(wanted)
 
@@ -130,7 +129,7 @@ def _lost(view: BriefQuestion, before: float | None, now: float) -> Lost:
     return Lost(asked.id, question, expected, answer, before, now)
 
 
-def interval_of(view: ScoredRun, profile: str, check: LimitCheck) -> str:
+def interval_of(view: Run, profile: str, check: LimitCheck) -> str:
     """Format the 95 % interval of the figure that was compared with a limit; `not known` without one."""
     figures = view.metrics(profile).get(check.limit.metric)
     if figures is None:
@@ -190,7 +189,7 @@ def comment(explained: Explained) -> str:
     accepts: the verdict first, and the tables folded. All texts of models and PDFs are escaped."""
     found = explained.found
     parts = [
-        marker(run_name(explained.run)),
+        marker(run_name(explained.run.id)),
         f"### fathoms: {found.verdict}, {escape(shorten(explained.view.name, 80))}",
         "",
         escape(gate_line(found)),

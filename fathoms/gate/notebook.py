@@ -10,7 +10,7 @@ from fathoms.gate.comment import explained
 from fathoms.gate.runs import Terms, by_direction, judge_runs, settings_of
 from fathoms.gate.verdict import Verdict
 from fathoms.report.of_sweeps import read_all_scores
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
 
 
 def judged(

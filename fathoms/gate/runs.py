@@ -31,10 +31,9 @@ from fathoms.gate.small_sets import (
 )
 from fathoms.report.ending import causes_of, failures_of, listed_causes
 from fathoms.report.of_sweeps import read_all_scores
-from fathoms.runs.finding import find_run, run_name, with_earlier
-from fathoms.runs.order import is_run
-from fathoms.runs.reading import read_manifest, read_summary
-from fathoms.runs.store import Run
+from fathoms.runs.finding import with_earlier
+from fathoms.runs.order import is_run, run_name
+from fathoms.runs.run import Run, read_manifest, read_summary
 from fathoms.types.run.summary import NewQuestions, Summary
 
 Rescored = Callable[[Run, Run, str | None], tuple[QuestionScores, NewQuestions]]
@@ -206,7 +205,7 @@ def acknowledged_of(run: Run, terms: Terms) -> Path:
     """Return where acknowledged alarms of a pipeline are stored: beside the saved baseline, or with the runs
     if the baseline is one of them."""
     first = Path(terms.baseline[0])
-    return acknowledged_path(first if first.is_file() else terms.out / f"{run_name(run)}.json")
+    return acknowledged_path(first if first.is_file() else terms.out / f"{run_name(run.id)}.json")
 
 
 def by_direction(scores: QuestionScores, wanted: Mapping[str, float]) -> dict[str, dict[str, float]]:
@@ -242,7 +241,7 @@ class _Scores:
         """Return the scores of a baseline: those that it holds, or those of its runs."""
         profile, out = self.terms.profile, self.terms.out
         if not Path(reference).is_file():
-            return [self.of(find_run(reference, out))]
+            return [self.of(Run.open(reference, out))]
         scores = read_baseline(Path(reference))
         if profile not in (None, scores.profile):
             raise UsageError(

@@ -17,7 +17,9 @@ from fathoms.ingest import Pdfium, PyMuPDF, parse_all
 from fathoms.pipeline.external.names import TextPlaces
 from fathoms.runs.documents import keep_documents
 from fathoms.runs.marks import variants_among
-from fathoms.runs.store import Run, refusal
+from fathoms.runs.run import Run
+from fathoms.runs.views import refusal
+from fathoms.runs.writing import new_run
 from fathoms.types import Document
 from fathoms.types.run.manifest import Data, Manifest
 
@@ -101,9 +103,9 @@ def keep(imported: Imported, data: str, out: Path, parsed: ParsedFolder = NO_DOC
         versions={"fathoms": VERSION},
     )
     state = fingerprint([record.model_dump(mode="json") for record in imported.records])
-    run = Run.create(out, imported.name, state, manifest)
+    run = new_run(out, imported.name, state, manifest)
     keep_documents(run, parsed.documents)
-    run.append(imported.records)
+    run.records.append(imported.records)
     if kept:
         kept.store(run.path)
     return run

@@ -13,7 +13,7 @@ from fathoms.errors import DataError, QuestionsError
 from fathoms.importers.imported import SHOWN, Imported, did_you_mean, fold_space, missing_warning
 from fathoms.pipeline.external.answer import Parts, renamed, renamed_in_rounds, with_places
 from fathoms.pipeline.external.names import DocumentNames, TextPlaces
-from fathoms.runs.store import refusal
+from fathoms.runs.views import refusal
 from fathoms.types import Failure, Hit, Question, Record, Round
 
 NO_PARTS = Parts()

@@ -25,7 +25,7 @@ from fathoms.models.caller import Caller, provider_of
 from fathoms.models.calling.collecting import rare_collections
 from fathoms.models.calling.provider_calls import ExecutionSettings, ProviderCalls
 from fathoms.models.calling.stop import Stop, Stopped, StopSignals
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
 from fathoms.safety.signals import ending_in_time
 from fathoms.types import Claim, JudgeCalls, Judgement, Record, Verdict
 

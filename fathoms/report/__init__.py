@@ -1,5 +1,5 @@
 """Reports of runs: terminal tables, Markdown, HTML, LaTeX, CSV and JSON files, and radar plots.
 
-This package reads the files of a run through `fathoms.runs.reading`, so a report can be made without the
+This package reads the files of a run through `fathoms.runs.run`, so a report can be made without the
 models, extras or documents that the run needed.
 """

@@ -10,7 +10,7 @@ from fathoms.report.leaderboard import ranks_of
 from fathoms.report.sections import reviews, sections_json
 from fathoms.report.shrunk import shrunk_categories
 from fathoms.report.stage_times import ingest_json, stage_times
-from fathoms.runs.reading import ScoredRun
+from fathoms.runs.run import Run
 from fathoms.types.run.figures import MetricFigure, MetricFigures
 
 OVERALL = (
@@ -26,7 +26,7 @@ CATEGORY = ("correctness", "hallucination", "n", "intervals")
 
 
 def report_json(
-    runs: Sequence[ScoredRun], scores: str | None = None, *, shrink: bool = False
+    runs: Sequence[Run], scores: str | None = None, *, shrink: bool = False
 ) -> list[dict[str, Any]]:
     """Return one object per run, with unrounded numbers and `None` where a metric does not apply.
 
@@ -55,12 +55,13 @@ def report_json(
     ]
 
 
-def run_json(run: ScoredRun, scores: str | None = None) -> dict[str, Any]:
+def run_json(run: Run, scores: str | None = None) -> dict[str, Any]:
     """Build the object of one run. `retrieval` has the figures of its search, where it has any. `by` is the
     key of the metadata whose values are the categories; absent where they are the categories of the data
     set."""
     profile = run.profile(scores)
-    figures = run.summary_json["profiles"][profile]  # as stored, with the keys of any version
+    summary = run.summary.plain()  # as stored, with the keys of any version
+    figures = summary["profiles"][profile]
     return {
         "run": run.run,
         **({"by": run.grouped_by} if run.grouped_by else {}),
@@ -78,7 +79,7 @@ def run_json(run: ScoredRun, scores: str | None = None) -> dict[str, Any]:
         **{
             key: found
             for key in ("retrieval", "length_against_support", "judging")
-            if (found := run.summary_json.get(key))
+            if (found := summary.get(key))
         },
         "metrics": {name: metric_json(found) for name, found in run.metrics(scores).items()},
     }

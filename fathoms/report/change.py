@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from fathoms.compare import pairing
 from fathoms.errors import DataError, StoreError
-from fathoms.runs.reading import ScoredRun
+from fathoms.runs.run import Run
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Change:
     obstacle: str | None = None
 
 
-def last_comparable(run: ScoredRun, earlier: Iterable[ScoredRun]) -> ScoredRun | None:
+def last_comparable(run: Run, earlier: Iterable[Run]) -> Run | None:
     """Return the first run of `earlier` that asked the same questions with the same gold answers; `None` if
     none did.
 
@@ -40,7 +40,7 @@ def last_comparable(run: ScoredRun, earlier: Iterable[ScoredRun]) -> ScoredRun |
     return None
 
 
-def change(run: ScoredRun, previous: ScoredRun, profile: str) -> Change:
+def change(run: Run, previous: Run, profile: str) -> Change:
     """Compare two runs under one profile; they must have asked the same questions with the same gold."""
     if profile not in previous.summary.profiles:
         return Change(previous.run, obstacle=f"it has no scores under the profile '{profile}'")

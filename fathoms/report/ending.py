@@ -26,7 +26,7 @@ from fathoms.errors import some_of
 from fathoms.models.prices import on_this_machine
 from fathoms.report.amounts import dollars, duration, short
 from fathoms.report.text import plain, shorten
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
 from fathoms.types import Failure
 from fathoms.types.run.manifest import Manifest
 from fathoms.types.run.summary import Summary, known_cost
@@ -145,8 +145,8 @@ def cause_of(failure: Failure) -> str:
 
 def failures_of(run: Run) -> Iterator[Failure]:
     """Yield the failures of a run."""
-    failed = (entry for entry in run.entries().values() if entry.failed)
-    for record in run.read(failed, light=True):
+    failed = (entry for entry in run.records.entries().values() if entry.failed)
+    for record in run.records.read(failed, light=True):
         if record.error is not None:
             yield record.error
 

@@ -15,14 +15,14 @@ from fathoms.metrics.columns import column_of
 from fathoms.report.graded import figure_text
 from fathoms.report.section import Section
 from fathoms.runs.marks import DROPPED
-from fathoms.runs.reading import ScoredRun
+from fathoms.runs.run import Run
 from fathoms.stats.unpaired import difference_of_means
 
 Values = tuple[str, frozenset[str], Sequence[float | None]]
 """One value per repeat of a question, after a category and its gold documents."""
 
 
-def filtered_section(runs: Sequence[ScoredRun]) -> Section | None:
+def filtered_section(runs: Sequence[Run]) -> Section | None:
     """Return the table of the runs with questions that a filter drops; `None` if there is no such run."""
     found = [(run, one) for run in runs if (one := _of_run(run)) is not None]
     if not found:
@@ -54,7 +54,7 @@ def _counted(found: Mapping[str, Any]) -> str:
     return f"{found['filtered']} of {found['full']} questions are kept; dropped: {reasons}"
 
 
-def _of_run(run: ScoredRun) -> dict[str, Any] | None:
+def _of_run(run: Run) -> dict[str, Any] | None:
     """Return the figures of both sets by metric, and the reasons with their numbers; `None` if no question of
     the run is dropped."""
     variants = run.manifest.data.variant_ids

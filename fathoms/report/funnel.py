@@ -11,7 +11,7 @@ from rich.text import Text
 from fathoms.metrics.stages import STAGES, Stage
 from fathoms.report.leaderboard import RunRow, figure
 from fathoms.report.text import plain, squeeze
-from fathoms.runs.reading import ScoredRun
+from fathoms.runs.run import Run
 from fathoms.types import LOST_TEXT
 from fathoms.types.run.figures import FunnelStage, FunnelStages, RunFunnel
 
@@ -22,7 +22,7 @@ NOTE = (
 )
 
 
-def funnel_of(run: ScoredRun, profile: str) -> RunFunnel | None:
+def funnel_of(run: Run, profile: str) -> RunFunnel | None:
     """Return the funnel of a run under a profile.
 
     It is `None` if the run was scored without a funnel, or if only its answers are known.
@@ -47,7 +47,7 @@ def partial(funnel: RunFunnel) -> Iterator[str]:
                 yield f"{head}, {what}: {count} of {total} categories"
 
 
-def funnel_panel(run: ScoredRun, profile: str) -> list[RenderableType]:
+def funnel_panel(run: Run, profile: str) -> list[RenderableType]:
     """Build the funnel table for the terminal; empty if there is no funnel."""
     funnel = funnel_of(run, profile)
     if not funnel:
@@ -64,7 +64,7 @@ def funnel_panel(run: ScoredRun, profile: str) -> list[RenderableType]:
     return [table, *(Text(plain(line), style="dim") for line in notes(funnel, run)), Text()]
 
 
-def stages_of(run: ScoredRun) -> tuple[Stage, ...]:
+def stages_of(run: Run) -> tuple[Stage, ...]:
     """Return the stages that a run can have: one that only searched has neither prompts nor answers."""
     return STAGES[:2] if run.retrieval_only else STAGES
 
@@ -93,7 +93,7 @@ def stage_cell(stage: FunnelStage) -> str:
     return f"{figure(stage.recall)}\n{' '.join(steps)}"
 
 
-def notes(funnel: RunFunnel, run: ScoredRun) -> Iterator[str]:
+def notes(funnel: RunFunnel, run: Run) -> Iterator[str]:
     """Explain the figures, list what they leave out, and name documents whose text may be incomplete."""
     yield NOTE
     left_out = ", ".join(f"{count} {reason}" for reason, count in funnel.left_out.items())
@@ -113,7 +113,7 @@ def assumed(parser: str) -> str:
 
 
 def funnel_section(
-    pairs: Sequence[tuple[ScoredRun, RunRow]],
+    pairs: Sequence[tuple[Run, RunRow]],
 ) -> Iterator[tuple[RunRow, list[list[str]], list[str]]]:
     """Yield each run that has a funnel, with the cells of its Markdown table and its notes."""
     for run, row in pairs:

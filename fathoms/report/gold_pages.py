@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from fathoms.metrics.names import GOLD_PAGES
 from fathoms.report.funnel import assumed
 from fathoms.report.leaderboard import bracket, figure
-from fathoms.runs.reading import ScoredRun
+from fathoms.runs.run import Run
 from fathoms.types.run.figures import MetricFigure, MetricFigures
 
 *PAGE_STAGES, AGREEMENT = GOLD_PAGES
@@ -22,7 +22,7 @@ NOTE = (
 CITES_NOTHING = "cited: no answer cites anything, as the prompt has to ask for it (prompt: {template: cited})"
 
 
-def page_figures(run: ScoredRun, scores: str | None) -> dict[str, MetricFigures]:
+def page_figures(run: Run, scores: str | None) -> dict[str, MetricFigures]:
     """Return the figures of the stages that are known for any question, by metric; empty if only the parsed
     pages are known. A run none of whose answers cites anything has no figure of citations."""
     known = run.metrics(scores)
@@ -32,7 +32,7 @@ def page_figures(run: ScoredRun, scores: str | None) -> dict[str, MetricFigures]
     return found if found.keys() - {PAGE_STAGES[0]} else {}
 
 
-def cites_nothing(run: ScoredRun, scores: str | None) -> bool:
+def cites_nothing(run: Run, scores: str | None) -> bool:
     """Return whether citations are known, but no answer has any."""
     found = run.metrics(scores).get(CITED, MetricFigures())
     return bool(found.cells) and all(cell["cites"] == "False" for cell in found.cells)
@@ -52,7 +52,7 @@ def page_cell(found: MetricFigure) -> str:
     return "-" if found.value is None else f"{figure(found.value)}{bracket(found.bounds)} ({found.n})"
 
 
-def page_notes(run: ScoredRun, scores: str | None) -> Iterator[str]:
+def page_notes(run: Run, scores: str | None) -> Iterator[str]:
     """Say how often the two readings agree on what was retrieved, what each disagreement means, and by which
     parser pages count as parsed where that of the pipeline is not known."""
     if cites_nothing(run, scores):

@@ -15,7 +15,7 @@ from typing import Any
 from fathoms.metrics.names import CORRECT, WRONG
 from fathoms.metrics.retrieval.gold import gold_of
 from fathoms.report.leaderboard import bracket, figure
-from fathoms.runs.reading import ScoredRun
+from fathoms.runs.run import Run
 from fathoms.runs.views import scored_question
 from fathoms.types.run.rows import ScoredQuestion, ScoredRepeat
 
@@ -40,7 +40,7 @@ class Graded:
 
 
 def graded_questions(
-    run: ScoredRun, *, judged: bool, profile: str | None = None, variants: bool = False
+    run: Run, *, judged: bool, profile: str | None = None, variants: bool = False
 ) -> Iterator[Graded]:
     """Yield the questions of a run that have a graded answer; `profile` is by default the one shown first.
     Variants whose originals were asked, too, are left out unless `variants` is set."""
@@ -91,7 +91,7 @@ def _groups(view: ScoredQuestion) -> Iterator[Group]:
         yield 9, f"modality {modality}"
 
 
-def by_which(runs: Sequence[ScoredRun]) -> tuple[bool, str]:
+def by_which(runs: Sequence[Run]) -> tuple[bool, str]:
     """Return whether all runs have grades of a judge, and a sentence on what correct and incorrect mean."""
     judged = all(JUDGED in run.summary.metrics for run in runs)
     by = f"by the judge's grade ({CORRECT} or more, {WRONG} or less)" if judged else "by phrase recall (1, 0)"
@@ -119,7 +119,7 @@ def figure_text(found: Mapping[str, Any] | None) -> str:
     return figure(found["value"]) + bracket(None if low is None or high is None else (low, high))
 
 
-def of_one_sweep(runs: Sequence[ScoredRun]) -> bool:
+def of_one_sweep(runs: Sequence[Run]) -> bool:
     """Return whether some runs were made by one command."""
     ids = {run.manifest.sweep.id for run in runs}
     return len(ids) == 1 and None not in ids

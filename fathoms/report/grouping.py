@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from pydantic import ValidationError
@@ -16,11 +15,12 @@ from fathoms.metrics.funnel_summary import summarise_funnels
 from fathoms.metrics.pooling import pooled
 from fathoms.metrics.score_records import RecordScore, Scores, Scoring
 from fathoms.runs.marks import KIND
-from fathoms.runs.reading import ScoredRun
+from fathoms.runs.run import Run
 from fathoms.runs.views import scored_question
 from fathoms.types import Record, Scalar
 from fathoms.types.run.part import Json, misfit
 from fathoms.types.run.rows import MetricScore, ScoredQuestion, ScoredRepeat
+from fathoms.types.run.summary import Summary
 
 NO_VALUE = "(none)"
 """The group of the questions that do not have the key."""
@@ -28,7 +28,7 @@ MOST_GROUPS = 50
 """A key with more values, such as a title, is no grouping: its table could not be read."""
 
 
-def grouped(run: ScoredRun, key: str) -> ScoredRun:
+def grouped(run: Run, key: str) -> Run:
     """Return a run whose categories are the values of a key of the metadata.
 
     All means, intervals and funnels are computed again from the scores of the questions, with the values as
@@ -44,7 +44,8 @@ def grouped(run: ScoredRun, key: str) -> ScoredRun:
     found: set[str] = set()
     left_out = frozenset[str]() if key == KIND else run.manifest.data.variant_ids
     questions: list[tuple[str, ScoredQuestion]] = []
-    profiles = run.summary_json.get("profiles") or {}
+    before = run.summary.plain()
+    profiles = before.get("profiles") or {}
     for view in run.views():
         question = scored_question(view)
         metadata = question.question.metadata
@@ -67,11 +68,11 @@ def grouped(run: ScoredRun, key: str) -> ScoredRun:
             f" {MOST_GROUPS} groups at most: name a key with fewer values"
         )
     summary = {
-        **run.summary_json,
+        **before,
         "categories": sorted(values, key=lambda group: _order(values[group])),
         "profiles": _regrouped(profiles, records, rows),
     }
-    if metrics := run.summary_json.get("metrics"):
+    if metrics := before.get("metrics"):
         summary["metrics"] = {
             name: {**figures, **_regrouped_metric(name, figures, questions)}
             for name, figures in metrics.items()
@@ -83,7 +84,7 @@ def grouped(run: ScoredRun, key: str) -> ScoredRun:
             group = label((own.get("metadata") or {}).get(key))
             yield {**view, "question": {**own, "category": group}}
 
-    return replace(run, summary_json=summary, views=views, grouped_by=key)
+    return run.altered(summary=Summary.model_validate(summary), views=views, grouped_by=key)
 
 
 def label(value: Scalar) -> str:

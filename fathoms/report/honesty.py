@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from fathoms.metrics.names import HONESTY, JUDGE, PHRASES
 from fathoms.report.gold_pages import page_cell
-from fathoms.runs.reading import ScoredRun
+from fathoms.runs.run import Run
 from fathoms.types.run.figures import MetricFigure
 
 COLUMNS = {"hit": "hits", "miss": "misses"}
@@ -38,7 +38,7 @@ class HonestyTable:
     rates: dict[str, str]
 
 
-def honesty_table(run: ScoredRun, scores: str | None) -> HonestyTable | None:
+def honesty_table(run: Run, scores: str | None) -> HonestyTable | None:
     """Return the table of a run under its profile; `None` if no question has a known hit or miss."""
     known = run.metrics(scores)
     if not any(name in known for name in HONESTY):

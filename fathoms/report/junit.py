@@ -15,7 +15,7 @@ from statistics import fmean
 from fathoms.report.amounts import short
 from fathoms.report.metrics_table import metric_table
 from fathoms.report.text import shorten
-from fathoms.runs.reading import ScoredRun
+from fathoms.runs.run import Run
 from fathoms.types import Failure
 from fathoms.types.run.figures import Means
 from fathoms.types.run.rows import ScoredRepeat
@@ -117,7 +117,7 @@ def _text(text: str) -> str:
     return _NOT_XML.sub("\ufffd", text)
 
 
-def category_cases(run: ScoredRun, *, too_many_failed: bool) -> Iterator[Case]:
+def category_cases(run: Run, *, too_many_failed: bool) -> Iterator[Case]:
     """Yield a test case for each category that was asked.
 
     A case has an error if one of its questions has no answer yet. If `too_many_failed`, it also has an error
@@ -147,7 +147,7 @@ def category_cases(run: ScoredRun, *, too_many_failed: bool) -> Iterator[Case]:
         )
 
 
-def question_cases(run: ScoredRun, *, too_many_failed: bool) -> Iterator[Case]:
+def question_cases(run: Run, *, too_many_failed: bool) -> Iterator[Case]:
     """Yield a test case for each question that has an answer, with errors as in `category_cases`, and one for
     each category in which questions have no answer yet."""
     profile, wanted = run.profile(), run.manifest.repeats

@@ -14,7 +14,7 @@ from fathoms.report.metrics_table import RETRIEVAL, MetricTable, metric_table
 from fathoms.report.stage_times import NOTE as TIMES
 from fathoms.report.stage_times import stage_rows
 from fathoms.report.text import plain, wrap
-from fathoms.runs.reading import ScoredRun
+from fathoms.runs.run import Run
 from fathoms.types.run.figures import MeanScores
 
 SPECIAL = {
@@ -40,7 +40,7 @@ HEAD = 14
 
 
 def report_latex(
-    runs: Sequence[ScoredRun],
+    runs: Sequence[Run],
     scores: str | None = None,
     intervals: bool = False,
     metrics: Sequence[str] = (),
@@ -113,7 +113,7 @@ def metric_lines(
     yield r"\end{table*}"
 
 
-def time_lines(runs: Sequence[ScoredRun], intervals: bool) -> Iterator[str]:
+def time_lines(runs: Sequence[Run], intervals: bool) -> Iterator[str]:
     """Yield the table of the seconds of a question: a line per run, and a column per stage; empty if there
     are none."""
     stages, rows = stage_rows(runs, interval=intervals)
@@ -150,7 +150,7 @@ def caption(scored: Leaderboard, intervals: bool) -> str:
 
 
 def tabular(
-    runs: Sequence[ScoredRun], scored: Leaderboard, groups: Sequence[str], intervals: bool
+    runs: Sequence[Run], scored: Leaderboard, groups: Sequence[str], intervals: bool
 ) -> Iterator[str]:
     """Yield the lines of the `tabular` environment."""
     rows: list[list[Figure]] = []
@@ -189,7 +189,7 @@ def line(cells: Sequence[str]) -> str:
     return " & ".join(cells) + r" \\"
 
 
-def pipeline_names(runs: Sequence[ScoredRun], scored: Leaderboard) -> list[str]:
+def pipeline_names(runs: Sequence[Run], scored: Leaderboard) -> list[str]:
     """Name each run by its pipeline if pipeline and model identify the runs, otherwise by its label."""
     pairs = {(run.pipeline, run.model) for run in runs}
     return [run.pipeline for run in runs] if len(pairs) == len(runs) else [row.label for row in scored.rows]

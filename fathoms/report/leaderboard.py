@@ -13,7 +13,7 @@ from typing import Literal
 
 from fathoms.compare.pairing import difference
 from fathoms.errors import DataError
-from fathoms.runs.reading import QuestionMean, ScoredRun
+from fathoms.runs.run import QuestionMean, Run
 from fathoms.types.run.figures import Means, MeanScores
 from fathoms.types.run.part import Number
 
@@ -78,7 +78,7 @@ class Leaderboard:
             yield category, row.cell(category)
 
 
-def leaderboard(runs: Sequence[ScoredRun], scores: str | None = None) -> Leaderboard:
+def leaderboard(runs: Sequence[Run], scores: str | None = None) -> Leaderboard:
     """Build the table of some runs under the profile `scores`, by default each run's headline profile."""
     marks: dict[str, str] = {}
     rows = []
@@ -113,7 +113,7 @@ def leaderboard(runs: Sequence[ScoredRun], scores: str | None = None) -> Leaderb
     return Leaderboard(tuple(dict.fromkeys(listed + scored)), tuple(rows), tuple(notes))
 
 
-def ranks_of(runs: Sequence[ScoredRun], scores: str | None) -> tuple[Sequence[Rank | None], str | None]:
+def ranks_of(runs: Sequence[Run], scores: str | None) -> tuple[Sequence[Rank | None], str | None]:
     """Return the interval of ranks by Overall correctness of each run, and a note why it is not known, or
     which questions it leaves out because not all runs were asked them alike.
 
@@ -150,7 +150,7 @@ def ranks_of(runs: Sequence[ScoredRun], scores: str | None) -> tuple[Sequence[Ra
 
 
 def _alike(
-    runs: Sequence[ScoredRun], found: Sequence[Mapping[str, QuestionMean]]
+    runs: Sequence[Run], found: Sequence[Mapping[str, QuestionMean]]
 ) -> tuple[list[tuple[str, ...]], list[str]]:
     """Return the ids in each run of the questions that all runs were asked alike, and the ids of the others.
     Raises DataError where it is not known which questions are the same."""
@@ -187,7 +187,7 @@ def _ranks(categories: Sequence[str], scores: Sequence[Sequence[float]]) -> Sequ
     return rank_intervals(np.array(scores), macro_weights([codes[name] for name in categories]))
 
 
-def footnote_mark(run: ScoredRun, marks: dict[str, str]) -> str:
+def footnote_mark(run: Run, marks: dict[str, str]) -> str:
     """Return the superscript number for the reason why a run is incomplete, empty if it is complete.
 
     Runs that are incomplete for the same reason share a number; `marks` holds those of all reasons so far.
@@ -226,7 +226,7 @@ def short_figure(value: float) -> str:
     return "1" if text == "1.00" else text.removeprefix("0")
 
 
-def interval_note(run: ScoredRun, profile: str) -> str | None:
+def interval_note(run: Run, profile: str) -> str | None:
     """Explain the bracketed intervals of one run; `None` if it has none."""
     figures = run.figures(profile)
     found = figures.overall.intervals.get("correctness")
@@ -244,7 +244,7 @@ def interval_note(run: ScoredRun, profile: str) -> str | None:
     return "; ".join(parts)
 
 
-def run_labels(runs: Sequence[ScoredRun]) -> list[str]:
+def run_labels(runs: Sequence[Run]) -> list[str]:
     """Return a distinct label for each run: its name, followed by the model, or by the run id if names and
     models are both the same."""
     names = [run.name for run in runs]

@@ -30,7 +30,7 @@ from fathoms.report.search_table import search_table
 from fathoms.report.sections import reviews, sections
 from fathoms.report.text import describe, plain, shorten
 from fathoms.report.worst import Miss, first_messages, worst_questions
-from fathoms.runs.reading import ScoredRun
+from fathoms.runs.run import Run
 from fathoms.runs.search_notes import search_notes
 from fathoms.types.run.figures import ProfileFigures
 
@@ -41,7 +41,7 @@ EXCERPT = 200
 
 
 def report_markdown(
-    runs: Sequence[ScoredRun],
+    runs: Sequence[Run],
     out: Path,
     scores: str | None = None,
     *,
@@ -117,7 +117,7 @@ def title(row: RunRow) -> str:
     return escape(row.label) + row.mark
 
 
-def what_was_run(runs: Sequence[ScoredRun], scored: Leaderboard) -> Iterator[str]:
+def what_was_run(runs: Sequence[Run], scored: Leaderboard) -> Iterator[str]:
     """List the runs with their models, data, profiles and rules, and their question counts."""
     yield "## What was run\n"
     headers = ["Name", "Run", "Model", "Data", "Profile", "Match", "Hyphens", "Abstention classifier"]
@@ -134,14 +134,14 @@ def what_was_run(runs: Sequence[ScoredRun], scored: Leaderboard) -> Iterator[str
     yield from footnotes(scored)
 
 
-def no_figures_section(runs: Sequence[ScoredRun]) -> Iterator[str]:
+def no_figures_section(runs: Sequence[Run]) -> Iterator[str]:
     """Name the runs of which no figures are printed."""
     for run in runs:
         if run.summary.all_failed:
             yield f"All calls of {escape(run.name)} failed, so no figure says anything about it.\n"
 
 
-def sections_of_runs(runs: Sequence[ScoredRun]) -> Iterator[str]:
+def sections_of_runs(runs: Sequence[Run]) -> Iterator[str]:
     """Show the tables that runs of one sweep have together."""
     for number, section in enumerate(sections(runs)):
         yield f"{chr(10) * (number > 0)}## {section.title}\n"
@@ -151,7 +151,7 @@ def sections_of_runs(runs: Sequence[ScoredRun]) -> Iterator[str]:
         yield from (f"\n{escape(text)}." for text in section.notes)
 
 
-def search_section(runs: Sequence[ScoredRun]) -> Iterator[str]:
+def search_section(runs: Sequence[Run]) -> Iterator[str]:
     """Show recall at each k, the seconds of a search and the size of the index; empty if no run has them."""
     found = search_table(runs)
     if found is None:
@@ -182,7 +182,7 @@ def search_section(runs: Sequence[ScoredRun]) -> Iterator[str]:
         yield f"\n{escape(found.token_note)}."
 
 
-def modality_section(runs: Sequence[ScoredRun]) -> Iterator[str]:
+def modality_section(runs: Sequence[Run]) -> Iterator[str]:
     """Show hits at each k by modality of the gold; empty if the questions of no run state one."""
     found = modality_table(runs)
     if found is None:
@@ -202,7 +202,7 @@ def modality_section(runs: Sequence[ScoredRun]) -> Iterator[str]:
     yield f"\n{escape(found.note)}."
 
 
-def metric_section(runs: Sequence[ScoredRun], scores: str | None, asked: Sequence[str]) -> Iterator[str]:
+def metric_section(runs: Sequence[Run], scores: str | None, asked: Sequence[str]) -> Iterator[str]:
     """List the further metrics of the runs and then those of retrieval, one line per run and metric; empty if
     there are none. Parts of a metric with a figure of their own stand below it."""
     further = metric_table(runs, scores, asked)
@@ -234,7 +234,7 @@ def _metric_lines(title: str, found: MetricTable, *heads: str) -> Iterator[str]:
         yield f"\n{escape(note)}"
 
 
-def shrunk_section(runs: Sequence[ScoredRun], scores: str | None) -> Iterator[str]:
+def shrunk_section(runs: Sequence[Run], scores: str | None) -> Iterator[str]:
     """Show the shrunk categories of runs."""
     yield "## Shrunk categories\n"
     yield f"{shrunk.NOTE[0].upper()}{shrunk.NOTE[1:]}."
@@ -255,7 +255,7 @@ def footnotes(scored: Leaderboard) -> Iterator[str]:
         yield f"\n{escape(note)}"
 
 
-def document_section(runs: Sequence[ScoredRun], scored: Leaderboard) -> Iterator[str]:
+def document_section(runs: Sequence[Run], scored: Leaderboard) -> Iterator[str]:
     """List how many documents, pages and chunks were read, and which documents were left out or repaired;
     empty if no run read any."""
     listed = zip(runs, scored.rows, strict=True)
@@ -282,7 +282,7 @@ def document_section(runs: Sequence[ScoredRun], scored: Leaderboard) -> Iterator
         yield from table(["Run", "Document", "What", "Why"], notes)
 
 
-def score_sections(runs: Sequence[ScoredRun], scored: Leaderboard) -> Iterator[str]:
+def score_sections(runs: Sequence[Run], scored: Leaderboard) -> Iterator[str]:
     """Show the scores, each with its denominator."""
     yield "## Scores\n"
     yield "Overall is the unweighted mean of the categories (macro), Micro the mean over all questions."
@@ -327,7 +327,7 @@ def side_by_side(scored: Leaderboard) -> Iterator[str]:
         yield from table(headers, rows, len(headers) - 2)
 
 
-def meanings(runs: Sequence[ScoredRun], scored: Leaderboard) -> Iterator[str]:
+def meanings(runs: Sequence[Run], scored: Leaderboard) -> Iterator[str]:
     """Explain the intervals, once for all runs that share an explanation."""
     found: dict[str, list[str]] = {}
     for run, row in zip(runs, scored.rows, strict=True):
@@ -338,7 +338,7 @@ def meanings(runs: Sequence[ScoredRun], scored: Leaderboard) -> Iterator[str]:
         yield f"\n{whose}{escape(meaning)}."
 
 
-def score_lines(runs: Sequence[ScoredRun]) -> list[str]:
+def score_lines(runs: Sequence[Run]) -> list[str]:
     """Return the scores section of a report of these runs under their headline profiles, and the metrics of
     runs that only searched."""
     answered = [run for run in runs if not run.retrieval_only]
@@ -352,7 +352,7 @@ def radar_section() -> list[str]:
     return ["## Radar plots\n", *pictures]
 
 
-def lost_section(runs: Sequence[ScoredRun], scored: Leaderboard) -> Iterator[str]:
+def lost_section(runs: Sequence[Run], scored: Leaderboard) -> Iterator[str]:
     """Show the funnel of each run, which says where answers were lost; empty if no run kept its texts."""
     found = list(funnel_section(list(zip(runs, scored.rows, strict=True))))
     if not found:
@@ -369,7 +369,7 @@ def lost_section(runs: Sequence[ScoredRun], scored: Leaderboard) -> Iterator[str
         yield from (f"\n{escape(note)}" for note in notes)
 
 
-def pages_section(runs: Sequence[ScoredRun], scored: Leaderboard) -> Iterator[str]:
+def pages_section(runs: Sequence[Run], scored: Leaderboard) -> Iterator[str]:
     """Show the funnel of each run by gold pages; empty if it is known for none."""
     found = [
         (run, row, figures)
@@ -389,7 +389,7 @@ def pages_section(runs: Sequence[ScoredRun], scored: Leaderboard) -> Iterator[st
         yield from (f"\n{escape(note)}" for note in gold_pages.page_notes(run, row.profile))
 
 
-def honesty_section(runs: Sequence[ScoredRun], scored: Leaderboard) -> Iterator[str]:
+def honesty_section(runs: Sequence[Run], scored: Leaderboard) -> Iterator[str]:
     """Show what each run answered where retrieval found the evidence and where not; empty if not known."""
     tables = [
         (row, found)
@@ -411,7 +411,7 @@ def honesty_section(runs: Sequence[ScoredRun], scored: Leaderboard) -> Iterator[
         yield from (f"\n{escape(note)}" for note in honesty.honesty_notes(found))
 
 
-def abstention_section(runs: Sequence[ScoredRun], scored: Leaderboard) -> Iterator[str]:
+def abstention_section(runs: Sequence[Run], scored: Leaderboard) -> Iterator[str]:
     """Show how often each kind of question was answered, with coverage and selective accuracy."""
     yield "## Abstention\n"
     yield (
@@ -438,7 +438,7 @@ def abstention_section(runs: Sequence[ScoredRun], scored: Leaderboard) -> Iterat
         yield from table(["Run", "All questions", "Answerable", "Unanswerable"], over, 3)
 
 
-def review_section(runs: Sequence[ScoredRun], scores: str | None) -> Iterator[str]:
+def review_section(runs: Sequence[Run], scores: str | None) -> Iterator[str]:
     """Show how far human reviewers agree with the scores; empty if there are no reviews."""
     found = reviews(runs, scores)
     if found is None:
@@ -451,7 +451,7 @@ def review_section(runs: Sequence[ScoredRun], scores: str | None) -> Iterator[st
         yield f"\n{escape(remark)}"
 
 
-def profile_section(runs: Sequence[ScoredRun], scored: Leaderboard) -> Iterator[str]:
+def profile_section(runs: Sequence[Run], scored: Leaderboard) -> Iterator[str]:
     """List the scores of every run under every profile that it was scored with."""
     yield "## Profiles side by side\n"
     headers = ["Run", "Profile", "Match", "Hyphens", "Abstention classifier"]
@@ -466,7 +466,7 @@ def profile_section(runs: Sequence[ScoredRun], scored: Leaderboard) -> Iterator[
     yield from table([*headers, *titles, "n"], rows, len(metrics) + 1)
 
 
-def failure_section(runs: Sequence[ScoredRun], scored: Leaderboard) -> list[str]:
+def failure_section(runs: Sequence[Run], scored: Leaderboard) -> list[str]:
     """Count the failures of each kind, with the first message of each."""
     rows = []
     for run, row in zip(runs, scored.rows, strict=True):
@@ -478,7 +478,7 @@ def failure_section(runs: Sequence[ScoredRun], scored: Leaderboard) -> list[str]
     return ["## Failures\n", *listed]
 
 
-def worst_sections(runs: Sequence[ScoredRun], scored: Leaderboard, out: Path) -> Iterator[str]:
+def worst_sections(runs: Sequence[Run], scored: Leaderboard, out: Path) -> Iterator[str]:
     """List the ten worst questions of every run."""
     yield "## Worst questions"
     headers = ["Question", "Category", "Asked", "Gold", "Answer", "Correctness", "Hallucination"]
@@ -488,16 +488,16 @@ def worst_sections(runs: Sequence[ScoredRun], scored: Leaderboard, out: Path) ->
         yield from table(headers, (miss_cells(run, miss, out) for miss in misses), 2) if misses else ["None."]
 
 
-def miss_cells(run: ScoredRun, miss: Miss, out: Path) -> list[str]:
+def miss_cells(run: Run, miss: Miss, out: Path) -> list[str]:
     """Format the table line of one bad question."""
     file = run.question_file(miss.id)
-    name = link(miss.id, file, out) if file else escape(miss.id)
+    name = link(miss.id, file, out)
     answer = f"(failed) {miss.error}" if miss.error else miss.answer or "(empty)"
     texts = (escape(shorten(text, EXCERPT)) for text in (miss.category, miss.question, miss.gold, answer))
     return [name, *texts, figure(miss.correctness), figure(miss.hallucination)]
 
 
-def cost_section(runs: Sequence[ScoredRun], scored: Leaderboard) -> Iterator[str]:
+def cost_section(runs: Sequence[Run], scored: Leaderboard) -> Iterator[str]:
     """List the tokens, cost and time of each run, and the seconds of a question by stage."""
     yield "## Cost and time\n"
     yield "Tokens, cost and wall time are totals.\n"
@@ -536,7 +536,7 @@ def cost_section(runs: Sequence[ScoredRun], scored: Leaderboard) -> Iterator[str
     yield from (f"\n{escape(line)}" for line in stage_times.ingest_lines(runs))
 
 
-def file_section(runs: Sequence[ScoredRun], out: Path, plots: bool, page: bool) -> Iterator[str]:
+def file_section(runs: Sequence[Run], out: Path, plots: bool, page: bool) -> Iterator[str]:
     """Link to the other report files and to the folders of the runs."""
     yield "## Files\n"
     if page:

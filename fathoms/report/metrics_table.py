@@ -14,7 +14,7 @@ from fathoms.errors import UsageError
 from fathoms.report.leaderboard import bracket, figure, run_labels
 from fathoms.report.modalities import is_in_table
 from fathoms.report.quotes import is_group_part
-from fathoms.runs.reading import ScoredRun
+from fathoms.runs.run import Run
 from fathoms.types.run.figures import MetricFigure, MetricFigures
 from fathoms.types.run.part import Number
 from fathoms.types.run.rows import ScoredRepeat
@@ -64,7 +64,7 @@ class MetricTable:
 
 
 def metric_table(
-    runs: Sequence[ScoredRun],
+    runs: Sequence[Run],
     scores: str | None = None,
     asked: Sequence[str] = (),
     group: str | None = None,
@@ -113,7 +113,7 @@ def listed_parts(metric: str, figures: MetricFigures) -> list[tuple[str, MetricF
     ]
 
 
-def is_shown(run: ScoredRun, name: str, figures: MetricFigures) -> bool:
+def is_shown(run: Run, name: str, figures: MetricFigures) -> bool:
     """Return whether a metric is shown besides the leaderboard without being asked for now."""
     wanted = (
         figures.headline
@@ -124,13 +124,13 @@ def is_shown(run: ScoredRun, name: str, figures: MetricFigures) -> bool:
     return wanted and name not in MAIN and has_value(run, figures)
 
 
-def has_value(run: ScoredRun, figures: MetricFigures) -> bool:
+def has_value(run: Run, figures: MetricFigures) -> bool:
     """Return whether a metric has a value in a run that only searched; for a run of answers, always true:
     there, what it lacks is said."""
     return not run.retrieval_only or figures.overall.value is not None
 
 
-def judge_note(run: ScoredRun, figures: MetricFigures) -> str:
+def judge_note(run: Run, figures: MetricFigures) -> str:
     """Say who judged a metric, how well that judge agrees with people, and what was not judged."""
     judging = run.summary.judging
     text = f"judged by {figures.judge_sentence}, {figures.checked.sentence}"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from fathoms.report.leaderboard import bracket, figure
 from fathoms.report.search_table import row_labels
-from fathoms.runs.reading import ScoredRun
+from fathoms.runs.run import Run
 from fathoms.types.run.figures import MetricFigure
 
 NOTE = (
@@ -53,7 +53,7 @@ class ModalityTable:
     note: str = NOTE
 
 
-def modality_table(runs: Sequence[ScoredRun]) -> ModalityTable | None:
+def modality_table(runs: Sequence[Run]) -> ModalityTable | None:
     """Return the table of the runs whose questions state modalities; `None` if there is no such run."""
     found = [(label, modality_hits(run)) for run, label in zip(runs, row_labels(runs), strict=True)]
     modalities = sorted({modality for _, hits in found for modality in hits})
@@ -67,7 +67,7 @@ def modality_table(runs: Sequence[ScoredRun]) -> ModalityTable | None:
     return ModalityTable(tuple(ks), rows) if rows else None
 
 
-def modality_hits(run: ScoredRun) -> Hits:
+def modality_hits(run: Run) -> Hits:
     """Return hit@k of a run for each k that it was scored by, by modality of the gold; empty if its questions
     state no modality, or no pages were retrieved."""
     hits: dict[str, dict[int, MetricFigure]] = {}

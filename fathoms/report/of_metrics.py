@@ -12,7 +12,7 @@ from typing import NamedTuple
 from fathoms.metrics.names import PLANTED
 from fathoms.report.graded import figure_text
 from fathoms.report.section import Section
-from fathoms.runs.reading import ScoredRun
+from fathoms.runs.run import Run
 from fathoms.types.run.figures import MetricFigures
 
 _LONG = tuple(f"mm-ragchecker.{name}" for name in ("faithfulness", "hallucination", "claim-recall"))
@@ -28,7 +28,7 @@ class _Table(NamedTuple):
     note: str
 
 
-def _section(table: _Table, runs: Sequence[ScoredRun]) -> Section | None:
+def _section(table: _Table, runs: Sequence[Run]) -> Section | None:
     """Return a table of runs; `None` if no run has what it needs."""
     found = [(run, figures) for run in runs if (figures := _known(table, run))]
     if not found:
@@ -62,7 +62,7 @@ def _counted(figures: Mapping[str, MetricFigures]) -> dict[str, int]:
     return found
 
 
-def _known(table: _Table, run: ScoredRun) -> dict[str, MetricFigures]:
+def _known(table: _Table, run: Run) -> dict[str, MetricFigures]:
     """Return the figures of a table that a run has; none if it lacks what the table needs."""
     metrics = run.summary.metrics
     known = {
@@ -91,6 +91,6 @@ _ALL = (
         " the n questions whose context has the planted word; 0 is no proof against other instructions",
     ),
 )
-TABLES: tuple[Callable[[Sequence[ScoredRun]], Section | None], ...] = tuple(
+TABLES: tuple[Callable[[Sequence[Run]], Section | None], ...] = tuple(
     partial(_section, table) for table in _ALL
 )

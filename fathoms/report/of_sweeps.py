@@ -23,8 +23,7 @@ from fathoms.report.paired import best_and_worst
 from fathoms.report.positions import PLACES, rest_of, setting_of
 from fathoms.runs.finding import list_runs
 from fathoms.runs.marks import SETTING
-from fathoms.runs.reading import ScoredRun, load
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
 
 UNIT = "score -1 to 1"
 
@@ -32,7 +31,7 @@ UNIT = "score -1 to 1"
 def read_all_scores(run: Run, profile: str | None = None) -> QuestionScores:
     """Read the scores of a run as `read_scores` does, with the metrics of the runs that were made with it."""
     scores = read_scores(run, profile)
-    own = load(run.path)
+    own = Run.scored(run.path)
     if setting_of(own) is None and SETTING not in own.manifest.sweep.cell:
         return scores
     together = [each for each in _made_with(own, run) if scores.profile in each.summary.profiles]
@@ -42,7 +41,7 @@ def read_all_scores(run: Run, profile: str | None = None) -> QuestionScores:
     return scores
 
 
-def _made_with(own: ScoredRun, run: Run) -> Iterator[ScoredRun]:
+def _made_with(own: Run, run: Run) -> Iterator[Run]:
     """Yield the scored runs of the same command in the same folder, this one included. Runs that cannot be
     read are none of them."""
     sweep = own.manifest.sweep.id
@@ -51,12 +50,12 @@ def _made_with(own: ScoredRun, run: Run) -> Iterator[ScoredRun]:
             yield own
             continue
         with suppress(StoreError):
-            found = load(other.path)
+            found = Run.scored(other.path)
             if found.manifest.sweep.id == sweep and found.summary.profiles:
                 yield found
 
 
-def _by_place(own: ScoredRun, together: Sequence[ScoredRun]) -> dict[str, ScoredRun]:
+def _by_place(own: Run, together: Sequence[Run]) -> dict[str, Run]:
     """Return the runs that differ from one in the place of the gold alone, by that place, first to last."""
     mine = setting_of(own)
     if mine is None or mine[1] == 0:
@@ -69,7 +68,7 @@ def _by_place(own: ScoredRun, together: Sequence[ScoredRun]) -> dict[str, Scored
     return {place: found[place] for place in PLACES if place in found}
 
 
-def _by_setting(own: ScoredRun, together: Sequence[ScoredRun]) -> dict[str, ScoredRun]:
+def _by_setting(own: Run, together: Sequence[Run]) -> dict[str, Run]:
     """Return the runs with gold alone and with distractors beside it that differ from one in their setting
     alone; none if one of them is missing."""
     found = {run.manifest.sweep.cell.get(SETTING): run for run in together if _cell(run) == _cell(own)}
@@ -77,12 +76,12 @@ def _by_setting(own: ScoredRun, together: Sequence[ScoredRun]) -> dict[str, Scor
     return {name: found[name] for name in pair} if found.keys() >= set(pair) else {}
 
 
-def _cell(run: ScoredRun) -> dict[str, object]:
+def _cell(run: Run) -> dict[str, object]:
     """Return what distinguishes a run from the others of its command, without its setting."""
     return {key: value for key, value in run.manifest.sweep.cell.items() if key != SETTING}
 
 
-def _with(scores: QuestionScores, metric: str, runs: Mapping[str, ScoredRun]) -> QuestionScores:
+def _with(scores: QuestionScores, metric: str, runs: Mapping[str, Run]) -> QuestionScores:
     """Return scores with a metric of several runs; without it if the runs have too few questions."""
     judged = JUDGED in scores.metrics and by_which(list(runs.values()))[0]
     correct = {

@@ -24,7 +24,7 @@ from fathoms.report.graded import (
 from fathoms.report.leaderboard import figure
 from fathoms.report.paired import chosen_on_other_half, signed
 from fathoms.report.section import Chart, Section
-from fathoms.runs.reading import ScoredRun
+from fathoms.runs.run import Run
 
 PLACES = ("first", "middle", "last")
 _SWEPT = ("position", "distractors")
@@ -33,7 +33,7 @@ Cells = Mapping[tuple[str, int], Sequence[Graded]]
 """The questions of a run by the place of the gold and the number of distractors."""
 
 
-def positions_section(runs: Sequence[ScoredRun]) -> Section | None:
+def positions_section(runs: Sequence[Run]) -> Section | None:
     """Return the table and the curves of runs that differ only in the place of the gold and in the number of
     distractors; `None` if they do not."""
     settings = [setting_of(run) for run in runs]
@@ -50,7 +50,7 @@ def positions_section(runs: Sequence[ScoredRun]) -> Section | None:
     return _section(ordered, [by, *_cut(runs)])
 
 
-def _cut(runs: Sequence[ScoredRun]) -> Iterator[str]:
+def _cut(runs: Sequence[Run]) -> Iterator[str]:
     """Say if the gold stands in fewer prompts in some runs than in others, as where it was cut off: that
     looks like an effect of its place."""
     figures = [run.metrics(None).get("gold-page-in-prompt") for run in runs]
@@ -62,7 +62,7 @@ def _cut(runs: Sequence[ScoredRun]) -> Iterator[str]:
         )
 
 
-def setting_of(run: ScoredRun) -> tuple[str, int] | None:
+def setting_of(run: Run) -> tuple[str, int] | None:
     """Return the place of the gold and the number of distractors of a run; `None` if it has no such."""
     retrieve = run.manifest.config.get("retrieve")
     if (
@@ -74,7 +74,7 @@ def setting_of(run: ScoredRun) -> tuple[str, int] | None:
     return str(retrieve.get("position")), int(retrieve.get("distractors") or 0)
 
 
-def rest_of(run: ScoredRun) -> str:
+def rest_of(run: Run) -> str:
     """Return everything of the configuration of a run that is not swept."""
     config = {key: value for key, value in run.manifest.config.items() if key != "name"}
     retrieve = config.get("retrieve")

@@ -25,7 +25,7 @@ from fathoms.report.leaderboard import figure
 from fathoms.report.paired import halves
 from fathoms.report.section import Section
 from fathoms.runs.marks import SETTING
-from fathoms.runs.reading import ScoredRun
+from fathoms.runs.run import Run
 
 OVERALL = "overall"
 _SWEPT = ("prompt", "data", "generate", "name")
@@ -33,7 +33,7 @@ Scores = Mapping[str, Mapping[str, Mapping[str, Graded]]]
 """The questions by prompt, data set and id; answers of several models are averaged."""
 
 
-def prompts_section(runs: Sequence[ScoredRun]) -> Section | None:
+def prompts_section(runs: Sequence[Run]) -> Section | None:
     """Return the table of runs of one sweep that differ in their prompts, and in nothing else but data and
     model; `None` if they do not."""
     if not of_one_sweep(runs) or len(set(map(_rest, runs))) > 1:
@@ -56,13 +56,13 @@ def prompts_section(runs: Sequence[ScoredRun]) -> Section | None:
     return _section(scores, by)
 
 
-def _rest(run: ScoredRun) -> str:
+def _rest(run: Run) -> str:
     """Return everything of the configuration of a run that may not differ."""
     config = {key: value for key, value in run.manifest.config.items() if key not in _SWEPT}
     return json.dumps(config, sort_keys=True, default=str)
 
 
-def _labels(runs: Sequence[ScoredRun]) -> list[str]:
+def _labels(runs: Sequence[Run]) -> list[str]:
     """Return the names of the prompts of runs; different prompts with one name are numbered."""
     whole = [json.dumps(run.manifest.config.get("prompt"), sort_keys=True, default=str) for run in runs]
     names = [_label(run) for run in runs]
@@ -74,7 +74,7 @@ def _labels(runs: Sequence[ScoredRun]) -> list[str]:
     ]
 
 
-def _label(run: ScoredRun) -> str:
+def _label(run: Run) -> str:
     """Name the prompt of a run by what was chosen of its parts, or by its template and texts."""
     prompt = {key: one for key, one in (run.manifest.config.get("prompt") or {}).items() if one is not None}
     choose, examples = prompt.pop("choose", None) or {}, prompt.pop("examples", 0)

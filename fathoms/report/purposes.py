@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from fathoms.report.amounts import dollars
 from fathoms.report.stage_times import called_text
 from fathoms.report.text import plain
-from fathoms.runs.reading import ScoredRun
+from fathoms.runs.run import Run
 
 APART = ("answer", "judge")
 """Purposes that have a place of their own: answers are what is left, and judging is no cost of a pipeline."""
 
 
-def purpose_lines(run: ScoredRun) -> Iterator[str]:
+def purpose_lines(run: Run) -> Iterator[str]:
     """Yield one line for each purpose: `of these, describe: 2 calls, 2,000 + 20 tokens, $0.42`."""
     for purpose, took in run.summary.usage_by_purpose.items():
         if purpose in APART:
@@ -26,7 +26,7 @@ def purpose_lines(run: ScoredRun) -> Iterator[str]:
         yield plain(f"of these, {purpose}: {calls}, {counted}, {cost}")
 
 
-def embedding_lines(run: ScoredRun) -> Iterator[str]:
+def embedding_lines(run: Run) -> Iterator[str]:
     """Yield one line for each stage in which a server embedded, whose cost is not in that of the questions:
     `besides, embed questions: 3 calls, 50 tokens, $0.05`."""
     for stage, took in run.ingest.times.items():

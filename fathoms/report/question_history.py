@@ -10,8 +10,7 @@ from fathoms.compare.pairing import Difference, difference
 from fathoms.corpora.questions import QuestionFile, read_questions
 from fathoms.corpora.versions import Questions, questions_in, questions_of_run, text_of
 from fathoms.runs.blobs import hash_of
-from fathoms.runs.reading import read_summary
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run, read_summary
 from fathoms.safety.inputs import expanded
 from fathoms.types.run.manifest import Data, Manifest
 

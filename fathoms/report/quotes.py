@@ -13,7 +13,7 @@ from fathoms.metrics.quotes.groups import GOLD_IN, GOLD_QUOTES, MODALITY, PLACE,
 from fathoms.report.graded import figure_text
 from fathoms.report.search_table import row_labels
 from fathoms.report.section import Chart, Section
-from fathoms.runs.reading import ScoredRun
+from fathoms.runs.run import Run
 from fathoms.types.run.figures import MetricFigures
 
 F1, QUALITY, TOKENS = "mmdocrag.overall-f1", "mmdocrag.answer-quality", "completion-tokens"
@@ -40,7 +40,7 @@ def is_group_part(metric: str, part: str) -> bool:
     return metric in (F1, QUALITY) and part.startswith(tuple(_TITLES))
 
 
-def places_section(runs: Sequence[ScoredRun]) -> Section | None:
+def places_section(runs: Sequence[Run]) -> Section | None:
     """Return how often the gold quote in each place is cited; `None` if no run knows the places."""
     found = {
         (label, what): _parts(run, metric, PLACE)
@@ -81,7 +81,7 @@ def places_section(runs: Sequence[ScoredRun]) -> Section | None:
     )
 
 
-def group_section(kind: str, runs: Sequence[ScoredRun]) -> Section | None:
+def group_section(kind: str, runs: Sequence[Run]) -> Section | None:
     """Return quote F1 and answer quality by one kind of group, as far as any run has them; `None` if no run
     has such groups."""
     found = {
@@ -118,7 +118,7 @@ def group_section(kind: str, runs: Sequence[ScoredRun]) -> Section | None:
     )
 
 
-def thinking_section(runs: Sequence[ScoredRun]) -> Section | None:
+def thinking_section(runs: Sequence[Run]) -> Section | None:
     """Return what thinking changes, for models that answered both with it and without; `None` if there is no
     such pair with quote F1 or quality in both runs. A thinking run is one in which at least half of the
     answers have reasoning.
@@ -169,7 +169,7 @@ def thinking_section(runs: Sequence[ScoredRun]) -> Section | None:
     return Section("thinking", "Thinking", header, rows, [note], {"pairs": figures}, numbers=7)
 
 
-def _compared(plain: tuple[ScoredRun, str], thinking: tuple[ScoredRun, str]) -> dict[str, Any]:
+def _compared(plain: tuple[Run, str], thinking: tuple[Run, str]) -> dict[str, Any]:
     """Return the values of two runs, without and with thinking."""
     both = [run.metrics() for run, _ in (plain, thinking)]
     found = {
@@ -180,21 +180,21 @@ def _compared(plain: tuple[ScoredRun, str], thinking: tuple[ScoredRun, str]) -> 
     return {"without": plain[1], "with": thinking[1], **found, "ratio": many / few if few and many else None}
 
 
-def _thinks(run: ScoredRun) -> bool:
+def _thinks(run: Run) -> bool:
     counts = run.summary.counts
     return 2 * (counts.reasoned or 0) >= (counts.answered or 0)
 
 
-def _model(run: ScoredRun) -> str:
+def _model(run: Run) -> str:
     """Return the model of a run without a mark that says whether it thinks."""
     return _THINK.sub("", run.model or run.name).casefold()
 
 
-def _labelled(runs: Sequence[ScoredRun]) -> Iterator[tuple[ScoredRun, str]]:
+def _labelled(runs: Sequence[Run]) -> Iterator[tuple[Run, str]]:
     return zip(runs, row_labels(runs), strict=True)
 
 
-def _parts(run: ScoredRun, metric: str, kind: str) -> Parts:
+def _parts(run: Run, metric: str, kind: str) -> Parts:
     """Return the figures of the groups of one kind, without the kind in their names."""
     known = run.summary.metrics.get(metric)
     return {
@@ -226,7 +226,7 @@ def _count(value: float | None) -> str:
     return "n/a" if value is None else f"{value:,.0f}"
 
 
-QUOTE_TABLES: tuple[Callable[[Sequence[ScoredRun]], Section | None], ...] = (
+QUOTE_TABLES: tuple[Callable[[Sequence[Run]], Section | None], ...] = (
     places_section,
     *(partial(group_section, kind) for kind in _TITLES),
     thinking_section,

@@ -27,7 +27,7 @@ from fathoms.paths import write_atomic
 from fathoms.report.layout import Box, Point, Values, directions, normalise, place, value_spot
 from fathoms.report.leaderboard import Leaderboard, Metric, RunRow, figure, leaderboard
 from fathoms.report.text import squeeze, wrap
-from fathoms.runs.reading import ScoredRun
+from fathoms.runs.run import Run
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -97,7 +97,7 @@ class Chart:
 
 
 def draw_radar(
-    runs: Sequence[ScoredRun],
+    runs: Sequence[Run],
     metric: Metric,
     path: Path,
     scores: str | None = None,
@@ -120,7 +120,7 @@ def remove_radar(path: Path) -> None:
 
 
 def radar_figure(
-    runs: Sequence[ScoredRun], metric: Metric, scores: str | None = None, *, scale: Scale = "plain"
+    runs: Sequence[Run], metric: Metric, scores: str | None = None, *, scale: Scale = "plain"
 ) -> Figure:
     """Return the same plot as a Matplotlib figure, for example for a notebook."""
     if not runs:

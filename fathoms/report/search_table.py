@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from fathoms.report.leaderboard import bracket, figure, run_labels
 from fathoms.report.text import describe
-from fathoms.runs.reading import ScoredRun
+from fathoms.runs.run import Run
 from fathoms.types.run.summary import CurvePoint, RecallCurves
 
 SHOWN = (1, 3, 5, 10, 20, 50, 100)
@@ -50,7 +50,7 @@ class SearchTable:
     token_note: str
 
 
-def search_table(runs: Sequence[ScoredRun]) -> SearchTable | None:
+def search_table(runs: Sequence[Run]) -> SearchTable | None:
     """Return the table of the runs that have curves of recall; `None` if no run has, or none only searched
     and no two can be compared."""
     shown = [(run, label) for run, label in zip(runs, row_labels(runs), strict=True) if _curves(run)]
@@ -73,7 +73,7 @@ def _token_note(own: Sequence[str], runs: int) -> str:
     return f"{what}, with as many characters as in the prompts of the run{rest}"
 
 
-def row_labels(runs: Sequence[ScoredRun]) -> list[str]:
+def row_labels(runs: Sequence[Run]) -> list[str]:
     """Return the labels of runs: of those of one sweep, the settings in which they differ."""
     sweeps = {run.manifest.sweep.id for run in runs}
     cells = [run.manifest.sweep.cell for run in runs]
@@ -91,12 +91,12 @@ def _setting(key: str, value: object) -> str:
     return text if name in ("kind", "config") or isinstance(value, dict) else f"{name} {text}"
 
 
-def _curves(run: ScoredRun) -> RecallCurves | None:
+def _curves(run: Run) -> RecallCurves | None:
     """The curves of a run."""
     return run.summary.retrieval.curves
 
 
-def _row(run: ScoredRun, label: str) -> SearchRow:
+def _row(run: Run, label: str) -> SearchRow:
     """Build the row of one run."""
     curves, seconds = _curves(run) or RecallCurves(), run.summary.retrieval.seconds
     took, bounds = seconds.value, seconds.bounds

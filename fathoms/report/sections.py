@@ -18,9 +18,9 @@ from fathoms.report.quotes import QUOTE_TABLES
 from fathoms.report.section import Reviews, Section
 from fathoms.report.settings_table import settings_section
 from fathoms.report.variants import variants_section
-from fathoms.runs.reading import ScoredRun
+from fathoms.runs.run import Run
 
-_TABLES: tuple[Callable[[Sequence[ScoredRun]], Section | None], ...] = (
+_TABLES: tuple[Callable[[Sequence[Run]], Section | None], ...] = (
     settings_section,
     positions_section,
     *QUOTE_TABLES,
@@ -31,17 +31,17 @@ _TABLES: tuple[Callable[[Sequence[ScoredRun]], Section | None], ...] = (
 )
 
 
-def sections(runs: Sequence[ScoredRun]) -> list[Section]:
+def sections(runs: Sequence[Run]) -> list[Section]:
     """Return the tables that these runs have together."""
     return [found for table in _TABLES if (found := table(runs)) is not None]
 
 
-def sections_json(runs: Sequence[ScoredRun]) -> dict[str, Any]:
+def sections_json(runs: Sequence[Run]) -> dict[str, Any]:
     """Return the figures of the tables by their keys, as JSON values."""
     return {section.key: dict(section.figures) for section in sections(runs)}
 
 
-def reviews(runs: Sequence[ScoredRun], scores: str | None) -> Reviews | None:
+def reviews(runs: Sequence[Run], scores: str | None) -> Reviews | None:
     """Return how far people agree with the scores; `None` where nobody rated any, or without that extra."""
     found = hooks.provided("reviews of a report")
     return None if found is None else cast("Reviews | None", found(runs, scores))

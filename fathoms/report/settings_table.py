@@ -19,7 +19,7 @@ from fathoms.report.leaderboard import figure
 from fathoms.report.paired import paired, signed
 from fathoms.report.section import Section
 from fathoms.runs.marks import SETTING
-from fathoms.runs.reading import ScoredRun
+from fathoms.runs.run import Run
 
 _RESAMPLES = 2_000
 
@@ -73,7 +73,7 @@ class SettingsTable:
         return found | {"notes": list(self.notes)}
 
 
-def settings_section(runs: Sequence[ScoredRun]) -> Section | None:
+def settings_section(runs: Sequence[Run]) -> Section | None:
     """Return the table of runs that differ in their setting as a section of a report; `None` if they do
     not."""
     found = settings_table(runs)
@@ -85,7 +85,7 @@ def settings_section(runs: Sequence[ScoredRun]) -> Section | None:
     )
 
 
-def settings_table(runs: Sequence[ScoredRun]) -> SettingsTable | None:
+def settings_table(runs: Sequence[Run]) -> SettingsTable | None:
     """Return the table of runs that differ in their setting; `None` if they do not."""
     named = {str(run.manifest.sweep.cell[SETTING]): run for run in runs if SETTING in run.manifest.sweep.cell}
     if len(named) < 2 or len(named) < len(runs) or len({run.manifest.sweep.id for run in runs}) > 1:
@@ -144,7 +144,7 @@ def _of_distractors(gap: Mapping[str, Any] | None, abstained: Mapping[str, Any] 
         )
 
 
-def _planted(named: Mapping[str, ScoredRun]) -> dict[str, dict[str, Any]]:
+def _planted(named: Mapping[str, Run]) -> dict[str, dict[str, Any]]:
     """Return the rates of obeying and leaking of the settings that plant an instruction."""
     found: dict[str, dict[str, Any]] = {}
     for setting, run in named.items():

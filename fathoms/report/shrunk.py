@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from fathoms.report.leaderboard import figure, run_labels
-from fathoms.runs.reading import ScoredRun
+from fathoms.runs.run import Run
 
 HEADS = ("category", "mean", "shrunk", "n")
 NOTE = (
@@ -30,7 +30,7 @@ class ShrunkCategory:
     n: int
 
 
-def shrunk_categories(run: ScoredRun, scores: str | None = None) -> Mapping[str, ShrunkCategory]:
+def shrunk_categories(run: Run, scores: str | None = None) -> Mapping[str, ShrunkCategory]:
     """Return the categories of a run; empty if fewer than four have a correctness.
 
     The variance of a mean by chance is that of the questions within the categories, pooled, divided by the
@@ -59,7 +59,7 @@ def shrunk_categories(run: ScoredRun, scores: str | None = None) -> Mapping[str,
 
 
 def shrunk_tables(
-    runs: Sequence[ScoredRun], scores: str | None = None
+    runs: Sequence[Run], scores: str | None = None
 ) -> Iterator[tuple[str, list[tuple[str, str, str, str]]]]:
     """Yield the label of each run, and its lines under `HEADS`: none if it has fewer than four categories."""
     for label, run in zip(run_labels(runs), runs, strict=True):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fathoms.report.amounts import dollars
 from fathoms.report.leaderboard import run_labels
 from fathoms.report.text import plain
-from fathoms.runs.reading import ScoredRun
+from fathoms.runs.run import Run
 from fathoms.types.run.figures import MetricFigure
 from fathoms.types.run.manifest import IngestTime
 from fathoms.types.run.part import Number
@@ -63,7 +63,7 @@ def seconds(value: Number) -> str:
     return f"{1000 * value:.3g} ms" if 0 < value < 0.9995 else f"{float(f'{value:.3g}'):g} s"
 
 
-def stage_times(runs: Sequence[ScoredRun]) -> tuple[list[str], list[dict[str, StageTime]]]:
+def stage_times(runs: Sequence[Run]) -> tuple[list[str], list[dict[str, StageTime]]]:
     """Return the names of the stages that any run has, and the times of each run by stage."""
     figures = [run.summary.seconds.by_stage for run in runs]
     # the run with most stages has them in their order
@@ -88,7 +88,7 @@ def _multiple(value: float | None, fastest: float | None) -> float | None:
     return None if value is None or not fastest else value / fastest
 
 
-def stage_rows(runs: Sequence[ScoredRun], *, interval: bool = False) -> tuple[list[str], list[list[str]]]:
+def stage_rows(runs: Sequence[Run], *, interval: bool = False) -> tuple[list[str], list[list[str]]]:
     """Return the heads and the lines of the table: the label of each run and its seconds by stage; no lines
     where no run has any times."""
     stages, times = stage_times(runs)
@@ -100,7 +100,7 @@ def stage_rows(runs: Sequence[ScoredRun], *, interval: bool = False) -> tuple[li
     return stages, rows
 
 
-def ingest_lines(runs: Sequence[ScoredRun]) -> Iterator[str]:
+def ingest_lines(runs: Sequence[Run]) -> Iterator[str]:
     """Yield a sentence for each run that measured its ingestion, stage by stage."""
     for label, run in zip(run_labels(runs), runs, strict=True):
         parts = [f"{stage} {_ingest_text(stage, took)}" for stage, took in run.ingest.times.items()]
@@ -124,7 +124,7 @@ def called_text(calls: int, tokens: int | None, cost: float | None) -> str:
     return f"{calls:,} calls, {counted}, {'cost unknown' if cost is None else dollars(cost)}"
 
 
-def ingest_json(run: ScoredRun) -> dict[str, dict[str, Number | str | None]]:
+def ingest_json(run: Run) -> dict[str, dict[str, Number | str | None]]:
     """Return what the ingestion of a run took by stage: `seconds` in total, the number of pages or texts
     that were `made`, and the seconds of `each`, `None` where all came from the cache; where a server
     embedded them, also its `calls`, the `tokens` that it reported, and their `cost`; where a local model

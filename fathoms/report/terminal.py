@@ -41,7 +41,7 @@ from fathoms.report.stage_times import NOTE as TIMES
 from fathoms.report.stage_times import ingest_lines, stage_rows
 from fathoms.report.text import abbreviate, plain, shorten, squeeze
 from fathoms.report.worst import Miss, first_messages, worst_questions
-from fathoms.runs.reading import ScoredRun
+from fathoms.runs.run import Run
 from fathoms.types.run.figures import AbstentionRates, MeanScores
 
 WIDTH = 80
@@ -55,7 +55,7 @@ CELL = 32
 
 
 def summary_panel(
-    run: ScoredRun, previous: ScoredRun | None = None, scores: str | None = None, *, brief: bool = False
+    run: Run, previous: Run | None = None, scores: str | None = None, *, brief: bool = False
 ) -> list[RenderableType]:
     """Build what is shown of a run: scores, failures, the change since `previous`, worst questions. Of a run
     that only searched, what is known of its retrieval.
@@ -88,7 +88,7 @@ def summary_panel(
     return [*parts, *review_tables([run], scores)]
 
 
-def heading(run: ScoredRun, profile: str) -> Text:
+def heading(run: Run, profile: str) -> Text:
     """Show the run's name, model, data set and scoring rules."""
     figures = run.figures(profile)
     rules = [f"match {figures.match}"] if figures.match else []
@@ -105,7 +105,7 @@ def heading(run: ScoredRun, profile: str) -> Text:
     return text.append(f"\n{said}", style="not bold dim")
 
 
-def run_table(run: ScoredRun, scores: str | None = None) -> list[RenderableType]:
+def run_table(run: Run, scores: str | None = None) -> list[RenderableType]:
     """Show one run as a table with a line for each category; of a run that only searched, the notes alone."""
     scored = leaderboard([run], scores)
     if run.retrieval_only:
@@ -130,7 +130,7 @@ def texts(means: MeanScores) -> list[str]:
 
 
 def metrics_panel(
-    runs: Sequence[ScoredRun], scores: str | None = None, asked: Sequence[str] = ()
+    runs: Sequence[Run], scores: str | None = None, asked: Sequence[str] = ()
 ) -> list[RenderableType]:
     """Show the further metrics of some runs and then those of retrieval, one line per run and metric; empty
     if there are none. Parts of a metric with a figure of their own stand below it."""
@@ -159,7 +159,7 @@ def _metric_lines(
     return [with_blank_lines(table), *map(note, found.notes)]
 
 
-def shrunk_panel(runs: Sequence[ScoredRun], scores: str | None = None) -> list[RenderableType]:
+def shrunk_panel(runs: Sequence[Run], scores: str | None = None) -> list[RenderableType]:
     """Show the shrunk categories of runs."""
     parts: list[RenderableType] = []
     for label, lines in shrunk_tables(runs, scores):
@@ -201,7 +201,7 @@ def with_ids(text: str, style: str = "dim") -> Text:
 
 
 def leaderboard_panel(
-    runs: Sequence[ScoredRun],
+    runs: Sequence[Run],
     scores: str | None = None,
     width: int = WIDTH,
     metrics: Sequence[str] = (),
@@ -226,7 +226,7 @@ def leaderboard_panel(
     return [*(board(answered, scores, width) if answered else ()), *searches(runs, scores), *further]
 
 
-def section_panels(runs: Sequence[ScoredRun]) -> Iterator[RenderableType]:
+def section_panels(runs: Sequence[Run]) -> Iterator[RenderableType]:
     """Show the tables that runs of one sweep have together."""
     for section in sections(runs):
         table = plain_table(*section.header)
@@ -236,7 +236,7 @@ def section_panels(runs: Sequence[ScoredRun]) -> Iterator[RenderableType]:
         yield from map(note, section.notes)
 
 
-def search_panel(runs: Sequence[ScoredRun], width: int = WIDTH) -> list[RenderableType]:
+def search_panel(runs: Sequence[Run], width: int = WIDTH) -> list[RenderableType]:
     """Show recall at each k, the seconds of a search and the size of the index; empty if no run has them."""
     found = search_table(runs)
     if found is None:
@@ -262,7 +262,7 @@ def search_panel(runs: Sequence[ScoredRun], width: int = WIDTH) -> list[Renderab
     return parts
 
 
-def modality_panel(runs: Sequence[ScoredRun], width: int = WIDTH) -> list[RenderableType]:
+def modality_panel(runs: Sequence[Run], width: int = WIDTH) -> list[RenderableType]:
     """Show hits at each k by modality of the gold; empty if the questions of no run state one."""
     found = modality_table(runs)
     if found is None:
@@ -281,7 +281,7 @@ def modality_panel(runs: Sequence[ScoredRun], width: int = WIDTH) -> list[Render
     return [*parts, note(found.note)]
 
 
-def searches(runs: Sequence[ScoredRun], scores: str | None) -> list[RenderableType]:
+def searches(runs: Sequence[Run], scores: str | None) -> list[RenderableType]:
     """List the runs that only searched, with what there is to say about them."""
     found = [run for run in runs if run.retrieval_only]
     if not found:
@@ -291,7 +291,7 @@ def searches(runs: Sequence[ScoredRun], scores: str | None) -> list[RenderableTy
     return [Text(RETRIEVAL_ONLY, style="bold"), *ids, *map(note, scored.notes)]
 
 
-def board(runs: Sequence[ScoredRun], scores: str | None, width: int) -> list[RenderableType]:
+def board(runs: Sequence[Run], scores: str | None, width: int) -> list[RenderableType]:
     """Build the table of runs of answers."""
     scored = leaderboard(runs, scores)
     headers = ["Overall", "Micro", *abbreviate(scored.categories, HEADER)]
@@ -306,7 +306,7 @@ def board(runs: Sequence[ScoredRun], scores: str | None, width: int) -> list[Ren
     return [*parts, *map(with_ids, run_ids(scored)), legend(scored, headers), *map(note, scored.notes)]
 
 
-def pages_panel(run: ScoredRun, scores: str | None, *, brief: bool = False) -> list[RenderableType]:
+def pages_panel(run: Run, scores: str | None, *, brief: bool = False) -> list[RenderableType]:
     """Show the funnel by gold pages, with `brief` only its overall figures; empty if it is not known."""
     figures = gold_pages.page_figures(run, scores)
     if not figures:
@@ -321,7 +321,7 @@ def pages_panel(run: ScoredRun, scores: str | None, *, brief: bool = False) -> l
     return [with_blank_lines(table), *map(note, notes)]
 
 
-def honesty_panel(run: ScoredRun, scores: str | None, *, brief: bool = False) -> list[RenderableType]:
+def honesty_panel(run: Run, scores: str | None, *, brief: bool = False) -> list[RenderableType]:
     """Show what was answered where retrieval found the evidence and where not, with `brief` only the rates;
     empty if not known."""
     found = honesty_table(run, scores)
@@ -336,7 +336,7 @@ def honesty_panel(run: ScoredRun, scores: str | None, *, brief: bool = False) ->
     return [with_blank_lines(table), *map(note, [*rates, *honesty_notes(found)])]
 
 
-def times_panel(runs: Sequence[ScoredRun]) -> list[RenderableType]:
+def times_panel(runs: Sequence[Run]) -> list[RenderableType]:
     """Show the seconds of a question by stage, and what reading the documents took; empty if not known."""
     stages, rows = stage_rows(runs)
     parts: list[RenderableType] = []
@@ -390,7 +390,7 @@ def legend(scored: Leaderboard, headers: Sequence[str]) -> Text:
     return note("; ".join([f"profile {profiles}", means, *short]))
 
 
-def review_tables(runs: Sequence[ScoredRun], scores: str | None) -> list[RenderableType]:
+def review_tables(runs: Sequence[Run], scores: str | None) -> list[RenderableType]:
     """Show how far human reviewers agree with the scores; empty if there are no reviews."""
     found = reviews(runs, scores)
     if found is None:
@@ -404,7 +404,7 @@ def review_tables(runs: Sequence[ScoredRun], scores: str | None) -> list[Rendera
     return [*parts, *map(note, found.remarks)]
 
 
-def counts_line(run: ScoredRun) -> Text:
+def counts_line(run: Run) -> Text:
     """Sum up the questions asked and answered, the tokens, the cost and the time on one line."""
     summary, counts, usage = run.summary, run.summary.counts, run.summary.usage
     asked = f"{counts.asked or 0} of {counts.questions or 0} questions asked"
@@ -436,7 +436,7 @@ def counts_line(run: ScoredRun) -> Text:
     return note(", ".join(parts))
 
 
-def cut_by_server(run: ScoredRun) -> list[Text]:
+def cut_by_server(run: Run) -> list[Text]:
     """Warn if the model server truncated prompts; empty if it did not."""
     number = run.summary.counts.cut_by_server
     if not number:
@@ -445,7 +445,7 @@ def cut_by_server(run: ScoredRun) -> list[Text]:
     return [Text(f"{subject} cut by the server: raise generate.n_ctx or retrieve less", style="red")]
 
 
-def abstention_table(run: ScoredRun, profile: str) -> list[RenderableType]:
+def abstention_table(run: Run, profile: str) -> list[RenderableType]:
     """Show how many answerable and unanswerable questions were answered or abstained from, with the share of
     each line; empty if that is not known."""
     figures = run.figures(profile)
@@ -460,7 +460,7 @@ def abstention_table(run: ScoredRun, profile: str) -> list[RenderableType]:
     return [Padding(table, (0, 0, 1, 0)), note(f"{said}: {of}")]
 
 
-def hallucination_table(run: ScoredRun, profile: str) -> list[RenderableType]:
+def hallucination_table(run: Run, profile: str) -> list[RenderableType]:
     """Show the hallucination rates by answerability with their denominators; empty under profiles without
     them, and where no question is unanswerable."""
     rates = run.figures(profile).overall.hallucination_over
@@ -476,13 +476,13 @@ def hallucination_table(run: ScoredRun, profile: str) -> list[RenderableType]:
     return [Padding(table, (0, 0, 1, 0))]
 
 
-def left_out(run: ScoredRun) -> list[Text]:
+def left_out(run: Run) -> list[Text]:
     """List the documents that could not be read, one per line."""
     failed = run.ingest.failures.items()
     return [Text(plain(f"left out {document}: {reason}")) for document, reason in failed]
 
 
-def failures(run: ScoredRun, profile: str) -> list[RenderableType]:
+def failures(run: Run, profile: str) -> list[RenderableType]:
     """Show the number of failures of each kind, with the first message of each."""
     kinds = run.summary.errors
     if not kinds:
@@ -496,7 +496,7 @@ def failures(run: ScoredRun, profile: str) -> list[RenderableType]:
     return [with_blank_lines(table)]
 
 
-def change_line(run: ScoredRun, previous: ScoredRun, profile: str) -> Text:
+def change_line(run: Run, previous: Run, profile: str) -> Text:
     """Describe the change since an earlier run in one sentence."""
     found = change(run, previous, profile)
     start = f"Change since {plain(found.previous)}: "

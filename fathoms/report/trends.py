@@ -17,8 +17,7 @@ from fathoms.config import suggest
 from fathoms.errors import DataError, StoreError, UsageError, some_of
 from fathoms.runs.listing import SUMMARY
 from fathoms.runs.missed import missed
-from fathoms.runs.reading import ScoredRun, load
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
 from fathoms.types.run.figures import MetricFigures, range_of
 from fathoms.types.run.manifest import Data
 from fathoms.types.run.part import Number
@@ -96,7 +95,7 @@ def trend(
     verdict and the line of the gate by run (`gate_verdicts`). Raises UsageError if no run has the metric.
     """
     loaded = [_loaded(run) for run in runs]
-    scored = [run for run in loaded if isinstance(run, ScoredRun)]
+    scored = [run for run in loaded if isinstance(run, Run)]
     if not scored:
         raise DataError(f"no run of '{name}' is scored: run 'fathoms score {name}'")
     wanted = metric or ("recall@10" if scored[-1].retrieval_only else "correctness")
@@ -128,7 +127,7 @@ def trend(
     return Trend(name, wanted, found.direction, found.unit, bounds, tuple(nights), with_value, notes)
 
 
-def _common(runs: Sequence[Run], loaded: Sequence[ScoredRun], metric: str) -> _Common | None:
+def _common(runs: Sequence[Run], loaded: Sequence[Run], metric: str) -> _Common | None:
     """Return the figures over the questions that all runs have, where not all have the same; `None` where
     they have, where these are less than half of the newest, or where the metric has no mean of questions."""
     if len({_version(one) for one in loaded}) < 2:
@@ -194,7 +193,7 @@ def _figure(
     return {**dict(zip(("value", "low", "high"), scaled, strict=True)), "n": n, "why": why}
 
 
-def _version(run: ScoredRun) -> tuple[Any, ...]:
+def _version(run: Run) -> tuple[Any, ...]:
     """Return what says which questions a run has, and by which it was scored."""
     data, new = run.manifest.data, run.summary.questions
     return data.questions_sha256, _asked(data), new and new.sha256
@@ -248,12 +247,12 @@ def flaky(name: str, runs: Sequence[Run], metric: str | None) -> Flaky:
     return Flaky(name, wanted, ids, len(newest.questions), tuple(found))
 
 
-def _loaded(run: Run) -> ScoredRun | str:
+def _loaded(run: Run) -> Run | str:
     """Read a run, or say why it has no figures."""
     try:
         if not (run.path / SUMMARY).is_file():
             return "not scored"
-        found = load(run.path)
+        found = Run.scored(run.path)
         found.profile()
     except (StoreError, DataError) as error:
         return str(error)
@@ -270,12 +269,12 @@ def _without_run(name: str, first: Run) -> list[Night]:
     ]
 
 
-def _metrics_of(run: ScoredRun) -> dict[str, MetricFigures]:
+def _metrics_of(run: Run) -> dict[str, MetricFigures]:
     """Return the figures of all metrics of a run under its headline profile."""
     return run.metrics()
 
 
-def _night(run: Run, found: ScoredRun, metric: str) -> Night:
+def _night(run: Run, found: Run, metric: str) -> Night:
     """Return the figure of one run."""
     figures = _metrics_of(found).get(metric)
     overall = figures.overall if figures else None
@@ -305,7 +304,7 @@ def _night(run: Run, found: ScoredRun, metric: str) -> Night:
     )
 
 
-def _changes(before: ScoredRun, after: ScoredRun, *, questions: bool) -> Iterator[tuple[str, str]]:
+def _changes(before: Run, after: Run, *, questions: bool) -> Iterator[tuple[str, str]]:
     """Yield what differs between two runs, by what a reader must know before comparing their figures; of the
     questions only where it is asked for."""
     old, new = before.manifest, after.manifest

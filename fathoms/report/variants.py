@@ -20,7 +20,7 @@ from fathoms.report.paired import paired, signed
 from fathoms.report.section import Section
 from fathoms.runs.marks import AMBIGUOUS, CLEAR, KIND, OF
 from fathoms.runs.marks import MARK as AMBIGUITY
-from fathoms.runs.reading import ScoredRun
+from fathoms.runs.run import Run
 from fathoms.stats.unpaired import difference_of_means
 from fathoms.types.run.rows import ScoredQuestion
 
@@ -33,7 +33,7 @@ _CLAIMS = (
 unsupported."""
 
 
-def variants_section(runs: Sequence[ScoredRun]) -> Section | None:
+def variants_section(runs: Sequence[Run]) -> Section | None:
     """Return the table of runs whose questions have variants, or are marked as clear and ambiguous; `None` if
     none are."""
     judged, by = by_which(runs)
@@ -58,7 +58,7 @@ def variants_section(runs: Sequence[ScoredRun]) -> Section | None:
     )
 
 
-def _of_run(run: ScoredRun, *, judged: bool) -> dict[str, Any]:
+def _of_run(run: Run, *, judged: bool) -> dict[str, Any]:
     """Return what is known of the variants and of the ambiguous questions of a run."""
     marked = {id: one for id, one in run.marks.items() if OF in one or AMBIGUITY in one}
     if not marked:
@@ -112,7 +112,7 @@ def _ambiguous(
     return {CLEAR: clear, AMBIGUOUS: ambiguous, "change": change, "n": len(groups[AMBIGUOUS])}
 
 
-def _patterns(run: ScoredRun, marked: Mapping[str, Mapping[str, Any]]) -> dict[str, int] | None:
+def _patterns(run: Run, marked: Mapping[str, Mapping[str, Any]]) -> dict[str, int] | None:
     """Count the ambiguous questions whose answers miss claims, by pattern; `None` where no claim was
     judged. `n` are the questions whose pattern is known."""
     known = [pair for pair in _CLAIMS if set(pair) <= run.summary.metrics.keys()]

@@ -7,7 +7,7 @@ from statistics import fmean
 
 from fathoms.report.text import gold
 from fathoms.runs.question_tables import QuestionTables
-from fathoms.runs.reading import ScoredRun
+from fathoms.runs.run import Run
 from fathoms.types.run.rows import BriefQuestion
 
 MOST = 10
@@ -36,18 +36,17 @@ class Miss:
     hallucination: float | None
 
 
-def question_tables(run: ScoredRun, profile: str) -> QuestionTables:
+def question_tables(run: Run, profile: str) -> QuestionTables:
     """Return the lines of the table of questions of a run; its question files are read once."""
-    if (QuestionTables, profile) not in run.kept:
+    if profile not in run.tables:
         found = QuestionTables(profile, list(run.summary.metrics))
         for view in run.brief_questions():
             found.add(view)
-        run.kept[QuestionTables, profile] = found
-    kept: QuestionTables = run.kept[QuestionTables, profile]
-    return kept
+        run.tables[profile] = found
+    return run.tables[profile]
 
 
-def worst_questions(run: ScoredRun, profile: str, limit: int = MOST) -> list[Miss]:
+def worst_questions(run: Run, profile: str, limit: int = MOST) -> list[Miss]:
     """Return at most `limit` questions that are not fully right or were hallucinated, the worst first: those
     with the lowest correctness, then with the highest hallucination. Others stay in the order of the question
     file."""
@@ -71,7 +70,7 @@ def worst_questions(run: ScoredRun, profile: str, limit: int = MOST) -> list[Mis
     return [_miss(views[id], profile, right, invented) for right, invented, id in worst if id in views]
 
 
-def first_messages(run: ScoredRun, profile: str) -> dict[str, str]:
+def first_messages(run: Run, profile: str) -> dict[str, str]:
     """Return the first message of every kind of failure; no question file is read if there are none."""
     places = run.scores.first_failures() if run.summary.errors else {}
     views = run.some_questions([id for id, _ in places.values()])

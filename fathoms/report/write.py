@@ -15,7 +15,7 @@ from fathoms.report.html import report_html
 from fathoms.report.latex import report_latex
 from fathoms.report.markdown import report_markdown
 from fathoms.report.radar import TITLES, Scale, draw_radar, remove_radar
-from fathoms.runs.reading import ScoredRun
+from fathoms.runs.run import Run
 
 QUICK = 150
 """The most answers for which `report.html` is written by default: it takes under half a second."""
@@ -23,7 +23,7 @@ QUICK = 150
 
 @rare_collections()
 def write_report(
-    runs: Sequence[ScoredRun],
+    runs: Sequence[Run],
     out: Path,
     scores: str | None = None,
     *,

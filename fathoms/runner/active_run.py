@@ -26,8 +26,9 @@ from fathoms.runner.reopen import Turn
 from fathoms.runner.reservations import Reservations, times_of
 from fathoms.runs.events import happened, tell, within
 from fathoms.runs.journal import JOURNAL
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
 from fathoms.runs.usage import Sums, billed, sums, total
+from fathoms.runs.writing import write_manifest
 from fathoms.safety.masking import without_known
 from fathoms.types import Hit, Record
 from fathoms.types.run.manifest import Data, IngestTime, Totals
@@ -191,9 +192,9 @@ class ActiveRun:
         if self._is_new and ended != "error":
             counts, spent = (self.done, self.errors), self._sums.totals()
         else:  # the journal has answers of earlier sessions, or one that was not counted
-            entries = self.store.entries()
+            entries = self.store.records.entries()
             counts = len(entries), sum(entry.failed for entry in entries.values())
-            spent = sums(self.store.read(entries.values(), light=True) if entries else ())
+            spent = sums(self.store.records.read(entries.values(), light=True) if entries else ())
         facts = {"answers": counts[0], "errors": counts[1], "seconds": round(seconds, 3), **spent}
         return Totals.model_validate({**facts, "stopped": stopped})
 
@@ -224,7 +225,7 @@ class ActiveRun:
             "totals": totals,
             **({"served": served} if self.versions else {}),
         }
-        self.store.write_manifest(manifest.model_copy(update=changes))
+        write_manifest(self.store, manifest.model_copy(update=changes))
         facts = {key: value for key, value in totals.plain().items() if key != "usage_by_purpose"}
         happened("run-finished", run=self.store.id, name=self.experiment.name, **facts)
         done = self.asked - len(self.missing) + self.done
@@ -244,7 +245,7 @@ class Recorder:
 
     def __init__(self, run: Run) -> None:
         self._open = ExitStack()
-        self._journal = self._open.enter_context(run.appending())
+        self._journal = self._open.enter_context(run.records.appending())
         self._unsynced = False
         self._failure: StoreError | None = None
         self._ended = threading.Event()

@@ -13,7 +13,8 @@ from fathoms.pipeline.prepared import Prepared
 from fathoms.pipeline.runnable import Runnable
 from fathoms.runner.manifest import versions
 from fathoms.runs.documents import listed_documents
-from fathoms.runs.store import Flaw, Run
+from fathoms.runs.records import Flaw
+from fathoms.runs.run import Run
 from fathoms.types import Question
 from fathoms.types.run.manifest import Manifest
 
@@ -47,7 +48,7 @@ class Reopened:
 
 def unanswered(run: Run, asked: Sequence[Question], repeats: int) -> tuple[Turn, ...]:
     """The questions without an answer, once per repeat. Failed questions count as unanswered."""
-    answered = {key for key, entry in run.entries().items() if not entry.failed}
+    answered = {key for key, entry in run.records.entries().items() if not entry.failed}
     turns = (Turn(question, repeat) for question in asked for repeat in range(repeats))
     return tuple(turn for turn in turns if (turn.question.id, turn.repeat) not in answered)
 

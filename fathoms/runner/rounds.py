@@ -28,7 +28,8 @@ from fathoms.runner.runner import (
 )
 from fathoms.runs.cache import Cache
 from fathoms.runs.documents import keep_documents
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
+from fathoms.runs.writing import locked, require_writable
 from fathoms.types import Question, Record
 
 
@@ -132,14 +133,14 @@ def new_rounds(jobs: Sequence[Job], means: Means, *, out: Path, sweep: str) -> I
     until the block ends."""
     for job in jobs:
         require_able(job.experiment, means.cache, means.budget)
-    Run.require_writable(out)
+    require_writable(out)
     ready = [(job, _prepared(job, means)) for job in jobs]
     with ExitStack() as locks:
         runs = []
         for job, prepared in ready:
             asked = job.corpus.select()
             run = create_run(out, job, prepared, asked, means.cache, sweep=sweep)
-            locks.enter_context(run.locked())
+            locks.enter_context(locked(run))
             keep_documents(run, prepared.documents, prepared.stated, means.cache)
             runs.append(_Ready(job.experiment, job.corpus, prepared, run, asked))
         yield Rounds(tuple(runs), means)
@@ -154,7 +155,7 @@ def same_rounds(reopened: Sequence[Reopened], means: Means) -> Iterator[Rounds]:
     with ExitStack() as locks:
         runs = []
         for one in reopened:
-            locks.enter_context(one.run.locked())
+            locks.enter_context(locked(one.run))
             prepared = _prepared(Job(one.experiment, one.corpus, one.folder), means)
             require_same(one.run, prepared)
             runs.append(_Ready(one.experiment, one.corpus, prepared, one.run, one.asked))

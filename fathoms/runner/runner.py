@@ -31,8 +31,9 @@ from fathoms.runner.reopen import Reopened, Turn, require_same, unanswered
 from fathoms.runner.reservations import require_price, require_room_for_descriptions
 from fathoms.runs.cache import Cache
 from fathoms.runs.documents import keep_documents
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
 from fathoms.runs.usage import total
+from fathoms.runs.writing import locked, new_run, require_writable
 from fathoms.safety.option_limits import MOST_AT_ONCE, MOST_REPEATS
 from fathoms.safety.signals import ending_in_time
 from fathoms.types import Hit, Question, Record
@@ -115,7 +116,7 @@ def run(
     budget = budget or Budget()
     for job in jobs:
         require_able(job.experiment, cache, budget)
-    Run.require_writable(out)
+    require_writable(out)
     # prepare all jobs before the first run is created
     ready = []
     for job in jobs:
@@ -127,7 +128,7 @@ def run(
         runs = []
         for job, asked, prepared, (hits, share) in ready:
             store = create_run(out, job, prepared, asked, cache, repeats=repeats, sweep=sweep)
-            locks.enter_context(store.locked())
+            locks.enter_context(locked(store))
             keep_documents(store, prepared.documents, prepared.stated, cache)
             turns = [Turn(question, repeat) for question in asked for repeat in range(repeats)]
             active = ActiveRun(
@@ -171,7 +172,7 @@ def create_run(
         manifest = manifest.model_copy(update={"shared_cache": shared})
     if sweep is not None:
         manifest = manifest.model_copy(update={"sweep": Sweep(id=sweep, cell=dict(job.cell))})
-    return Run.create(out, job.experiment.name, state, manifest)
+    return new_run(out, job.experiment.name, state, manifest)
 
 
 @rare_collections()
@@ -193,7 +194,7 @@ def resume(
     """
     store, experiment, budget = reopened.run, reopened.experiment, budget or Budget()
     require_able(experiment, cache, budget)
-    with store.locked():
+    with locked(store):
         missing = unanswered(store, reopened.asked, reopened.repeats)  # again, now under the lock
         work = Preparation(cache, workers, progress, spared=reopened.corpus.spared)
         require_room_for_descriptions(experiment, reopened.corpus, work, budget)

@@ -26,6 +26,10 @@ from fathoms.runs.folder import (
     write_file,
 )
 
+SHARED = ".documents"
+"""The folder, beside the runs, of the parsed documents that they share."""
+QUESTIONS = ".questions"
+"""The folder, beside the runs, of the versions of question sets that they were made with."""
 _LONG = 400
 _MANY = 500
 """Of so many files, it is faster to list their folder than to look for each."""
@@ -275,3 +279,55 @@ class Blobs:
             if type(item) in _NESTED and key != "metadata":
                 value[key] = self._internalise(item, left)
         return value
+
+
+class Texts:
+    """The long texts of a run by their hashes: its `own`, and those that the runs of its folder share."""
+
+    def __init__(self, root: Path) -> None:
+        self.own = Blobs(root)
+        self._shared = Blobs(root.parent, SHARED)
+
+    def put_shared(self, text: str) -> str:
+        """Store a text beside the runs of this folder, which share it; returns its hash. A damaged file of
+        another run is written again. Raises TooLongError."""
+        return self._shared.put(text, mend=True)
+
+    def put_shared_packed(self, name: str, packed: bytes) -> None:
+        """Do the same for the text of this hash, given as `packed_text` returned it."""
+        self._shared.put_packed(name, packed)
+
+    def sound_shared(self, names: Iterable[str], cache: Cache) -> set[str]:
+        """Return those texts beside the runs whose file has not changed since `note_sound_shared`."""
+        return self._shared.sound(names, cache)
+
+    def note_sound_shared(self, cache: Cache) -> None:
+        """Remember which files `put_shared` has written or verified."""
+        self._shared.note_sound(cache)
+
+    def put(self, text: str) -> str:
+        """Store a text in this run under its sha256; returns the hash. Raises TooLongError."""
+        return self.own.put(text)
+
+    def put_list(self, text: str) -> str:
+        """Store a text beside the runs of this folder and as a file of this run, too, which is a hard link to
+        it where the disk has such: it takes its space once, and a copied run has it. Returns its hash."""
+        name = self.put_shared(text)
+        self.own.take(name, self._shared)
+        return name
+
+    def there(self, names: Collection[str]) -> set[str]:
+        """Return those of some texts that are stored in this run or beside it."""
+        own = self.own.there(names)
+        return own | self._shared.there([name for name in names if name not in own])
+
+    def get(self, name: str) -> str:
+        """Read a text by its hash, from this run or else from beside it; raises StoreError."""
+        return (self.own if name in self.own else self._shared).get(name)
+
+    def stored(self, name: str) -> bytes | None:
+        """Read the file of a text as it is, for another machine; `None` where it cannot be read."""
+        try:
+            return (self.own if name in self.own else self._shared).stored(name)
+        except (FileNotFoundError, StoreError):
+            return None

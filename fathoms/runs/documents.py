@@ -1,12 +1,12 @@
 """The parsed documents of a run, so that scoring does not need the parser.
 
 Runs on the same documents share them: each document is stored once by its hash, beside the runs
-(`Run.put_shared`). A run that is copied elsewhere therefore needs `export_run`, which puts its documents into
-the copy.
+(`Texts.put_shared`). A run that is copied elsewhere therefore needs `export_run`, which puts its documents
+into the copy.
 
 Which documents a run is about, with their hashes, stands in its manifest, or if they are many, in a list that
 is stored once as well. A run that is copied without `export_run` must still say what it was made of, so the
-list is a file of the run's own folder, too (`Run.put_list`).
+list is a file of the run's own folder, too (`Texts.put_list`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from fathoms.errors import StoreError
 from fathoms.runs.blobs import hash_of
 from fathoms.runs.cache import Cache
 from fathoms.runs.folder import TooLongError
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
+from fathoms.runs.writing import write_manifest
 from fathoms.safety.masking import record_mask
 from fathoms.types import Document, DocumentFacts, Page
 from fathoms.types.run.manifest import DocumentList, KnownDocument, Manifest
@@ -55,7 +56,7 @@ def listed_documents(run: Run, manifest: Manifest) -> Mapping[str, KnownDocument
     if (listed := manifest.data.document_list) is None:
         return manifest.data.documents
     try:
-        return _parsed(run.text(listed.sha256))
+        return _parsed(run.texts.get(listed.sha256))
     except (StoreError, ValidationError) as error:
         why = f"{run.path}: the list of its documents cannot be read: {error}"
         raise StoreError(f"{why}; copy the folder 'blobs' of the run again") from error
@@ -85,7 +86,7 @@ def keep_documents(
     warnings = list(manifest.data.warnings)
     facts = [_facts_but_text(document) for document in documents] if facts is None else facts
     names = [fact.text for fact in facts if fact.text is not None]
-    sound = run.sound_shared(names, cache) if cache else set()
+    sound = run.texts.sound_shared(names, cache) if cache else set()
     found: dict[str, KnownDocument] = {}
     for number, fact in enumerate(facts):
         text = None
@@ -96,15 +97,15 @@ def keep_documents(
             warnings.append(f"{fact.id}: its text is not kept in the run: {error}")
         found[fact.id] = _known(fact, text)
     if cache:
-        run.note_sound_shared(cache)
+        run.texts.note_sound_shared(cache)
     kept: dict[str, Any] = {"warnings": tuple(warnings)}
     if len(found) > LISTED:
         listed = json.dumps(record_mask().inside({name: one.plain() for name, one in found.items()}))
-        kept["document_list"] = DocumentList(documents=len(found), sha256=run.put_list(listed))
+        kept["document_list"] = DocumentList(documents=len(found), sha256=run.texts.put_list(listed))
     else:
         kept["documents"] = manifest.data.documents | {name: one for name, one in found.items() if one.pages}
     data = manifest.data.model_copy(update=kept)
-    run.write_manifest(manifest.model_copy(update={"data": data}))
+    write_manifest(run, manifest.model_copy(update={"data": data}))
 
 
 def _put_text(
@@ -114,8 +115,8 @@ def _put_text(
     hash. Raises TooLongError."""
     packed = cache.get("text", fact.text) if cache and fact.text else None
     if packed is None or fact.text is None:
-        return run.put_shared(text_of_pages(documents[number]))
-    run.put_shared_packed(fact.text, packed)
+        return run.texts.put_shared(text_of_pages(documents[number]))
+    run.texts.put_shared_packed(fact.text, packed)
     return fact.text
 
 
@@ -157,7 +158,7 @@ class StoredDocuments(Mapping[str, Document]):
     def missing(self) -> tuple[str, ...]:
         """The ids of documents whose text the run names and which is not there."""
         texts = {name: text for name, entry in self.listed.items() if (text := entry.text)}
-        there = self._run.texts_there(set(texts.values()))
+        there = self._run.texts.there(set(texts.values()))
         return tuple(name for name, text in texts.items() if text not in there)
 
     @cached_property
@@ -182,7 +183,8 @@ class StoredDocuments(Mapping[str, Document]):
         """Read one document."""
         entry = self._entries[name]
         try:
-            pages = tuple(Page.model_validate(page) for page in json.loads(self._run.text(entry.text or "")))
+            text = self._run.texts.get(entry.text or "")
+            pages = tuple(map(Page.model_validate, json.loads(text)))
         except (ValueError, TypeError, ValidationError) as error:
             raise StoreError(f"{self._run.path}: the text of {name} cannot be read: {error}") from error
         return Document(id=name, path=Path(name), sha256=entry.sha256 or "", pages=pages)
@@ -207,4 +209,4 @@ def copy_documents(source: Run, target: Run) -> None:
         name = documents.missing[0]
         raise StoreError(f"{source.path}: the parsed text of {name} is missing: the copy would lack it, too")
     for name in documents:
-        target.put_blob(source.text(documents.listed[name].text or ""))
+        target.texts.put(source.texts.get(documents.listed[name].text or ""))

@@ -9,10 +9,11 @@ from pathlib import Path
 
 from fathoms.errors import StoreError, UsageError
 from fathoms.paths import temporary_folder
-from fathoms.runs.blobs import Blobs
+from fathoms.runs.blobs import QUESTIONS, Blobs
 from fathoms.runs.documents import copy_documents
 from fathoms.runs.folder import open_file
-from fathoms.runs.store import QUESTIONS, Run
+from fathoms.runs.run import Run
+from fathoms.runs.writing import locked
 
 _OF_THE_WRITER = frozenset({".lock", ".writer"})
 
@@ -26,7 +27,7 @@ def export_run(run: Run, target: Path) -> Run:
     """
     if os.path.lexists(target):
         raise UsageError(f"{target} already exists: name another folder")
-    with run.locked():
+    with locked(run):
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             with temporary_folder(target.parent) as unfinished:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError, from_json, to_json, to_jsonable_python
 
 from fathoms.errors import StoreError
 from fathoms.paths import file_state, unfinished, write_all, write_atomic
@@ -404,3 +405,22 @@ def _why(error: Exception) -> str:
     if isinstance(error, RecursionError):
         return "it is nested too deeply"
     return str(getattr(error, "strerror", None) or error)
+
+
+def json_bytes(value: Any, indent: int | None = 2) -> bytes:
+    """Readable JSON, or with `None` one line of it; infinities and NaN become null."""
+    try:
+        return to_json(value, indent=indent, inf_nan_mode="null") + b"\n"
+    except PydanticSerializationError:  # a lone surrogate, which a model's tokens can produce
+        plain = to_jsonable_python(value, inf_nan_mode="null")
+        separators = (",", ":") if indent is None else None
+        text = json.dumps(plain, ensure_ascii=False, indent=indent, allow_nan=False, separators=separators)
+        return (text + "\n").encode("utf-8", "replace")
+
+
+def parsed_line(line: bytes) -> Any:
+    """Parse a line with the faster of two parsers, or with the other, which allows lone surrogates."""
+    try:
+        return from_json(line)
+    except ValueError:
+        return json.loads(line)

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from fathoms.errors import FathomsError
-from fathoms.runs.finding import find_run
+from fathoms.runs.run import Run
 from fathoms.safety.masking import known_mask
 
 FILE = "missed.jsonl"
@@ -57,7 +57,7 @@ def record_missed(out: Path, names: Sequence[str], started: str, why: str) -> No
 def _has_run(out: Path, name: str, since: str) -> bool:
     """Return whether a run of a name was made since a time."""
     with suppress(FathomsError):
-        return (find_run(name, out).manifest.created or "") >= since
+        return (Run.open(name, out).manifest.created or "") >= since
     return False
 
 

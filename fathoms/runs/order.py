@@ -77,3 +77,9 @@ def in_order(out: Path) -> list[Path]:
         earlier = [number for number, other in enumerate(order, start=1) if other.name < path.name]
         order.insert(max(earlier, default=0), path)
     return order
+
+
+def run_name(id: str) -> str:
+    """The name in a run's id, without time and fingerprint."""
+    match = RUN_NAME.match(id)
+    return match["name"] if match else id

@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 
 from fathoms.runs.folder import read_file, read_part, write_file
-from fathoms.runs.reading import read_manifest, read_summary
+from fathoms.runs.run import read_manifest, read_summary
 from fathoms.types.run.summary import Summary
 
 FOLDER = "scorings"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,8 +14,18 @@ from pydantic import ValidationError
 
 from fathoms.errors import StoreError
 from fathoms.paths import old_unique_name, safe_name
-from fathoms.runs.folder import read_checked
-from fathoms.runs.question_lines import file_names, find_lines, read_lines
+from fathoms.runs.folder import (
+    complaint,
+    json_bytes,
+    note_fitting,
+    parsed_line,
+    read_checked,
+    sealed,
+    sealed_line,
+    write_file,
+)
+from fathoms.runs.question_lines import file_names, find_lines, id_of, new_lines, read_lines, remove
+from fathoms.runs.records import Entry, Records
 from fathoms.types import (
     Hit,
     Prompt,
@@ -22,7 +33,7 @@ from fathoms.types import (
     Record,
     StoredValue,
 )
-from fathoms.types.run.part import Json, misfit
+from fathoms.types.run.part import SCHEMA, Json, misfit
 from fathoms.types.run.rows import BriefQuestion, ScoredQuestion
 
 _View = TypeVar("_View", bound=StoredValue)
@@ -148,3 +159,150 @@ def _converted(kind: type[_View], view: Json) -> _View:
         return kind.model_validate(view)
     except ValidationError as error:
         raise StoreError(f"question '{view['question']['id']}' cannot be used: {misfit(error)}") from None
+
+
+def refusal(record: Record) -> str | None:
+    """What reading would find wrong with the question file of a record, `None` if it can be read: what an
+    import writes is what reading accepts."""
+    repeats = [view_of(record, {}, {}, {})]
+    view = {"schema": SCHEMA, "run": "x", "question": record.question, "repeats": repeats}
+    return complaint(parsed_line(json_bytes(view)))
+
+
+_OfRecords = Sequence[Mapping[str, Any]] | None
+WriteView = Callable[[Sequence[Record], _OfRecords, _OfRecords, _OfRecords], bytes | None]
+"""Writes the view of one question: of its records, with their scores by profile, the scores by their metrics,
+and their judged claims. Returns its line, `None` where it has a file of its own."""
+
+
+class QuestionFiles:
+    """The question files of a run: a readable view of its records with their scores, written again where it
+    is missing. `asked` returns the ids of the questions that the run asks."""
+
+    def __init__(self, root: Path, records: Records, asked: Callable[[], Sequence[str]]) -> None:
+        self._root = root
+        self._records = records
+        self._asked = asked
+
+    def of(self, question: str) -> dict[str, Any] | None:
+        """Read one question: its file, or the same without scores where it has answers that are not scored
+        yet. `None` where the run has no answer to it; raises StoreError."""
+        entries = [
+            entry for (asked, _), entry in self._records.entries_of(question).items() if asked == question
+        ]
+        if not entries:
+            return None
+        records = list(self._records.read(entries))
+        answered = {(record.repeat, record.finished) for record in records}
+        for view in self._stored_views(question):
+            shown = {(repeat.get("repeat"), repeat.get("finished")) for repeat in view["repeats"]}
+            if view["question"]["id"] == question and shown == answered:
+                return view
+        return self._plain_view(records)
+
+    def scored(self, question: str) -> dict[str, Any] | None:
+        """Read one question as it was scored last, which does not need the journal; `None` where it was not.
+        Raises StoreError."""
+        views = self._stored_views(question)
+        return next((view for view in views if view["question"]["id"] == question), None)
+
+    def at(self, offsets: Iterable[int]) -> dict[str, Any]:
+        """Read one question from those lines of the journal that have its repeats, without scores; raises
+        StoreError."""
+        return self._plain_view(
+            list(self._records.read(Entry(0, offset, failed=False) for offset in offsets))
+        )
+
+    def _plain_view(self, records: Sequence[Record]) -> dict[str, Any]:
+        """What `of` returns where the answers to a question are not scored yet."""
+        plain: dict[str, Any] = parsed_line(json_bytes(self._view(records)))
+        return plain
+
+    def _stored_views(self, question: str) -> Iterator[dict[str, Any]]:
+        """The views of a question that scoring has written, in lines or in a file."""
+        yield from find_views(self._root, [question], self._asked())
+
+    def write(
+        self,
+        records: Sequence[Record],
+        scores: _OfRecords = None,
+        metrics: _OfRecords = None,
+        claims: _OfRecords = None,
+    ) -> None:
+        """Write `questions/<id>.json` with all repeats of one question."""
+        view = self._view(records, scores, metrics, claims)
+        name = f"questions/{view_names(records[0].question.id)[0]}"
+        write_file(self._root, name, sealed(json_bytes(view)))
+        note_fitting(self._root, name)
+
+    @contextmanager
+    def writing(self, file: str | None) -> Iterator[WriteView]:
+        """Give the function that writes the views of some questions: each to a file of its own, as
+        `write` does, or with the name of a file as a line of `questions/FILE`. Such a file replaces the
+        one before when the block ends."""
+        if file is None:
+            yield self.write
+            return
+        with new_lines(self._root, file) as add:
+
+            def write(
+                records: Sequence[Record],
+                scores: _OfRecords = None,
+                metrics: _OfRecords = None,
+                claims: _OfRecords = None,
+            ) -> bytes:
+                line = sealed_line(json_bytes(self._view(records, scores, metrics, claims), indent=None)[:-1])
+                add(records[0].question.id, line)
+                return line
+
+            yield write
+
+    def take(self, file: str | None, views: Mapping[str, bytes]) -> None:
+        """Write question files, given by their names, that another machine has made by `writing` with
+        the same `file`."""
+        if file is not None:
+            with new_lines(self._root, file) as add:
+                for line in views[file].splitlines(keepends=True):
+                    add(id_of(line) or "", line)
+            return
+        for name, data in views.items():
+            write_file(self._root, f"questions/{name}", data)
+            note_fitting(self._root, f"questions/{name}")
+
+    def _view(
+        self,
+        records: Sequence[Record],
+        scores: _OfRecords = None,
+        metrics: _OfRecords = None,
+        claims: _OfRecords = None,
+    ) -> dict[str, Any]:
+        """What stands in the file of a question; see `view_of`."""
+        repeats = [
+            view_of(record, *(rows[index] if rows else {} for rows in (scores, metrics, claims)))
+            for index, record in enumerate(records)
+        ]
+        return {"schema": SCHEMA, "run": self._root.name, "question": records[0].question, "repeats": repeats}
+
+    def set_aside(self, answered: Collection[str], in_lines: Collection[str] = ()) -> None:
+        """Rename question files of other questions than those `answered` to `NAME.json.stale`.
+
+        Reports then no longer count them, but nothing is lost: where a line of the journal is damaged, its
+        question file can be the only copy of the answer. With the names of the files that hold all answered
+        questions `in_lines`, other files of answered questions are removed.
+        """
+        files = {path.name for path in (self._root / "questions").glob("*.json")}
+        current = {view_names(question)[0] for question in answered} if files else set()
+        for name in sorted(files - current):
+            self._changed(name, lambda path: path.replace(path.with_name(f"{path.name}.stale")))
+        for name in files & current if in_lines else ():
+            self._changed(name, Path.unlink)
+        for name in set(file_names(self._root)).difference(in_lines):
+            self._changed(name, lambda path: remove(self._root, path.name, answered))
+
+    def _changed(self, name: str, change: Callable[[Path], object]) -> None:
+        """Rename or remove a question file; raises StoreError."""
+        path = self._root / "questions" / name
+        try:
+            change(path)
+        except OSError as error:
+            raise StoreError(f"{path} cannot be renamed: {error.strerror or error}") from error

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from fathoms.compare.pairing import difference
 from fathoms.errors import DataError, some_of
 from fathoms.runs.identity import identity
-from fathoms.runs.store import Entry, Run
+from fathoms.runs.records import Entry
+from fathoms.runs.run import Run
 from fathoms.text.ids import looks_derived
 from fathoms.types import Question
 from fathoms.types.run.manifest import Manifest
@@ -54,7 +55,7 @@ def gold_of(run: Run, entries: Mapping[tuple[str, int], Entry], new: NewGold) ->
     A question that the file does not have, or has with another text, keeps the gold of the run.
     """
     first = {name: entry for (name, _), entry in entries.items()}
-    own = {record.question.id: record.question for record in run.read(first.values(), light=True)}
+    own = {record.question.id: record.question for record in run.records.read(first.values(), light=True)}
     said = run.manifest.data.written_ids
     before = {
         name: identity(one, written=not looks_derived(name, one.category) if said is None else said)

@@ -20,7 +20,8 @@ from fathoms.metrics.registry import (
 from fathoms.metrics.score_records import Scoring
 from fathoms.models.calling.provider_calls import ExecutionSettings
 from fathoms.runs.documents import StoredDocuments
-from fathoms.runs.store import Run
+from fathoms.runs.folder import write_file
+from fathoms.runs.run import Run
 from fathoms.runs.trust import demands, is_signed, refuse
 from fathoms.types.run.manifest import Manifest
 
@@ -102,7 +103,7 @@ def trusted_scoring(
     configuration. Raises UsageError where the run is from elsewhere and its scoring would do more than read
     the run."""
     scoring, measures = read_scoring(manifest, settings), read_measures(manifest)
-    run.keep = scoring.reading.keep
+    run.records.keep = scoring.reading.keep
     own = [setting.partition("=")[0].strip() for setting in settings]
     found = [] if is_signed(manifest) else demands(scoring, ("config", "scoring"), own=own)
     if not is_signed(manifest):
@@ -129,7 +130,7 @@ def _with_exemplars(run: Run, scoring: Scoring, kept: Path | None, *, look: bool
     if path is None:
         return scoring
     if look and path.is_file():
-        run.keep_file(f"verdicts/exemplars{path.suffix}", path.read_bytes())
+        write_file(run.path, f"verdicts/exemplars{path.suffix}", path.read_bytes())
         return scoring
     if kept is None:
         return scoring  # reading the file will raise the error

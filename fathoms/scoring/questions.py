@@ -26,8 +26,11 @@ from fathoms.metrics.score_records import RecordScore, Scoring, judge
 from fathoms.metrics.stages import Stage
 from fathoms.runs.marks import OF_VARIANTS
 from fathoms.runs.question_tables import QuestionTables
+from fathoms.runs.records import Entry
+from fathoms.runs.run import Run
 from fathoms.runs.score_table import TableMaker
-from fathoms.runs.store import Entry, Run, WriteView, verdict_text
+from fathoms.runs.verdicts import verdict_text
+from fathoms.runs.views import WriteView
 from fathoms.scoring.tally import Tally
 from fathoms.types import Record, Verdict
 from fathoms.types.run.rows import ComparedClaims, MetricScore
@@ -89,7 +92,7 @@ class QuestionScorer:
         self.table = TableMaker()
         self.verdicts: dict[str, str] = {}
         self._run = run
-        run.keep = rules.scoring.reading.keep
+        run.records.keep = rules.scoring.reading.keep
         self._rules = rules
         self._known = known
         self._texts = texts
@@ -98,10 +101,10 @@ class QuestionScorer:
 
     def score(self, questions: Sequence[Sequence[Entry]], file: str | None = None) -> None:
         """Score questions, each given by the journal's entries of its repeats, and write their files, or with
-        the name of a file one file for all of them (`Run.writing_views`)."""
+        the name of a file one file for all of them (`QuestionFiles.writing`)."""
         together: list[Sequence[Entry]] = []
         count = 0
-        with self._run.writing_views(file) as write:
+        with self._run.files.writing(file) as write:
             for entries in questions:
                 together.append(entries)
                 count += len(entries)
@@ -112,10 +115,10 @@ class QuestionScorer:
 
     def _read(self, questions: Sequence[Sequence[Entry]]) -> list[list[Record]]:
         """Read the records of some questions, for which the journal is opened once."""
-        lost = self._run.lost_contexts
-        records = self._run.read(entry for entries in questions for entry in entries)
+        lost = self._run.records.lost
+        records = self._run.records.read(entry for entries in questions for entry in entries)
         found = [list(islice(records, len(entries))) for entries in questions]
-        self.tally.counts["lost_contexts"] += self._run.lost_contexts - lost
+        self.tally.counts["lost_contexts"] += self._run.records.lost - lost
         return found
 
     def _score(self, questions: Sequence[Sequence[Record]], write: WriteView) -> None:

@@ -16,8 +16,8 @@ from fathoms.metrics.profiles import PROFILES
 from fathoms.metrics.registry import named
 from fathoms.paths import temporary_folder
 from fathoms.runs.folder import link_file, read_file, write_file
-from fathoms.runs.reading import load, read_summary
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run, read_summary
+from fathoms.runs.writing import locked
 from fathoms.scoring.gold import NewGold
 from fathoms.scoring.measures import read_measures
 from fathoms.scoring.run import score_run
@@ -37,7 +37,7 @@ def rescored(run: Run, newest: Run, profile: str | None = None) -> tuple[Questio
     before = read_summary(run.path) or Summary()
     headline = profile or before.profile
     settings = [f"profile={headline}"] if headline in {one.name for one in PROFILES} else []
-    with run.locked(), _copied(run) as copy:
+    with locked(run), _copied(run) as copy:
         summary = score_run(copy, settings, _asked(run, before), gold=_gold(newest))
         scores = read_scores(copy, profile)
     assert summary.questions is not None
@@ -58,7 +58,7 @@ def _asked(run: Run, summary: Summary) -> list[Metric]:
 
 def _gold(run: Run) -> NewGold:
     """Return the questions of a run as it was scored last."""
-    scored = load(run.path)
+    scored = Run.scored(run.path)
     data = scored.manifest.data
     said = (scored.summary.questions or data).written_ids
     questions = [view.question for view in scored.questions()]

@@ -22,11 +22,12 @@ from fathoms.metrics.score_records import Scoring
 from fathoms.models.calling.collecting import rare_collections
 from fathoms.runs.documents import StoredDocuments, missing_sentence
 from fathoms.runs.people import LABELS_FILE, ClaimLabel, read_all
-from fathoms.runs.reading import read_summary
+from fathoms.runs.records import Entry, Flaw, flaws_sentence
+from fathoms.runs.run import Run, read_summary
 from fathoms.runs.score_table import write_table
 from fathoms.runs.scorings import keep_scoring
-from fathoms.runs.store import Entry, Flaw, Run, flaws_sentence
 from fathoms.runs.trust import is_signed
+from fathoms.runs.writing import write_summary
 from fathoms.safety.children import Child
 from fathoms.scoring.gold import NewGold, gold_of
 from fathoms.scoring.measures import measuring, read_measures, trusted_scoring, usable
@@ -85,10 +86,10 @@ def score_run(
     manifest = run.manifest
     scoring, own = trusted_scoring(run, manifest, settings)
     started = [] if executor or metrics else started_early(_expected_answers(manifest), scoring, own)
-    run.gold = {}
+    run.records.gold = {}
     entries, flaws = _contents(run)  # read once: the run may be in progress
     if replaced := gold and gold_of(run, entries, gold):
-        run.gold = replaced.questions
+        run.records.gold = replaced.questions
     wanted = _Wanted(scoring, own, metrics, judging, worth, started)
     found = _results(run, manifest, entries, wanted, on_done)
     # of a large run, they would take as much memory as the summary needs
@@ -98,7 +99,7 @@ def score_run(
         warnings = (*summary.warnings, *replaced.warnings)
         summary = summary.model_copy(update={"questions": replaced.described, "warnings": warnings})
     keep_scoring(run.path, summary)
-    run.write_summary(summary)
+    write_summary(run, summary)
     write_table(run.path, found.table)
     return summary
 
@@ -147,10 +148,10 @@ def _results(
     job = ScoreJob(run, manifest, rules, measured, shares, partial(_say, on_done, len(entries)))
     rules, scorer, verdicts = _scored_with_stored(job, wanted) or _judged_and_scored(job, wanted, entries)
     if scorer.verdicts:
-        run.add_verdicts(VERDICTS, scorer.verdicts)
-    run.set_aside_views(questions, {share.file for share in shares if share.file})
+        run.verdicts(VERDICTS).add(scorer.verdicts)
+    run.files.set_aside(questions, {share.file for share in shares if share.file})
     in_lines = all(share.file for share in shares)
-    run.tables = scorer.tables if in_lines else None
+    run.tables = {scorer.tables.profile: scorer.tables} if in_lines else {}
     table = scorer.table.table(None if in_lines else manifest.data.asked_ids)
     alien = scorer.document_ids.warning(documents.listed)
     warnings = [*filter(None, [missing_sentence(documents), alien]), *left_out]
@@ -160,7 +161,7 @@ def _results(
 
 def _contents(run: Run) -> tuple[dict[tuple[str, int], Entry], list[Flaw]]:
     """Return the entries of a run's journal and its flaws; raises DataError if there is no entry."""
-    entries, flaws = run.contents()
+    entries, flaws = run.records.contents()
     if not entries:
         why = f" ({flaws_sentence(flaws)})" if flaws else ""
         raise DataError(f"{run.path} holds no answers yet{why}: nothing to score")

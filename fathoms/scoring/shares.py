@@ -24,7 +24,8 @@ from fathoms.models.calling.collecting import rare_collections
 from fathoms.runs.documents import StoredDocuments
 from fathoms.runs.folder import fitting
 from fathoms.runs.question_lines import LARGE, divided
-from fathoms.runs.store import Entry, Run
+from fathoms.runs.records import Entry
+from fathoms.runs.run import Run
 from fathoms.safety.child_main import ThisProcess
 from fathoms.safety.children import Child
 from fathoms.scoring.measures import own_metrics, read_measures
@@ -93,7 +94,9 @@ class ScoreJob:
         """Return what scores the questions, and the stages of the funnel that are known for any."""
         run, texts = self.run, run_texts(self.run, self.manifest)
         asked = [entry for share in self.shares for entries in share.questions for entry in entries]
-        stages = texts.known_stages(run.read(asked), with_prompts=any(entry.prompted for entry in asked))
+        stages = texts.known_stages(
+            run.records.read(asked), with_prompts=any(entry.prompted for entry in asked)
+        )
         known = run.verdicts(VERDICTS)
         scorer = QuestionScorer(run, self.rules, self.metrics, known, texts, stages, self.on_done)
         return scorer, sorted(stages)
@@ -113,7 +116,7 @@ class ScoreJob:
             "retrieves": rules.retrieves,
             "stages": list(stages),
             "judged": judged,
-            "gold": [one.model_dump(mode="json") for one in self.run.gold.values()],
+            "gold": [one.model_dump(mode="json") for one in self.run.records.gold.values()],
         }
 
 
@@ -205,7 +208,7 @@ class ShareScorer:
         self._run = run
         self._stages = setup["stages"]
         manifest = Manifest.model_validate(setup["manifest"])
-        run.gold = {one.id: one for one in map(Question.model_validate, setup["gold"])}
+        run.records.gold = {one.id: one for one in map(Question.model_validate, setup["gold"])}
         self._rules = Rules(
             Scoring.model_validate(setup["scoring"]),
             tuple(profile for profile in PROFILES if profile.name in setup["profiles"]),

@@ -19,7 +19,8 @@ from fathoms.judges.journal import open_noting
 from fathoms.judges.of_run import NeedsFurtherVerdicts, held
 from fathoms.metrics.metric import JudgedMetric, Metric
 from fathoms.models.caller import Caller
-from fathoms.runs.store import Entry, Run
+from fathoms.runs.records import Entry
+from fathoms.runs.run import Run
 from fathoms.types import Spent, Verdict
 
 
@@ -39,11 +40,10 @@ def _was_judged(run: Run, judge: str, answers: int) -> bool:
     """Return whether the summary of a run says that a judge, given by its fingerprint, gave all verdicts on
     so many answers. Where some are missing, looking them up by several processes would be for nothing."""
     try:
-        summary = run.summary
-        if summary is None or (judging := summary.judging) is None:
+        if not run.is_scored or (judging := run.summary.judging) is None:
             return False
         complete = not (judging.failed or judging.over_budget or UNPARSED in judging.verdicts)
-        return complete and judging.key == judge and summary.counts.done == answers
+        return complete and judging.key == judge and run.summary.counts.done == answers
     except StoreError:  # scoring writes a damaged summary anew
         return False
 
@@ -61,7 +61,7 @@ class StoredVerdicts:
         """Return the claims and verdicts that questions need. `None` where the journal lacks any or has a
         damaged line, and for pictures, of which two with the same content share a key."""
         self._journal.forget()
-        records = list(self._run.read(entry for entries in questions for entry in entries))
+        records = list(self._run.records.read(entry for entries in questions for entry in entries))
         bench = Bench(self._judge, self._journal, Caller(), Spending(limit=-1))
         judged = held(bench, self._metrics, records)
         if judged is None or any(asked.image for asked in judged.verdicts):

@@ -23,10 +23,10 @@ from fathoms.metrics.registry import SETS
 from fathoms.metrics.retrieval.curves import Curves
 from fathoms.metrics.score_records import Scores
 from fathoms.models.stop_reasons import says_ends
+from fathoms.runs.records import Flaw, flaws_sentence
 from fathoms.runs.score_table import ScoreTable
 from fathoms.runs.search_notes import search_notes
 from fathoms.runs.service import service_figures
-from fathoms.runs.store import Flaw, flaws_sentence
 from fathoms.scoring.questions import Rules
 from fathoms.scoring.tally import Tally
 from fathoms.scoring.verdicts import RunVerdicts

@@ -26,7 +26,8 @@ from fathoms.metrics.registry import (
 )
 from fathoms.metrics.score_records import Scoring
 from fathoms.runs.documents import StoredDocuments
-from fathoms.runs.store import Entry, Run
+from fathoms.runs.records import Entry
+from fathoms.runs.run import Run
 from fathoms.runs.trust import Demand, is_signed, refuse
 from fathoms.scoring.measures import read_measures, trusted_scoring
 from fathoms.scoring.stored_verdicts import Found
@@ -131,7 +132,7 @@ def verdicts_of(
             f"{name} needs a judge, and the configuration of {run.id} has none: name a file"
             " with one by --judge"
         )
-    read = partial(run.read, entries.values())
+    read = partial(run.records.read, entries.values())
     if not is_signed(manifest) and any(hit.chunk.image for record in read() for hit in record.hits or ()):
         # the paths of a run from elsewhere may point at anything
         refuse(run.id, manifest, [Demand(("hits", "image"), "sends the pictures at its paths to the judge")])

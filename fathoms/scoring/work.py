@@ -24,10 +24,11 @@ from fathoms.errors import FathomsError
 from fathoms.executors import Executor, OnPage, Ready, Work
 from fathoms.metrics.ingestion import COMPARED, ParsedTexts
 from fathoms.paths import temporary_folder
+from fathoms.runs.blobs import Texts
 from fathoms.runs.documents import StoredDocuments
 from fathoms.runs.folder import fitting, read_file
 from fathoms.runs.journal import JOURNAL
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
 from fathoms.safety.children import Child, ChildEndedError, Children
 from fathoms.scoring.questions import QuestionScorer
 from fathoms.scoring.shares import Share, ShareScorer
@@ -130,7 +131,7 @@ class ScoreWork(Work[Share, ScoredShare]):
 
     def sent(self, item: Share) -> SentShare:
         """The share with all that scoring reads of it."""
-        lines = self.run.lines(entry for entries in item.questions for entry in entries)
+        lines = self.run.records.lines(entry for entries in item.questions for entry in entries)
         wanted: dict[str, None] = {}
         for line in lines:
             wanted |= dict.fromkeys(self._read_by(json.loads(line)))
@@ -139,7 +140,7 @@ class ScoreWork(Work[Share, ScoredShare]):
     def received(self, item: Share, returned: ScoredShare) -> ScoredShare:
         """Write the files of the share into the run."""
         if returned.found:
-            self.run.take_views(item.file, returned.views)
+            self.run.files.take(item.file, returned.views)
         return ScoredShare(returned.found)
 
     @cached_property
@@ -169,7 +170,7 @@ class ScoreWork(Work[Share, ScoredShare]):
 
     def _stored(self, names: Iterator[str] | Mapping[str, None]) -> dict[str, bytes]:
         """Return texts as they are stored, without those that cannot be read."""
-        found = {name: self.run.stored_text(name) for name in names}
+        found = {name: self.run.texts.stored(name) for name in names}
         return {name: data for name, data in found.items() if data is not None}
 
 
@@ -248,7 +249,8 @@ class _SentShareScorer:
         self._open = ExitStack()
         # a worker that is killed leaves it behind, and the next one on the machine removes it
         folder = self._open.enter_context(temporary_folder(Path(tempfile.gettempdir()), 0o700))
-        self._run = _SentRun(folder / work.run)
+        self._run = Run(folder / work.run)
+        self._run.texts = _SentTexts(self._run.path)
         for name, data in work.files.items():
             self._write(name, data)
         self._scorer = ShareScorer(self._run, work.setup)
@@ -294,10 +296,10 @@ class _SentShareScorer:
         path.write_bytes(data)
 
 
-class _SentRun(Run):
-    """A part of a run. A document that was not sent is not missing from the run, so asking for it is an
-    error."""
+class _SentTexts(Texts):
+    """The texts of a part of a run. A document that was not sent is not missing from the run, so it is an
+    error to ask for it."""
 
-    def texts_there(self, names: Collection[str]) -> set[str]:
+    def there(self, names: Collection[str]) -> set[str]:
         """Every text is in the whole run."""
         return set(names)

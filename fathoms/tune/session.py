@@ -28,7 +28,7 @@ from fathoms.runner.active_run import Outcome
 from fathoms.runner.budget import Amount
 from fathoms.runner.reopen import Reopened
 from fathoms.runner.rounds import Rounds
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
 from fathoms.runs.usage import billed, total
 from fathoms.safety.inputs import parse_json, read_text
 from fathoms.scoring import score_run
@@ -199,7 +199,7 @@ class Session:
         """What is known of a candidate besides its scores."""
         one = self.rounds.runs[number]
         sweep = one.run.manifest.sweep
-        records = one.run.records(light=True)
+        records = one.run.records.all(light=True)
         costs = [total([reply.cost for reply in billed(record)]) for record in records]
         latencies = [sum(record.timings.values()) for record in records if record.answer is not None]
         return Candidate(
@@ -240,7 +240,7 @@ class Session:
         wrong, and none the best."""
         first = None
         for number in np.flatnonzero(race.alive):
-            for record in self.rounds.runs[number].run.records(light=True):
+            for record in self.rounds.runs[number].run.records.all(light=True):
                 if record.error is None:
                     return
                 first = first or record.error.message
@@ -253,7 +253,7 @@ class Session:
         first = {self.questions[place].id for place in self.order.positions[: self._size(0)]}
         found = []
         for one in self.rounds.runs:
-            records = [record for record in one.run.records(light=True) if record.question.id in first]
+            records = [record for record in one.run.records.all(light=True) if record.question.id in first]
             cost = total([reply.cost for record in records for reply in billed(record)])
             if self.settings.front == "latency":
                 cost = sum(sum(record.timings.values()) for record in records)
@@ -279,7 +279,7 @@ class Session:
         row = [self.questions[place] for place in self.order.positions[race.asked : end]]
         alive = [int(number) for number in np.flatnonzero(race.alive)]
         if self.settings.max_calls is not None:
-            made = sum(len(one.run.entries()) for one in self.rounds.runs)
+            made = sum(len(one.run.records.entries()) for one in self.rounds.runs)
             row = row[: max(0, (self.settings.max_calls - made) // len(alive))]
             if not row:
                 return "calls"
@@ -295,7 +295,7 @@ class Session:
                 self.scores[number] = np.inf
         for number in numbers:
             run = self.rounds.runs[number].run
-            if not run.entries():
+            if not run.records.entries():
                 continue
             left = None if budget.max_cost is None else max(0.0, budget.max_cost - budget.spent.cost)
             summary = score_run(run, judging=replace(judging, max_cost=left))
@@ -310,7 +310,7 @@ class Session:
             if kind.unit != "share":
                 raise UsageError(f"--metric {self.settings.metric}: expected a metric from 0 to 1")
             self.kind = kind
-            failed = {id for (id, _), entry in run.entries().items() if entry.failed} - self._final
+            failed = {id for (id, _), entry in run.records.entries().items() if entry.failed} - self._final
             for place, question in enumerate(self.questions):
                 if question.id in failed:
                     self.scores[number, place] = np.inf

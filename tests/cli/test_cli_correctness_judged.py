@@ -8,7 +8,7 @@ import pytest
 
 from fathoms.cli import main
 from fathoms.report.html import report_html
-from fathoms.runs.reading import load
+from fathoms.runs.run import Run
 from tests.support.project import Project
 from tests.support.report_page import unpacked
 
@@ -50,7 +50,7 @@ def judged(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
 
 def test_the_bounds_are_those_of_double_bench(judged: Project) -> None:
     # not lower than 7 is correct, not higher than 3 is wrong, and 6 is between them
-    run = load(judged.runs()[0])
+    run = Run.scored(judged.runs()[0])
     found = {view.question.id: view.repeats[0].metrics["correctness-judged"] for view in run.questions()}
     assert {name: score["value"] for name, score in found.items()} == {
         "stages": 1,
@@ -63,7 +63,7 @@ def test_the_bounds_are_those_of_double_bench(judged: Project) -> None:
 
 
 def test_the_page_lists_the_disagreements(judged: Project) -> None:
-    overview, _ = unpacked(report_html([load(judged.runs()[0])]))
+    overview, _ = unpacked(report_html([Run.scored(judged.runs()[0])]))
     listed = overview["runs"][0]["disagreements"]
     assert {row["id"]: (row["correctness"], row["judged"]) for row in listed} == {
         "stages": (0, 1),
@@ -108,6 +108,6 @@ def test_the_binary_rubric_asks_for_yes_or_no(judged: Project) -> None:
     config = config.replace('"9"', "supported").replace('"7"', "supported").replace('"6"', "unsupported")
     judged.write("binary.yaml", config.replace("name: judged", "name: binary"))
     assert main(["run", "binary.yaml"]) == 0
-    run = load(judged.runs()[1])
+    run = Run.scored(judged.runs()[1])
     values = [view.repeats[0].value("correctness-judged", "fathoms") for view in run.questions()]
     assert sorted(value for value in values if value is not None) == [0, 1, 1]

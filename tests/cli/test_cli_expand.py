@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
 from tests.support.project import Project
 from tests.support.report_page import unpacked
 
@@ -23,7 +23,7 @@ def test_a_run_with_expansion(project: Project) -> None:
     done = project.fathoms("run", "tiny.yaml", "--set", EXPANDED)
     assert done.returncode == 0, done.stderr
     (path,) = project.runs()
-    records = {record.question.text: record for record in Run(path).records()}
+    records = {record.question.text: record for record in Run(path).records.all()}
     tall = records["How tall is the Varn tower?"]
     assert [one.query for one in tall.rounds] == ["How tall is the Varn tower?", "painted green"]
     assert [one.calls for one in tall.rounds] == [1, 0]
@@ -46,7 +46,7 @@ def test_a_run_with_expansion(project: Project) -> None:
     assert "  expand: 4 requests, about 59 tokens (23 of prompts, 36 of replies)" in planned.stdout
     searched = project.fathoms("run", "tiny.yaml", "--set", EXPANDED, "--retrieval-only")
     assert searched.returncode == 0, searched.stderr
-    again = {record.question.text: record for record in Run(project.runs()[-1]).records()}
+    again = {record.question.text: record for record in Run(project.runs()[-1]).records.all()}
     assert again[tall.question.text].rounds == tall.rounds
     assert list(again[tall.question.text].timings) == ["retrieve", "expand"]
     limited = project.fathoms("run", "tiny.yaml", "--set", EXPANDED, "--max-cost", "0.01")
@@ -68,9 +68,9 @@ def test_a_run_with_degraded_retrieval(project: Project) -> None:
     manifests = [json.loads((path / "manifest.json").read_text()) for path in project.runs()]
     expected = {"wanted": 0.5, "before": 1.0, "reached": 0.5, "questions": 2}
     assert [one["degraded"] for one in manifests] == [expected] * 3
-    hits = {record.question.id: record.hits for record in Run(whole).records()}
+    hits = {record.question.id: record.hits for record in Run(whole).records.all()}
     for path in (limited, searched):
-        (asked,) = Run(path).records()
+        (asked,) = Run(path).records.all()
         assert asked.hits == hits[asked.question.id]
     said = "recall of gold pages over the 2 questions of the data set is 0.500, and 1.000 without"
     assert said in " ".join((done.stdout + done.stderr).split())

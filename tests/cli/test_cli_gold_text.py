@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 
 from fathoms.corpora import read_questions
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
 from fathoms.scoring import score_run
 from tests.support.project import QUESTIONS, Project
 from tests.support.schemas import schema
@@ -73,7 +73,7 @@ def test_the_question_and_its_citations_come_back_from_the_run(project: Project)
     assert done.returncode == 0, done.stderr
     (asked,) = read_questions(project.path / "questions.json").questions
     run = Run(project.runs()[0])
-    (record,) = run.records()
+    (record,) = run.records.all()
     assert record.question == asked
     assert record.citations is not None
     assert [(one.document, one.page) for one in record.citations] == [("varn.pdf", 2)]

@@ -13,8 +13,7 @@ from fathoms.cli import main
 from fathoms.compare.question_scores import read_scores
 from fathoms.importers import keep, read_answers
 from fathoms.report.write import write_report
-from fathoms.runs.reading import load
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
 from fathoms.scoring import score_run
 from fathoms.types import Question
 
@@ -177,7 +176,7 @@ def test_intervals_are_in_the_summary_the_table_and_the_report(
     out = fathoms("show", "bad")[1]
     assert "0.67 [.48, .82]" in out
     assert "95 % intervals" in out
-    write_report([load(run.path)], tmp_path)
+    write_report([Run.scored(run.path)], tmp_path)
     assert "| Odd | Correctness | ↑ | 0.67 | [.48, .82] | 30 |" in (tmp_path / "report.md").read_text()
     (row,) = json.loads(fathoms("report", "bad", "--json")[1])
     assert row["categories"]["Odd"]["intervals"]["correctness"]["n"] == 30

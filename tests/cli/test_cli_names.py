@@ -7,7 +7,7 @@ from unicodedata import normalize
 
 import pytest
 
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
 from tests.support.project import CONFIG, Project, write_pdf
 
 pytestmark = pytest.mark.slow  # whole commands
@@ -50,7 +50,7 @@ def named(project: Project) -> Project:
 
 def found_in(project: Project) -> set[str]:
     """The names of the documents of all hits of the last run."""
-    records = Run(project.runs()[-1]).records()
+    records = Run(project.runs()[-1]).records.all()
     return {hit.chunk.source for record in records for hit in record.hits or ()}
 
 

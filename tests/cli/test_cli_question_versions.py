@@ -18,8 +18,7 @@ from fathoms.errors import ExitCode
 from fathoms.report.change import change
 from fathoms.report.html import payload
 from fathoms.report.leaderboard import leaderboard
-from fathoms.runs.reading import load
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
 from tests.support.project import Project, write_pdf
 
 CONFIG = """\
@@ -238,7 +237,7 @@ def test_the_log_names_the_versions(project: Project, ids: bool, capsys: pytest.
 
 
 def test_the_page_pairs_what_compare_pairs(project: Project, ids: bool) -> None:
-    runs = [load(path) for path in sorted(Path("runs").glob("2*"))]
+    runs = [Run.scored(path) for path in sorted(Path("runs").glob("2*"))]
     (index,) = [each for each in payload(runs).chunks if each.name == "index"]
     found = json.loads(gzip.decompress(base64.b64decode(index.data)))
     first, second = (
@@ -252,7 +251,7 @@ def test_the_page_pairs_what_compare_pairs(project: Project, ids: bool) -> None:
 
 
 def test_ranks_are_of_the_questions_that_all_runs_share(project: Project, ids: bool) -> None:
-    runs = [load(path) for path in sorted(Path("runs").glob("2*"))]
+    runs = [Run.scored(path) for path in sorted(Path("runs").glob("2*"))]
     found = leaderboard(runs)
     assert [row.rank is not None for row in found.rows] == [True, True]
     (note,) = [one for one in found.notes if one.startswith("Ranks are of")]

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from fathoms.models import Embedded
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
 from tests.support.project import Project
 
 pytestmark = pytest.mark.slow  # commands and a small model
@@ -62,7 +62,7 @@ def test_a_scripted_model_that_sees_all_questions(tmp_path: Path) -> None:
     figures = json.loads((path / "summary.json").read_text())["metrics"]
     assert figures["mmdocrag.overall-f1"]["overall"]["value"] == pytest.approx((16 + 2 * 2 / 3) / 20)
     gold = {row["id"]: {quote["id"]: quote for quote in row["quotes"]} for row in ROWS}
-    for record in Run(path).records():
+    for record in Run(path).records.all():
         assert record.prompt is not None
         message = record.prompt.messages[-1]
         shown = [hashlib.sha256(image.read_bytes()).hexdigest() for image in message.images]
@@ -91,7 +91,7 @@ def test_a_small_model_reads_what_is_written_in_pictures(tmp_path: Path, smollm:
     done = project.fathoms("run", "quotes.yaml", "--set", "retrieve.mode=ocr")
     assert done.returncode == 0, done.stderr
     (path,) = project.runs()
-    (record,) = Run(path).records()
+    (record,) = Run(path).records.all()
     assert record.prompt is not None
     assert record.answer is not None
     assert record.answer.text.strip()

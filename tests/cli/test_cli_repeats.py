@@ -11,7 +11,7 @@ import fathoms
 from fathoms.cli import main
 from fathoms.models import Embedded, OpenAILLM, ScriptedModel
 from fathoms.models.caller import for_repeat
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
 from tests.support.http_stub import serving
 from tests.support.project import Project
 
@@ -39,7 +39,7 @@ def test_every_repeat_is_kept_and_scored(project: Project, monkeypatch: pytest.M
     monkeypatch.chdir(project.path)
     assert main(["run", "tiny.yaml", "--repeats", "3", "--no-score", "-j", "1"]) == 0
     (run,) = project.runs()
-    asked = [record.repeat for record in Run(run).records()]
+    asked = [record.repeat for record in Run(run).records.all()]
     assert asked == [0] * 4 + [1] * 4 + [2] * 4  # all once before any twice
     assert main(["score", "latest"]) == 0
     assert {name: [r["repeat"] for r in repeats] for name, repeats in views(run).items()} == {
@@ -105,7 +105,7 @@ def test_a_server_is_sent_the_seed_of_each_repeat(project: Project) -> None:
     assert [body["seed"] for body in server.bodies(chat)] == [40, 41]
     (run,) = project.runs()
     assert json.loads((run / "manifest.json").read_text())["seeds"] == [40, 41]
-    assert [record.seed for record in Run(run).records()] == [40, 41]
+    assert [record.seed for record in Run(run).records.all()] == [40, 41]
 
 
 def test_from_python(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,7 +113,7 @@ def test_from_python(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     result = fathoms.run("tiny.yaml", repeats=2, reuse_replies=True)
     assert [record.repeat for record in result.records()] == [0] * 4 + [1] * 4
     again = fathoms.run("tiny.yaml", repeats=3, reuse_replies=True)
-    cached = [record.answer.cached for record in again.records() if record.answer]
+    cached = [record.answer.cached for record in again.records.all() if record.answer]
     assert cached == [True] * 8 + [False] * 4  # a reply is kept for its repeat
     priced = fathoms.run("tiny.yaml", "generate.price={input: 1000000, output: 0}", max_cost=60.0)
     assert (priced.summary["complete"], priced.summary["cost"]) == (False, 43.0)

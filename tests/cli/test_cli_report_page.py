@@ -13,7 +13,7 @@ import pytest
 from fathoms.cli import main
 from fathoms.importers import keep, read_answers
 from fathoms.report.write import QUICK
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
 from fathoms.scoring import score_run
 from fathoms.types import Question
 

@@ -7,8 +7,7 @@ import json
 import pytest
 
 from fathoms.report.html import report_html
-from fathoms.runs.reading import load
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
 from tests.support.project import Project
 from tests.support.report_page import detail_of, text_of, unpacked
 
@@ -41,7 +40,7 @@ def test_imported_rounds_are_stored_and_shown(project: Project) -> None:
     done = project.fathoms("import", "answers", "mine.jsonl", "--questions", "questions.json", "--partial")
     assert done.returncode == 0, done.stderr
     (path,) = project.runs()
-    (record,) = Run(path).records()
+    (record,) = Run(path).records.all()
     assert [(one.query, one.calls, one.hits[0].chunk.text) for one in record.rounds] == [
         ("the tower", None, "A mine."),
         ("height of the tower", 2, LONG),
@@ -64,7 +63,7 @@ def test_imported_rounds_are_stored_and_shown(project: Project) -> None:
         "round 3": (1, 1),
     }
     assert "round 1" in scored.stdout
-    _, chunks = unpacked(report_html([load(path)]))
+    _, chunks = unpacked(report_html([Run.scored(path)]))
     detail, texts = detail_of(chunks, 0, record.question.id)
     first, second = detail["repeats"][0]["rounds"]
     assert (text_of(first["query"], texts), first["calls"]) == ("the tower", None)

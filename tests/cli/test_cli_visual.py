@@ -16,7 +16,7 @@ import pypdfium2 as pdfium
 import pytest
 
 from fathoms.ingest.workers.pdfium_images import LEVEL
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
 from fathoms.types import Record
 from tests.support.project import Project
 from tests.support.tiny_pages import tiny_models
@@ -79,7 +79,7 @@ def test_the_sample_corpus_by_text_by_page_images_and_by_both(tmp_path: Path, ro
     rows = by_modality(done.stdout)
     assert len(rows) == 3 * len(QUESTIONS)
     for by, path in zip(("text", "image", "both"), project.runs(), strict=True):
-        records = Run(path).records()
+        records = Run(path).records.all()
         assert sorted(record.question.id for record in records) == sorted(ASKED)
         figures = counted(records)
         assert {modality: figure[-1] for modality, figure in figures.items()} == QUESTIONS

@@ -21,8 +21,7 @@ from fathoms.gate.against_baseline import GateCheck, Gated, GateNight
 from fathoms.gate.comment import MOST, Explained, Lost, comment
 from fathoms.gate.limits import Limit, LimitCheck
 from fathoms.gate.posting import LONGEST, PAGE
-from fathoms.runs.reading import load
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
 from tests.support.forked import write_command
 from tests.support.http_stub import Stub, serving
 from tests.support.project import CONFIG, Project
@@ -238,7 +237,7 @@ def test_a_comment_is_never_longer_than_github_accepts(project: Project) -> None
         "FAIL", (run.id,), ("b",), "fathoms", "x", 0.02, 0.025, 0.025, (check,) * 500, limits=(limit,) * 500
     )
     worst = (Lost(long, long, long, long, 1.0, 0.0),) * MOST
-    text = comment(Explained(found, run, load(run.path), "correctness", worst))
+    text = comment(Explained(found, run, Run.scored(run.path), "correctness", worst))
     assert len(text) < LONGEST
     assert text.count("and 480 more.") == 2
 

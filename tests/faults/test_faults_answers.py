@@ -11,7 +11,7 @@ import pytest
 
 import fathoms
 from fathoms.runs.journal import Journal
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
 from tests.support import faulty
 from tests.support.fault_server.faults import FAULTS
 from tests.support.fault_server.server import ScriptedServer
@@ -155,7 +155,7 @@ def play(provider: str, path: Path) -> Played:
             project = faulty.faulty_project(path, texts)
             text = faulty.config(provider, server.address, **limits)
             run = Run(fathoms.run(project.write("faulty.yaml", text), out=path / "runs").path)
-            outcomes = [faulty.outcome(provider, record) for record in run.records()]
+            outcomes = [faulty.outcome(provider, record) for record in run.records.all()]
     return Played(provider, run.path, {outcome.text: outcome for outcome in outcomes}, server.count)
 
 

@@ -20,7 +20,7 @@ from fathoms.experiment import load_experiment
 from fathoms.runner import runner
 from fathoms.runner.runner import Job
 from fathoms.runs.cache import Cache
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
 from tests.support import faulty
 from tests.support.fault_server.server import ScriptedServer
 from tests.support.faulty import Outcome
@@ -50,7 +50,7 @@ def asked(
     with closing(Cache(path / "cache")) as cache:
         job = Job(experiment, corpora.load(experiment.data, path), path)
         (ended,) = runner.run([job], out=path / "runs", cache=cache)
-    return ended.run, [faulty.outcome(provider, record) for record in ended.run.records()]
+    return ended.run, [faulty.outcome(provider, record) for record in ended.run.records.all()]
 
 
 def failed(outcomes: list[Outcome]) -> list[tuple[str, str]]:

@@ -27,7 +27,7 @@ from typing import Any
 from fathoms import __version__
 from fathoms.cli import main
 from fathoms.report.write import write_report
-from fathoms.runs.reading import load
+from fathoms.runs.run import Run
 
 HERE = Path(__file__).parent
 RUNS = HERE / "runs"
@@ -137,7 +137,9 @@ def outputs(name: str, folder: Path) -> Iterator[tuple[str, str]]:
 
 def _written(name: str, folder: Path) -> Iterator[tuple[str, str]]:
     run, to = f"runs/{names()[name].name}", Path("written") / name
-    write_report([load(folder / run)], to / "report", html=True, intervals=True, plots=False, metrics=["all"])
+    write_report(
+        [Run.scored(folder / run)], to / "report", html=True, intervals=True, plots=False, metrics=["all"]
+    )
     for path in sorted((to / "report").iterdir()):
         text = path.read_bytes().decode()  # with its line ends
         changed = {".html": page, ".json": _data}.get(path.suffix)
@@ -179,7 +181,7 @@ def _of_several(runs: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     yield "ls.txt", printed("ls")
     for sweep in ("settings", "distractors", "injected", "matrix", "promptfoo", "qwen"):
         some, to = [path for name, path in runs.items() if name.startswith(sweep)], Path("written") / sweep
-        write_report([load(Path(path)) for path in some], to, html=True, plots=False)
+        write_report([Run.scored(Path(path)) for path in some], to, html=True, plots=False)
         texts = [
             printed("compare", *some),
             *(_file(to / one) for one in ("report.md", "table.tex", "scores.csv")),

@@ -32,7 +32,7 @@ from fathoms.pipeline.pipeline import Pipeline
 from fathoms.retrieve import Dense
 from fathoms.retrieve.segments import SegmentedVectors
 from fathoms.runs.cache import LONGEST_TEXT, Cache
-from fathoms.runs.store import Run
+from fathoms.runs.writing import locked, new_run
 from fathoms.types import Question
 from tests.support.project import Project, write_pdf
 
@@ -396,7 +396,7 @@ def test_temporary_files_of_killed_writers_are_removed(tmp_path: Path) -> None:
 
 def test_opening_a_cache_or_run_removes_temporary_files(tmp_path: Path) -> None:
     """Opening the cache, and opening a run for writing, are starts."""
-    run, cache = Run.create(tmp_path / "runs", "r", "0" * 8, {}), tmp_path / "cache"
+    run, cache = new_run(tmp_path / "runs", "r", "0" * 8, {}), tmp_path / "cache"
     places = [
         run.path,
         run.path / "questions",
@@ -411,7 +411,7 @@ def test_opening_a_cache_or_run_removes_temporary_files(tmp_path: Path) -> None:
         place.mkdir(parents=True, exist_ok=True)
         (place / f".{dead.pid}-0123abcd-7.part").write_bytes(b"half")
     Cache(cache).close()
-    with run.locked():
+    with locked(run):
         assert list(tmp_path.rglob(".*.part")) == []
 
 

@@ -12,7 +12,8 @@ import pytest
 from fathoms.report.html import MOST_CATEGORIES, report_html
 from fathoms.report.leaderboard import leaderboard
 from fathoms.report.radar import MOST_AXES, make_chart
-from fathoms.runs.reading import ScoredRun
+from fathoms.runs.run import Run
+from tests.support.made_run import MadeRun
 from tests.support.report_browser import Watched, chromium, texts, watch, written
 from tests.support.report_runs import hostile_run, made_runs
 
@@ -41,7 +42,7 @@ def watched(browser: Any) -> Iterator[Watched]:
     yield from watch(browser)
 
 
-def renamed(run: ScoredRun, names: dict[str, str], ids: dict[str, str]) -> ScoredRun:
+def renamed(run: Run, names: dict[str, str], ids: dict[str, str]) -> Run:
     """A run with other names of its categories and other ids of its questions."""
 
     def changed(value: Any) -> Any:
@@ -52,7 +53,7 @@ def renamed(run: ScoredRun, names: dict[str, str], ids: dict[str, str]) -> Score
         return names.get(value, ids.get(value, value)) if isinstance(value, str) else value
 
     views = [changed(view) for view in run.views()]
-    return ScoredRun(run.run, None, run.manifest_json, changed(dict(run.summary_json)), lambda: iter(views))
+    return MadeRun(run.run, run.manifest.plain(), changed(dict(run.summary.plain())), lambda: iter(views))
 
 
 def test_the_data_of_a_page_cannot_end_its_element() -> None:
@@ -109,7 +110,7 @@ def test_names_that_every_object_has(watched: Watched, tmp_path: Path) -> None:
         watched.open(address, f"{name}={name}")
 
 
-def many(categories: int) -> ScoredRun:
+def many(categories: int) -> Run:
     """A run with a question in each of so many categories."""
     run = made_runs(["alpha"], 3)[0]
     [view] = [view for view in run.views() if view["question"]["id"] == "q-000"]
@@ -122,7 +123,7 @@ def many(categories: int) -> ScoredRun:
     figures = next(iter(profile["categories"].values()))
     profile["categories"] = {f"category {at}": figures for at in range(categories)}
     summary["categories"] = list(profile["categories"])
-    return ScoredRun(run.run, None, run.manifest_json, summary, lambda: iter(views))
+    return MadeRun(run.run, run.manifest_json, summary, lambda: iter(views))
 
 
 @pytest.mark.slow

@@ -17,9 +17,10 @@ import pytest
 from fathoms.cli import main
 from fathoms.errors import DataError, StoreError
 from fathoms.paths import old_unique_name, safe_name
-from fathoms.runs.finding import find_run, list_runs, oldest_first
+from fathoms.runs.finding import list_runs, oldest_first
 from fathoms.runs.folder import LARGEST_TEXT
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
+from fathoms.runs.writing import locked, new_run, write_manifest, write_summary
 from fathoms.scoring import score_run
 from fathoms.types import Chunk, Failure, Hit, Prompt, Question, Record, Reply
 from fathoms.types.run.manifest import Manifest
@@ -41,13 +42,13 @@ def record(name: str = "q1", text: str = "an answer", **changes: Any) -> Record:
 
 def make(folder: Path, *records: Record, name: str = "demo", asked: int | None = None) -> Run:
     data = {"name": "d", "asked": asked or len(records), "questions": asked or len(records)}
-    run = Run.create(folder, name, "abcdef1234567890", {"model": "m", "data": data})
-    run.append(records)
+    run = new_run(folder, name, "abcdef1234567890", {"model": "m", "data": data})
+    run.records.append(records)
     return run
 
 
 def append_and_score(run: Run) -> None:
-    run.append([record()])
+    run.records.append([record()])
     score_run(run)
 
 
@@ -74,12 +75,12 @@ def test_an_id_that_an_older_version_kept_in_a_blob_is_read(tmp_path: Path) -> N
     run = make(tmp_path)
     name = "x" * 500
     data = record(name).model_dump(mode="json", exclude_defaults=True)
-    data["question"]["id"] = {"blob": run.put_blob(name)}
+    data["question"]["id"] = {"blob": run.texts.put(name)}
     (run.path / "journal.jsonl").write_text(json.dumps(data) + "\n")
-    (found,) = run.records()
+    (found,) = run.records.all()
     assert found.question.id == name
-    run.append([record(name, "another")])  # and the id of a new line is never in a blob
-    assert run.records()[0].answer == Reply(text="another")
+    run.records.append([record(name, "another")])  # and the id of a new line is never in a blob
+    assert run.records.all()[0].answer == Reply(text="another")
 
 
 def test_no_two_questions_share_a_file(tmp_path: Path) -> None:
@@ -111,7 +112,7 @@ resource.setrlimit(resource.RLIMIT_AS, (2 * 2**30, 2 * 2**30))
 from fathoms.errors import StoreError
 from fathoms.scoring import score_run
 from fathoms.runs.finding import oldest_first
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
 for path in sys.argv[1:]:
     try:
         summary = score_run(Run(Path(path))).plain()
@@ -141,17 +142,17 @@ def test_reading_a_run_takes_bounded_memory(tmp_path: Path) -> None:
 
     manifest, name = documents.manifest.plain(), bomb(documents)
     manifest["data"]["documents"] = {"d.pdf": {"sha256": "0", "text": name}}
-    documents.write_manifest(Manifest.model_validate(manifest))
+    write_manifest(documents, Manifest.model_validate(manifest))
 
     line = json.loads(unsealed((often.path / "journal.jsonl").read_bytes()))
-    line["hits"][0]["chunk"]["text"] = {"blob": often.put_blob("x" * 2**24)}
+    line["hits"][0]["chunk"]["text"] = {"blob": often.texts.put("x" * 2**24)}
     line["hits"] *= 1000
     (often.path / "journal.jsonl").write_text(json.dumps(line) + "\n")
 
     with (long.path / "journal.jsonl").open("r+b") as file:
         file.seek(2**30)
         file.write(b"\n")  # what lies between is a hole, which is read as zeros
-    long.append([record("q2")])
+    long.records.append([record("q2")])
 
     paths = [str(run.path) for run in (prompt, documents, often, long)]
     command = [sys.executable, "-c", SCORED, *paths]
@@ -174,12 +175,14 @@ def test_reading_a_run_takes_bounded_memory(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_records_that_could_not_be_read_back_are_not_written(tmp_path: Path) -> None:
     run = make(tmp_path)
-    (kept,) = run.append([record(text="\0" * (LARGEST_TEXT // 6))])
+    (kept,) = run.records.append([record(text="\0" * (LARGEST_TEXT // 6))])
     assert kept.error is not None
     assert "more than a line of a journal can hold" in kept.error.message
-    assert run.records()[0].error == kept.error
-    run.append([record("q2", "\0" * 16 * 2**20)])  # the largest answer of a server, at its longest in JSON
-    assert len(run.records()) == 2
+    assert run.records.all()[0].error == kept.error
+    run.records.append(
+        [record("q2", "\0" * 16 * 2**20)]
+    )  # the largest answer of a server, at its longest in JSON
+    assert len(run.records.all()) == 2
 
 
 # ----- the journal
@@ -200,7 +203,7 @@ def test_a_bad_journal_line_is_skipped_and_the_rest_is_kept(tmp_path: Path) -> N
         journal = run.path / "journal.jsonl"
         first, second = journal.read_bytes().splitlines(keepends=True)
         journal.write_bytes(first + line + second)
-        assert list(run.entries()) == [("q1", 0), ("q2", 0)], what
+        assert list(run.records.entries()) == [("q1", 0), ("q2", 0)], what
         summary = score_run(run).plain()
         assert summary["counts"]["answered"] == 2, what
         (warning,) = summary["warnings"]
@@ -212,23 +215,23 @@ def test_a_bad_journal_line_is_skipped_and_the_rest_is_kept(tmp_path: Path) -> N
 def test_every_flipped_bit_of_a_line_is_found_or_harmless(tmp_path: Path) -> None:
     run = make(tmp_path, record("q1"), record("q2", "41.5 m"), record("q3"))
     journal = run.path / "journal.jsonl"
-    whole, records = journal.read_bytes(), run.records()
+    whole, records = journal.read_bytes(), run.records.all()
     start = whole.index(b"\n") + 1
     for at in range(start, whole.index(b"\n", start)):
         journal.write_bytes(whole[:at] + bytes([whole[at] ^ 1 << at % 8]) + whole[at + 1 :])
-        found, flaws = run.contents()
+        found, flaws = run.records.contents()
         if list(found) == [("q1", 0), ("q3", 0)]:
             assert [flaw.number for flaw in flaws] == [2], at
         else:  # the checksum itself was spoilt
-            assert list(run.read(found.values())) == records, at
+            assert list(run.records.read(found.values())) == records, at
 
 
 def test_journal_lines_without_a_checksum_are_read(tmp_path: Path) -> None:
     run = make(tmp_path, record("q1"), record("q2", error=Failure(kind="E", message="m"), answer=None))
-    before = run.records()
+    before = run.records.all()
     journal = run.path / "journal.jsonl"
     journal.write_bytes(b"".join(map(unsealed, journal.read_bytes().splitlines())))
-    assert run.records() == before
+    assert run.records.all() == before
 
 
 @pytest.mark.slow
@@ -260,7 +263,7 @@ def test_a_damaged_answer_is_asked_again(project: Project, capsys: Any, monkeypa
 
 @pytest.mark.slow
 def test_a_flipped_byte_of_a_question_file_or_summary_is_found(tmp_path: Path) -> None:
-    from fathoms.runs.reading import load
+    from fathoms.runs.run import Run
 
     run = make(tmp_path, record("q1"))
     score_run(run)
@@ -270,14 +273,14 @@ def test_a_flipped_byte_of_a_question_file_or_summary_is_found(tmp_path: Path) -
         for at in range(0, len(whole) - 30, 61):
             path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
             with pytest.raises(StoreError, match=name):
-                list(load(run.path).questions())
+                list(Run.scored(run.path).questions())
         path.write_bytes(whole)
-    assert len(list(load(run.path).questions())) == 1
+    assert len(list(Run.scored(run.path).questions())) == 1
 
 
 def test_a_question_file_that_is_gone_or_twice_there_is_missed(tmp_path: Path) -> None:
     from fathoms.compare.question_scores import read_scores
-    from fathoms.runs.reading import load
+    from fathoms.runs.run import Run
 
     run = make(tmp_path, record("q1"), record("q2"))
     score_run(run)
@@ -288,7 +291,7 @@ def test_a_question_file_that_is_gone_or_twice_there_is_missed(tmp_path: Path) -
         read_scores(run)
     copy.unlink()
     file.unlink()
-    for read in (lambda: read_scores(run), lambda: list(load(run.path).questions())):
+    for read in (lambda: read_scores(run), lambda: list(Run.scored(run.path).questions())):
         with pytest.raises(StoreError, match="counts 2 answers, and its question files hold 1"):
             read()
 
@@ -306,7 +309,7 @@ def test_a_value_of_another_type_is_named_with_its_place(tmp_path: Path) -> None
 def test_a_manifest_whose_scoring_is_wrong_is_named(tmp_path: Path) -> None:
     run = make(tmp_path, record())
     for scoring in (["x"], {"abstention": 3}, {"nothing": 1}):
-        run.write_manifest(Manifest.model_validate({**run.manifest.plain(), "config": {"scoring": scoring}}))
+        write_manifest(run, Manifest.model_validate({**run.manifest.plain(), "config": {"scoring": scoring}}))
         with pytest.raises(StoreError, match=f"manifest.json of {run.id}, config: scoring: "):
             score_run(run)
 
@@ -327,16 +330,16 @@ def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
     for name in ("manifest.json", "summary.json", "README.md", ".writer"):
         (run.path / name).unlink(missing_ok=True)
         (run.path / name).symlink_to(outside / "kept")
-    run.write_manifest(Manifest.model_validate({"schema": 1}))
-    run.write_summary(Summary.model_validate({"schema": 1}))
-    with run.locked():
+    write_manifest(run, Manifest.model_validate({"schema": 1}))
+    write_summary(run, Summary.model_validate({"schema": 1}))
+    with locked(run):
         pass
     for name in ("journal.jsonl", ".lock"):
         (run.path / name).unlink(missing_ok=True)
         (run.path / name).symlink_to(outside / "kept")
     with pytest.raises(StoreError, match="cannot be written: it is a link"):
-        run.append([record()])
-    with pytest.raises(StoreError, match="link"), run.locked():
+        run.records.append([record()])
+    with pytest.raises(StoreError, match="link"), locked(run):
         pass
     assert [path.name for path in outside.iterdir()] == ["kept"]
     assert (outside / "kept").read_text() == "precious"
@@ -352,11 +355,11 @@ def test_links_out_of_the_run_directory_are_not_read(tmp_path: Path) -> None:
         path.unlink()
         path.symlink_to((other.path / name.replace("q1", "secret")).resolve())
         with pytest.raises(StoreError, match="is a link that leads out"):
-            run.manifest.plain(), run.summary.plain(), run.entries(), list(run.views())
+            run.manifest.plain(), run.summary.plain(), run.records.entries(), list(run.views())
         path.unlink()
         path.with_name(f"{path.stem}-beside").write_bytes(whole)
         path.symlink_to(f"{path.stem}-beside")  # one that stays inside is read
-        run.manifest.plain(), run.summary.plain(), run.entries(), list(run.views())
+        run.manifest.plain(), run.summary.plain(), run.records.entries(), list(run.views())
 
 
 def test_a_fifo_does_not_hang(tmp_path: Path) -> None:
@@ -372,11 +375,17 @@ def test_a_fifo_does_not_hang(tmp_path: Path) -> None:
         score_run(run)
         (run.path / name).unlink(missing_ok=True)
         os.mkfifo(run.path / name)
-        with pytest.raises(StoreError, match="is not a regular file"), run.locked():
-            run.manifest.plain(), run.summary.plain(), run.verdicts("v"), run.entries(), list(run.views())
+        with pytest.raises(StoreError, match="is not a regular file"), locked(run):
+            (
+                run.manifest.plain(),
+                run.summary.plain(),
+                run.verdicts("v"),
+                run.records.entries(),
+                list(run.views()),
+            )
         if name == "journal.jsonl":
             with pytest.raises(StoreError, match="cannot be written"):
-                run.append([record()])
+                run.records.append([record()])
 
 
 # ----- which run is the latest
@@ -387,21 +396,22 @@ def test_the_latest_run_is_the_one_that_was_made_last(tmp_path: Path) -> None:
     wrong = make(tmp_path, record())
     manifest = wrong.manifest.plain()
     far = wrong.path.rename(tmp_path / "20990101T000000000Z_demo_abcdef12")
-    Run(far).write_manifest(Manifest.model_validate({**manifest, "created": "2099-01-01T00:00:00+00:00"}))
+    write_manifest(Run(far), Manifest.model_validate({**manifest, "created": "2099-01-01T00:00:00+00:00"}))
     now = make(tmp_path, record())
     assert [run.id for run in list_runs(tmp_path)] == [far.name, now.id]
-    assert find_run("latest", tmp_path).id == find_run("demo", tmp_path).id == now.id
-    assert find_run("demo~1", tmp_path).id == far.name
+    assert Run.open("latest", tmp_path).id == Run.open("demo", tmp_path).id == now.id
+    assert Run.open("demo~1", tmp_path).id == far.name
     del manifest["sequence"]
-    Run(far).write_manifest(Manifest.model_validate({**manifest, "created": "2099-01-01T00:00:00+00:00"}))
-    assert find_run("latest", tmp_path).id == now.id
+    write_manifest(Run(far), Manifest.model_validate({**manifest, "created": "2099-01-01T00:00:00+00:00"}))
+    assert Run.open("latest", tmp_path).id == now.id
     for run in (Run(far), now):  # two runs of before: by the time that they say
-        run.write_manifest(
+        write_manifest(
+            run,
             Manifest.model_validate(
                 {key: value for key, value in run.manifest.plain().items() if key != "sequence"}
-            )
+            ),
         )
-    assert find_run("latest", tmp_path).id == far.name
+    assert Run.open("latest", tmp_path).id == far.name
 
 
 def test_a_run_without_a_manifest_is_listed_where_it_belongs(tmp_path: Path, capsys: Any) -> None:
@@ -439,7 +449,7 @@ def test_a_journal_without_a_usable_line_is_an_error(tmp_path: Path) -> None:
 
 def test_nights_are_judged_in_the_order_in_which_they_were_made(tmp_path: Path) -> None:
     """A night that was made while the clock was wrong is not the last one."""
-    made = [Run.create(tmp_path, "night", "0" * 8, {"config": {}}) for _ in range(3)]
+    made = [new_run(tmp_path, "night", "0" * 8, {"config": {}}) for _ in range(3)]
     first = made[0].path.rename(tmp_path / made[0].id.replace("20", "29", 1))
     runs = [Run(first), *made[1:]]
     assert [run.path for run in oldest_first(reversed(runs))] == [run.path for run in runs]

@@ -29,8 +29,9 @@ from fathoms.ingest.docling.options import EasyOcr
 from fathoms.models.weights.assets import ASSETS
 from fathoms.models.weights.hub import folder_of
 from fathoms.runner.manifest import git_commit
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
 from fathoms.runs.trust import is_signed
+from fathoms.runs.writing import new_run, trust_run, write_manifest
 from fathoms.types.run.manifest import Manifest
 from tests.support.http_stub import Stub, serving
 from tests.support.project import CONFIG, Project
@@ -304,7 +305,7 @@ def test_resuming_a_run_from_elsewhere_imports_nothing(here: Here, project: Proj
     assert trusted.returncode == 0, trusted.stderr
     assert marker.exists()
     del sys.modules["own_pipe"]
-    assert len(Run(run).records()) == 4
+    assert len(Run(run).records.all()) == 4
 
 
 def test_a_run_of_an_earlier_version_says_why_it_is_not_trusted(
@@ -339,15 +340,15 @@ def test_a_signature_is_of_this_user_and_of_this_content(ran: Path, monkeypatch:
         {"signature": ""},
         {"signature": "é" * 64},
     ):
-        run.write_manifest(Manifest.model_validate({**manifest, **change}))
+        write_manifest(run, Manifest.model_validate({**manifest, **change}))
         assert not is_signed(run.manifest), change
-    run.write_manifest(
-        Manifest.model_validate({**manifest, "totals": {"cost": 1.0}})
+    write_manifest(
+        run, Manifest.model_validate({**manifest, "totals": {"cost": 1.0}})
     )  # what a run writes as it goes on
     assert is_signed(run.manifest)
     monkeypatch.setenv("FATHOMS_KEY_FILE", str(ran / "another.key"))
     assert not is_signed(run.manifest)
-    run.trust()
+    trust_run(run)
     assert is_signed(run.manifest)
 
 
@@ -357,9 +358,9 @@ def test_an_empty_or_unwritable_signing_key_signs_nothing(
     key = tmp_path / "signing.key"
     key.write_bytes(b"")
     monkeypatch.setenv("FATHOMS_KEY_FILE", str(key))
-    assert not Run.create(tmp_path, "r", "0" * 8, {"config": {}}).manifest.plain().get("signature")
+    assert not new_run(tmp_path, "r", "0" * 8, {"config": {}}).manifest.plain().get("signature")
     monkeypatch.setenv("FATHOMS_KEY_FILE", "/proc/no-such-place/signing.key")
-    assert not Run.create(tmp_path, "r", "0" * 8, {"config": {}}).manifest.plain().get("signature")
+    assert not new_run(tmp_path, "r", "0" * 8, {"config": {}}).manifest.plain().get("signature")
 
 
 def sections(model: type[Component]) -> list[type[Component]]:

@@ -10,7 +10,7 @@ import pytest
 
 from fathoms.errors import DataError
 from fathoms.importers import keep, read_answers
-from fathoms.runs.reading import load
+from fathoms.runs.run import Run
 from fathoms.scoring import score_run
 from fathoms.types import Citation, Failure, Question, Reply
 
@@ -219,4 +219,4 @@ def test_what_reading_refuses_is_not_imported(write: Any, tmp_path: Path, answer
     largest = {"id": "text-only-02", "answer": "5", "contexts": [{"text": "x", "score": 1e300}]}
     run = keep(read_answers(write(largest), QUESTIONS), "data", tmp_path)
     score_run(run)
-    assert len(list(load(run.path).questions())) == 1
+    assert len(list(Run.scored(run.path).questions())) == 1

@@ -14,7 +14,7 @@ from fathoms.metrics.faithfulness import Faithfulness
 from fathoms.metrics.judged_abstention import JudgedAbstention, judgement
 from fathoms.models import Embedded, ScriptedModel
 from fathoms.models.caller import Caller
-from fathoms.runs.reading import load
+from fathoms.runs.run import Run
 from fathoms.types import Question, Record, Reply, Verdict
 from tests.support.project import Project
 
@@ -93,7 +93,7 @@ def run(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
 
 def scores(project: Project) -> dict[str, tuple[str | None, int | None]]:
     found = {}
-    for view in load(project.runs()[0]).questions():
+    for view in Run.scored(project.runs()[0]).questions():
         score = view.repeats[0].scores["fathoms"]
         found[view.question.id] = (score.abstention, score.hallucination)
     return found

@@ -25,7 +25,7 @@ from fathoms.metrics.metric import JudgedMetric
 from fathoms.metrics.registry import JUDGED, named
 from fathoms.models import ScriptedModel
 from fathoms.models.caller import Caller
-from fathoms.runs.reading import load
+from fathoms.runs.run import Run
 from fathoms.types import Chunk, Hit, Judgement, Nugget, Question, Record, Reply, Rubric
 from tests.support.project import Project
 
@@ -206,6 +206,6 @@ def test_reports_name_the_prompts_and_their_versions(
     assert "judged by llm scripted (prompts grade 2), never checked" in shown
     assert "judged by llm scripted (prompts support-binary 2, claims 2), never checked" in shown
     assert "judged by llm scripted (prompts own prompt for grade), never checked" in shown
-    ours, mine = (load(path).metrics()["correctness-judged"] for path in project.runs())
+    ours, mine = (Run.scored(path).metrics()["correctness-judged"] for path in project.runs())
     assert (ours.prompts, mine.prompts) == (("grade 2",), ("own prompt for grade",))
     assert ours.rules != mine.rules

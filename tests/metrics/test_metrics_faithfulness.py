@@ -15,7 +15,7 @@ from fathoms.metrics.metric import Facts, JudgedMetric
 from fathoms.metrics.pooling import JudgedBy, Pool
 from fathoms.metrics.registry import JUDGED, named
 from fathoms.metrics.score_records import RecordScore
-from fathoms.runs.store import Run
+from fathoms.runs.writing import new_run, trust_run
 from fathoms.scoring import score_run
 from fathoms.types import Chunk, Claim, Failure, Hit, Judgement, Question, Record, Reply, Verdict
 from fathoms.types.run.figures import range_of
@@ -99,8 +99,8 @@ def test_what_a_judge_cannot_read_is_lacking(tmp_path: Path) -> None:
 
 
 def test_a_picture_is_sent_and_that_of_a_run_from_elsewhere_is_not(tmp_path: Path) -> None:
-    run = Run.create(tmp_path / "runs", "seen", "0" * 8, {"name": "seen", "folder": "."})
-    run.append([record(picture(tmp_path / "door.png"))])
+    run = new_run(tmp_path / "runs", "seen", "0" * 8, {"name": "seen", "folder": "."})
+    run.records.append([record(picture(tmp_path / "door.png"))])
     manifest = json.loads((run.path / "manifest.json").read_text())
     del manifest["signature"]
     (run.path / "manifest.json").write_text(json.dumps(manifest))
@@ -110,7 +110,7 @@ def test_a_picture_is_sent_and_that_of_a_run_from_elsewhere_is_not(tmp_path: Pat
         with pytest.raises(UsageError, match="sends the pictures at its paths to the judge"):
             score_run(run, metrics=[METRIC], judging=judging)
         assert server.requests == 0
-        run.trust()
+        trust_run(run)
         found = score_run(run, metrics=[METRIC], judging=judging).plain()
         assert server.requests == 1
     assert found["metrics"]["faithfulness"]["overall"]["value"] == 1.0

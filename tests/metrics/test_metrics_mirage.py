@@ -17,7 +17,7 @@ from fathoms.metrics.claims.mirage import Mirage
 from fathoms.metrics.claims.terms import Term, mean_of
 from fathoms.metrics.metric import Facts
 from fathoms.metrics.score_records import RecordScore
-from fathoms.runs.store import Run
+from fathoms.runs.writing import new_run
 from fathoms.scoring import score_run
 from fathoms.types import (
     Chunk,
@@ -259,9 +259,9 @@ def test_a_run_asks_what_depends_on_verdicts_and_asks_nothing_twice(tmp_path: Pa
         Hit(chunk=Chunk(id=name, document=name, pages=(1,), text="text"), score=1.0, rank=rank)
         for rank, name in enumerate(("a.pdf", "b.pdf"), 1)
     )
-    run = Run.create(tmp_path / "runs", "towers", "0" * 8, {"name": "towers", "folder": "."})
+    run = new_run(tmp_path / "runs", "towers", "0" * 8, {"name": "towers", "folder": "."})
     cited = parse_citations(said, hits)
-    run.append([Record(question=question, answer=Reply(text=said), hits=hits, citations=cited)])
+    run.records.append([Record(question=question, answer=Reply(text=said), hits=hits, citations=cited)])
     judging = Judging(ScriptedJudge(claims="sentences"))
     metrics = [metric() for metric in mirage.METRICS]
     first = score_run(run, metrics=metrics, judging=judging).plain()

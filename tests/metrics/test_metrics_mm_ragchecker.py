@@ -13,7 +13,7 @@ from fathoms.metrics.claims.mm_ragchecker import DeltaCP
 from fathoms.metrics.metric import Facts, JudgedMetric
 from fathoms.metrics.registry import named
 from fathoms.metrics.score_records import RecordScore
-from fathoms.runs.store import Run
+from fathoms.runs.writing import new_run
 from fathoms.scoring import score_run
 from fathoms.types import Chunk, Claim, Hit, Judgement, Question, Record, Reply, Score, Verdict
 from tests.support.fault_server.server import ScriptedServer
@@ -155,8 +155,8 @@ def test_all_metrics_share_the_calls_and_pictures_are_sent(tmp_path: Path) -> No
     )
     hits = tuple(Hit(chunk=chunk, score=1.0, rank=rank) for rank, chunk in enumerate(chunks, start=1))
     question = Question(id="q", text="Why?", category="A", reference=GOLD, reference_claims=("G",))
-    run = Run.create(tmp_path / "runs", "seen", "0" * 8, {"name": "seen", "folder": "."})
-    run.append([Record(question=question, answer=Reply(text=ANSWER), hits=hits)])
+    run = new_run(tmp_path / "runs", "seen", "0" * 8, {"name": "seen", "folder": "."})
+    run.records.append([Record(question=question, answer=Reply(text=ANSWER), hits=hits)])
     with ScriptedServer(default="entailment").running() as server:
         model = {"kind": "openai-compatible", "base_url": f"{server.address}/v1", "model": "scripted"}
         judge = LLMJudge.model_validate({"model": model, "claims": "sentences", "labels": "three-way"})

@@ -33,10 +33,10 @@ def seen(tmp_path: Path, settings: tuple[str, ...], **question: Any) -> dict[str
     file.write_text(json.dumps({"id": "q", "answer": ANSWER}))
     run = keep(read_answers(file, [asked]), "said", tmp_path)
     score_run(run, settings, named(COMPARED))
-    view = run.scored_view("q")
+    view = run.files.scored("q")
     assert view is not None
     (repeat,) = view["repeats"]
-    (record,) = run.records()
+    (record,) = run.records.all()
     whole = answer_text(record)
     judged = [
         whole[0] if whole else "",

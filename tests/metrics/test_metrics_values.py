@@ -17,8 +17,9 @@ from fathoms.metrics.pooling import Pool
 from fathoms.metrics.python_metric import PythonMetric
 from fathoms.metrics.registry import NAMES, SETS, Metrics, distinct, named
 from fathoms.metrics.score_records import RecordScore
-from fathoms.runs.reading import load, profile_metrics
-from fathoms.runs.store import Run
+from fathoms.runs.profile_figures import profile_metrics
+from fathoms.runs.run import Run
+from fathoms.runs.writing import new_run
 from fathoms.scoring import score_run
 from fathoms.types import Failure, Question, Record, Reply, Score, Usage
 
@@ -115,7 +116,7 @@ def test_what_a_record_lacks_is_said_and_is_never_zero() -> None:
 
 def test_the_figures_of_an_old_run_are_those_of_its_profile() -> None:
     (source,) = [path for path in MADE_BEFORE.iterdir() if path.is_dir()]
-    run = load(source)
+    run = Run.scored(source)
     figures = run.figures("fathoms")
     metrics = profile_metrics(figures)
     assert metrics["correctness"].overall.value == figures.overall.correctness
@@ -129,10 +130,8 @@ def test_the_figures_of_an_old_run_are_those_of_its_profile() -> None:
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    store = Run.create(
-        tmp_path / "runs", "own", "0" * 8, {"name": "own", "config": {}, "folder": str(tmp_path)}
-    )
-    store.append([record(1, "one two"), record(2, "one"), record(3, None)])
+    store = new_run(tmp_path / "runs", "own", "0" * 8, {"name": "own", "config": {}, "folder": str(tmp_path)})
+    store.records.append([record(1, "one two"), record(2, "one"), record(3, None)])
     return store
 
 
@@ -151,7 +150,7 @@ def test_a_metric_of_ones_own_is_scored_and_reported(
     assert main(["report", "own", *out, "--json"]) == 0
     (shown,) = json.loads(capsys.readouterr().out)
     assert shown["metrics"]["words"]["overall"]["value"] == 1.5
-    view = next(load(run.path).questions())
+    view = next(Run.scored(run.path).questions())
     assert view.repeats[0].metrics["words"]["value"] == 2
     # a later scoring computes what the configuration asks for, and that is not this metric
     assert "words" not in score_run(run).plain()["metrics"]

@@ -357,7 +357,7 @@ sys.path.insert(0, sys.argv[2])
 from files import files_page
 from schemas import schema_of
 
-from fathoms.runs.reading import read_summary
+from fathoms.runs.run import read_summary
 
 said["schema"] = schema_of("summary")["properties"]["counts"]["properties"]["shouted"]
 said["page"] = files_page()

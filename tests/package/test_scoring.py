@@ -19,8 +19,11 @@ from fathoms.runs.documents import StoredDocuments
 from fathoms.runs.folder import is_fitting
 from fathoms.runs.question_lines import file_name, read_lines
 from fathoms.runs.question_tables import QuestionTables
-from fathoms.runs.store import Entry, Run, verdict_text
+from fathoms.runs.records import Entry
+from fathoms.runs.run import Run
+from fathoms.runs.verdicts import verdict_text
 from fathoms.runs.views import brief_question
+from fathoms.runs.writing import new_run, trust_run, write_manifest
 from fathoms.scoring import score_run
 from fathoms.scoring.measures import measuring, own_metrics, read_measures
 from fathoms.scoring.questions import QuestionScorer, Rules
@@ -64,8 +67,8 @@ RECORDS = [
 
 
 def make(tmp_path: Path, records: list[Record] = RECORDS, **data: object) -> Run:
-    run = Run.create(tmp_path, "x", "0" * 16, {"model": "m", "config": {}, "data": {"name": "d", **data}})
-    run.append(records)
+    run = new_run(tmp_path, "x", "0" * 16, {"model": "m", "config": {}, "data": {"name": "d", **data}})
+    run.records.append(records)
     return run
 
 
@@ -112,8 +115,8 @@ def test_score_run_gives_the_scores_worked_by_hand(tmp_path: Path) -> None:
 def test_replies_without_a_finish_reason_are_said(tmp_path: Path, kind: str, counted: int | None) -> None:
     """Where none of the replies of a kind has one that not every server gives, nothing is known."""
     manifest = {"model": "m", "config": {"generate": {"kind": kind}}, "data": {"name": "d"}}
-    run = Run.create(tmp_path, "x", "0" * 16, manifest)
-    run.append(RECORDS)
+    run = new_run(tmp_path, "x", "0" * 16, manifest)
+    run.records.append(RECORDS)
     summary = score_run(run).plain()
     said = "4 of 4 replies have no finish reason: the text may have been cut"
     assert summary["counts"].get("unended") == counted
@@ -160,7 +163,7 @@ def test_verdicts_are_kept_and_not_made_again(tmp_path: Path) -> None:
     assert {verdict.label for verdict in kept.values()} == {"statement", "abstention"}
     # another label in the file wins over the classifier: it is not asked again
     turned = {key: verdict.model_copy(update={"label": "abstention"}) for key, verdict in kept.items()}
-    run.add_verdicts("abstention", {key: verdict_text(key, one) for key, one in turned.items()})
+    run.verdicts("abstention").add({key: verdict_text(key, one) for key, one in turned.items()})
     assert score_run(run).plain()["profiles"]["fathoms"]["overall"]["hallucination"] == 0.0
 
 
@@ -183,12 +186,13 @@ def test_the_exemplars_go_along_with_the_run(tmp_path: Path) -> None:
     own = tmp_path / "own.yaml"
     own.write_text("statement: [It is red.]\nabstention: [It is 41.5 m.]\n")
     run = make(tmp_path / "runs")
-    run.write_manifest(
+    write_manifest(
+        run,
         Manifest.model_validate(
             {**run.manifest.plain(), "config": {"scoring": {"abstention": {"exemplars": str(own)}}}}
-        )
+        ),
     )
-    run.trust()
+    trust_run(run)
     table = score_run(run).plain()["profiles"]["fathoms"]["abstention_table"]
     assert table["answerable"] == {"answered": 2, "abstained": 1}
     own.unlink()
@@ -228,7 +232,7 @@ def shared(run: Run, setup: dict[str, object], killed: int, told: list[int]) -> 
     """Score a run by two processes, of which some are `killed`, in small shares, and note the progress."""
     manifest, rules = run.manifest, Rules(Scoring(), scored_under("fathoms"), "fathoms")
     questions: dict[str, list[Entry]] = {}
-    for (asked, _), entry in run.entries().items():
+    for (asked, _), entry in run.records.entries().items():
         questions.setdefault(asked, []).append(entry)
     metrics = own_metrics(run, manifest)
     assert started_early(1, Scoring(), metrics) == []
@@ -273,10 +277,10 @@ def test_shares_add_up_to_the_whole(setup: dict[str, object], killed: int, tmp_p
     records = [*many, *RECORDS, failed(question("c", "C", "x"))]
     alone, together = make(tmp_path / "one", records), make(tmp_path / "other", records)
     for run in (alone, together):
-        run.write_manifest(
-            Manifest.model_validate({**run.manifest.plain(), "config": {"metrics": ["rouge-l"]}})
+        write_manifest(
+            run, Manifest.model_validate({**run.manifest.plain(), "config": {"metrics": ["rouge-l"]}})
         )
-        run.trust()
+        trust_run(run)
     summary = score_run(alone).plain()
     assert summary["metrics"]["rouge-l"]["overall"]["value"] > 0
     told: list[int] = []
@@ -325,8 +329,8 @@ def judged_run(tmp_path: Path) -> Run:
     ]
     run = make(tmp_path, [*records, failed(question("c", "C"))])
     config = {"judge": {"kind": "scripted"}, "metrics": ["ragchecker"]}
-    run.write_manifest(Manifest.model_validate({**run.manifest.plain(), "config": config}))
-    run.trust()
+    write_manifest(run, Manifest.model_validate({**run.manifest.plain(), "config": config}))
+    trust_run(run)
     assert score_run(run).plain()["judging"]["asked"] > 0
     return run
 
@@ -346,7 +350,7 @@ def test_processes_find_the_verdicts_that_a_run_holds(tmp_path: Path) -> None:
     manifest, rules = run.manifest, Rules(Scoring(), scored_under("fathoms"), "fathoms")
     metrics = measuring(read_measures(manifest).metrics, StoredDocuments(run, manifest))
     questions: dict[str, list[Entry]] = {}
-    for (asked, _), entry in run.entries().items():
+    for (asked, _), entry in run.records.entries().items():
         questions.setdefault(asked, []).append(entry)
     shares = shares_of(questions, (), size=3)
     job = ScoreJob(run, manifest, rules, metrics, shares)

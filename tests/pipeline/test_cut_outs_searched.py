@@ -17,7 +17,7 @@ from reportlab.pdfgen.canvas import Canvas
 from fathoms.errors import ConfigError
 from fathoms.experiment import Experiment, load_experiment
 from fathoms.runs.cache import Cache
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
 from fathoms.types import Question
 from tests.support.embedding_server import KEY, Embeddings, embeddings
 from tests.support.project import Project
@@ -131,7 +131,7 @@ def test_a_hit_names_page_and_box_and_shows_the_cut_out(place: Project) -> None:
     warnings = json.loads((run / "manifest.json").read_text())["data"]["ingest"]["warnings"]
     assert warnings.keys() == {"bare.pdf"}
     assert "no place of a figure or table" in warnings["bare.pdf"][0]
-    (record,) = Run(run).records()
+    (record,) = Run(run).records.all()
     first, second = (hit.chunk for hit in record.hits)
     assert (first.id, first.pages, first.modality, first.text) == (TALL, (1,), "image", "a tower")
     assert (second.id, second.text) == (WIDE, "| ore | 17 crowns |")

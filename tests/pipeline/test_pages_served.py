@@ -13,7 +13,7 @@ from reportlab.pdfgen.canvas import Canvas
 from fathoms.errors import NoAnswerError
 from fathoms.experiment import load_experiment
 from fathoms.runs.cache import Cache
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
 from tests.support.embedding_server import KEY, Fails, embeddings
 from tests.support.project import QUESTIONS, Project, write_project
 
@@ -65,7 +65,7 @@ def test_pages_and_questions_are_embedded_once_and_told_with_their_cost(place: P
         assert sorted(server.sizes) == [(300, 300), (300, 400), (400, 300)]
         assert [body["input_type"] for body in server.bodies].count("query") == 2, "two by two"
         (run,) = place.runs()
-        record = next(record for record in Run(run).records() if record.question.id == "text-only-01")
+        record = next(record for record in Run(run).records.all() if record.question.id == "text-only-01")
         assert [hit.chunk.id for hit in record.hits] == ["varn.pdf#p1", "lune.pdf#p1"]
         times = json.loads((run / "manifest.json").read_text())["data"]["ingest"]["times"]
         pages, questions = times["embed pages"], times["embed questions"]
@@ -161,7 +161,7 @@ def test_a_question_that_the_server_refuses_fails_alone(place: Project) -> None:
         done = place.fathoms(*SEARCH, *options, "--repeats", "2")
         assert done.returncode == 1, "2 of 8 are more failures than are allowed"
         (run,) = place.runs()
-        errors = {record.question.id: record.error for record in Run(run).records() if record.error}
+        errors = {record.question.id: record.error for record in Run(run).records.all() if record.error}
         assert list(errors) == ["text-only-02"]
         assert "answers 400: refused" in str(errors["text-only-02"])
         assert times_of(run)["tokens"] == 10 * (1 + 4 - 1)
@@ -170,7 +170,7 @@ def test_a_question_that_the_server_refuses_fails_alone(place: Project) -> None:
         server.refuses = "How tall is the Varn tower?"
         place.fathoms(*SEARCH)
         last = max(place.runs())
-        failed = [record.question.id for record in Run(last).records() if record.error]
+        failed = [record.question.id for record in Run(last).records.all() if record.error]
         assert failed == ["text-only-01"], "although it comes first"
 
 

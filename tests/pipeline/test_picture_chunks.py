@@ -23,7 +23,7 @@ from fathoms.runner.budget import Budget
 from fathoms.runner.plan import plan
 from fathoms.runner.reservations import require_price, require_room_for_descriptions
 from fathoms.runs.cache import Cache
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
 from fathoms.types import Hit, ImagePart, Question
 from tests.pipeline.test_cut_outs_searched import drawn
 from tests.support.project import Project
@@ -128,7 +128,7 @@ def test_a_run_tells_what_descriptions_cost_before_and_after(place: Project, see
     times = json.loads((path / "manifest.json").read_text())["data"]["ingest"]["times"]["describe pictures"]
     assert (times["calls"], times["tokens"]) == (2, 2020)
     assert times["cost"] == pytest.approx(2.1)
-    (record,) = Run(path).records()
+    (record,) = Run(path).records.all()
     assert record.prompt is not None
     assert record.citations is not None
     parts = record.prompt.messages[-1].parts

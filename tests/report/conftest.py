@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fathoms.runs.reading import ScoredRun
+from tests.support.made_run import MadeRun, changed
 
 Json = dict[str, Any]
 
@@ -65,7 +64,7 @@ def make_summary(name: str, overall: Json, categories: dict[str, Json], **change
     }
 
 
-def make_view(summary: Json, questions: list[Json] | None = None, path: Path | None = None) -> ScoredRun:
+def make_view(summary: Json, questions: list[Json] | None = None, path: Path | None = None) -> MadeRun:
     """A view of plain data."""
     manifest = {
         "schema": 1,
@@ -73,10 +72,10 @@ def make_view(summary: Json, questions: list[Json] | None = None, path: Path | N
         "name": summary["name"],
         "created": "2026-01-02T03:04:05Z",
     }
-    return ScoredRun(summary["run"], path, manifest, summary, lambda: list(questions or []))
+    return MadeRun(summary["run"], manifest, summary, lambda: list(questions or []), path)
 
 
-def table_row(line: str) -> ScoredRun:
+def table_row(line: str) -> MadeRun:
     """One row of Table II as a run."""
     model, pipeline, *figures = line.split()
     pairs = [(float(c), float(h)) for c, h in zip(figures[::2], figures[1::2], strict=True)]
@@ -140,7 +139,7 @@ def make_question(id: str, correctness: float | None, hallucination: float | Non
     return {"schema": 1, "run": "r", "question": {**question, **changes}, "repeats": [repeat]}
 
 
-def make_small_run(path: Path | None = None, **changes: Any) -> ScoredRun:
+def make_small_run(path: Path | None = None, **changes: Any) -> MadeRun:
     """Four questions worked by hand: one right, one half right, one hallucinated, one failed.
 
     Tables: (1 + 0.5) / 2 = 0.75, none hallucinated. Images: (0 + 0) / 2 = 0, the one that was answered is
@@ -208,24 +207,24 @@ def make_small_run(path: Path | None = None, **changes: Any) -> ScoredRun:
 
 
 @pytest.fixture
-def paper_runs() -> list[ScoredRun]:
+def paper_runs() -> list[MadeRun]:
     """The eight rows of Table II, of which the third and later differ in model or pipeline."""
     return [table_row(line) for line in TABLE_II.strip().splitlines()]
 
 
 @pytest.fixture
-def small_run() -> Callable[..., ScoredRun]:
+def small_run() -> Callable[..., MadeRun]:
     """Makes the small run, with keys of its summary changed."""
     return make_small_run
 
 
 @pytest.fixture
-def ingested_run() -> Callable[[Json | None], ScoredRun]:
+def ingested_run() -> Callable[[Json | None], MadeRun]:
     """Makes the small run with a report of its documents."""
 
-    def make(ingest: Json | None) -> ScoredRun:
+    def make(ingest: Json | None) -> MadeRun:
         run = make_small_run()
-        return dataclasses.replace(run, manifest_json={**run.manifest_json, "data": {"ingest": ingest}})
+        return changed(run, manifest={**run.manifest_json, "data": {"ingest": ingest}})
 
     return make
 
@@ -237,7 +236,7 @@ def question() -> Callable[..., Json]:
 
 
 @pytest.fixture
-def run_of() -> Callable[..., ScoredRun]:
+def run_of() -> Callable[..., MadeRun]:
     """Makes a run of a summary and question views."""
     return make_view
 

@@ -8,7 +8,6 @@ of Text-Only.
 from __future__ import annotations
 
 import copy
-import dataclasses
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +20,8 @@ from fathoms.paths import sha256_file
 from fathoms.report.amounts import dollars
 from fathoms.report.html import report_html
 from fathoms.report.leaderboard import short_figure
-from fathoms.runs.reading import ScoredRun
+from fathoms.runs.run import Run
+from tests.support.made_run import changed
 from tests.support.report_browser import Watched, chromium, eventually, texts, watch, written
 from tests.support.report_runs import STAGES, made_runs
 
@@ -130,7 +130,7 @@ def test_a_category_may_be_called_overall(watched: Watched, folder: Path) -> Non
     paper["categories"] = found
     paper["funnel"]["categories"] = dict.fromkeys(found, paper["funnel"]["overall"])
     summary = {**run.summary_json, "categories": list(found)}
-    page = watched.open(written(folder / "overall.html", [dataclasses.replace(run, summary_json=summary)]))
+    page = watched.open(written(folder / "overall.html", [changed(run, summary=summary)]))
     assert [text.split()[0] for text in texts(page, "#leaderboard thead th[colspan]")] == [
         *("Overall", "Overall", "Hard*")
     ]
@@ -174,9 +174,7 @@ def upward(path: str | None) -> float:
     return float(path[1:].split("L")[0].split(",")[1])
 
 
-def test_the_paper_s_radar_labels_do_not_collide(
-    browser: Any, folder: Path, paper_runs: list[ScoredRun]
-) -> None:
+def test_the_paper_s_radar_labels_do_not_collide(browser: Any, folder: Path, paper_runs: list[Run]) -> None:
     address = written(folder / "paper.html", paper_runs)
     for width in (1280, 390):
         watched = Watched(browser, width=width)
@@ -204,9 +202,7 @@ def meet(a: Any, b: Any) -> bool:
     )
 
 
-def test_more_than_eight_runs_are_picked_from(
-    watched: Watched, folder: Path, paper_runs: list[ScoredRun]
-) -> None:
+def test_more_than_eight_runs_are_picked_from(watched: Watched, folder: Path, paper_runs: list[Run]) -> None:
     page = watched.open(written(folder / "nine.html", [*paper_runs, *made_runs(["alpha"], 4)]))
     assert len(runs_of(page)) == 9
     page.locator("#pick").click()
@@ -398,7 +394,7 @@ def test_what_was_set_aside_is_grey_and_phrases_are_marked_in_the_raw_answer(
     summary = json.loads(json.dumps(run.summary_json))
     for figures in summary["profiles"].values():
         figures["set_aside"] = ["citation", "sources"]
-    made = dataclasses.replace(run, views=lambda: [view], summary_json=summary)
+    made = changed(run, views=lambda: [view], summary_json=summary)
     page = watched.open(written(folder / "aside.html", [made]), "view=question&id=q-000")
     page.locator(".said .aside").first.wait_for()
     assert page.locator(".said .passage").text_content() == said
@@ -413,7 +409,7 @@ def test_a_question_of_several_lines_and_what_stands_before_a_text(watched: Watc
     [view] = run.views()
     view["question"]["text"] = "Which door?\n\n" + "It is the same door. " * 120
     view["repeats"][0]["hits"][0]["header"] = "file_name: 41.5 crowns.pdf"
-    address = written(folder / "lines.html", [dataclasses.replace(run, views=lambda: [view])])
+    address = written(folder / "lines.html", [changed(run, views=lambda: [view])])
     page = watched.open(address, "view=question&id=q-000")
     page.locator("#whole-question").click()
     page.locator("main > details .passage").wait_for()
@@ -439,7 +435,7 @@ def test_citations_and_what_else_a_question_holds(watched: Watched, folder: Path
         {"document": None, "label": "9", "ranks": []},
         {"document": "other.pdf", "page": 1, "quote": "Nothing", "ranks": [2]},
     ]
-    address = written(folder / "cited.html", [dataclasses.replace(run, views=lambda: [view])])
+    address = written(folder / "cited.html", [changed(run, views=lambda: [view])])
     page = watched.open(address, "view=question&id=q-000")
     assert texts(page, "article.run ul.small li") == [
         "1: mill.pdf, page 2",
@@ -469,7 +465,7 @@ def test_repeats_are_switched(watched: Watched, folder: Path) -> None:
     again = copy.deepcopy(view["repeats"][0]) | {"repeat": 1}
     again["answer"]["text"] = "Another time."
     twice = {**view, "repeats": [*view["repeats"], again]}
-    address = written(folder / "twice.html", [dataclasses.replace(run, views=lambda: [twice])])
+    address = written(folder / "twice.html", [changed(run, views=lambda: [twice])])
     page = watched.open(address, "view=question&id=q-000")
     assert texts(page, ".said .passage") == ["It is 41.5 crowns, says alpha."]
     page.locator("#repeat").select_option("2")
@@ -489,7 +485,7 @@ def test_pictures_of_pages(watched: Watched, folder: Path, root: Path) -> None:
     view["repeats"][0]["hits"][0] |= {"document": pdf.name, "pages": [1], "heatmap": heatmap}
     documents = {pdf.name: {"sha256": sha256_file(pdf)}}
     manifest = {**run.manifest_json, "data": {"name": "sample", "documents": documents}}
-    made = dataclasses.replace(run, manifest_json=manifest, views=lambda: [view])
+    made = changed(run, manifest=manifest, views=lambda: [view])
     path = folder / "pictures.html"
     path.write_text(report_html([made], thumbnails=True), encoding="utf-8")
     page = watched.open(path.as_uri(), "view=question&id=q-000")

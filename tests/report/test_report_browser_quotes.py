@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,12 +9,13 @@ from typing import Any
 import pytest
 
 from fathoms.report.html import report_html
-from fathoms.runs.reading import ScoredRun, load
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
 from fathoms.runs.trust import signed
+from fathoms.runs.writing import new_run
 from fathoms.scoring import score_run
 from fathoms.types import Chunk, Hit, Question, Quote, Record, Reply
 from fathoms.types.run.manifest import Manifest
+from tests.support.made_run import changed
 from tests.support.pictures import picture
 from tests.support.report_browser import Watched, chromium, texts, watch
 
@@ -35,7 +35,7 @@ def watched(browser: Any) -> Iterator[Watched]:
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> ScoredRun:
+def run(tmp_path: Path) -> Run:
     """A run in which the model read descriptions of two pictures."""
     (tmp_path / "map.png").write_bytes(picture("map", kind="PNG", size=(600, 300)))
     quotes = (
@@ -62,24 +62,22 @@ def run(tmp_path: Path) -> ScoredRun:
             text=quote.text or quote.description,
         )
         hits.append(Hit(chunk=chunk, score=1.0, rank=rank))
-    made = Run.create(tmp_path, "quotes", "0" * 16, {"config": {}, "data": {"name": "d"}})
-    made.append([Record(question=question, hits=tuple(hits), answer=Reply(text=ANSWER))])
+    made = new_run(tmp_path, "quotes", "0" * 16, {"config": {}, "data": {"name": "d"}})
+    made.records.append([Record(question=question, hits=tuple(hits), answer=Reply(text=ANSWER))])
     score_run(made)
-    found = load(made.path)
+    found = Run.scored(made.path)
     about = {"folder": str(tmp_path), "config": {"data": {"questions": "questions.json"}}}
-    return dataclasses.replace(
-        found, manifest_json=signed(Manifest.model_validate({**found.manifest_json, **about})).plain()
-    )
+    return found.altered(manifest=signed(Manifest.model_validate({**found.manifest.plain(), **about})))
 
 
-def opened(watched: Watched, run: ScoredRun, path: Path) -> Any:
+def opened(watched: Watched, run: Run, path: Path) -> Any:
     path.write_text(report_html([run], thumbnails=True), encoding="utf-8")
     page = watched.open(path.as_uri(), "view=question&id=q")
     page.wait_for_selector("figure.quote")
     return page
 
 
-def test_each_picture_stands_once_where_it_is_named(watched: Watched, run: ScoredRun, tmp_path: Path) -> None:
+def test_each_picture_stands_once_where_it_is_named(watched: Watched, run: Run, tmp_path: Path) -> None:
     page = opened(watched, run, tmp_path / "report.html")
     said = page.locator(".said .passage").inner_text()
     places = [
@@ -95,20 +93,18 @@ def test_each_picture_stands_once_where_it_is_named(watched: Watched, run: Score
     assert page.locator(".said figure img").evaluate("i => i.naturalWidth") == 420
 
 
-def test_pictures_of_a_run_of_somebody_else_are_not_read(
-    watched: Watched, run: ScoredRun, tmp_path: Path
-) -> None:
-    foreign = {key: value for key, value in run.manifest_json.items() if key != "signature"}
-    page = opened(watched, dataclasses.replace(run, manifest_json=foreign), tmp_path / "report.html")
+def test_pictures_of_a_run_of_somebody_else_are_not_read(watched: Watched, run: Run, tmp_path: Path) -> None:
+    foreign = {key: value for key, value in run.manifest.plain().items() if key != "signature"}
+    page = opened(watched, changed(run, manifest=foreign), tmp_path / "report.html")
     assert page.locator(".said figure img").count() == 0
     assert len(texts(page, ".said figcaption")) == 2
 
 
-def test_pictures_outside_of_the_data_are_not_read(watched: Watched, run: ScoredRun, tmp_path: Path) -> None:
+def test_pictures_outside_of_the_data_are_not_read(watched: Watched, run: Run, tmp_path: Path) -> None:
     elsewhere = signed(
         Manifest.model_validate(
-            {**run.manifest_json, "config": {"data": {"questions": "other/questions.json"}}}
+            {**run.manifest.plain(), "config": {"data": {"questions": "other/questions.json"}}}
         )
     ).plain()
-    page = opened(watched, dataclasses.replace(run, manifest_json=elsewhere), tmp_path / "report.html")
+    page = opened(watched, changed(run, manifest=elsewhere), tmp_path / "report.html")
     assert page.locator(".said figure img").count() == 0

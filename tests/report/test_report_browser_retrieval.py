@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from fathoms.report.markdown import report_markdown
-from fathoms.runs.reading import ScoredRun, load
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
+from fathoms.runs.writing import new_run
 from fathoms.scoring import score_run
 from fathoms.types import Chunk, Evidence, Hit, Question, Record, Reply
 from tests.support.report_browser import Watched, chromium, texts, watch, written
@@ -38,15 +38,15 @@ def record(number: int, *pages: int) -> Record:
     return Record(question=asked, hits=tuple(hits), timings={"retrieve": 0.25})
 
 
-def searched(folder: Path, name: str, records: list[Record]) -> ScoredRun:
-    run = Run.create(folder, name, "0" * 16, {"config": {}, "data": {"name": "d"}})
-    run.append(records)
+def searched(folder: Path, name: str, records: list[Record]) -> Run:
+    run = new_run(folder, name, "0" * 16, {"config": {}, "data": {"name": "d"}})
+    run.records.append(records)
     score_run(run)
-    return load(run.path)
+    return Run.scored(run.path)
 
 
 @pytest.fixture
-def runs(tmp_path: Path) -> list[ScoredRun]:
+def runs(tmp_path: Path) -> list[Run]:
     """`good` finds page 1 first for two of four questions and second for the others, and `bad` third or
     never."""
     good = [record(0, 1, 2, 3), record(1, 1, 2, 3), record(2, 2, 1, 3), record(3, 2, 1, 3)]
@@ -55,7 +55,7 @@ def runs(tmp_path: Path) -> list[ScoredRun]:
 
 
 def test_curves_of_recall_are_drawn_and_stand_in_tables(
-    watched: Watched, runs: list[ScoredRun], tmp_path: Path
+    watched: Watched, runs: list[Run], tmp_path: Path
 ) -> None:
     page = watched.open(written(tmp_path / "report.html", runs))
     charts = page.locator("#recall svg.chart")
@@ -93,7 +93,7 @@ def test_curves_of_recall_are_drawn_and_stand_in_tables(
 
 
 def test_markdown_has_the_same_figures_and_a_run_of_answers_stands_beside_them(
-    runs: list[ScoredRun], tmp_path: Path
+    runs: list[Run], tmp_path: Path
 ) -> None:
     said = report_markdown(runs, tmp_path)
     assert "| Run | Recall@1 | Recall@3 | n | Seconds per question | Chunks | Index |" in said

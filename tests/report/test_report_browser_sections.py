@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from fathoms.runs.reading import ScoredRun, load
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
+from fathoms.runs.writing import new_run
 from fathoms.scoring import score_run
 from fathoms.types import Question, Record, Reply
 from tests.support.report_browser import Watched, chromium, texts, watch, written
@@ -30,7 +30,7 @@ def watched(browser: Any) -> Iterator[Watched]:
     yield from watch(browser)
 
 
-def swept(folder: Path, places: dict[str, str], numbers: range) -> list[ScoredRun]:
+def swept(folder: Path, places: dict[str, str], numbers: range) -> list[Run]:
     found = []
     for place, number in product(places, numbers):
         retrieve = {
@@ -44,8 +44,8 @@ def swept(folder: Path, places: dict[str, str], numbers: range) -> list[ScoredRu
             "data": {"name": "<b>d"},
             "sweep": {"id": "s", "cell": {"retrieve.position": place, "retrieve.distractors": number}},
         }
-        run = Run.create(folder, f"{place}{number}", "0" * 16, manifest)
-        run.append(
+        run = new_run(folder, f"{place}{number}", "0" * 16, manifest)
+        run.records.append(
             Record(
                 question=Question(id=id, text="?", category="A", answers=(("green",),)),
                 answer=Reply(text="green" if id in places[place] else "red"),
@@ -53,7 +53,7 @@ def swept(folder: Path, places: dict[str, str], numbers: range) -> list[ScoredRu
             for id in "ab"
         )
         score_run(run)
-        found.append(load(run.path))
+        found.append(Run.scored(run.path))
     return found
 
 

@@ -22,8 +22,8 @@ from fathoms.report.html import payload, report_html
 from fathoms.report.html.claims import shown_claims
 from fathoms.report.question import question_panel
 from fathoms.runs.documents import keep_documents
-from fathoms.runs.reading import load
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
+from fathoms.runs.writing import new_run, trust_run
 from fathoms.scoring import score_run
 from fathoms.types import Chunk, Document, Evidence, Hit, Page, Question, Record, Reply
 from fathoms.types.run.rows import ScoredRepeat
@@ -63,20 +63,20 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A run of one answer with five claims, whose judge has one verdict of each kind."""
     folder = tmp_path_factory.mktemp("claims")
     config = {"judge": {"kind": "scripted", "labels": "three-way", "labels_by": LABELS}}
-    made = Run.create(
+    made = new_run(
         folder / "runs", "tower", "0" * 8, {"name": "tower", "config": config, "folder": ".", "data": {}}
     )
     pages = tuple(Page(number=nth, text=text) for nth, text in enumerate(TEXTS, 1))
     keep_documents(made, [Document(id="a.pdf", path=Path("a.pdf"), sha256="", pages=pages)])
-    made.append([record()])
-    made.trust()
+    made.records.append([record()])
+    trust_run(made)
     return made
 
 
 def compared(run: Run, *metrics: str) -> dict[tuple[str, str], list[Json]]:
     """The claims in the question file by whose they are and what they were compared with."""
     score_run(run, metrics=named(metrics))
-    (repeat,) = next(iter(load(run.path).questions())).repeats
+    (repeat,) = next(iter(Run.scored(run.path).questions())).repeats
     return {(one["of"], one["by"]): one["claims"] for one in repeat.claims["compared"]}
 
 
@@ -127,10 +127,10 @@ F1S = {
 
 def test_precision_and_recall_stand_beside_an_f1_that_is_asked_for_alone(run: Run) -> None:
     score_run(run, metrics=named(list(F1S)))
-    alone = load(run.path).metrics()
-    shown, _ = unpacked(report_html([load(run.path)]))
+    alone = Run.scored(run.path).metrics()
+    shown, _ = unpacked(report_html([Run.scored(run.path)]))
     score_run(run, metrics=named([*F1S, *(name for names in F1S.values() for name in names)]))
-    together = load(run.path).metrics()
+    together = Run.scored(run.path).metrics()
     for f1, names in F1S.items():
         halves = {part: figure.value for part, figure in alone[f1].parts.items()}
         expected = {
@@ -148,7 +148,7 @@ def test_precision_and_recall_stand_beside_an_f1_that_is_asked_for_alone(run: Ru
 
 def page_claims(run: Run) -> Json:
     """The claims of the first run's question as the page holds them."""
-    _, chunks = unpacked(report_html([load(run.path)]))
+    _, chunks = unpacked(report_html([Run.scored(run.path)]))
     found, _ = detail_of(chunks, 0, "q1")
     claims: Json = found["repeats"][0]["claims"]
     return claims
@@ -203,7 +203,7 @@ def test_each_claim_has_its_mark_its_words_in_the_answer_and_the_passage_that_de
 
 def test_what_is_no_claim_stays_with_its_metric_and_the_terminal_shows_both(run: Run) -> None:
     score_run(run, metrics=named(["ragchecker.faithfulness", "argue.sentence-support"]))
-    view = next(iter(load(run.path).questions()))
+    view = next(iter(Run.scored(run.path).questions()))
     (repeat,) = view.repeats
     assert "verdicts" not in repeat.metrics["ragchecker.faithfulness"].get("why", {})
     assert repeat.metrics["argue.sentence-support"]["why"]["sentences"][0]["label"] == "supported"
@@ -218,7 +218,7 @@ def test_what_is_no_claim_stays_with_its_metric_and_the_terminal_shows_both(run:
 
 def test_claims_are_left_out_where_shortened_texts_are_not_enough(run: Run) -> None:
     score_run(run, metrics=named(["ragchecker"]))
-    whole, small = payload([load(run.path)]), payload([load(run.path)], size=100)
+    whole, small = payload([Run.scored(run.path)]), payload([Run.scored(run.path)], size=100)
     assert not whole.warnings
     assert "shortened" in small.warnings[0]
     (data,) = [chunk.data for chunk in small.chunks if chunk.name == "d0-0"]
@@ -245,7 +245,7 @@ def written(run: Run) -> str:
     """The address of the report of the run, scored by RAGChecker."""
     score_run(run, metrics=named(["ragchecker"]))
     file = run.path.parent / "report.html"
-    file.write_text(report_html([load(run.path)]), encoding="utf-8")
+    file.write_text(report_html([Run.scored(run.path)]), encoding="utf-8")
     return file.as_uri()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import re
 
@@ -15,10 +14,11 @@ from fathoms.report.markdown import escape, report_markdown
 from fathoms.report.terminal import summary_panel
 from fathoms.report.worst import first_messages, worst_questions
 from fathoms.report.write import write_report
-from fathoms.runs.reading import load
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
+from fathoms.runs.writing import new_run
 from fathoms.scoring import score_run
 from fathoms.types import Question, Record, Reply
+from tests.support.made_run import changed
 from tests.support.schemas import NAMES, schema
 
 pytestmark = pytest.mark.slow  # they draw
@@ -33,7 +33,7 @@ def html_of(markdown):
 
 
 def test_load_reads_a_run_and_questions_anew_each_time(run_dir):
-    run = load(run_dir)
+    run = Run.scored(run_dir)
     assert (run.run, run.name, run.model, run.profile()) == (run_dir.name, "small", "a-model", "paper")
     assert [view["question"]["id"] for view in run.views()] == ["failed", "half", "right", "wrong"]
     assert len(list(run.questions())) == 4
@@ -56,7 +56,7 @@ def test_a_damaged_run_is_named(run_dir, name, text, message):
     if text is not None:
         (run_dir / name).write_text(text)
     with pytest.raises(StoreError, match=message):
-        list(load(run_dir).questions())
+        list(Run.scored(run_dir).questions())
 
 
 # ----- the worst questions
@@ -99,7 +99,7 @@ def test_the_first_message_of_every_kind(run_of, question, small_run):
 
 
 def test_the_report_of_one_run(run_dir):
-    text = report_markdown([load(run_dir)], run_dir)
+    text = report_markdown([Run.scored(run_dir)], run_dir)
     assert "| Category | Metric |  | Value | 95 % interval | n |" in text
     for line in (
         "| Overall (macro) | Correctness | ↑ | 0.38 |  | 4 |",
@@ -129,7 +129,7 @@ def test_the_report_of_one_run(run_dir):
 
 
 def test_the_report_of_several_runs_has_a_line_a_run(run_dir):
-    text = report_markdown([load(run_dir), load(run_dir)], run_dir)
+    text = report_markdown([Run.scored(run_dir), Run.scored(run_dir)], run_dir)
     assert " | a-model | 1 to 2 | 0.38 (4) | 0.38 (4) | 0.75 (2) | 0.00 (2) |" in text
     assert " | a-model | 0.50 (3) | 0.33 (3) | 0.00 (2) | 1.00 (1) |" in text
 
@@ -156,7 +156,7 @@ def test_every_table_has_as_many_cells_in_each_line(paper_runs, small_run, tmp_p
 def test_all_files_together_read_the_questions_once(small_run, tmp_path):
     """Reading them takes longer than all the rest of a large report."""
     run, read = small_run(), []
-    counted = dataclasses.replace(run, views=lambda: read.append(run) or run.views())
+    counted = changed(run, views=lambda: read.append(run) or run.views())
     write_report([counted], tmp_path, html=False, plots=False)
     summary_panel(counted, None)
     # for the scores, the lines of scores.csv, the worst questions and the first messages
@@ -203,7 +203,7 @@ def test_a_run_without_documents_has_no_section_on_them(ingested_run, tmp_path, 
 
 def test_links_lead_to_the_run_from_anywhere(run_dir, tmp_path):
     out = tmp_path / "reports" / "both"
-    text = report_markdown([load(run_dir)], out)
+    text = report_markdown([Run.scored(run_dir)], out)
     for target in re.findall(r"\]\((\.\./[^)]*)\)", text):
         assert (out / target).resolve().exists()
     assert f"(../../{run_dir.name}/questions/wrong.json)" in text
@@ -225,7 +225,7 @@ def test_hostile_text_is_shown_and_does_nothing(run_of, question, small_run, tmp
         question("q2", 0.0, None, text=HOSTILE, answer=None, error=error, category=HOSTILE),
     ]
     run = run_of({**small_run().summary_json, **changes}, views, tmp_path)
-    run = dataclasses.replace(run, manifest_json={"data": {"ingest": ingest}})
+    run = changed(run, manifest={"data": {"ingest": ingest}})
     text = report_markdown([run], tmp_path)
     assert not set(text) & set("$\0\u202e")
     page = html_of(text)
@@ -256,13 +256,13 @@ def test_a_data_set_is_a_column_whatever_its_name(tmp_path):
     for template in ("default", "short-and-long"):
         sweep = {"id": "s", "cell": {"prompt.template": template}}
         config = {"prompt": {"template": template}}
-        run = Run.create(
+        run = new_run(
             tmp_path, template, "0" * 16, {"config": config, "data": {"name": "a|<i>b"}, "sweep": sweep}
         )
         question = Question(id="q", text="?", category="A", answers=(("yes",),))
-        run.append([Record(question=question, answer=Reply(text="yes"))])
+        run.records.append([Record(question=question, answer=Reply(text="yes"))])
         score_run(run)
-        made.append(load(run.path))
+        made.append(Run.scored(run.path))
     (head,) = (line for line in report_markdown(made, tmp_path).splitlines() if line.startswith("| Prompt |"))
     assert head == r"| Prompt | A\|&lt;i&gt;b | N |"
 
@@ -277,7 +277,7 @@ def test_escaped_text_reads_as_it_was():
 
 
 def test_write_report_writes_all_files(run_dir):
-    written = write_report([load(run_dir)], run_dir)
+    written = write_report([Run.scored(run_dir)], run_dir)
     names = ["report.html", "report.md", "table.tex", "scores.csv", "report.json"]
     plots = [
         f"radar-{m}.{suffix}" for m in ("correctness", "hallucination") for suffix in ("png", "svg", "pdf")
@@ -286,14 +286,14 @@ def test_write_report_writes_all_files(run_dir):
     assert all(path.parent == run_dir and path.stat().st_size > 0 for path in written)
     assert json.loads((run_dir / "report.json").read_text())[0]["overall"]["correctness"] == 0.375
     assert "[report.html](report.html)" in (run_dir / "report.md").read_text()
-    write_report([load(run_dir)], run_dir, html=False, plots=False)
+    write_report([Run.scored(run_dir)], run_dir, html=False, plots=False)
     assert "report.html" not in (run_dir / "report.md").read_text()
 
 
 def test_without_plots_none_is_written_or_linked(run_dir):
-    write_report([load(run_dir)], run_dir)
+    write_report([Run.scored(run_dir)], run_dir)
     assert "[PDF](radar-correctness.pdf)" in (run_dir / "report.md").read_text()
-    written = write_report([load(run_dir)], run_dir, plots=False)
+    written = write_report([Run.scored(run_dir)], run_dir, plots=False)
     assert not [path for path in written if path.name.startswith("radar")]
     assert "radar-" not in (run_dir / "report.md").read_text()
     assert not list(run_dir.glob("radar-*"))  # they would be of the scores of before
@@ -302,7 +302,7 @@ def test_without_plots_none_is_written_or_linked(run_dir):
 def test_nothing_is_written_where_scores_are_missing(run_dir, tmp_path):
     out = tmp_path / "out"
     with pytest.raises(DataError, match="available: paper"):
-        write_report([load(run_dir)], out, "released")
+        write_report([Run.scored(run_dir)], out, "released")
     with pytest.raises(UsageError):
         write_report([], out)
     assert not out.exists()
@@ -311,12 +311,12 @@ def test_nothing_is_written_where_scores_are_missing(run_dir, tmp_path):
 def test_a_folder_that_cannot_be_written_is_named(run_dir, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match=r"file/sub cannot be written: (Not a directory|File exists)"):
-        write_report([load(run_dir)], tmp_path / "file" / "sub")
+        write_report([Run.scored(run_dir)], tmp_path / "file" / "sub")
 
 
 def test_scores_of_no_profile_are_a_wrong_call(run_dir, tmp_path):
     with pytest.raises(UsageError, match="did you mean 'released'"):
-        write_report([load(run_dir)], tmp_path / "out", "relased")
+        write_report([Run.scored(run_dir)], tmp_path / "out", "relased")
     assert not (tmp_path / "out").exists()
 
 
@@ -356,9 +356,9 @@ def test_a_report_of_documents_is_valid(ingested_run):
 
 
 def test_the_fixtures_are_valid_and_unknown_keys_are_allowed(run_dir, paper_runs):
-    run = load(run_dir)
-    jsonschema.validate({**run.summary_json, "later": 1}, schema("summary"))
-    jsonschema.validate(run.manifest_json, schema("manifest"))
+    run = Run.scored(run_dir)
+    jsonschema.validate({**run.summary.plain(), "later": 1}, schema("summary"))
+    jsonschema.validate(run.manifest.plain(), schema("manifest"))
     for view in run.views():
         jsonschema.validate({**view, "later": 1}, schema("question"))
     for row in paper_runs:

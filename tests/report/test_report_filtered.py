@@ -6,8 +6,8 @@ from pathlib import Path
 
 from fathoms.report.filtered import filtered_section
 from fathoms.report.markdown import report_markdown
-from fathoms.runs.reading import ScoredRun, load
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
+from fathoms.runs.writing import new_run
 from fathoms.scoring import score_run
 from fathoms.types import Question, Record, Reply
 
@@ -15,9 +15,9 @@ REASONS = {"k0": None, "k1": None, "k2": None, "d0": "easy <b>", "d1": "solved"}
 RIGHT = {"k0", "d0", "d1"}
 
 
-def run_of(folder: Path, *, marked: bool = True, variants: bool = False) -> ScoredRun:
+def run_of(folder: Path, *, marked: bool = True, variants: bool = False) -> Run:
     beside = [f"{id}~typos" for id in REASONS] if variants else []
-    made = Run.create(folder, "one", "0" * 16, {"config": {}, "data": {"name": "d", "variants": beside}})
+    made = new_run(folder, "one", "0" * 16, {"config": {}, "data": {"name": "d", "variants": beside}})
     records = []
     for id, reason in REASONS.items():
         metadata = {"dropped": reason} if marked and reason else {}
@@ -28,9 +28,9 @@ def run_of(folder: Path, *, marked: bool = True, variants: bool = False) -> Scor
                 update={"id": f"{id}~typos", "metadata": {**metadata, "variant": "typos", "variant_of": id}}
             )
             records.append(Record(question=other, answer=Reply(text="red")))
-    made.append(records)
+    made.records.append(records)
     score_run(made)
-    return load(made.path)
+    return Run.scored(made.path)
 
 
 def test_a_full_set_beside_the_filtered_one(tmp_path: Path) -> None:

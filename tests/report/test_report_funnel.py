@@ -9,9 +9,10 @@ from rich.console import Console, RenderableType
 from fathoms.report.funnel import funnel_of, funnel_panel, funnel_section, stage_cell
 from fathoms.report.leaderboard import leaderboard
 from fathoms.report.question import funnel_lines
-from fathoms.runs.reading import ScoredRun
+from fathoms.runs.run import Run
 from fathoms.types.run.figures import FunnelStage
 from fathoms.types.run.rows import AnswerScores
+from tests.support.made_run import MadeRun
 
 Stages = dict[str, dict[str, Any]]
 
@@ -37,10 +38,10 @@ FUNNEL = {
 }
 
 
-def run(funnel: dict[str, Any] | None) -> ScoredRun:
+def run(funnel: dict[str, Any] | None) -> Run:
     figures = {"overall": {"correctness": 0.6, "n": 5}, "categories": {}, "funnel": funnel}
     summary = {"profile": "paper", "complete": True, "profiles": {"paper": figures}}
-    return ScoredRun("r", None, {}, summary, lambda: [])
+    return MadeRun("r", {}, summary, lambda: [])
 
 
 def printed(parts: list[RenderableType], width: int = 80) -> list[str]:

@@ -17,7 +17,8 @@ from fathoms.report.as_json import report_json
 from fathoms.report.grouping import grouped, label
 from fathoms.report.latex import report_latex
 from fathoms.report.markdown import report_markdown
-from fathoms.runs.reading import ScoredRun, load
+from fathoms.runs.run import Run
+from tests.support.made_run import MadeRun
 from tests.support.project import CONFIG, PAGES, QUESTIONS, Project, write_pdf
 
 METADATA: tuple[dict[str, Any], ...] = (
@@ -29,7 +30,7 @@ METADATA: tuple[dict[str, Any], ...] = (
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> ScoredRun:
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """The small project with metadata: the first question is answered, the others are not."""
     project = Project(tmp_path_factory.mktemp("grouped"))
     project.write("tiny.yaml", CONFIG)
@@ -43,11 +44,11 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> ScoredRun:
         write_pdf(project.path / "pdfs" / name, pages)
     done = project.fathoms("run", "tiny.yaml")
     assert done.returncode == 0, done.stderr
-    return load(project.runs()[0])
+    return Run.scored(project.runs()[0])
 
 
 @pytest.mark.slow
-def test_the_figures_of_the_groups(run: ScoredRun) -> None:
+def test_the_figures_of_the_groups(run: Run) -> None:
     """By hand: of the two English questions one is answered; the German one is not; the question without a
     language is unanswerable, and has no correctness."""
     (found,) = report_json([grouped(run, "language")])
@@ -59,14 +60,14 @@ def test_the_figures_of_the_groups(run: ScoredRun) -> None:
     assert grouped(run, "language").categories == ("de", "en", "(none)")
 
 
-def test_a_key_that_is_the_category_changes_no_figure(run: ScoredRun) -> None:
+def test_a_key_that_is_the_category_changes_no_figure(run: Run) -> None:
     regrouped = grouped(run, "kind")
-    assert json.loads(json.dumps(regrouped.summary_json["profiles"])) == run.summary_json["profiles"]
+    assert json.loads(json.dumps(regrouped.summary.plain()["profiles"])) == run.summary.plain()["profiles"]
 
 
-def test_further_metrics_are_grouped_too(run: ScoredRun) -> None:
+def test_further_metrics_are_grouped_too(run: Run) -> None:
     """By hand: the answers have 7, 7, 3 and 3 words."""
-    regrouped, whole = (one.summary_json["metrics"] for one in (grouped(run, "kind"), run))
+    regrouped, whole = (one.summary.plain()["metrics"] for one in (grouped(run, "kind"), run))
     # a metric that adds up counts has no categories where a run is grouped
     assert regrouped == {**whole, "abstention-f1": {**whole["abstention-f1"], "categories": {}}}
     tokens = grouped(run, "language").metrics()["completion-tokens"]
@@ -75,13 +76,13 @@ def test_further_metrics_are_grouped_too(run: ScoredRun) -> None:
     assert tokens.overall.value == 20 / 4
 
 
-def test_numbers_are_sorted_by_size_and_truth_values_have_names(run: ScoredRun) -> None:
+def test_numbers_are_sorted_by_size_and_truth_values_have_names(run: Run) -> None:
     assert grouped(run, "length").categories == ("9", "10")
     assert grouped(run, "scan").categories == ("true", "(none)")
     assert [label(value) for value in (1, 1.5, False, "", " x")] == ["1", "1.5", "false", "(none)", " x"]
 
 
-def test_every_table_shows_the_groups(run: ScoredRun, tmp_path: Path) -> None:
+def test_every_table_shows_the_groups(run: Run, tmp_path: Path) -> None:
     regrouped = grouped(run, "language")
     for text in (report_markdown([regrouped], tmp_path), report_latex([regrouped])):
         assert "Grouped by the metadata language instead of the category." in text
@@ -91,33 +92,33 @@ def test_every_table_shows_the_groups(run: ScoredRun, tmp_path: Path) -> None:
     assert [row["category"] for row in rows].count("en") == 2
 
 
-def test_the_groups_from_python(run: ScoredRun) -> None:
+def test_the_groups_from_python(run: Run) -> None:
     assert run.path is not None
     frame = Result(run.path).categories(by="length")
     assert frame["n"].to_dict() == {"Overall": 3, "9": 2, "10": 1}
     assert frame.loc["10", "correctness"] == 1.0
 
 
-def test_unknown_keys_are_named(run: ScoredRun) -> None:
+def test_unknown_keys_are_named(run: Run) -> None:
     with pytest.raises(
         UsageError, match=r"no metadata 'langage' \(did you mean 'language'\?\): the keys are"
     ):
         grouped(run, "langage")
 
 
-def test_a_key_with_too_many_values(run: ScoredRun) -> None:
+def test_a_key_with_too_many_values(run: Run) -> None:
     (view, *_) = run.views()
 
     def views() -> list[Any]:
         return [{**view, "question": {**view["question"], "metadata": {"n": n}}} for n in range(51)]
 
-    many = ScoredRun("many", None, run.manifest_json, run.summary_json, views)
+    many = MadeRun("many", run.manifest.plain(), run.summary.plain(), views)
     with pytest.raises(UsageError, match="'n' of many has 51 different values, and a report shows 50"):
         grouped(many, "n")
 
 
 @pytest.mark.slow
-def test_the_command_line(run: ScoredRun) -> None:
+def test_the_command_line(run: Run) -> None:
     assert run.path is not None
     project, before = Project(run.path.parent.parent), (run.path / "report.md").read_bytes()
     done = project.fathoms("report", "tiny", "--by", "language")

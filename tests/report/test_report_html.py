@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import dataclasses
 import hashlib
 import re
 from collections.abc import Callable
@@ -15,15 +14,16 @@ import pytest
 from fathoms.errors import UsageError
 from fathoms.report.html import payload, report_html
 from fathoms.report.write import write_report
-from fathoms.runs.reading import ScoredRun, load
+from fathoms.runs.run import Run
 from fathoms.types import Attachment, FilePart, ImagePart, Message, TextPart
+from tests.support.made_run import changed
 from tests.support.report_page import CHUNK, OVERVIEW, detail_of, held, text_of, unpacked
 
 Json = dict[str, Any]
 SCRIPT = re.compile(r'<script type="module">(.*?)</script>', re.DOTALL)
 
 
-def test_the_small_run_is_in_the_overview(small_run: Callable[..., ScoredRun]) -> None:
+def test_the_small_run_is_in_the_overview(small_run: Callable[..., Run]) -> None:
     overview, chunks = unpacked(report_html([small_run()]))
     [run] = overview["runs"]
     assert overview["title"] == "fathoms: small"
@@ -43,7 +43,7 @@ def test_the_small_run_is_in_the_overview(small_run: Callable[..., ScoredRun]) -
     assert run["funnel"] is None
 
 
-def test_the_abstention_table_has_intervals(small_run: Callable[..., ScoredRun]) -> None:
+def test_the_abstention_table_has_intervals(small_run: Callable[..., Run]) -> None:
     [run] = payload([small_run()]).overview["runs"]
     line = run["abstention"]["answerable"]
     assert (line["answered"], line["abstained"]) == (2, 1)
@@ -57,7 +57,7 @@ def test_the_abstention_table_has_intervals(small_run: Callable[..., ScoredRun])
     assert run["abstention"]["coverage"]["n"] == 3
 
 
-def test_the_index_tells_what_became_of_each_question(small_run: Callable[..., ScoredRun]) -> None:
+def test_the_index_tells_what_became_of_each_question(small_run: Callable[..., Run]) -> None:
     _, chunks = unpacked(report_html([small_run()]))
     questions, [run] = chunks["index"]["questions"], chunks["index"]["runs"]
     assert dict(zip(questions["id"], run["outcome"], strict=True)) == {
@@ -74,13 +74,13 @@ def test_the_index_tells_what_became_of_each_question(small_run: Callable[..., S
 
 
 def test_seconds_are_of_the_answers_that_were_really_asked(
-    run_of: Callable[..., ScoredRun], question: Callable[..., Json], small_run: Callable[..., ScoredRun]
+    run_of: Callable[..., Run], question: Callable[..., Json], small_run: Callable[..., Run]
 ) -> None:
     views = [question(f"q{number}", 1.0, 0.0) for number in range(5)]
     for number, view in enumerate(views):
         view["repeats"][0]["timings"] = {"retrieve": 0.5, "generate": float(number)}
     views[4]["repeats"][0]["answer"]["cached"] = True
-    summary = dict(small_run().summary_json)
+    summary = dict(small_run().summary.plain())
     [run] = payload([run_of(summary, views)]).overview["runs"]
     assert run["seconds"]["stages"] == [
         {"name": "retrieve", "mean": 0.5, "p50": 0.5, "p95": 0.5, "n": 4},
@@ -91,12 +91,12 @@ def test_seconds_are_of_the_answers_that_were_really_asked(
 
 
 def test_phrases_are_marked_in_the_answer_and_in_what_was_retrieved(
-    run_of: Callable[..., ScoredRun], question: Callable[..., Json], small_run: Callable[..., ScoredRun]
+    run_of: Callable[..., Run], question: Callable[..., Json], small_run: Callable[..., Run]
 ) -> None:
     view = question("q", 0.5, 0.0)
     view["repeats"][0]["answer"]["text"] = "🐟 Red herrings are reddish."
     view["repeats"][0]["hits"][0]["text"] = "Blue. " * 40
-    _, chunks = unpacked(report_html([run_of(dict(small_run().summary_json), [view])]))
+    _, chunks = unpacked(report_html([run_of(dict(small_run().summary.plain()), [view])]))
     found, texts = detail_of(chunks, 0, "q")
     assert found["phrases"] == ["red", "blue", "purple"]
     [repeat] = found["repeats"]
@@ -106,7 +106,7 @@ def test_phrases_are_marked_in_the_answer_and_in_what_was_retrieved(
 
 
 def test_images_and_files_stand_between_the_texts_as_they_were_sent(
-    run_of: Callable[..., ScoredRun], question: Callable[..., Json], small_run: Callable[..., ScoredRun]
+    run_of: Callable[..., Run], question: Callable[..., Json], small_run: Callable[..., Run]
 ) -> None:
     file = Attachment(document="a.pdf", pages=(1, 2), path=Path("parts/a.pdf"), sha256="", size=1)
     image = ImagePart(image=Path("images/red.png"))
@@ -114,7 +114,7 @@ def test_images_and_files_stand_between_the_texts_as_they_were_sent(
     view = question("q", 1.0, 0.0)
     message = Message(role="user", parts=parts).model_dump(mode="json")
     view["repeats"][0]["prompt"] = {"messages": [message]}
-    _, chunks = unpacked(report_html([run_of(dict(small_run().summary_json), [view])]))
+    _, chunks = unpacked(report_html([run_of(dict(small_run().summary.plain()), [view])]))
     found, texts = detail_of(chunks, 0, "q")
     [shown] = found["repeats"][0]["prompt"]["messages"]
     assert [text_of(part, texts) for part in shown["parts"]] == [
@@ -127,7 +127,7 @@ def test_images_and_files_stand_between_the_texts_as_they_were_sent(
 
 
 def test_a_prompt_refers_to_what_was_retrieved(
-    run_of: Callable[..., ScoredRun], question: Callable[..., Json], small_run: Callable[..., ScoredRun]
+    run_of: Callable[..., Run], question: Callable[..., Json], small_run: Callable[..., Run]
 ) -> None:
     view = question("q", 1.0, 0.0)
     texts = ["All red things are listed in this table. " * 5, "Nothing is blue in here, not one thing. " * 5]
@@ -137,7 +137,7 @@ def test_a_prompt_refers_to_what_was_retrieved(
     ]
     whole = f"Context: {texts[1]}\n---\n{texts[0]}\nWhat?"
     view["repeats"][0]["prompt"]["messages"] = [{"role": "user", "text": whole}]
-    _, chunks = unpacked(report_html([run_of(dict(small_run().summary_json), [view])]))
+    _, chunks = unpacked(report_html([run_of(dict(small_run().summary.plain()), [view])]))
     found, pool = detail_of(chunks, 0, "q")
     [repeat] = found["repeats"]
     parts = repeat["prompt"]["messages"][0]["parts"]
@@ -149,11 +149,11 @@ def test_a_prompt_refers_to_what_was_retrieved(
 
 
 def test_what_the_chunker_wrote_before_a_text_is_marked_too(
-    run_of: Callable[..., ScoredRun], question: Callable[..., Json], small_run: Callable[..., ScoredRun]
+    run_of: Callable[..., Run], question: Callable[..., Json], small_run: Callable[..., Run]
 ) -> None:
     view = question("q", 1.0, 0.0)
     view["repeats"][0]["hits"][0] |= {"header": "file_name: red.pdf", "modality": "text"}
-    _, chunks = unpacked(report_html([run_of(dict(small_run().summary_json), [view])]))
+    _, chunks = unpacked(report_html([run_of(dict(small_run().summary.plain()), [view])]))
     found, texts = detail_of(chunks, 0, "q")
     [hit] = found["repeats"][0]["hits"]
     assert held(hit["header"], texts) == [("red", 0)]
@@ -161,7 +161,7 @@ def test_what_the_chunker_wrote_before_a_text_is_marked_too(
 
 
 def test_the_funnel_of_a_question(
-    run_of: Callable[..., ScoredRun], question: Callable[..., Json], small_run: Callable[..., ScoredRun]
+    run_of: Callable[..., Run], question: Callable[..., Json], small_run: Callable[..., Run]
 ) -> None:
     view = question("q", 0.0, 1.0)
     view["repeats"][0]["scores"]["paper"]["funnel"] = {
@@ -175,7 +175,7 @@ def test_the_funnel_of_a_question(
         "left_out": None,
         "chance": 0.0,
     }
-    _, chunks = unpacked(report_html([run_of(dict(small_run().summary_json), [view])]))
+    _, chunks = unpacked(report_html([run_of(dict(small_run().summary.plain()), [view])]))
     found, _ = detail_of(chunks, 0, "q")
     stages = found["repeats"][0]["funnel"]
     assert [(stage["stage"], stage["lost"], stage["missed"]) for stage in stages] == [
@@ -188,9 +188,9 @@ def test_the_funnel_of_a_question(
 
 
 def test_runs_over_different_data_stand_side_by_side(
-    run_of: Callable[..., ScoredRun], question: Callable[..., Json], small_run: Callable[..., ScoredRun]
+    run_of: Callable[..., Run], question: Callable[..., Json], small_run: Callable[..., Run]
 ) -> None:
-    first, second = dict(small_run().summary_json), dict(small_run().summary_json)
+    first, second = dict(small_run().summary.plain()), dict(small_run().summary.plain())
     second |= {"run": "another", "name": "other", "data": "mine"}
     same, other = question("same", 1.0, 0.0), question("q1", 0.0, 1.0, text="Another question?")
     runs = [run_of(first, [question("q1", 1.0, 0.0), same]), run_of(second, [other, same])]
@@ -207,16 +207,16 @@ def test_runs_over_different_data_stand_side_by_side(
 
 
 def test_runs_without_a_name_of_their_data_are_told_apart(
-    run_of: Callable[..., ScoredRun], question: Callable[..., Json], small_run: Callable[..., ScoredRun]
+    run_of: Callable[..., Run], question: Callable[..., Json], small_run: Callable[..., Run]
 ) -> None:
-    first = {**small_run().summary_json, "data": None}
+    first = {**small_run().summary.plain(), "data": None}
     second = {**first, "run": "another"}
     other = question("q1", 0.0, 1.0, text="Another question?")
     _, chunks = unpacked(report_html([run_of(first, [question("q1", 1.0, 0.0)]), run_of(second, [other])]))
     assert chunks["index"]["questions"]["id"] == ["q1", "q1 (another)"]
 
 
-def test_categories_may_have_any_name(small_run: Callable[..., ScoredRun]) -> None:
+def test_categories_may_have_any_name(small_run: Callable[..., Run]) -> None:
     run = small_run()
     stages = [
         {"answer": {"recall": recall, "n": 2}, "prompt": {"recall": 1.0, "n": 2}}
@@ -231,24 +231,24 @@ def test_categories_may_have_any_name(small_run: Callable[..., ScoredRun]) -> No
 
 
 def test_repeats_are_all_there(
-    run_of: Callable[..., ScoredRun], question: Callable[..., Json], small_run: Callable[..., ScoredRun]
+    run_of: Callable[..., Run], question: Callable[..., Json], small_run: Callable[..., Run]
 ) -> None:
     view, again = question("q", 1.0, 0.0), question("q", 0.0, 1.0)
     view["repeats"].append({**again["repeats"][0], "repeat": 1})
-    _, chunks = unpacked(report_html([run_of(dict(small_run().summary_json), [view])]))
+    _, chunks = unpacked(report_html([run_of(dict(small_run().summary.plain()), [view])]))
     [run] = chunks["index"]["runs"]
     assert (run["correctness"], run["hallucination"], run["outcome"]) == ([0.5], [0.5], ["partial"])
     assert [repeat["repeat"] for repeat in detail_of(chunks, 0, "q")[0]["repeats"]] == [0, 1]
 
 
 def test_unanswerable_and_refused_questions_have_outcomes_of_their_own(
-    run_of: Callable[..., ScoredRun], question: Callable[..., Json], small_run: Callable[..., ScoredRun]
+    run_of: Callable[..., Run], question: Callable[..., Json], small_run: Callable[..., Run]
 ) -> None:
     views = [question(name, None, None, answerable=False, answers=[]) for name in ("a", "b", "c")]
     for view, abstained in zip(views, (True, False, None), strict=True):
         view["repeats"][0]["scores"]["paper"]["abstained"] = abstained
     views[2]["repeats"][0]["answer"]["refusal"] = "policy"
-    _, chunks = unpacked(report_html([run_of(dict(small_run().summary_json), views)]))
+    _, chunks = unpacked(report_html([run_of(dict(small_run().summary.plain()), views)]))
     assert chunks["index"]["runs"][0]["outcome"] == [
         "right to abstain",
         "answered the unanswerable",
@@ -258,9 +258,9 @@ def test_unanswerable_and_refused_questions_have_outcomes_of_their_own(
 
 
 def test_a_run_without_a_scored_question_has_a_report(
-    run_of: Callable[..., ScoredRun], small_run: Callable[..., ScoredRun]
+    run_of: Callable[..., Run], small_run: Callable[..., Run]
 ) -> None:
-    summary = dict(small_run().summary_json)
+    summary = dict(small_run().summary.plain())
     overall = {"correctness": None, "hallucination": None, "n": 0, "hallucination_n": 0, "errors": 0}
     summary["profiles"] = {"paper": {"overall": overall, "categories": {}}}
     overview, chunks = unpacked(report_html([run_of(summary, [])]))
@@ -271,7 +271,7 @@ def test_a_run_without_a_scored_question_has_a_report(
 
 
 def test_secrets_are_masked_and_the_names_of_variables_are_not(
-    run_of: Callable[..., ScoredRun], small_run: Callable[..., ScoredRun]
+    run_of: Callable[..., Run], small_run: Callable[..., Run]
 ) -> None:
     config = {
         "generate": {"api_key": "sk-1234567890", "api_key_env": "OPENAI_API_KEY", "max_tokens": 5},
@@ -288,7 +288,7 @@ def test_secrets_are_masked_and_the_names_of_variables_are_not(
         "retrieve": {"of": [{"kind": "dense"}, {"kind": "bm25"}], "weights": None},
     }
     run = small_run()
-    run = dataclasses.replace(run, manifest_json={**run.manifest_json, "config": config})
+    run = changed(run, manifest={**run.manifest.plain(), "config": config})
     text = report_html([run])
     lines = dict(unpacked(text)[0]["runs"][0]["config"])
     hidden = ("sk-1234567890", "hunter2", "Bearer x", *(f"hide-{number}" for number in range(1, 8)))
@@ -301,7 +301,7 @@ def test_secrets_are_masked_and_the_names_of_variables_are_not(
     assert lines["retrieve.weights"] == "none"
 
 
-def test_the_file_asks_no_network(small_run: Callable[..., ScoredRun]) -> None:
+def test_the_file_asks_no_network(small_run: Callable[..., Run]) -> None:
     text = report_html([small_run()])
     [policy] = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]+)"', text)
     [script] = SCRIPT.findall(text)
@@ -328,9 +328,9 @@ HOSTILE = [
 
 
 def test_hostile_texts_come_back_as_they_were(
-    run_of: Callable[..., ScoredRun], question: Callable[..., Json], small_run: Callable[..., ScoredRun]
+    run_of: Callable[..., Run], question: Callable[..., Json], small_run: Callable[..., Run]
 ) -> None:
-    summary = dict(small_run().summary_json)
+    summary = dict(small_run().summary.plain())
     plain_file = report_html([small_run()])
     evil = " ".join(HOSTILE)
     view = question("q", 0.0, 1.0, text=evil, category=evil, answers=[[evil]], reference=evil)
@@ -351,28 +351,30 @@ def test_hostile_texts_come_back_as_they_were(
 
 
 def test_what_no_page_can_show_is_replaced(
-    run_of: Callable[..., ScoredRun], question: Callable[..., Json], small_run: Callable[..., ScoredRun]
+    run_of: Callable[..., Run], question: Callable[..., Json], small_run: Callable[..., Run]
 ) -> None:
     view = question("q", 1.0, 0.0)
     view["repeats"][0]["answer"]["text"] = "nul \0, written \\u0000, half \ud83d red"
     view["repeats"][0]["answer"]["latency"] = float("inf")
-    text = report_html([run_of(dict(small_run().summary_json), [view])])
+    text = report_html([run_of(dict(small_run().summary.plain()), [view])])
     text.encode()
     found, texts = detail_of(unpacked(text)[1], 0, "q")
     assert text_of(found["repeats"][0]["answer"], texts) == "nul \u2400, written \\u0000, half \ufffd red"
     assert held(found["repeats"][0]["answer"], texts) == [("red", 0)]
 
 
-def test_the_same_runs_give_the_same_bytes(small_run: Callable[..., ScoredRun]) -> None:
+def test_the_same_runs_give_the_same_bytes(small_run: Callable[..., Run]) -> None:
     assert report_html([small_run()]) == report_html([small_run()])
 
 
 @pytest.mark.slow
 def test_it_is_written_beside_the_others(run_dir: Path, tmp_path: Path) -> None:
-    [page, *_] = write_report([load(run_dir)], tmp_path / "out")
+    [page, *_] = write_report([Run.scored(run_dir)], tmp_path / "out")
     assert page.name == "report.html"
     _, chunks = unpacked(page.read_text(encoding="utf-8"))
     assert detail_of(chunks, 0, "right")[0]["file"] == "questions/right.json"
-    assert not any(path.name == "report.html" for path in write_report([load(run_dir)], tmp_path, html=False))
+    assert not any(
+        path.name == "report.html" for path in write_report([Run.scored(run_dir)], tmp_path, html=False)
+    )
     with pytest.raises(UsageError):
-        write_report([load(run_dir)], tmp_path, "no-such-profile")
+        write_report([Run.scored(run_dir)], tmp_path, "no-such-profile")

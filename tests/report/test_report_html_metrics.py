@@ -15,8 +15,8 @@ from fathoms.metrics.python_metric import PythonMetric
 from fathoms.metrics.registry import named
 from fathoms.report.html import report_html
 from fathoms.runs.folder import complaint, typed
-from fathoms.runs.reading import load
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
+from fathoms.runs.writing import new_run, trust_run
 from fathoms.scoring import score_run
 from fathoms.types import Chunk, Hit, Question, Record, Reply
 from fathoms.types.run.summary import Summary
@@ -53,15 +53,15 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
     metric = PythonMetric(target="page_words_metric:page_words", unit_name="words", lower_is_better=True)
     made = []
     for name, answers in ANSWERS.items():
-        run = Run.create(folder / "runs", name, "0" * 8, {"name": name, "config": {}, "folder": str(folder)})
-        run.append([record(nth, text) for nth, text in enumerate(answers, 1)])
+        run = new_run(folder / "runs", name, "0" * 8, {"name": name, "config": {}, "folder": str(folder)})
+        run.records.append([record(nth, text) for nth, text in enumerate(answers, 1)])
         score_run(run, metrics=[metric.at(folder)])
         made.append(run)
     return made
 
 
 def test_the_page_holds_a_metric_of_ones_own(runs: list[Run]) -> None:
-    overview, chunks = unpacked(report_html([load(run.path) for run in runs]))
+    overview, chunks = unpacked(report_html([Run.scored(run.path) for run in runs]))
     found = [run["metrics"]["page-words"] for run in overview["runs"]]
     assert [metric["overall"]["mean"] for metric in found] == [1.5, 2.0]
     assert {name: cell["mean"] for name, cell in found[1]["categories"].items()} == {"A": 3.0, "B": 1.0}
@@ -85,15 +85,15 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Run:
     folder = tmp_path_factory.mktemp("judged")
     labels = {"lift": "unsupported", "tall": "supported", "mast": "failed"}
     config = {"judge": {"kind": "scripted", "labels_by": labels}}
-    run = Run.create(folder / "runs", "judged", "0" * 8, {"name": "judged", "config": config, "folder": "."})
+    run = new_run(folder / "runs", "judged", "0" * 8, {"name": "judged", "config": config, "folder": "."})
     texts = ("Ore is dear in Lune.", "The door is green. The tower is 41 m tall.")
     hits = tuple(
         Hit(chunk=Chunk(id=f"c{nth}", document="a.pdf", pages=(nth,), text=text), score=1 / nth, rank=nth)
         for nth, text in enumerate(texts, 1)
     )
     answer = "The tower is 41 m tall. <b>It has a lift. It has a mast."
-    run.append([record(1, answer).model_copy(update={"hits": hits})])
-    run.trust()
+    run.records.append([record(1, answer).model_copy(update={"hits": hits})])
+    trust_run(run)
     score_run(run, metrics=named(["faithfulness"]))
     return run
 
@@ -107,7 +107,7 @@ def test_claims_of_an_earlier_version_are_the_reason_of_their_metric(judged: Run
     repeat["metrics"]["faithfulness"]["why"] = {"verdicts": old}
     del view["crc"]
     path.write_text(json.dumps(view))
-    _, chunks = unpacked(report_html([load(judged.path)]))
+    _, chunks = unpacked(report_html([Run.scored(judged.path)]))
     question, _ = detail_of(chunks, 0, "q1")
     (repeat,) = question["repeats"]
     (score,) = [one for one in repeat["metrics"] if one["name"] == "faithfulness"]
@@ -147,7 +147,7 @@ def watched() -> Iterator[Watched]:
 @pytest.mark.slow
 def test_a_browser_shows_a_metric_of_ones_own(runs: list[Run], watched: Watched, tmp_path: Path) -> None:
     file = tmp_path / "report.html"
-    file.write_text(report_html([load(run.path) for run in runs]), encoding="utf-8")
+    file.write_text(report_html([Run.scored(run.path) for run in runs]), encoding="utf-8")
     page: Any = watched.open(file.as_uri())
     lines = texts(page, "#further > .scroll tbody tr")
     shown = [line.split("[")[0].split(" n ")[0] for line in lines]
@@ -169,14 +169,12 @@ def test_a_browser_shows_a_metric_of_ones_own(runs: list[Run], watched: Watched,
 def graded(tmp_path: Path) -> Run:
     """An answer that a judge grades 8 and phrase recall 0; the gold answer is a number with its unit."""
     config = {"judge": {"kind": "scripted", "labels_by": {"automobile": "8"}}}
-    run = Run.create(
-        tmp_path / "runs", "graded", "0" * 8, {"name": "graded", "config": config, "folder": "."}
-    )
+    run = new_run(tmp_path / "runs", "graded", "0" * 8, {"name": "graded", "config": config, "folder": "."})
     made = record(1, "By automobile, of 4150 cm.")
     gold = [["car", {"number": 41.5, "unit": "m"}]]
     question = Question.model_validate({**made.question.model_dump(), "answers": gold})
-    run.append([made.model_copy(update={"question": question})])
-    run.trust()
+    run.records.append([made.model_copy(update={"question": question})])
+    trust_run(run)
     score_run(run, metrics=named(["correctness-judged"]))
     return run
 
@@ -186,7 +184,7 @@ def test_a_browser_lists_where_a_judge_and_phrase_recall_disagree(
     graded: Run, watched: Watched, tmp_path: Path
 ) -> None:
     file = tmp_path / "report.html"
-    file.write_text(report_html([load(graded.path)]), encoding="utf-8")
+    file.write_text(report_html([Run.scored(graded.path)]), encoding="utf-8")
     page: Any = watched.open(file.as_uri())
     assert texts(page, "#disagreements tbody tr") == [
         "graded q1 By automobile, of 4150 cm. car + {number: 41.5, unit: m} 0.50 1.00"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import dataclasses
 import gzip
 import io
 import json
@@ -17,9 +16,10 @@ from PIL import Image
 from fathoms.paths import sha256_file
 from fathoms.report.html import Payload, payload
 from fathoms.report.html.pictures import WIDTH
-from fathoms.runs.reading import ScoredRun
+from fathoms.runs.run import Run
 from fathoms.runs.trust import signed
 from fathoms.types.run.manifest import Manifest
+from tests.support.made_run import changed
 from tests.support.pictures import picture
 
 Json = dict[str, Any]
@@ -29,11 +29,11 @@ PUMP, FERRY = "lumet-3-pump-manual.pdf", "tallowmere-ferry-audit.pdf"
 
 @pytest.fixture
 def sample_run(
-    run_of: Callable[..., ScoredRun], question: Callable[..., Json], small_run: Callable[..., ScoredRun]
-) -> Callable[..., ScoredRun]:
+    run_of: Callable[..., Run], question: Callable[..., Json], small_run: Callable[..., Run]
+) -> Callable[..., Run]:
     """Makes a run of one question on two documents of the sample, and on one that is nowhere."""
 
-    def make(hashes: dict[str, str]) -> ScoredRun:
+    def make(hashes: dict[str, str]) -> Run:
         evidence = [{"document": PUMP, "page": 2, "quote": None}, {"document": "lost.pdf", "page": 1}]
         view = question("q", 1.0, 0.0, files=[PUMP], evidence=evidence)
         view["repeats"][0]["hits"] = [
@@ -41,10 +41,10 @@ def sample_run(
             {"rank": 2, "score": 1.0, "document": PUMP, "pages": [999], "text": "red"},
             {"rank": 3, "score": 0.5, "document": PUMP, "pages": [], "text": "red"},
         ]
-        run = run_of(dict(small_run().summary_json), [view])
+        run = run_of(dict(small_run().summary.plain()), [view])
         documents = {name: {"sha256": sha256} for name, sha256 in hashes.items()}
         data = {"name": "sample", "documents": documents}
-        return dataclasses.replace(run, manifest_json={**run.manifest_json, "data": data})
+        return changed(run, manifest={**run.manifest.plain(), "data": data})
 
     return make
 
@@ -55,7 +55,7 @@ def chunk(made: Payload, name: str) -> Json:
     return dict(json.loads(gzip.decompress(base64.b64decode(found[0])))) if found else {}
 
 
-def test_gold_and_retrieved_pages_have_pictures(sample_run: Callable[..., ScoredRun]) -> None:
+def test_gold_and_retrieved_pages_have_pictures(sample_run: Callable[..., Run]) -> None:
     hashes = {name: sha256_file(SAMPLE / name) for name in (PUMP, FERRY)}
     made = payload([sample_run(hashes)], thumbnails=True)
     pictures, found = chunk(made, "thumbnails"), chunk(made, "d0-0")["questions"]["q"]
@@ -75,7 +75,7 @@ def test_gold_and_retrieved_pages_have_pictures(sample_run: Callable[..., Scored
 
 
 @pytest.mark.slow
-def test_the_place_of_a_retrieved_text_is_framed_on_its_page(sample_run: Callable[..., ScoredRun]) -> None:
+def test_the_place_of_a_retrieved_text_is_framed_on_its_page(sample_run: Callable[..., Run]) -> None:
     from pypdfium2 import PdfDocument
 
     run = sample_run({name: sha256_file(SAMPLE / name) for name in (PUMP, FERRY)})
@@ -90,7 +90,7 @@ def test_the_place_of_a_retrieved_text_is_framed_on_its_page(sample_run: Callabl
     heatmap = {"columns": 2, "rows": 1, "values": [0, 100]}
     for number in (0, 1):  # the second hit has no picture to draw it on
         view["repeats"][0]["hits"][number]["heatmap"] = heatmap
-    made = payload([dataclasses.replace(run, views=lambda: [view])], thumbnails=True)
+    made = payload([changed(run, views=lambda: [view])], thumbnails=True)
     sizes, found = chunk(made, "page-sizes"), chunk(made, "d0-0")["questions"]["q"]
     hit, evidence = found["repeats"][0]["hits"][0], found["evidence"][0]
     assert (hit["boxes"], evidence["boxes"]) == ([[72, 100, 300, 121]], [[10, 20, 30, 40]])
@@ -101,50 +101,46 @@ def test_the_place_of_a_retrieved_text_is_framed_on_its_page(sample_run: Callabl
 
 
 @pytest.mark.slow
-def test_a_run_without_documents_hides_no_picture_of_another(sample_run: Callable[..., ScoredRun]) -> None:
+def test_a_run_without_documents_hides_no_picture_of_another(sample_run: Callable[..., Run]) -> None:
     hashes = {name: sha256_file(SAMPLE / name) for name in (PUMP, FERRY)}
     made = payload([sample_run(hashes), sample_run({})], thumbnails=True)
     assert len(chunk(made, "thumbnails")) == 2
     assert made.warnings == ["no pictures of pages of lost.pdf: not found here, or changed since the run"]
 
 
-def test_a_document_that_has_changed_has_no_picture(sample_run: Callable[..., ScoredRun]) -> None:
+def test_a_document_that_has_changed_has_no_picture(sample_run: Callable[..., Run]) -> None:
     hashes = {PUMP: "0" * 64, FERRY: sha256_file(SAMPLE / FERRY)}
     made = payload([sample_run(hashes)], thumbnails=True)
     assert len(chunk(made, "thumbnails")) == 1
     assert PUMP in made.warnings[0]
 
 
-def test_nobody_looks_for_documents_unasked(sample_run: Callable[..., ScoredRun]) -> None:
+def test_nobody_looks_for_documents_unasked(sample_run: Callable[..., Run]) -> None:
     made = payload([sample_run({PUMP: sha256_file(SAMPLE / PUMP)})])
     assert not chunk(made, "thumbnails")
     assert not made.warnings
 
 
-def test_a_folder_starts_where_the_configuration_was(
-    sample_run: Callable[..., ScoredRun], tmp_path: Path
-) -> None:
+def test_a_folder_starts_where_the_configuration_was(sample_run: Callable[..., Run], tmp_path: Path) -> None:
     (tmp_path / "papers" / "old").mkdir(parents=True)
     (tmp_path / "papers" / "old" / "lost.PDF").write_bytes((SAMPLE / PUMP).read_bytes())
     run = sample_run({"lost.PDF": sha256_file(SAMPLE / PUMP)})
     [view] = run.views()
     view["question"]["evidence"] = [{"document": "lost.PDF", "page": 2}]
     view["repeats"][0]["hits"] = []
-    manifest = {**run.manifest_json, "folder": str(tmp_path), "config": {"data": {"documents": "papers"}}}
+    manifest = {**run.manifest.plain(), "folder": str(tmp_path), "config": {"data": {"documents": "papers"}}}
     manifest = signed(Manifest.model_validate(manifest)).plain()
-    made = payload([dataclasses.replace(run, manifest_json=manifest, views=lambda: [view])], thumbnails=True)
+    made = payload([changed(run, manifest=manifest, views=lambda: [view])], thumbnails=True)
     assert len(chunk(made, "thumbnails")) == 1
     assert not made.warnings
 
 
-def test_a_document_that_cannot_be_rendered_is_named(
-    sample_run: Callable[..., ScoredRun], tmp_path: Path
-) -> None:
+def test_a_document_that_cannot_be_rendered_is_named(sample_run: Callable[..., Run], tmp_path: Path) -> None:
     (tmp_path / "lost.pdf").write_bytes(b"%PDF-1.7\nand nothing else")
     run = sample_run({"lost.pdf": sha256_file(tmp_path / "lost.pdf")})
     config = {"data": {"documents": str(tmp_path)}}
-    run = dataclasses.replace(
-        run, manifest_json=signed(Manifest.model_validate({**run.manifest_json, "config": config})).plain()
+    run = changed(
+        run, manifest=signed(Manifest.model_validate({**run.manifest.plain(), "config": config})).plain()
     )
     made = payload([run], thumbnails=True)
     assert f"{PUMP}, {FERRY}: not found" in made.warnings[0]  # nobody knows which files the run read
@@ -152,9 +148,9 @@ def test_a_document_that_cannot_be_rendered_is_named(
 
 
 def test_pictures_in_files_of_their_own(
-    run_of: Callable[..., ScoredRun],
+    run_of: Callable[..., Run],
     question: Callable[..., Json],
-    small_run: Callable[..., ScoredRun],
+    small_run: Callable[..., Run],
     tmp_path: Path,
 ) -> None:
     """They lie beside the question file or in the folder of the data set. What cannot be read is named."""
@@ -174,10 +170,10 @@ def test_pictures_in_files_of_their_own(
         for rank, path in enumerate(paths, start=1)
     ]
     data = {"name": "mine.yaml", "questions": "own/questions.json"}
-    run = run_of(dict(small_run().summary_json), [view])
-    manifest = {**run.manifest_json, "folder": str(tmp_path), "config": {"data": data}}
+    run = run_of(dict(small_run().summary.plain()), [view])
+    manifest = {**run.manifest.plain(), "folder": str(tmp_path), "config": {"data": data}}
     made = payload(
-        [dataclasses.replace(run, manifest_json=signed(Manifest.model_validate(manifest)).plain())],
+        [changed(run, manifest=signed(Manifest.model_validate(manifest)).plain())],
         thumbnails=True,
     )
     hits = chunk(made, "d0-0")["questions"]["q"]["repeats"][0]["hits"]

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from fathoms.report.html.overview import further_of, hallucination_over
-from fathoms.runs.reading import ScoredRun, load
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
+from fathoms.runs.writing import new_run
 from fathoms.scoring import score_run
 from fathoms.types import Question, Record, Reply
 from fathoms.types.run.figures import MetricFigures, range_of
@@ -55,22 +55,22 @@ def record(number: int, category: str, answerable: bool) -> Record:
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> list[ScoredRun]:
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
     """Two runs of one name, so that their labels are their ids. Truthfulness is 1 in Towers, 0 in Both and -1
     in Mines; Mines has no correctness."""
     folder = tmp_path_factory.mktemp("range")
     made = []
     for digit in "01":
         manifest = {"name": "long-name-of-a-run", "config": {}, "folder": str(folder)}
-        run = Run.create(folder / "runs", "long-name-of-a-run", digit * 8, manifest)
+        run = new_run(folder / "runs", "long-name-of-a-run", digit * 8, manifest)
         asked = [("Towers", True), ("Both", True), ("Both", False), ("Mines", False)]
-        run.append([record(number, *one) for number, one in enumerate(asked, 1)])
+        run.records.append([record(number, *one) for number, one in enumerate(asked, 1)])
         score_run(run)
-        made.append(load(run.path))
+        made.append(Run.scored(run.path))
     return made
 
 
-def test_the_page_has_the_rates_by_answerability_under_the_profile_fathoms(runs: list[ScoredRun]) -> None:
+def test_the_page_has_the_rates_by_answerability_under_the_profile_fathoms(runs: list[Run]) -> None:
     found = hallucination_over(runs[0].figures("fathoms"))
     assert found is not None
     assert found["overall"] == {
@@ -88,7 +88,7 @@ def watched() -> Iterator[Watched]:
 
 
 @pytest.fixture(scope="module")
-def page(watched: Watched, runs: list[ScoredRun], tmp_path_factory: pytest.TempPathFactory) -> Any:
+def page(watched: Watched, runs: list[Run], tmp_path_factory: pytest.TempPathFactory) -> Any:
     return watched.open(written(tmp_path_factory.mktemp("page") / "report.html", runs), "view=overview")
 
 
@@ -125,7 +125,7 @@ def test_the_rates_by_answerability_are_on_the_page(page: Any) -> None:
     assert len(rows) == 8
 
 
-def test_ids_of_runs_stand_on_one_line(page: Any, runs: list[ScoredRun]) -> None:
+def test_ids_of_runs_stand_on_one_line(page: Any, runs: list[Run]) -> None:
     for width in (1280, 390):
         page.set_viewport_size({"width": width, "height": 900})
         found = page.locator("#leaderboard .id, #radar .legend .id, #about .id")

@@ -11,7 +11,7 @@ from typing import Any
 
 from fathoms.report.html import payload, report_html
 from fathoms.report.html.texts import Pool, units
-from fathoms.runs.reading import ScoredRun
+from fathoms.runs.run import Run
 from tests.support.report_page import detail_of, held, unpacked
 
 Json = dict[str, Any]
@@ -25,13 +25,13 @@ def test_what_was_cut_is_counted_as_the_page_counts() -> None:
 
 
 def test_long_texts_are_cut_where_room_is_short_and_it_is_said(
-    run_of: Callable[..., ScoredRun], question: Callable[..., Json], small_run: Callable[..., ScoredRun]
+    run_of: Callable[..., Run], question: Callable[..., Json], small_run: Callable[..., Run]
 ) -> None:
     views = [question(f"q{number}", 1.0, 0.0) for number in range(60)]
     for number, view in enumerate(views):
         noise = hashlib.shake_256(bytes([number])).hexdigest(4000)
         view["repeats"][0]["hits"][0]["text"] = f"red {noise} blue"
-    run = run_of({**small_run().summary_json, "counts": {"asked": 60}}, views)
+    run = run_of({**small_run().summary.plain(), "counts": {"asked": 60}}, views)
     whole, cut = payload([run]), payload([run], size=100_000)
     sizes = [sum(len(chunk.data) for chunk in made.chunks if chunk.name != "index") for made in (whole, cut)]
     assert sizes[0] > 300_000
@@ -46,11 +46,11 @@ def test_long_texts_are_cut_where_room_is_short_and_it_is_said(
     assert text["cut"] == 8009
     assert len(held_in["texts"][text["p"]]) < 8009
     assert (held(text, held_in["texts"]), text["beyond"]) == ([("red", 0)], 1)
-    assert found["file"] is None
+    assert found["file"] == "questions/q0.json"
 
 
 def test_no_text_of_a_view_is_without_limit(
-    run_of: Callable[..., ScoredRun], question: Callable[..., Json], small_run: Callable[..., ScoredRun]
+    run_of: Callable[..., Run], question: Callable[..., Json], small_run: Callable[..., Run]
 ) -> None:
     noise = [hashlib.shake_256(bytes([number])).hexdigest(2000) for number in range(60)]
     views = [
@@ -62,7 +62,7 @@ def test_no_text_of_a_view_is_without_limit(
         repeat["citations"] = [{"document": "a.pdf", "page": 1, "quote": text}]
         repeat["answer"]["refusal"] = text
         repeat["scores"]["paper"] |= {"missed": [text], "why": {"nearest": text, "all": [text]}}
-    run = run_of({**small_run().summary_json, "counts": {"asked": 60}}, views)
+    run = run_of({**small_run().summary.plain(), "counts": {"asked": 60}}, views)
     _, chunks = unpacked(report_html([run]))
     found, _ = detail_of(chunks, 0, "q7")
     [repeat] = found["repeats"]
@@ -74,11 +74,11 @@ def test_no_text_of_a_view_is_without_limit(
 
 
 def test_a_run_that_stopped_early_leaves_its_room_to_the_next(
-    run_of: Callable[..., ScoredRun], question: Callable[..., Json], small_run: Callable[..., ScoredRun]
+    run_of: Callable[..., Run], question: Callable[..., Json], small_run: Callable[..., Run]
 ) -> None:
-    def made(asked: int, unanswered: int, views: list[Json]) -> ScoredRun:
+    def made(asked: int, unanswered: int, views: list[Json]) -> Run:
         counts = {"asked": asked, "unanswered": unanswered}
-        return run_of({**small_run().summary_json, "counts": counts}, views)
+        return run_of({**small_run().summary.plain(), "counts": counts}, views)
 
     views = [question(f"q{number}", 1.0, 0.0) for number in range(20)]
     for number, view in enumerate(views):

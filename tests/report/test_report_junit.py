@@ -10,9 +10,10 @@ import pytest
 from fathoms.report.amounts import dollars, duration, short
 from fathoms.report.ending import Ending, cause_of, ending
 from fathoms.report.junit import Case, Suite, category_cases, junit, question_cases
-from fathoms.runs.reading import load
+from fathoms.runs.run import Run
 from fathoms.types import Failure
 from fathoms.types.run.manifest import Manifest, Totals
+from tests.support.made_run import changed
 
 
 def test_the_line_of_the_morning() -> None:
@@ -123,7 +124,7 @@ def test_a_file_with_every_kind_of_case() -> None:
 
 def test_a_case_a_category(run_dir) -> None:
     """The run of the fixtures: two questions in each of two categories, one of Images failed."""
-    view = load(run_dir)
+    view = Run.scored(run_dir)
     allowed = list(category_cases(view, too_many_failed=False))
     assert [(case.name, case.error) for case in allowed] == [("Tables", None), ("Images", None)]
     assert allowed[0].said == "correctness .75 (2 of 2 answers, 0 failed)"
@@ -135,9 +136,9 @@ def test_a_case_a_category(run_dir) -> None:
 
 
 def test_a_case_a_question(run_dir) -> None:
-    view = load(run_dir)
+    view = Run.scored(run_dir)
     data = {"asked_categories": {"Tables": 2, "Images": 2, "Text-Only": 3}}
-    view = dataclasses.replace(view, manifest_json={**view.manifest_json, "data": data})
+    view = changed(view, manifest={**view.manifest.plain(), "data": data})
     cases = list(question_cases(view, too_many_failed=True))
     assert len(cases) == 5
     assert "correctness 1.00, hallucination .00 (1 of 1 answers, 0 failed)" in {case.said for case in cases}
@@ -145,13 +146,13 @@ def test_a_case_a_question(run_dir) -> None:
         "Images": ("failed", "1 of 1 answers failed (Timeout 1); the first: no answer within 300 s"),
         "Text-Only": ("incomplete", "3 of 3 questions have no answer yet"),
     }
-    assert not any(case.error for case in question_cases(load(run_dir), too_many_failed=False))
+    assert not any(case.error for case in question_cases(Run.scored(run_dir), too_many_failed=False))
 
 
 def test_a_category_that_lacks_answers_is_in_error(run_dir) -> None:
-    view = load(run_dir)
+    view = Run.scored(run_dir)
     data = {"asked_categories": {"Tables": 2, "Images": 5, "Text-Only": 3}}
-    view = dataclasses.replace(view, manifest_json={**view.manifest_json, "data": data})
+    view = changed(view, manifest={**view.manifest.plain(), "data": data})
     cases = {case.name: case.error for case in category_cases(view, too_many_failed=False)}
     assert cases == {
         "Tables": None,

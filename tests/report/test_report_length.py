@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fathoms.report.length import length_sentence
-from fathoms.runs.reading import ScoredRun
+from fathoms.runs.run import Run
 from fathoms.types.run.summary import LengthSupport
 from tests.support.report_browser import Watched, chromium, texts, watch, written
 
@@ -42,9 +42,7 @@ def watched() -> Iterator[Watched]:
 
 
 @pytest.mark.slow
-def test_the_page_draws_the_groups(
-    small_run: Callable[..., ScoredRun], watched: Watched, tmp_path: Path
-) -> None:
+def test_the_page_draws_the_groups(small_run: Callable[..., Run], watched: Watched, tmp_path: Path) -> None:
     groups = [
         {"shortest": 1, "longest": 5, "value": 0.9, "low": 0.7, "high": 1.0, "n": 5},
         {"shortest": 60, "longest": 1200, "value": 0.2, "low": 0.0, "high": 0.5, "n": 5},

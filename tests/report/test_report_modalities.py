@@ -13,8 +13,8 @@ from rich.console import Console
 from fathoms.report.markdown import report_markdown
 from fathoms.report.modalities import modality_table
 from fathoms.report.terminal import leaderboard_panel, summary_panel
-from fathoms.runs.reading import ScoredRun, load
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
+from fathoms.runs.writing import new_run
 from fathoms.scoring import score_run
 from fathoms.types import Chunk, Evidence, Hit, Question, Record
 from tests.support.report_browser import Watched, chromium, texts, watch, written
@@ -50,15 +50,15 @@ def record(name: str, pages: list[int], gold: list[tuple[int, str | None]]) -> R
     )
 
 
-def searched(folder: Path, name: str, records: list[Record]) -> ScoredRun:
-    run = Run.create(folder, name, "0" * 16, {"config": {}, "data": {"name": "d"}})
-    run.append(records)
+def searched(folder: Path, name: str, records: list[Record]) -> Run:
+    run = new_run(folder, name, "0" * 16, {"config": {}, "data": {"name": "d"}})
+    run.records.append(records)
     score_run(run)
-    return load(run.path)
+    return Run.scored(run.path)
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> list[ScoredRun]:
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
     folder = tmp_path_factory.mktemp("runs")
     return [
         searched(folder, name, [record(asked, pages, GOLD[asked]) for asked, pages in ranked.items()])
@@ -67,7 +67,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[ScoredRun]:
 
 
 @pytest.fixture
-def unstated(tmp_path: Path) -> ScoredRun:
+def unstated(tmp_path: Path) -> Run:
     """A run of a question set that states no modality."""
     return searched(tmp_path, "unstated", [record("q4", [1], GOLD["q4"])])
 
@@ -79,7 +79,7 @@ def shown(panels: list[Any], width: int = 80) -> str:
     return console.file.getvalue()
 
 
-def test_the_table_counted_by_hand(runs: list[ScoredRun]) -> None:
+def test_the_table_counted_by_hand(runs: list[Run]) -> None:
     found = modality_table(runs)
     assert found is not None
     assert found.ks == (1, 3, 5)
@@ -89,7 +89,7 @@ def test_the_table_counted_by_hand(runs: list[ScoredRun]) -> None:
     assert {row.modality: row.n for row in found.rows} == QUESTIONS
 
 
-def test_terminal(runs: list[ScoredRun], unstated: ScoredRun) -> None:
+def test_terminal(runs: list[Run], unstated: Run) -> None:
     """In the table alone, not once more among the metrics; fewer columns where there is less room."""
     lines = shown(leaderboard_panel([*runs, unstated])).splitlines()
     assert max(map(len, lines)) <= 80
@@ -108,7 +108,7 @@ def test_terminal(runs: list[ScoredRun], unstated: ScoredRun) -> None:
     assert "modality hit@1 hit@3 hit@5 n" in " ".join(alone.split())
 
 
-def test_markdown(runs: list[ScoredRun], tmp_path: Path) -> None:
+def test_markdown(runs: list[Run], tmp_path: Path) -> None:
     said = report_markdown(runs, tmp_path)
     assert said.count("## Hits by modality") == 1
     assert "| Modality | Run | Hit@1 | Hit@3 | Hit@5 | n |" in said
@@ -117,7 +117,7 @@ def test_markdown(runs: list[ScoredRun], tmp_path: Path) -> None:
     assert "recall&#64;10, modality image" in said
 
 
-def test_nothing_where_no_modality_is_stated(unstated: ScoredRun, tmp_path: Path) -> None:
+def test_nothing_where_no_modality_is_stated(unstated: Run, tmp_path: Path) -> None:
     assert modality_table([unstated]) is None
     terminal = shown(summary_panel(unstated))
     assert "recall@10" in terminal
@@ -137,7 +137,7 @@ def watched(browser: Any) -> Iterator[Watched]:
 
 @pytest.mark.slow
 def test_the_page_draws_them_in_one_plot(
-    watched: Watched, runs: list[ScoredRun], unstated: ScoredRun, tmp_path: Path
+    watched: Watched, runs: list[Run], unstated: Run, tmp_path: Path
 ) -> None:
     page = watched.open(written(tmp_path / "report.html", [*runs, unstated]))
     (drawn,) = page.locator("#modalities svg.chart").all()

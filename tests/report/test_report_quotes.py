@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,10 +12,11 @@ from fathoms.report.as_json import report_json
 from fathoms.report.markdown import report_markdown
 from fathoms.report.quotes import thinking_section
 from fathoms.report.sections import sections
-from fathoms.runs.reading import ScoredRun, load
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
+from fathoms.runs.writing import new_run
 from fathoms.scoring import score_run
 from fathoms.types import Question, Quote, Record, Reply, Usage
+from tests.support.made_run import changed
 from tests.support.report_browser import Watched, chromium, texts, watch, written
 
 GOLD = {"q1": ("text1",), "q2": ("text1", "image2"), "q3": ("text12", "image1")}
@@ -38,26 +38,26 @@ def record(name: str, answer: str, *, thinks: bool) -> Record:
     return Record(question=question, answer=reply, hits=None)
 
 
-def scored(folder: Path, name: str, model: str) -> ScoredRun:
+def scored(folder: Path, name: str, model: str) -> Run:
     config = {"metrics": ["mmdocrag.image-recall", "mmdocrag.text-recall", "mmdocrag.overall-f1"]}
-    run = Run.create(folder, name, "0" * 16, {"model": model, "config": config, "data": {"name": "d"}})
-    run.append([record(id, answer, thinks=name == "thinks") for id, answer in CITES[name].items()])
+    run = new_run(folder, name, "0" * 16, {"model": model, "config": config, "data": {"name": "d"}})
+    run.records.append([record(id, answer, thinks=name == "thinks") for id, answer in CITES[name].items()])
     score_run(run)
-    return load(run.path)
+    return Run.scored(run.path)
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> list[ScoredRun]:
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
     folder = tmp_path_factory.mktemp("runs")
     return [scored(folder, "plain", "small-4b"), scored(folder, "thinks", "Small-4B-thinking")]
 
 
-def rows(runs: list[ScoredRun], key: str) -> list[list[str]]:
+def rows(runs: list[Run], key: str) -> list[list[str]]:
     (found,) = (section for section in sections(runs) if section.key == key)
     return [[cell.split(" [")[0] for cell in row] for row in found.rows]
 
 
-def test_the_places_of_gold_quotes(runs: list[ScoredRun]) -> None:
+def test_the_places_of_gold_quotes(runs: list[Run]) -> None:
     assert rows(runs, "quote-places") == [
         ["1", "plain", "1.00", "1", "1.00", "2"],
         ["1", "thinks", "1.00", "1", "1.00", "2"],
@@ -68,7 +68,7 @@ def test_the_places_of_gold_quotes(runs: list[ScoredRun]) -> None:
     ]
 
 
-def test_the_groups_of_questions(runs: list[ScoredRun]) -> None:
+def test_the_groups_of_questions(runs: list[Run]) -> None:
     plain = F1["plain"]
     assert rows(runs[:1], "quotes-by-question-type") == [
         ["<b>Other</b>", "plain", f"{plain['q3']:.2f}", "1"],
@@ -82,7 +82,7 @@ def test_the_groups_of_questions(runs: list[ScoredRun]) -> None:
     assert all(section.key != "quotes-by-modality-of-evidence" for section in sections(runs))
 
 
-def test_thinking_against_not_thinking(runs: list[ScoredRun], tmp_path: Path) -> None:
+def test_thinking_against_not_thinking(runs: list[Run], tmp_path: Path) -> None:
     assert rows(runs, "thinking") == [["plain", "thinks", "0.72", "1.00", "n/a", "n/a", "100", "300", "3.0"]]
     assert thinking_section(runs[:1]) is None
     other = scored(tmp_path, "plain", "another-8b")
@@ -93,13 +93,13 @@ def test_thinking_against_not_thinking(runs: list[ScoredRun], tmp_path: Path) ->
     assert thinking_section([runs[0], other]) is None
 
 
-def with_metrics(run: ScoredRun, metrics: dict[str, Any]) -> ScoredRun:
-    return dataclasses.replace(run, summary_json={**run.summary_json, "metrics": metrics})
+def with_metrics(run: Run, metrics: dict[str, Any]) -> Run:
+    return changed(run, summary={**run.summary.plain(), "metrics": metrics})
 
 
-def test_quality_alone_has_groups_too(runs: list[ScoredRun], tmp_path: Path) -> None:
+def test_quality_alone_has_groups_too(runs: list[Run], tmp_path: Path) -> None:
     """The parts of a metric are in a table of groups or in the list of metrics."""
-    known = runs[0].summary_json["metrics"]["mmdocrag.overall-f1"]
+    known = runs[0].summary.plain()["metrics"]["mmdocrag.overall-f1"]
     judged = with_metrics(runs[0], {"mmdocrag.answer-quality": known})
     (section,) = (one for one in sections([judged]) if one.key == "quotes-by-question-type")
     assert section.header == ("kind of question", "run", "quality", "n")
@@ -113,12 +113,12 @@ def test_quality_alone_has_groups_too(runs: list[ScoredRun], tmp_path: Path) -> 
     assert "answer-quality-released, question type Causal" in report_markdown([released], tmp_path)
 
 
-def test_thinking_needs_a_figure_of_both_runs(runs: list[ScoredRun]) -> None:
+def test_thinking_needs_a_figure_of_both_runs(runs: list[Run]) -> None:
     assert thinking_section([with_metrics(runs[0], {}), runs[1]]) is None
     assert thinking_section([with_metrics(run, {}) for run in runs]) is None
 
 
-def test_reports_show_them_once(runs: list[ScoredRun], tmp_path: Path) -> None:
+def test_reports_show_them_once(runs: list[Run], tmp_path: Path) -> None:
     said = report_markdown(runs, tmp_path)
     for title in ("Gold quotes by their place", "Quotes by kind of question", "Thinking"):
         assert said.count(f"## {title}\n") == 1
@@ -142,7 +142,7 @@ def watched(browser: Any) -> Iterator[Watched]:
 
 
 @pytest.mark.slow
-def test_the_page_draws_them(watched: Watched, runs: list[ScoredRun], tmp_path: Path) -> None:
+def test_the_page_draws_them(watched: Watched, runs: list[Run], tmp_path: Path) -> None:
     page = watched.open(written(tmp_path / "report.html", runs))
     titles = page.locator("#sweep-quotes-by-question-type svg.chart path > title").all_text_contents()
     assert [title.split(" [")[0] for title in titles] == [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import io
 from collections.abc import Callable
 from pathlib import Path
@@ -14,16 +13,17 @@ from fathoms.report.latex import report_latex
 from fathoms.report.markdown import report_markdown
 from fathoms.report.stage_times import ingest_lines, stage_rows, stage_times
 from fathoms.report.terminal import leaderboard_panel
-from fathoms.runs.reading import ScoredRun
+from fathoms.runs.run import Run
+from tests.support.made_run import changed
 
-Make = Callable[..., ScoredRun]
+Make = Callable[..., Run]
 
 
 def figure(value: float | None, n: int = 4, **ends: float) -> dict[str, float | int | None]:
     return {"value": value, "n": n, **ends}
 
 
-def two_runs(small_run: Make) -> list[ScoredRun]:
+def two_runs(small_run: Make) -> list[Run]:
     """The second run retrieves in a fifth of the time and generates in four times; only the first reranks."""
     slow = {"retrieve": figure(0.5), "rerank": figure(1.0), "generate": figure(2.0, low=1.5, high=3.0)}
     fast = {"retrieve": figure(0.1), "prompt": figure(0.0), "generate": figure(8.0, 3)}
@@ -59,7 +59,7 @@ def test_reading_the_documents_is_given_per_page_and_in_total(small_run: Make) -
     run = small_run(name="a")
     times = {"parse": {"seconds": 5.0, "made": 4}, "embed": {"seconds": 0.01, "made": 0}}
     data = {"ingest": {"times": times}}
-    run = dataclasses.replace(run, manifest_json={**run.manifest_json, "data": data})
+    run = changed(run, manifest={**run.manifest.plain(), "data": data})
     said = "a, documents: parse 5 s, 1.25 s a page (4); embed from the cache"
     times["embed pages"] = {"seconds": 1.0, "made": 2, "device": "cpu, float32"}
     said += "; embed pages 1 s, 500 ms a page (2; cpu, float32)"

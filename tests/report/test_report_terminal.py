@@ -14,7 +14,7 @@ from fathoms.report.change import last_comparable
 from fathoms.report.markdown import report_markdown
 from fathoms.report.question import question_panel
 from fathoms.report.terminal import leaderboard_panel, summary_panel
-from fathoms.runs.reading import load
+from fathoms.runs.run import Run
 from fathoms.runs.views import scored_question
 from fathoms.types.run.figures import ProfileFigures
 
@@ -186,14 +186,14 @@ def test_the_last_comparable_run_is_the_newest_with_the_same_questions(small_run
 
 
 def test_an_earlier_run_with_a_damaged_question_is_passed_over(run_dir):
-    run, same = load(run_dir), load(run_dir)
+    run, same = Run.scored(run_dir), Run.scored(run_dir)
     assert last_comparable(run, [same]) is same
     other = run_dir.with_name("damaged")
     shutil.copytree(run_dir, other)
     (other / "questions" / "half.json").write_text("{")
-    assert last_comparable(run, [load(other), same]) is same
+    assert last_comparable(run, [Run.scored(other), same]) is same
     with pytest.raises(StoreError):
-        last_comparable(load(other), [same])
+        last_comparable(Run.scored(other), [same])
 
 
 def test_a_change_of_gold_is_another_question(small_run, run_of, question):

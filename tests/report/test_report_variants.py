@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -16,10 +15,11 @@ from fathoms.report.markdown import report_markdown
 from fathoms.report.sections import sections, sections_json
 from fathoms.report.terminal import section_panels
 from fathoms.runs.marks import variant
-from fathoms.runs.reading import ScoredRun, load
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
+from fathoms.runs.writing import new_run
 from fathoms.scoring import score_run
 from fathoms.types import Question, Record, Reply
+from tests.support.made_run import changed
 
 
 def question(name: str, ambiguity: str) -> Question:
@@ -35,17 +35,17 @@ RIGHT = {"c0", "c1", "c2", "a0", "a0~rewritten", "a1~rewritten", "a2~rewritten"}
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> ScoredRun:
+def run(tmp_path: Path) -> Run:
     data = {"name": "d", "variants": [one.id for one in REWRITTEN]}
-    made = Run.create(tmp_path, "one", "0" * 16, {"config": {}, "data": data})
-    made.append(
+    made = new_run(tmp_path, "one", "0" * 16, {"config": {}, "data": data})
+    made.records.append(
         [
             Record(question=one, answer=Reply(text="yes" if one.id in RIGHT else "green"))
             for one in (*CLEAR, *VAGUE, *REWRITTEN)
         ]
     )
     score_run(made)
-    return load(made.path)
+    return Run.scored(made.path)
 
 
 def test_a_variant_names_its_original_and_keeps_its_gold() -> None:
@@ -55,7 +55,7 @@ def test_a_variant_names_its_original_and_keeps_its_gold() -> None:
     assert variant(first, "typos", "Waht?").metadata["variant_of"] == "a0"
 
 
-def test_pairs_and_groups(run: ScoredRun, tmp_path: Path) -> None:
+def test_pairs_and_groups(run: Run, tmp_path: Path) -> None:
     figures: Any = sections_json([run])["variants"]["runs"][0]
     rewritten = figures["variants"]["rewritten"]
     assert (rewritten["correct"]["value"], rewritten["originals"]["value"]) == (0.75, 0.25)
@@ -70,11 +70,11 @@ def test_pairs_and_groups(run: ScoredRun, tmp_path: Path) -> None:
     assert "| one | rewritten | 0.75" in markdown
 
 
-def test_variants_count_in_no_other_figure(run: ScoredRun) -> None:
+def test_variants_count_in_no_other_figure(run: Run) -> None:
     """4 of the 8 originals are right; with the 4 variants, it would be 7 of 12."""
     found = run.metrics(None)["correctness"].overall
     assert (found.value, found.n) == (0.5, 8)
-    assert "4 of the questions are variants of others" in run.summary_json["warnings"][0]
+    assert "4 of the questions are variants of others" in run.summary.plain()["warnings"][0]
     assert run.summary.counts.answered == 12
     assert len(run.correctness(run.profile(None))) == 8
     assert run.path is not None
@@ -87,7 +87,7 @@ def test_variants_count_in_no_other_figure(run: ScoredRun) -> None:
     assert grouped(run, "ambiguity").metrics(None)["correctness"].categories["ambiguous"].n == 4
 
 
-def test_ambiguous_questions_fail_by_pattern(run: ScoredRun) -> None:
+def test_ambiguous_questions_fail_by_pattern(run: Run) -> None:
     """Claim recall and hallucination by question; the answer to `a3` makes no claims."""
     claims = {"a0": (1, 0), "a1": (0.5, 0), "a2": (0.5, 0.5), "a3": (0, None)}
     views = [dict(view) for view in run.views()]
@@ -96,28 +96,26 @@ def test_ambiguous_questions_fail_by_pattern(run: ScoredRun) -> None:
         found = {"ragchecker.recall": {"value": recall}, "ragchecker.hallucination": {"value": wrong}}
         view["repeats"] = [{**repeat, "metrics": found} for repeat in view["repeats"]]
     metrics: dict[str, Any] = {"ragchecker.recall": {}, "ragchecker.hallucination": {}}
-    judged = dataclasses.replace(
-        run, views=lambda: views, summary_json={**run.summary_json, "metrics": metrics}
-    )
+    judged = changed(run, views=lambda: views, summary={**run.summary.plain(), "metrics": metrics})
     (section,) = (one for one in sections([judged]) if one.key == "variants")
     assert section.figures["runs"][0]["patterns"] == {"single interpretation": 1, "conflation": 1, "n": 3}
     assert section.notes[-1].startswith("of 3 ambiguous questions with judged claims, 1 have answers")
 
 
 def test_runs_without_variants_have_no_such_table(tmp_path: Path) -> None:
-    made = Run.create(tmp_path, "one", "0" * 16, {"config": {}, "data": {"name": "d"}})
+    made = new_run(tmp_path, "one", "0" * 16, {"config": {}, "data": {"name": "d"}})
     plain = question("q", "x").model_copy(update={"metadata": {}})
-    made.append([Record(question=plain, answer=Reply(text="yes"))])
+    made.records.append([Record(question=plain, answer=Reply(text="yes"))])
     score_run(made)
-    assert not [one for one in sections([load(made.path)]) if one.key == "variants"]
+    assert not [one for one in sections([Run.scored(made.path)]) if one.key == "variants"]
 
 
 def test_names_that_look_like_markup_are_shown_as_they_are(tmp_path: Path) -> None:
     odd = [variant(one, "typos [/b]", "What?") for one in VAGUE]
-    made = Run.create(tmp_path, "one", "0" * 16, {"config": {}, "data": {"name": "d"}})
-    made.append([Record(question=one, answer=Reply(text="yes")) for one in (*VAGUE, *odd)])
+    made = new_run(tmp_path, "one", "0" * 16, {"config": {}, "data": {"name": "d"}})
+    made.records.append([Record(question=one, answer=Reply(text="yes")) for one in (*VAGUE, *odd)])
     score_run(made)
     console = Console(file=StringIO(), width=200)
-    console.print(*section_panels([load(made.path)]))
+    console.print(*section_panels([Run.scored(made.path)]))
     shown = console.file.getvalue()  # type: ignore[attr-defined]
     assert "typos [/b]" in shown

@@ -10,6 +10,7 @@ import pytest
 
 from fathoms.errors import DataError, UsageError
 from fathoms.report.trends import Night, flaky, gate_verdicts, trend
+from fathoms.runs.run import Run
 from tests.support.view import MANIFEST, night
 
 
@@ -93,6 +94,7 @@ def test_questions_that_waver_are_those_of_one_pipeline(tmp_path: Path) -> None:
     assert shown == [("q-002", 2, 2, 0.0), ("q-003", 2, 2, 1.0), ("q-004", 2, 2, 0.0)]
     assert found.questions == 6
     (runs[1].path / "summary.json").unlink()  # it says nothing then
+    runs = [Run(run.path) for run in runs]
     assert [(one.right, one.wrong) for one in flaky("night", runs, None).wavering] == [(2, 1), (1, 2), (2, 1)]
     with pytest.raises(UsageError, match="no metric 'correctnes'"):
         flaky("night", runs, "correctnes")

@@ -25,7 +25,7 @@ from fathoms.runner.budget import Budget
 from fathoms.runner.runner import Job
 from fathoms.runs.cache import Cache
 from fathoms.runs.finding import list_runs
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
 from fathoms.types import Record
 from tests.support import faulty
 from tests.support.fault_server.server import ScriptedServer
@@ -104,7 +104,7 @@ def test_a_run_that_breaks_off_holds_no_other_up(tmp_path: Path, servers: list[S
 
     what = jobs(tmp_path, servers)
     (first,) = asked(tmp_path, what[:1], selection=runner.Selection(limit=1))
-    usage = first.run.records()[0].answer.usage
+    usage = first.run.records.all()[0].answer.usage
     tokens = usage.prompt_tokens + usage.completion_tokens
     first.run.path.rename(tmp_path / "first")
     servers[0].default = "Of a."
@@ -115,7 +115,7 @@ def test_a_run_that_breaks_off_holds_no_other_up(tmp_path: Path, servers: list[S
     for run in list_runs(tmp_path / "runs"):
         totals = run.manifest.plain()["totals"]
         assert totals["stopped"] == "error"
-        assert totals["answers"] == len(run.entries()) > 0
+        assert totals["answers"] == len(run.records.entries()) > 0
 
 
 def test_every_run_is_closed(
@@ -142,7 +142,7 @@ def test_a_stop_ends_waiting_for_a_rate_limit(tmp_path: Path, servers: list[Scri
     assert outcome.stopped
     assert (outcome.done, outcome.errors) == (2, 0)
     assert outcome.run.manifest.plain()["totals"]["stopped"] == "signal"
-    assert len(outcome.run.records()) == 2
+    assert len(outcome.run.records.all()) == 2
 
 
 def test_a_limit_holds_for_all_runs_on_a_provider(tmp_path: Path, servers: list[ScriptedServer]) -> None:

@@ -16,7 +16,9 @@ import pytest
 from fathoms.errors import StoreError
 from fathoms.runner.active_run import Recorder
 from fathoms.runs.journal import OpenJournal
-from fathoms.runs.store import Appender, Run
+from fathoms.runs.records import Appender
+from fathoms.runs.run import Run
+from fathoms.runs.writing import new_run
 from fathoms.types import Question, Record, Reply
 
 
@@ -26,7 +28,7 @@ def record(name: str, repeat: int = 0) -> Record:
 
 
 def run_in(path: Path) -> Run:
-    return Run.create(path, "demo", "abcdef1234567890", {"model": "m"})
+    return new_run(path, "demo", "abcdef1234567890", {"model": "m"})
 
 
 class Syncs(Appender):
@@ -53,7 +55,7 @@ _KILLED = """
 import os, signal, sys
 from pathlib import Path
 from fathoms.runner.active_run import Recorder
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
 from tests.runner.test_commit import record
 
 recorder = Recorder(Run(Path(sys.argv[1])))
@@ -69,7 +71,7 @@ def test_what_was_added_survives_a_kill(tmp_path: Path) -> None:
     run = run_in(tmp_path)
     ended = subprocess.run([sys.executable, "-c", _KILLED, str(run.path)], check=False)
     assert ended.returncode == -signal.SIGKILL
-    assert [one.question.id for one in run.records()] == [f"q{number}" for number in range(40)]
+    assert [one.question.id for one in run.records.all()] == [f"q{number}" for number in range(40)]
 
 
 def test_records_are_synced_in_groups(tmp_path: Path) -> None:
@@ -86,7 +88,7 @@ def test_records_are_synced_in_groups(tmp_path: Path) -> None:
     asyncio.run(add())
     # at most ten a second, once at the beginning and once at the end
     assert 2 <= run.syncs.count <= 2 + 10 * (time.monotonic() - started)
-    assert len(run.records()) == 100
+    assert len(run.records.all()) == 100
 
 
 def test_a_journal_that_was_moved_away_ends_the_run(tmp_path: Path) -> None:

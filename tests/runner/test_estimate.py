@@ -120,7 +120,7 @@ def test_an_estimate_that_fails_costs_its_own_question_only(project: Project) ->
         job, budget = Job(experiment, corpus, project.path), Budget(max_tokens=100_000)
         (outcome,) = run([job], out=project.path / "runs", cache=cache, budget=budget)
     assert (outcome.done, outcome.stopped) == (4, False)
-    failed = [record for record in outcome.run.records() if record.error]
+    failed = [record for record in outcome.run.records.all() if record.error]
     assert [(record.question.text, record.error and record.error.message) for record in failed] == [
         ("Which colour is the Varn door?", "the tokenizer broke")
     ]
@@ -140,7 +140,7 @@ def test_a_prompt_is_packed_once(project: Project, budget: Budget | None) -> Non
         (outcome,) = run(
             [Job(experiment, corpus, project.path)], out=project.path / "runs", cache=cache, budget=budget
         )
-    records = outcome.run.records()
+    records = outcome.run.records.all()
     sent = [record.prompt.messages[-1].text for record in records if record.prompt is not None]
     assert (len(sent), outcome.errors) == (4, 0)
     assert sorted(CountingModel.counted) == sorted(sent)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fathoms.cli import main
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
 from fathoms.scoring import score_run
 from fathoms.types import Prompt
 
@@ -46,7 +46,7 @@ def comparable(value: Any) -> Any:
 def test_scoring_again_gives_the_same_figures(old: Path) -> None:
     before = json.loads((old / "summary.json").read_text())
     run = Run(old)
-    assert len(run.records()) == 8
+    assert len(run.records.all()) == 8
     again = score_run(run).plain()
     assert comparable(figures(again)) == comparable(figures(before))
     new = {"searched": 0, "reasoned": 0, "empty": 0, "markup": 0, "same": 0, "unended": 0}

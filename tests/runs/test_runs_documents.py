@@ -18,7 +18,8 @@ from fathoms.runs.blobs import Blobs
 from fathoms.runs.cache import Cache
 from fathoms.runs.documents import LISTED, StoredDocuments, facts_of, keep_documents, listed_documents
 from fathoms.runs.exporting import export_run
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
+from fathoms.runs.writing import new_run
 from fathoms.scoring import score_run
 from fathoms.types import Document, Evidence, Page, Question, Record, Reply
 from tests.support.extras import needs_extra
@@ -35,7 +36,7 @@ DOCUMENTS = [
 
 
 def made(out: Path, name: str, documents: Sequence[Document] = DOCUMENTS) -> Run:
-    run = Run.create(out, name, "f" * 8, {"config": {}, "data": {"name": "q"}})
+    run = new_run(out, name, "f" * 8, {"config": {}, "data": {"name": "q"}})
     question = Question(
         id="q1",
         text="How high is it?",
@@ -43,7 +44,7 @@ def made(out: Path, name: str, documents: Sequence[Document] = DOCUMENTS) -> Run
         answers=(("10 metres",),),
         evidence=(Evidence(document="d1.pdf", page=1),),
     )
-    run.append([Record(question=question, answer=Reply(text="10 metres"))])
+    run.records.append([Record(question=question, answer=Reply(text="10 metres"))])
     keep_documents(run, documents)
     return run
 
@@ -131,10 +132,10 @@ class Unread(list[Document]):
 
 def test_a_stored_document_is_neither_loaded_nor_verified_until_its_file_changes(tmp_path: Path) -> None:
     cache, facts = Cache(tmp_path / "cache"), [facts_of(document) for document in DOCUMENTS]
-    first = Run.create(tmp_path / "runs", "a", "f" * 8, {"config": {}, "data": {"name": "q"}})
+    first = new_run(tmp_path / "runs", "a", "f" * 8, {"config": {}, "data": {"name": "q"}})
     keep_documents(first, DOCUMENTS, facts, cache)
     assert first.manifest.plain()["data"] == made(tmp_path / "runs", "b").manifest.plain()["data"]
-    second = Run.create(tmp_path / "runs", "c", "f" * 8, {"config": {}, "data": {"name": "q"}})
+    second = new_run(tmp_path / "runs", "c", "f" * 8, {"config": {}, "data": {"name": "q"}})
     keep_documents(second, Unread(), facts, cache)
     assert second.manifest.plain()["data"] == first.manifest.plain()["data"]
 
@@ -142,7 +143,7 @@ def test_a_stored_document_is_neither_loaded_nor_verified_until_its_file_changes
     sound = path.read_bytes()
     path.write_bytes(sound[:-1] + b"x")  # as long as before
     os.utime(path, ns=(1, 1))  # even if the clock has not moved on
-    third = Run.create(tmp_path / "runs", "d", "f" * 8, {"config": {}, "data": {"name": "q"}})
+    third = new_run(tmp_path / "runs", "d", "f" * 8, {"config": {}, "data": {"name": "q"}})
     with pytest.raises(AssertionError, match="a document was loaded"):
         keep_documents(third, Unread(), facts, cache)
     keep_documents(third, DOCUMENTS, facts, cache)

@@ -11,8 +11,9 @@ import pytest
 from fathoms.errors import StoreError
 from fathoms.runs.folder import read_checked, sealed_line
 from fathoms.runs.question_lines import divided
-from fathoms.runs.reading import load
-from fathoms.runs.store import Run, WriteView
+from fathoms.runs.run import Run
+from fathoms.runs.views import WriteView
+from fathoms.runs.writing import new_run
 from fathoms.scoring import score_run
 from fathoms.types import Question, Record, Reply
 
@@ -23,8 +24,8 @@ FILE = "00001.jsonl"
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
     """Answered in another order than asked, scored, and then written as a large run is."""
-    made = Run.create(tmp_path, "x", "0" * 16, {"model": "m", "data": {"name": "d", "asked_ids": ASKED}})
-    made.append(record(name) for name in sorted(ASKED))
+    made = new_run(tmp_path, "x", "0" * 16, {"model": "m", "data": {"name": "d", "asked_ids": ASKED}})
+    made.records.append(record(name) for name in sorted(ASKED))
     score_run(made)
     as_lines(made, ASKED)
     return made
@@ -39,11 +40,11 @@ def record(name: str, text: str = "It is 4.") -> Record:
 
 
 def as_lines(run: Run, asked: list[str]) -> None:
-    records = {found.question.id: found for found in run.records()}
-    with run.writing_views(FILE) as write:
+    records = {found.question.id: found for found in run.records.all()}
+    with run.files.writing(FILE) as write:
         for name in asked:
             write([records[name]], [{"paper": {"correctness": 1.0}}], [{}])
-    run.set_aside_views(asked, {FILE})
+    run.files.set_aside(asked, {FILE})
 
 
 def folder(run: Run) -> list[str]:
@@ -66,19 +67,19 @@ def test_every_reader_finds_the_questions_in_lines(run: Run) -> None:
     assert folder(run) == [FILE]
     lines = (run.path / "questions" / FILE).read_text("utf-8").splitlines()
     assert [json.loads(line)["question"]["id"] for line in lines] == ASKED
-    scored = load(run.path)
+    scored = Run.scored(run.path)
     assert [view.question.id for view in scored.questions()] == ASKED
     for name in ASKED:
-        view = run.view(name)
+        view = run.files.of(name)
         assert view is not None
         assert (view["question"]["id"], view["repeats"][0]["scores"]["paper"]["correctness"]) == (name, 1.0)
         assert scored.question_file(name) == run.path / "questions" / FILE
-    assert run.view("c") is None
+    assert run.files.of("c") is None
 
 
 def test_an_answer_that_came_after_scoring_is_shown_without_scores(run: Run) -> None:
-    run.append([record("a", "It is 5.")])
-    view = run.view("a")
+    run.records.append([record("a", "It is 5.")])
+    view = run.files.of("a")
     assert view is not None
     assert (view["repeats"][0]["answer"]["text"], view["repeats"][0]["scores"]) == ("It is 5.", {})
 
@@ -90,18 +91,18 @@ def test_damage_of_a_line_is_found_and_named(run: Run) -> None:
     for at in range(start, whole.index(b"\n", start) - 20, 61):
         path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
         with pytest.raises(StoreError, match=f"{FILE}:2"):
-            list(load(run.path).questions())
+            list(Run.scored(run.path).questions())
     lines = whole.splitlines(keepends=True)
     path.write_bytes(b"".join([*lines, lines[0]]))
     with pytest.raises(StoreError, match="holds the question 'b' twice"):
-        list(load(run.path).questions())
+        list(Run.scored(run.path).questions())
     path.write_bytes(b"".join(lines[:2]))
     with pytest.raises(StoreError, match="counts 3 answers, and its question files hold 2"):
-        list(load(run.path).questions())
+        list(Run.scored(run.path).questions())
 
 
 def test_lines_are_compared_with_the_schema_again_where_their_file_has_changed(run: Run) -> None:
-    path, scored = run.path / "questions" / FILE, load(run.path)
+    path, scored = run.path / "questions" / FILE, Run.scored(run.path)
     assert [view.question.id for view in scored.questions()] == ASKED
     head, _, rest = path.read_bytes().partition(b', "crc"')
     assert head.count(b'"hits":[]') == 1
@@ -115,10 +116,10 @@ def test_lines_are_compared_with_the_schema_again_where_their_file_has_changed(r
 
 
 def test_lines_that_this_process_has_written_are_not_compared_with_the_schema(run: Run) -> None:
-    with run.writing_views(FILE) as write:
-        for found in run.records():
+    with run.files.writing(FILE) as write:
+        for found in run.records.all():
             write([found], [{"paper": {"correctness": 1e301}}], [{}])
-    scored = load(run.path)
+    scored = Run.scored(run.path)
     views = [view["repeats"][0] for view in scored.views()]
     assert [one["scores"]["paper"]["correctness"] for one in views] == [1e301] * 3
     os.utime(run.path / "questions" / FILE, ns=(1, 1))  # as if somebody else had written it
@@ -127,7 +128,7 @@ def test_lines_that_this_process_has_written_are_not_compared_with_the_schema(ru
 
 
 def test_a_brief_reading_has_the_same_questions_answers_and_scores(run: Run) -> None:
-    scored = load(run.path)
+    scored = Run.scored(run.path)
     for brief, whole in zip(scored.brief_questions(), scored.questions(), strict=True):
         (few,), (all,) = brief.repeats, whole.repeats
         assert (brief.question, few.repeat, few.answer) == (whole.question, all.repeat, all.answer)
@@ -156,7 +157,7 @@ def test_a_failed_scoring_leaves_the_file_as_it_was(run: Run) -> None:
         write([record("b")], None, None)
         raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt), run.writing_views(FILE) as write:
+    with pytest.raises(KeyboardInterrupt), run.files.writing(FILE) as write:
         stop_after(write)
     assert folder(run) == [FILE]
     assert (run.path / "questions" / FILE).read_bytes() == before
@@ -172,8 +173,8 @@ def test_nothing_is_written_through_a_link(run: Run, tmp_path: Path) -> None:
 
 
 def test_a_file_that_this_process_has_written_is_not_compared_with_the_schema(run: Run) -> None:
-    (found,) = [one for one in run.records() if one.question.id == "a"]
-    run.write_view([found], [{"paper": {"correctness": 1e301}}], [{}])
+    (found,) = [one for one in run.records.all() if one.question.id == "a"]
+    run.files.write([found], [{"paper": {"correctness": 1e301}}], [{}])
     (path,) = (run.path / "questions").glob("a.json")
     assert read_checked(run.path, "questions/a.json")["question"]["id"] == "a"
     os.utime(path, ns=(1, 1))  # as if somebody else had written it

@@ -17,8 +17,8 @@ from fathoms.report.question import question_panel
 from fathoms.report.terminal import leaderboard_panel, summary_panel
 from fathoms.report.write import write_report
 from fathoms.runner.reopen import unanswered
-from fathoms.runs.reading import load
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
+from fathoms.runs.writing import new_run
 from fathoms.scoring import score_run
 from fathoms.types import Chunk, Evidence, Failure, Hit, Question, Record, Reply
 
@@ -49,19 +49,19 @@ RECORDS = [
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
     """A run of three questions: one found, one with no hit, and one of which the search failed."""
-    made = Run.create(
+    made = new_run(
         tmp_path,
         "search",
         "0" * 16,
         {"model": None, "config": {}, "retrieval_only": True, "data": {"name": "d", "asked": 3}},
     )
-    made.append(RECORDS)
+    made.records.append(RECORDS)
     return made
 
 
 def test_searched_questions_are_records_that_resuming_does_not_ask_again(run: Run) -> None:
-    assert run.contents().flaws == []
-    assert run.records() == RECORDS
+    assert run.records.contents().flaws == []
+    assert run.records.all() == RECORDS
     assert [turn.question.id for turn in unanswered(run, ASKED, 1)] == ["a3"]
 
 
@@ -85,11 +85,11 @@ def test_metrics_of_answers_do_not_apply_and_figures_of_retrieval_do(run: Run) -
 
 
 def test_imported_searches_need_no_word_in_the_manifest(tmp_path: Path) -> None:
-    run = Run.create(tmp_path, "hits", "0" * 16, {"data": {"name": "d"}})
-    run.append(RECORDS[:2])
+    run = new_run(tmp_path, "hits", "0" * 16, {"data": {"name": "d"}})
+    run.records.append(RECORDS[:2])
     assert score_run(run).plain()["retrieval_only"] is True
     # one answer among them makes it a run of answers, in which the others are no failures
-    run.append([Record(question=ASKED[2], answer=Reply(text="7"))])
+    run.records.append([Record(question=ASKED[2], answer=Reply(text="7"))])
     summary = score_run(run).plain()
     assert summary["retrieval_only"] is False
     overall = summary["profiles"]["fathoms"]["overall"]
@@ -104,7 +104,7 @@ def printed(*parts: object) -> str:
 
 def test_reports_show_figures_of_retrieval_alone(run: Run, tmp_path: Path) -> None:
     score_run(run)
-    view = load(run.path)
+    view = Run.scored(run.path)
     shown = printed(*summary_panel(view))
     assert "retrieval only: nobody was asked for an answer" in shown
     assert "2 only searched for, 1 failed" in shown
@@ -130,12 +130,12 @@ def test_reports_show_figures_of_retrieval_alone(run: Run, tmp_path: Path) -> No
 def test_searches_stand_beside_answers_and_are_compared_by_their_own_metrics(
     run: Run, tmp_path: Path
 ) -> None:
-    other = Run.create(tmp_path, "answers", "0" * 16, {"model": "m", "config": {}, "data": {"name": "d"}})
+    other = new_run(tmp_path, "answers", "0" * 16, {"model": "m", "config": {}, "data": {"name": "d"}})
     found = (hit("The blue door costs 41.5 crowns.", 2),)
-    other.append(Record(question=asked, hits=found, answer=Reply(text="41.5")) for asked in ASKED)
+    other.records.append(Record(question=asked, hits=found, answer=Reply(text="41.5")) for asked in ASKED)
     for each in (run, other):
         score_run(each)
-    shown = printed(*leaderboard_panel([load(run.path), load(other.path)]))
+    shown = printed(*leaderboard_panel([Run.scored(run.path), Run.scored(other.path)]))
     board, _, searches = shown.partition("retrieval only")
     assert "answers" in board
     assert "search" not in board

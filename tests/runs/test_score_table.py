@@ -20,10 +20,10 @@ from fathoms.metrics.profiles import scored_under
 from fathoms.metrics.score_records import Scoring
 from fathoms.runs.documents import StoredDocuments
 from fathoms.runs.folder import LARGEST_FILE
-from fathoms.runs.reading import load, scored_question
+from fathoms.runs.records import Entry
+from fathoms.runs.run import Run
 from fathoms.runs.score_table import FILE, ScoreTable, TableMaker, read_marks, read_table, write_table
-from fathoms.runs.store import Entry, Run
-from fathoms.runs.views import read_views
+from fathoms.runs.views import read_views, scored_question
 from fathoms.scoring import score_run
 from fathoms.scoring.measures import measuring, read_measures
 from fathoms.scoring.questions import Rules
@@ -108,7 +108,7 @@ OTHERS = ("judged", "graded", "repeats", "variants", "retrieval-only", "http-fai
 def test_the_file_says_what_the_question_files_say(name: str, tmp_path: Path) -> None:
     run = scored(name, tmp_path)
     assert content(read_table(run.path)) == content(of_files(run))
-    assert content(load(run.path).scores) == content(of_files(run))
+    assert content(Run.scored(run.path).scores) == content(of_files(run))
     assert read_marks(run.path) == of_files(run).marks
     before, whole = figures(run), (run.path / FILE).read_bytes()
     (run.path / FILE).unlink()
@@ -121,7 +121,7 @@ def unread(run: Run) -> None:
     """The table is not read, and figures are those of the question files."""
     assert read_table(run.path) is None
     assert read_marks(run.path) is None
-    assert content(load(run.path).scores) == content(of_files(run))
+    assert content(Run.scored(run.path).scores) == content(of_files(run))
 
 
 def test_a_missing_or_cut_file_is_not_read(run: Run) -> None:
@@ -275,7 +275,7 @@ def test_four_processes_write_the_same_bytes(run: Run) -> None:
     manifest = run.manifest
     metrics = measuring(read_measures(manifest).metrics, StoredDocuments(run, manifest))
     questions: dict[str, list[Entry]] = {}
-    for (asked, _), entry in run.entries().items():
+    for (asked, _), entry in run.records.entries().items():
         questions.setdefault(asked, []).append(entry)
     shares = shares_of(questions, (), size=1)
     job = ScoreJob(run, manifest, rules, metrics, shares)

@@ -13,10 +13,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fathoms.errors import StoreError, UsageError
-from fathoms.runs.finding import find_run, list_runs
+from fathoms.runs.finding import list_runs
 from fathoms.runs.folder import write_file
-from fathoms.runs.store import Run, verdict_text
+from fathoms.runs.run import Run
+from fathoms.runs.verdicts import verdict_text
 from fathoms.runs.views import scored_question
+from fathoms.runs.writing import new_run, write_manifest
 from fathoms.types import (
     Chunk,
     Citation,
@@ -51,13 +53,13 @@ def record(name: str = "q1", text: str = "an answer", repeat: int = 0) -> Record
 
 
 def make(tmp_path: Path, name: str = "demo") -> Run:
-    return Run.create(tmp_path, name, "abcdef1234567890", {"model": "m"})
+    return new_run(tmp_path, name, "abcdef1234567890", {"model": "m"})
 
 
 def test_round_trip(tmp_path: Path) -> None:
     run = make(tmp_path)
-    run.append([record("q1"), record("q2")])
-    assert run.records() == [record("q1"), record("q2")]
+    run.records.append([record("q1"), record("q2")])
+    assert run.records.all() == [record("q1"), record("q2")]
 
 
 def test_all_that_a_record_holds_comes_back(tmp_path: Path) -> None:
@@ -81,9 +83,9 @@ def test_all_that_a_record_holds_comes_back(tmp_path: Path) -> None:
     hits = (hit.model_copy(update={"chunk": chunk}),)
     whole = plain.model_copy(update={"question": question, "hits": hits, "citations": cited})
     run = make(tmp_path)
-    run.append([whole])
-    assert run.records() == [whole]
-    run.write_view([whole], [{}])
+    run.records.append([whole])
+    assert run.records.all() == [whole]
+    run.files.write([whole], [{}])
     (view,) = run.views()
     jsonschema.validate(view, schema("question"))
     (repeat,) = scored_question(view).repeats
@@ -94,7 +96,7 @@ def test_all_that_a_record_holds_comes_back(tmp_path: Path) -> None:
 
 def test_long_texts_are_kept_once(tmp_path: Path) -> None:
     run = make(tmp_path)
-    run.append([record(f"q{n}") for n in range(20)])
+    run.records.append([record(f"q{n}") for n in range(20)])
     assert len(list((run.path / "blobs").iterdir())) == 1
     assert (run.path / "journal.jsonl").stat().st_size < 20 * 1000
 
@@ -118,9 +120,9 @@ def test_prompts_share_the_texts_of_their_hits(tmp_path: Path) -> None:
     records = [
         asked(f"q{n}", [first, second], context, f"Context:\n{context}\nQuestion {n}?") for n in range(20)
     ]
-    run.append(records)
+    run.records.append(records)
     assert len(list((run.path / "blobs").iterdir())) == 2
-    assert Run(run.path).records() == records
+    assert Run(run.path).records.all() == records
 
 
 @pytest.mark.slow
@@ -139,34 +141,36 @@ def test_prompts_come_back_however_their_texts_overlap(
     whole = "".join(of_hits[number] for number in context)
     said = "".join([*of_hits[:5], "-", "-", "-", "-", whole][number] for number in message) + whole
     expected = asked("q", texts, whole, said)
-    run.append([expected])
-    assert Run(run.path).records() == [expected]
+    run.records.append([expected])
+    assert Run(run.path).records.all() == [expected]
 
 
 @pytest.mark.parametrize("joined", [["a", 1], ["a", ["b"]], ["a", {"c": "d"}], "ab"])
 def test_a_text_that_is_joined_of_something_else_is_no_text(tmp_path: Path, joined: object) -> None:
     run = make(tmp_path)
-    run.append([record()])
+    run.records.append([record()])
     data = json.loads((run.path / "journal.jsonl").read_text())
     del data["crc"]
     data["prompt"]["context"] = {"joined": joined}
     (run.path / "journal.jsonl").write_text(json.dumps(data) + "\n")
-    (found,) = Run(run.path).records()
+    (found,) = Run(run.path).records.all()
     assert (found.prompt, found.hits, found.answer) == (None, None, Reply(text="an answer"))
 
 
 def test_a_question_is_shown_before_it_is_scored_and_after_it_is_answered_again(tmp_path: Path) -> None:
     run = make(tmp_path)
-    run.append([record("q1"), record("q2")])
-    assert run.view("q3") is None
+    run.records.append([record("q1"), record("q2")])
+    assert run.files.of("q3") is None
     assert not (run.path / "questions").exists()
-    found = run.view("q2")
+    found = run.files.of("q2")
     assert found is not None
     assert (found["repeats"][0]["answer"]["text"], found["repeats"][0]["scores"]) == ("an answer", {})
-    run.write_view([record("q2")], [{"paper": {"correctness": 1.0}}])
-    assert json.dumps(run.view("q2")).count('"correctness": 1.0') == 1
-    run.append([record("q2", "another").model_copy(update={"finished": "2026-01-01T00:00:00.000+00:00"})])
-    found = run.view("q2")
+    run.files.write([record("q2")], [{"paper": {"correctness": 1.0}}])
+    assert json.dumps(run.files.of("q2")).count('"correctness": 1.0') == 1
+    run.records.append(
+        [record("q2", "another").model_copy(update={"finished": "2026-01-01T00:00:00.000+00:00"})]
+    )
+    found = run.files.of("q2")
     assert found is not None
     assert (found["repeats"][0]["answer"]["text"], found["repeats"][0]["scores"]) == ("another", {})
 
@@ -175,11 +179,11 @@ def test_an_answer_is_in_the_journal_and_outlives_its_prompt(tmp_path: Path) -> 
     """A host that loses its power keeps what was synced, and leaves other files empty or short."""
     run = make(tmp_path)
     said = "a long answer " * 100
-    run.append([record("q1", said), record("q2")])
+    run.records.append([record("q1", said), record("q2")])
     assert said in (run.path / "journal.jsonl").read_text()
     (blob,) = (run.path / "blobs").iterdir()
     blob.write_bytes(b"")
-    first, second = Run(run.path).records()
+    first, second = Run(run.path).records.all()
     assert (first.prompt, first.hits) == (None, None)
     assert first.answer == Reply(text=said)
     assert second.answer == Reply(text="an answer")
@@ -187,9 +191,9 @@ def test_an_answer_is_in_the_journal_and_outlives_its_prompt(tmp_path: Path) -> 
 
 def test_light_records_have_all_that_is_scored(tmp_path: Path) -> None:
     run = make(tmp_path)
-    run.append([record("q1"), record("q2", repeat=1)])
-    light = run.records(light=True)
-    assert [one.model_copy(update={"prompt": None, "hits": ()}) for one in run.records()] == [
+    run.records.append([record("q1"), record("q2", repeat=1)])
+    light = run.records.all(light=True)
+    assert [one.model_copy(update={"prompt": None, "hits": ()}) for one in run.records.all()] == [
         one.model_copy(update={"prompt": None}) for one in light
     ]
     assert light[0].prompt == Prompt(messages=())
@@ -200,35 +204,35 @@ def test_the_last_record_of_a_question_counts(tmp_path: Path) -> None:
     failed = record("q1").model_copy(
         update={"answer": None, "error": Failure(kind="ModelError", message="x")}
     )
-    run.append([failed, record("q2")])
-    run.append([record("q1")])
-    assert [(r.question.id, r.error) for r in run.records()] == [("q1", None), ("q2", None)]
+    run.records.append([failed, record("q2")])
+    run.records.append([record("q1")])
+    assert [(r.question.id, r.error) for r in run.records.all()] == [("q1", None), ("q2", None)]
 
 
 @pytest.mark.parametrize("keep", [1, 20, 200, -1])
 def test_half_a_line_is_not_an_answer_and_spoils_no_other(tmp_path: Path, keep: int) -> None:
     run = make(tmp_path)
-    run.append([record("q1")])
+    run.records.append([record("q1")])
     journal = run.path / "journal.jsonl"
     whole = journal.read_bytes()
     journal.write_bytes(whole + whole[:keep])
-    run.append([record("q2")])
-    assert [r.question.id for r in run.records()] == ["q1", "q2"]
+    run.records.append([record("q2")])
+    assert [r.question.id for r in run.records.all()] == ["q1", "q2"]
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
 @given(text=st.text(max_size=600))
 def test_any_text_survives(tmp_path: Path, text: str) -> None:
     run = make(tmp_path)
-    run.append([record(text=text)])
-    answer = run.records()[0].answer
+    run.records.append([record(text=text)])
+    answer = run.records.all()[0].answer
     assert answer is not None
     assert answer.text == text
 
 
 def test_a_view_reads_by_itself(tmp_path: Path) -> None:
     run = make(tmp_path)
-    run.write_view([record()], [{"paper": {"correctness": 1.0}}])
+    run.files.write([record()], [{"paper": {"correctness": 1.0}}])
     view = json.loads((run.path / "questions" / "q1.json").read_text())
     assert view["question"]["answers"] == [["a", "b"], ["c"]]
     assert view["repeats"][0]["hits"][0] == {
@@ -245,7 +249,7 @@ def test_a_view_reads_by_itself(tmp_path: Path) -> None:
 def test_hostile_ids_stay_inside(tmp_path: Path) -> None:
     run = make(tmp_path, "../../evil:name")
     for name in ("../../../etc/passwd", "..", "a/b", "a\\b", "a:b", "x" * 400, "\x00", "a b", "a-b"):
-        run.write_view([record(name)])
+        run.files.write([record(name)])
     assert run.path.parent == tmp_path
     assert len(list((run.path / "questions").iterdir())) == 9
 
@@ -257,14 +261,14 @@ def test_two_runs_in_one_second(tmp_path: Path) -> None:
 
 def test_find_run(tmp_path: Path) -> None:
     first, second, other = make(tmp_path), make(tmp_path), make(tmp_path, "other")
-    assert find_run("demo", tmp_path).id == second.id
-    assert find_run("demo~1", tmp_path).id == first.id
-    assert find_run("latest", tmp_path).id == other.id
-    assert find_run(first.id, tmp_path).id == first.id
-    assert find_run(str(first.path), Path("nowhere")).id == first.id
+    assert Run.open("demo", tmp_path).id == second.id
+    assert Run.open("demo~1", tmp_path).id == first.id
+    assert Run.open("latest", tmp_path).id == other.id
+    assert Run.open(first.id, tmp_path).id == first.id
+    assert Run.open(str(first.path), Path("nowhere")).id == first.id
     for bad in ("demo~2", "nothing", "demo~x", "latest~9"):
         with pytest.raises(UsageError):
-            find_run(bad, tmp_path)
+            Run.open(bad, tmp_path)
 
 
 def test_a_file_is_replaced_only_by_another_content(tmp_path: Path) -> None:
@@ -285,7 +289,7 @@ def test_verdicts(tmp_path: Path) -> None:
     run = make(tmp_path)
     assert run.verdicts("abstention") == {}
     verdict = Verdict(claim="c", premise="p", label="statement", why="x")
-    run.add_verdicts("abstention", {"k": verdict_text("k", verdict)})
+    run.verdicts("abstention").add({"k": verdict_text("k", verdict)})
     assert run.verdicts("abstention") == {"k": verdict}
 
 
@@ -296,12 +300,12 @@ def test_what_is_not_a_run(tmp_path: Path) -> None:
     (run.path / "summary.json").write_text("{")
     with pytest.raises(StoreError, match="cannot be read"):
         run.summary.plain()
-    run.write_manifest(Manifest.model_validate({"schema": 99}))
+    write_manifest(run, Manifest.model_validate({"schema": 99}))
     with pytest.raises(StoreError, match="newer fathoms"):
         run.manifest.plain()
     for name in ("../../x", "0" * 64):
         with pytest.raises(StoreError):
-            run.text(name)
+            run.texts.get(name)
 
 
 def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
@@ -315,7 +319,7 @@ import resource, sys
 from pathlib import Path
 from fathoms.errors import StoreError
 from tests.support.schemas import schema
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
 from fathoms.types import Question, Record, Reply
 
 run = Run(Path(sys.argv[1]))
@@ -326,7 +330,7 @@ records = [
 size = (run.path / "journal.jsonl").stat().st_size
 resource.setrlimit(resource.RLIMIT_FSIZE, (size + 5000, resource.RLIM_INFINITY))
 try:
-    run.append(records)
+    run.records.append(records)
 except StoreError as error:
     print(error)
 """
@@ -335,8 +339,8 @@ except StoreError as error:
 @pytest.mark.slow
 def test_a_disk_that_fills_takes_no_part_of_a_record(tmp_path: Path) -> None:
     """The limit of a file's size stands for the end of the disk: the kernel takes a part and then no more."""
-    run = Run.create(tmp_path, "x", "0" * 16, {})
-    run.append([record("kept")])
+    run = new_run(tmp_path, "x", "0" * 16, {})
+    run.records.append([record("kept")])
     before = (run.path / "journal.jsonl").read_bytes()
     done = subprocess.run(
         [sys.executable, "-c", FULL, str(run.path)],
@@ -347,4 +351,4 @@ def test_a_disk_that_fills_takes_no_part_of_a_record(tmp_path: Path) -> None:
     )
     assert done.stdout.startswith(f"{run.path / 'journal.jsonl'} cannot be written: ")
     assert (run.path / "journal.jsonl").read_bytes() == before
-    assert [found.question.id for found in run.records()] == ["kept"]
+    assert [found.question.id for found in run.records.all()] == ["kept"]

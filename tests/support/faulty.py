@@ -21,7 +21,7 @@ from fathoms.judges.llm import LLMJudge
 from fathoms.judges.of_run import Judging
 from fathoms.metrics.faithfulness import Faithfulness
 from fathoms.models.caller import Caller
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
 from fathoms.scoring import score_run
 from fathoms.types import Failure, Judgement, Record, Verdict
 from tests.support.fault_server.server import ScriptedServer

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fathoms.report.html import report_html
-from fathoms.runs.reading import ScoredRun
+from fathoms.runs.run import Run
 
 CHROMIUM = "/usr/bin/chromium"
 
@@ -67,7 +67,7 @@ def watch(browser: Any, **options: Any) -> Iterator[Watched]:
     watched.close()
 
 
-def written(path: Path, runs: Sequence[ScoredRun]) -> str:
+def written(path: Path, runs: Sequence[Run]) -> str:
     """The address of a report."""
     path.write_text(report_html(runs), encoding="utf-8")
     return path.as_uri()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from statistics import fmean
 from typing import Any
 
-from fathoms.runs.reading import ScoredRun
+from tests.support.made_run import MadeRun
 
 Json = dict[str, Any]
 
@@ -24,16 +24,14 @@ RULES: dict[str, Callable[[int], bool]] = {
 COSTS = {"alpha": 0.01, "beta": 0.002, "gamma": None}
 
 
-def made_runs(
-    names: Sequence[str] = tuple(RULES), questions: int = 120, costs: bool = True
-) -> list[ScoredRun]:
+def made_runs(names: Sequence[str] = tuple(RULES), questions: int = 120, costs: bool = True) -> list[MadeRun]:
     """alpha is right on even numbers, beta on multiples of three, gamma never: it abstains on every tenth and
     fails on number 1. Wrong answers of odd number were lost at `retrieved`, the others at `answer`. The cost
     of gamma is not known."""
     return [_run(name, RULES[name], questions, COSTS[name] if costs else None) for name in names]
 
 
-def hostile_run(evil: str = EVIL) -> ScoredRun:
+def hostile_run(evil: str = EVIL) -> MadeRun:
     """One run in which every text that comes from outside is hostile."""
     view = _view(0, "alpha", right=False, cost=None)
     view["question"] |= {
@@ -59,9 +57,7 @@ def hostile_run(evil: str = EVIL) -> ScoredRun:
     failed = _view(1, "alpha", right=False, cost=None)
     failed["repeats"][0] |= {"answer": None, "error": {"kind": evil, "message": evil}}
     run = _run(f"run {evil}", lambda number: False, 0, None, [view, failed])
-    return ScoredRun(
-        f"id {evil}", None, {**run.manifest_json, "config": {evil: evil}}, run.summary_json, run.views
-    )
+    return MadeRun(f"id {evil}", {**run.manifest_json, "config": {evil: evil}}, run.summary_json, run.views)
 
 
 def _run(
@@ -70,7 +66,7 @@ def _run(
     questions: int,
     cost: float | None,
     views: list[Json] | None = None,
-) -> ScoredRun:
+) -> MadeRun:
     """A run of question views, with the means of their scores as its summary."""
     views = views or [_view(number, name, right(number), cost) for number in range(questions)]
     categories = {
@@ -106,7 +102,7 @@ def _run(
         "metrics": _metrics(len(views), right),
     }
     manifest = {"schema": 1, "created": "2026-01-02T03:04:05+00:00", "config": {"name": name, "top_k": 3}}
-    return ScoredRun(f"20260102_{name}", None, manifest, summary, lambda: iter(views))
+    return MadeRun(f"20260102_{name}", manifest, summary, lambda: iter(views))
 
 
 def _metrics(questions: int, right: Callable[[int], bool]) -> Json:

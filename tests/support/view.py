@@ -6,20 +6,20 @@ import json
 from pathlib import Path
 from typing import Any
 
-from fathoms.runs.reading import ScoredRun
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
 from fathoms.runs.views import view_names
+from tests.support.made_run import MadeRun
 from tests.support.report_runs import made_runs
 
 
-def stored(folder: Path, run: ScoredRun, id: str) -> Path:
+def stored(folder: Path, run: Run, id: str) -> Path:
     """Write a run as fathoms does, without checksums."""
     path = folder / id
     (path / "questions").mkdir(parents=True)
     asked = [view["question"]["id"] for view in run.views()]
-    manifest = {"data": {"asked_ids": asked}, **run.manifest_json, "name": run.summary_json["name"]}
+    manifest = {"data": {"asked_ids": asked}, **run.manifest.plain(), "name": run.summary.plain()["name"]}
     (path / "manifest.json").write_text(json.dumps({"model": "a-model", **manifest, "run": id}))
-    (path / "summary.json").write_text(json.dumps({**run.summary_json, "run": id}))
+    (path / "summary.json").write_text(json.dumps({**run.summary.plain(), "run": id}))
     for view in run.views():
         name = view_names(view["question"]["id"])[0]
         (path / "questions" / name).write_text(json.dumps({**view, "run": id}))
@@ -49,5 +49,5 @@ def night(folder: Path, number: int, rule: str, changes: dict[str, Any], **summa
     """A night with the answers of alpha (right on 3 of 6) or beta (right on 2 of 6)."""
     [run] = made_runs([rule], 6)
     manifest = {**run.manifest_json, **MANIFEST, **changes, "created": f"2026-01-0{number}T03:00:00+00:00"}
-    made = ScoredRun("night", None, manifest, {**run.summary_json, **summary, "name": "night"}, run.views)
+    made = MadeRun("night", manifest, {**run.summary_json, **summary, "name": "night"}, run.views)
     return Run(stored(folder, made, f"2026010{number}T030000000Z_night_0a1b2c3d"))

@@ -20,8 +20,7 @@ from fathoms.extras.exchange.options import ByFormat, command
 
 if TYPE_CHECKING:
     from fathoms.extras.exchange.writing.rankings import Rankings
-    from fathoms.runs.reading import ScoredRun
-    from fathoms.runs.store import Run
+    from fathoms.runs.run import Run
 
 
 class _Formats(ByFormat):
@@ -77,16 +76,16 @@ class Given:
     @cached_property
     def store(self) -> Run:
         """The run, found by its name."""
-        from fathoms.runs.finding import find_run
+        from fathoms.runs.run import Run
 
-        return find_run(self.run, self.out)
+        return Run.open(self.run, self.out)
 
     @cached_property
-    def scored(self) -> ScoredRun:
+    def scored(self) -> Run:
         """The run with its scores."""
-        from fathoms.runs.reading import load
+        from fathoms.runs.run import Run
 
-        return load(self.store.path)
+        return Run.scored(self.store.path)
 
     def place(self, ending: str) -> Path:
         """Return where to write: what the user named, or a place with this ending."""

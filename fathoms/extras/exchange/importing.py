@@ -18,7 +18,7 @@ from fathoms.extras.exchange.options import ByFormat, command
 if TYPE_CHECKING:
     from fathoms.extras.exchange.reading.foreign import Options
     from fathoms.importers import Imported, ParsedFolder
-    from fathoms.runs.store import Run
+    from fathoms.runs.run import Run
     from fathoms.types import Question
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from fathoms.errors import StoreError, UsageError
 from fathoms.runs.listing import SUMMARY, Lines, Row, followed, state_of
 from fathoms.runs.order import is_run
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
 
 _FILES = ("manifest.json", SUMMARY, ".writer")
 SHOWN = ("run", "name", "model", "data", "status", "why", "created", "expected", "answered", "errors")

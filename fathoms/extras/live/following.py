@@ -6,16 +6,17 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from fathoms.runs.listing import is_growing
-from fathoms.runs.reading import ScoredRun
-from fathoms.runs.store import RecordHead, Run
+from fathoms.runs.records import RecordHead
+from fathoms.runs.run import Run
 from fathoms.types.run.part import Json
 from fathoms.types.run.rows import ScoredQuestion, ScoredRepeat
+from fathoms.types.run.summary import Summary
 
 NOT_SCORED = "not scored"
 """The profile of a run without scores."""
 
 
-def unscored(run: Run) -> ScoredRun:
+def unscored(run: Run) -> Run:
     """Return a run without scores as a run whose scores are all unknown; raises StoreError."""
     typed = run.manifest
     asked = len(typed.data.asked_ids) or typed.data.questions
@@ -33,7 +34,7 @@ def unscored(run: Run) -> ScoredRun:
         "repeats": typed.repeats,
         "retrieval_only": typed.retrieval_only,
     }
-    return ScoredRun(typed.run or run.path.name, run.path, typed.plain(), summary, lambda: ())
+    return run.altered(summary=Summary.model_validate(summary), views=lambda: ())
 
 
 class Change(NamedTuple):
@@ -57,7 +58,7 @@ class Follower:
     def new(self) -> Iterator[Change]:
         """Yield each question that has a new answer. A question that failed is asked again when the run is
         resumed, and the new answer then replaces the failure."""
-        for start, end, head in self._run.grown(self._offset):
+        for start, end, head in self._run.records.grown(self._offset):
             self._offset = end
             if head is None:
                 continue

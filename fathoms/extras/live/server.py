@@ -20,8 +20,8 @@ from fathoms.extras.live.viewed import Viewed
 from fathoms.report.html.assembling import assemble
 from fathoms.report.html.texts import clean
 from fathoms.report.trends import gate_verdicts, trend
-from fathoms.runs.finding import run_name
-from fathoms.runs.store import Run
+from fathoms.runs.order import run_name
+from fathoms.runs.run import Run
 from fathoms.safety.local_server import HTML, LocalHandler, LocalServer, RefusedRequestError
 
 KEPT = 4
@@ -114,7 +114,7 @@ class _Handler(LocalHandler):
         by_name: dict[str, list[Run]] = {}
         for row in folder.rows():  # the newest first
             run = Run(folder.path / row["run"])
-            by_name.setdefault(run_name(run), []).append(run)
+            by_name.setdefault(run_name(run.id), []).append(run)
         several = [name for name, runs in by_name.items() if len(runs) > 1]
         [name, *_] = query.get("name", several[:1] or ["the newest"])
         [metric, *_] = query.get("metric", [None])

@@ -24,10 +24,9 @@ from fathoms.report.as_json import report_json
 from fathoms.report.html import report_html
 from fathoms.report.leaderboard import ranks_of
 from fathoms.report.trends import gate_verdicts, trend
-from fathoms.runs.finding import run_name
 from fathoms.runs.listing import SUMMARY, followed, is_written
-from fathoms.runs.reading import ScoredRun, load
-from fathoms.runs.store import Run
+from fathoms.runs.order import run_name
+from fathoms.runs.run import Run
 from fathoms.safety.spreadsheet import harmless
 
 MARKER = "fathoms-site.json"
@@ -119,7 +118,7 @@ def _write_runs(
     for run in runs:
         folder = site / "runs" / run.id
         folder.mkdir(parents=True)
-        loaded = [load(run.path)]
+        loaded = [Run.scored(run.path)]
         page = report_html(loaded, scores, thumbnails=thumbnails, warn=note, home="../../index.html")
         figures = json.dumps(report_json(loaded, scores), indent=2, ensure_ascii=False) + "\n"
         texts = {"index.html": page, "scores.csv": report_csv(loaded, scores), "report.json": figures}
@@ -129,7 +128,7 @@ def _write_runs(
 
 def _rows(runs: Sequence[Run], scores: str | None) -> list[Json]:
     """Return what the leaderboard shows of each run, the newest first."""
-    loaded = [load(run.path) for run in runs]
+    loaded = [Run.scored(run.path) for run in runs]
     ranks = _ranks(loaded, scores)
     rows = []
     for run, found in zip(runs, loaded, strict=True):
@@ -144,17 +143,17 @@ def _rows(runs: Sequence[Run], scores: str | None) -> list[Json]:
     return rows[::-1]
 
 
-def _ranks(runs: Sequence[ScoredRun], scores: str | None) -> dict[str, str]:
+def _ranks(runs: Sequence[Run], scores: str | None) -> dict[str, str]:
     """Return the interval of ranks of each run among those that asked the same questions of a data set and
     were scored under the same profile."""
-    groups: dict[tuple[str | None, str, frozenset[str]], list[ScoredRun]] = {}
+    groups: dict[tuple[str | None, str, frozenset[str]], list[Run]] = {}
     for run in runs:
         asked = frozenset(run.manifest.data.asked_ids)
         groups.setdefault((run.summary.data, run.profile(scores), asked), []).append(run)
     found = {}
     for group in groups.values():
         for run, rank in zip(group, ranks_of(group, scores)[0], strict=True):
-            if rank is not None and run.path is not None:
+            if rank is not None:
                 low, high = rank
                 found[run.path.name] = str(low) if low == high else f"{low} to {high}"
     return found
@@ -165,7 +164,7 @@ def _write_trends(runs: Sequence[Run], site: Path, said: Mapping[str, tuple[str,
     whether there are any."""
     by_name: dict[str, list[Run]] = {}
     for run in runs:
-        by_name.setdefault(run_name(run), []).append(run)
+        by_name.setdefault(run_name(run.id), []).append(run)
     found = []
     for name, nights in by_name.items():
         with suppress(UsageError, DataError):  # the newest run has no metric that can be drawn

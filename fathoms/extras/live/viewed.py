@@ -8,7 +8,6 @@ scores yet: its answers are taken from its journal as they come.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import islice
 from threading import Event, RLock, Thread
 from typing import Any
@@ -23,8 +22,7 @@ from fathoms.report.html.reading import IndexedRun, known_mean, whole_detail
 from fathoms.report.html.texts import Pool, clean
 from fathoms.report.leaderboard import run_labels
 from fathoms.runs.listing import SUMMARY, is_growing, state_of
-from fathoms.runs.reading import ScoredRun, load
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
 from fathoms.runs.views import scored_question
 from fathoms.types.run.figures import ProfileFigures
 from fathoms.types.run.part import Json
@@ -58,7 +56,7 @@ class Viewed:
         self._states = [state_of_run(run) for run in runs]
         scored = [bool(state) and not growing for growing, state in self._states]
         self._sources = [
-            load(run.path) if yes else unscored(run) for run, yes in zip(runs, scored, strict=True)
+            Run.scored(run.path) if yes else unscored(run) for run, yes in zip(runs, scored, strict=True)
         ]
         self._followers = [None if yes else Follower(run) for run, yes in zip(runs, scored, strict=True)]
         self._profiles = [run.profile() for run in self._sources]
@@ -161,14 +159,14 @@ class Viewed:
         """Return the overview of the page; until everything is read, what the summaries have."""
         if self._full is not None:
             return self._full
-        bare = [replace(run, views=lambda: ()) for run in self._sources]
+        bare = [run.altered(views=lambda: ()) for run in self._sources]
         with self._lock:
             made = self._overview(bare)
         scored = any(one is None for one in self._followers)
         notes = [self._flaw] if self._flaw else [READING] if scored else []
         return made | {"notes": [*made["notes"], *notes]}
 
-    def _overview(self, runs: Sequence[ScoredRun]) -> Json:
+    def _overview(self, runs: Sequence[Run]) -> Json:
         """Build the overview of runs, which may be these without their questions."""
         shown = []
         for key, run in enumerate(runs):
@@ -249,7 +247,7 @@ class Viewed:
             id, name = self._ids[key].get(place), self._questions.row(place)["id"]
         if id is None:
             return None
-        view = run.view_at(follower.lines_of(id)) if follower else run.scored_view(id)
+        view = run.files.at(follower.lines_of(id)) if follower else run.files.scored(id)
         if view is None:
             return None
         question, pool = scored_question(view), Pool()
@@ -261,13 +259,13 @@ class Viewed:
         return dict(clean({"texts": pool.texts, "questions": {name: whole}}))
 
 
-def _expected(run: ScoredRun) -> int:
+def _expected(run: Run) -> int:
     """Return how many questions of a run are to be read."""
     counts = run.summary.counts
     return counts.asked or counts.questions or 0
 
 
-def _light_questions(run: ScoredRun) -> Iterator[ScoredQuestion]:
+def _light_questions(run: Run) -> Iterator[ScoredQuestion]:
     """Yield the questions of a run without what the model read, in half the time."""
     for view in run.views():
         for repeat in view["repeats"]:

@@ -52,7 +52,7 @@ def run_rows(
     figures = {}
     for row, outcome in zip(rows, outcomes, strict=True):
         store = outcome.run
-        if records := store.records():
+        if records := store.records.all():
             score_run(store)
             known = store.verdicts(VERDICTS)
             scores = score(records, read_scoring(store.manifest), known, profiles_of(table))

@@ -31,12 +31,12 @@ def published_figures(
     from fathoms.extras.papers.display_published import published_json, published_lines, published_panel
     from fathoms.extras.papers.mteb import read_published, task_of
     from fathoms.extras.papers.vidore import compare_published, differing_counts, figures_of_run
-    from fathoms.runs.finding import find_run
+    from fathoms.runs.run import Run
 
     if within is not None and (reference is None or not within >= 0):
         raise UsageError("--within needs a run to compare (--run RUN), and a difference of 0 or more")
     published = read_published(results, task_of(name))
-    run = None if reference is None else find_run(reference, out)
+    run = None if reference is None else Run.open(reference, out)
     own = None if run is None else figures_of_run(run, published.metrics)
     cells = compare_published(published, own, subsets)
     notes = () if own is None else (*own.notes, *differing_counts(published, own))

@@ -19,7 +19,7 @@ from fathoms.metrics.registry import named
 from fathoms.metrics.retrieval.batch import rank_scores
 from fathoms.metrics.retrieval.metrics import RetrievalMetric
 from fathoms.metrics.retrieval.ranking import ranked_pages
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
 from fathoms.types import Record, Score
 
 MEAN = "mean"
@@ -64,7 +64,7 @@ def figures_of_run(run: Run, metrics: Sequence[str]) -> OwnFigures:
     Raises DataError if no question of the run has a value.
     """
     asked = [one for one in named(metrics) if isinstance(one, RetrievalMetric)]
-    only = run.summary is not None and run.summary.retrieval_only
+    only = run.is_scored and run.summary.retrieval_only
     deepest = max(one.k for one in asked)
     values: dict[tuple[str, str], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     lacking: set[str] = set()
@@ -94,7 +94,7 @@ def _scored(
     run: Run, asked: Sequence[RetrievalMetric], only: bool
 ) -> Iterator[tuple[Record, dict[str, Score]]]:
     """Yield the records of a run with their scores; ir-measures is fast for many at once."""
-    records = run.read(run.entries().values())
+    records = run.records.read(run.records.entries().values())
     while some := list(islice(records, _BATCH)):
         yield from zip(some, rank_scores(asked, some, retrieval_only=only), strict=True)
 

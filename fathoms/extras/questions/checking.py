@@ -18,7 +18,7 @@ from fathoms.extras.questions.other_forms import other_forms
 from fathoms.extras.questions.parsing import ParsedPdfs
 from fathoms.extras.questions.texts import Texts
 from fathoms.metrics.phrase_recall import Hyphens, Match
-from fathoms.runs.reading import ScoredRun
+from fathoms.runs.run import Run
 
 INVALID = "invalid"
 """The code of findings about a file that cannot be read as questions."""
@@ -80,7 +80,7 @@ def check(
     match: Match = "word",
     hyphens: Hyphens = "both",
     ignore: Collection[str] = (),
-    run: ScoredRun | None = None,
+    run: Run | None = None,
 ) -> Checked:
     """Check a question file against its documents.
 

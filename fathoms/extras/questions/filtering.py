@@ -26,7 +26,7 @@ from fathoms.metrics.ingestion import is_yes_no
 from fathoms.metrics.phrase_recall import phrase_recall
 from fathoms.metrics.profiles import Profile
 from fathoms.runs.marks import DROPPED, OF
-from fathoms.runs.reading import QuestionMean, ScoredRun
+from fathoms.runs.run import QuestionMean, Run
 from fathoms.types import Question
 from fathoms.types.run.rows import ScoredQuestion, ScoredRepeat
 
@@ -98,7 +98,7 @@ def stated_confidence(answer: str) -> float | None:
     return value if 0 <= value <= 1 else None
 
 
-def known_without_documents(run: ScoredRun, profile: Profile) -> dict[str, Known]:
+def known_without_documents(run: Run, profile: Profile) -> dict[str, Known]:
     """Return what the questions of a closed-book run say, by their ids.
 
     Raises UsageError for a run that showed documents, and for one that tells no confidence: its answers state
@@ -147,7 +147,7 @@ def filtered(
     *,
     closed_book: Mapping[str, Known] | None = None,
     confidence: float = 0.9,
-    baselines: Sequence[ScoredRun] = (),
+    baselines: Sequence[Run] = (),
     easiest: float = 0.1,
 ) -> Filtered:
     """Apply both filters. `closed_book` is what `known_without_documents` returns; `baselines` are runs whose
@@ -196,7 +196,7 @@ def _without_retrieval(
 
 
 def _easiest(
-    questions: Sequence[Question], baselines: Sequence[ScoredRun], profile: Profile, share: float
+    questions: Sequence[Question], baselines: Sequence[Run], profile: Profile, share: float
 ) -> Iterable[Dropped]:
     """Yield the easiest questions of each category."""
     solved = [run.correctness(profile.name) for run in baselines]

@@ -9,7 +9,7 @@ from fathoms.extras.questions.advice import wider
 from fathoms.extras.questions.finding import Found, Subject
 from fathoms.metrics.phrase_recall import phrase_recall
 from fathoms.runs.disagreements import JUDGED, disagreements
-from fathoms.runs.reading import ScoredRun
+from fathoms.runs.run import Run
 from fathoms.text.folding import fold_words
 from fathoms.types import GoldPhrase, GoldYesNo, Question
 
@@ -22,7 +22,7 @@ _YES_NO = {
 _Variant = tuple[GoldPhrase, ...]
 
 
-def mended(subject: Subject, run: ScoredRun, profile: str) -> Iterator[Found]:
+def mended(subject: Subject, run: Run, profile: str) -> Iterator[Found]:
     """Report each answer of a run that its judge and phrase recall see differently, with a variant that makes
     it right if there is one.
 

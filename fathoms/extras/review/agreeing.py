@@ -10,7 +10,7 @@ from fathoms.cli import console
 from fathoms.errors import DataError
 
 if TYPE_CHECKING:
-    from fathoms.runs.store import Run
+    from fathoms.runs.run import Run
     from fathoms.types import Judgement, Verdict
 
 Json = dict[str, Any]
@@ -20,12 +20,11 @@ def agree_about_runs(references: Sequence[str], out: Path, judge: Path | None, a
     """Print what people said of some runs with `fathoms review`, how far they agree with one another and with
     the judge, and how far metrics rank the runs as people do."""
     from fathoms.extras.review.people import claims_json, errors_json, means_json, quality_json, read_of_runs
-    from fathoms.runs.finding import find_run
     from fathoms.runs.people import ClaimLabel, FoundErrors, Grade
-    from fathoms.runs.reading import load
+    from fathoms.runs.run import Run
 
-    stores = {store.path.resolve(): store for store in (find_run(one, out) for one in references)}
-    views = [load(path) for path in stores]
+    stores = {store.path.resolve(): store for store in (Run.open(one, out) for one in references)}
+    views = [Run.scored(path) for path in stores]
     labels = read_of_runs(views, ClaimLabel)
     labelled = {label.run for label in labels}
     verdicts = {store.id: _verdicts(store, judge) for store in stores.values() if store.id in labelled}
@@ -60,7 +59,7 @@ def _verdicts(store: Run, judge: Path | None) -> Mapping[Judgement, Verdict]:
 
     own, metrics = judged_by(store)
     by = own if judge is None else read_judge(judge)
-    return {} if by is None else kept_of_run(store, by, metrics, store.records).verdicts
+    return {} if by is None else kept_of_run(store, by, metrics, store.records.all).verdicts
 
 
 def _show_quality(found: Json) -> None:

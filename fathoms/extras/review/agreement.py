@@ -15,7 +15,7 @@ from typing import Any, Literal
 from fathoms.report.leaderboard import figure
 from fathoms.report.section import Reviews
 from fathoms.runs.ratings import FILE, Rating, read_ratings
-from fathoms.runs.reading import ScoredRun
+from fathoms.runs.run import Run
 
 Column = Literal["score", "flag"]
 COLUMNS: tuple[Column, ...] = ("score", "flag")
@@ -85,13 +85,13 @@ class Agreement:
 class Reviewed:
     """One run with its valid ratings, and the numbers of ratings left out, as in `Agreement`."""
 
-    run: ScoredRun
+    run: Run
     ratings: tuple[Rating, ...]
     outdated: int
     other_profiles: int
 
 
-def agreement(runs: Sequence[ScoredRun], scores: str | None = None) -> Agreement | None:
+def agreement(runs: Sequence[Run], scores: str | None = None) -> Agreement | None:
     """Return the agreement of people with the scores of some runs under one profile; `None` without ratings.
 
     Raises StoreError if a file of ratings is damaged.
@@ -115,7 +115,7 @@ def agreement(runs: Sequence[ScoredRun], scores: str | None = None) -> Agreement
     )
 
 
-def reviews(runs: Sequence[ScoredRun], scores: str | None) -> Reviews | None:
+def reviews(runs: Sequence[Run], scores: str | None) -> Reviews | None:
     """Return the agreement as a report shows it; `None` without ratings."""
     found = agreement(runs, scores)
     if found is None:
@@ -123,9 +123,9 @@ def reviews(runs: Sequence[ScoredRun], scores: str | None) -> Reviews | None:
     return Reviews([*agreement_tables(found)], [*remarks(found)], asdict(found))
 
 
-def reviewed(run: ScoredRun, profile: str) -> Reviewed:
+def reviewed(run: Run, profile: str) -> Reviewed:
     """Read the ratings of one run, and keep those whose scores have not changed since."""
-    files = [*([run.path / FILE] if run.path else []), *run.reviews]
+    files = [run.path / FILE, *run.reviews]
     latest = {(*rating.item, rating.reviewer): rating for path in files for rating in read_ratings(path)}
     ours = [rating for rating in latest.values() if rating.run == run.run]
     under = [rating for rating in ours if rating.profile == profile]
@@ -134,7 +134,7 @@ def reviewed(run: ScoredRun, profile: str) -> Reviewed:
     return Reviewed(run, held, len(under) - len(held), len(ours) - len(under))
 
 
-def shown_now(run: ScoredRun, profile: str) -> dict[tuple[str, int], tuple[Any, ...]]:
+def shown_now(run: Run, profile: str) -> dict[tuple[str, int], tuple[Any, ...]]:
     """Return the scores that a reviewer of each answer would see now, by question id and repeat."""
     return {
         (view.question.id, repeat.repeat): repeat.under(profile).shown

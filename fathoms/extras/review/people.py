@@ -24,7 +24,7 @@ from fathoms.runs.people import (
     judged,
     read_all,
 )
-from fathoms.runs.reading import ScoredRun
+from fathoms.runs.run import Run
 from fathoms.types import Judgement, Verdict
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 
-def read_of_runs(runs: Sequence[ScoredRun], kind: type[Kind]) -> list[Kind]:
+def read_of_runs(runs: Sequence[Run], kind: type[Kind]) -> list[Kind]:
     """Read what was said of some runs from their folders."""
     file = {Grade: GRADES_FILE, FoundErrors: ERRORS_FILE, ClaimLabel: LABELS_FILE}[kind]
     ids = {run.run for run in runs}
@@ -41,7 +41,7 @@ def read_of_runs(runs: Sequence[ScoredRun], kind: type[Kind]) -> list[Kind]:
     return [said for said in read_all(paths, kind) if said.run in ids]
 
 
-def quality_json(runs: Sequence[ScoredRun], grades: Sequence[Grade], scores: str | None) -> Json | None:
+def quality_json(runs: Sequence[Run], grades: Sequence[Grade], scores: str | None) -> Json | None:
     """Return the mean grade of every run, the agreement of reviewers, and how far metrics rank the runs as
     the grades do; `None` without grades. If several people graded an answer, their mean counts."""
     if not grades:
@@ -68,7 +68,7 @@ def _means(grades: Iterable[Grade]) -> dict[tuple[str, str, int], float]:
 
 
 def rankings(
-    runs: Sequence[ScoredRun], given: Mapping[tuple[str, str, int], float], scores: str | None
+    runs: Sequence[Run], given: Mapping[tuple[str, str, int], float], scores: str | None
 ) -> dict[str, RankAgreement]:
     """Return how far each shown metric ranks the runs as people do, question by question.
 
@@ -144,7 +144,7 @@ def _errors_by(taxonomy: str, found: Sequence[FoundErrors]) -> Json:
     }
 
 
-def means_json(runs: Iterable[ScoredRun]) -> list[Json]:
+def means_json(runs: Iterable[Run]) -> list[Json]:
     """Return what the labels of people make of the judged metrics of some runs, as the last scoring computed
     it; see `metrics.people`. Metrics of which no answer has labels are left out."""
     return [

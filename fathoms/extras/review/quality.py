@@ -15,7 +15,7 @@ from fathoms.extras.review.answer import context_panel
 from fathoms.extras.review.sample import Item, draw, lot
 from fathoms.report.text import gold, visible
 from fathoms.runs.people import Grade
-from fathoms.runs.reading import ScoredRun
+from fathoms.runs.run import Run
 from fathoms.types import Question, Reply
 
 
@@ -74,7 +74,7 @@ def gold_answer(question: Question) -> str:
     return visible(question.reference) if question.reference else gold(question)
 
 
-def draw_common(runs: Iterable[ScoredRun], profile: str | None, size: int, seed: int) -> list[Item]:
+def draw_common(runs: Iterable[Run], profile: str | None, size: int, seed: int) -> list[Item]:
     """Draw at most `size` random questions, with one answer of each run.
 
     The questions depend on the seed alone, so that answers of several runs to one question are compared.

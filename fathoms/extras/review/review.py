@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from fathoms.cli.asking import Review
     from fathoms.extras.review.claims import ClaimItem
     from fathoms.extras.review.sample import Item, Session
-    from fathoms.runs.reading import ScoredRun
-    from fathoms.runs.store import Run
+    from fathoms.runs.run import Run
 
 SCALE = "1 strongly disagree, 2 disagree, 3 neutral, 4 agree, 5 strongly agree"
 
@@ -88,8 +87,7 @@ def review(
     you want, and run the same command again to continue. `fathoms agree RUN...` then says how far people,
     judges and metrics agree.
     """
-    from fathoms.runs.finding import find_run
-    from fathoms.runs.reading import load
+    from fathoms.runs.run import Run
 
     if quality + errors + claims > 1:
         raise UsageError("--quality, --errors and --claims are different reviews: give one of them")
@@ -98,8 +96,8 @@ def review(
     if (metric or judge) and not claims:
         raise UsageError("--metric and --judge need --claims")
     name = reviewer or login()
-    stores = {store.path.resolve(): store for store in (find_run(reference, out) for reference in runs)}
-    views = [load(path) for path in stores]
+    stores = {store.path.resolve(): store for store in (Run.open(reference, out) for reference in runs)}
+    views = [Run.scored(path) for path in stores]
     if not (quality or errors or claims):
         return _rate_scores(views, scores, sample, seed, name, to)
     asked: Review[Any, Any, Any]
@@ -118,7 +116,7 @@ def review(
 
 
 def _quality(
-    views: Sequence[ScoredRun], scores: str | None, sample: int, seed: int, name: str, to: Path | None
+    views: Sequence[Run], scores: str | None, sample: int, seed: int, name: str, to: Path | None
 ) -> Review[Any, Any, Any]:
     """The review of the quality of answers."""
     from fathoms.extras.review.quality import QualityReview, draw_common
@@ -129,7 +127,7 @@ def _quality(
 
 
 def _errors(
-    views: Sequence[ScoredRun],
+    views: Sequence[Run],
     scores: str | None,
     sample: int,
     seed: int,
@@ -154,7 +152,7 @@ def _errors(
 
 def _claims(
     stores: Sequence[Run],
-    views: Sequence[ScoredRun],
+    views: Sequence[Run],
     sample: int,
     seed: int,
     name: str,
@@ -181,12 +179,12 @@ def _claims(
             raise UsageError(f"{store.id} has no judge in its configuration: name its judge by --judge")
         if wanted not in asked:
             raise UsageError(f"{wanted} asks no judge{suggest(wanted, asked)}")
-        held = kept_of_run(store, by, [asked[wanted]], store.records)
-        items += claim_items(store.id, store.records, asked[wanted], by, held, sample, seed, said)
+        held = kept_of_run(store, by, [asked[wanted]], store.records.all)
+        items += claim_items(store.id, store.records.all, asked[wanted], by, held, sample, seed, said)
     return ClaimReview(items, files, name, seed)
 
 
-def _judged_metric(view: ScoredRun, metric: str | None) -> str:
+def _judged_metric(view: Run, metric: str | None) -> str:
     """The name of the metric whose judgements are made: the one that was asked for, or the only judged metric
     of the run."""
     known = [name for name, figures in view.metrics().items() if figures.judged is not None]
@@ -198,7 +196,7 @@ def _judged_metric(view: ScoredRun, metric: str | None) -> str:
 
 
 def _rate_scores(
-    views: Sequence[ScoredRun], scores: str | None, sample: int, seed: int, name: str, to: Path | None
+    views: Sequence[Run], scores: str | None, sample: int, seed: int, name: str, to: Path | None
 ) -> int:
     """Have the scores of answers rated."""
     from fathoms.extras.review.sample import Session, draw
@@ -215,7 +213,7 @@ def _rate_scores(
     return converse(session, SCALE, partial(_ask_about, session), "answers")
 
 
-def _files(views: Sequence[ScoredRun], to: Path | None, file: str) -> dict[str, Path]:
+def _files(views: Sequence[Run], to: Path | None, file: str) -> dict[str, Path]:
     """The file for what is said of each run, by run id."""
     if to is not None and to.exists() and not to.is_file():
         raise UsageError(f"--to {to}: ratings cannot be saved there: name a regular file")

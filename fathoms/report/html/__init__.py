@@ -21,7 +21,7 @@ from fathoms.report.html.reading import IndexedRun, index_run
 from fathoms.report.html.texts import clean
 from fathoms.report.leaderboard import leaderboard, run_labels
 from fathoms.report.sections import sections
-from fathoms.runs.reading import ScoredRun
+from fathoms.runs.run import Run
 
 DETAILS = 24_000_000
 """The bytes available for the details of all questions, so that the file stays under 30 MB."""
@@ -47,7 +47,7 @@ class Payload:
 
 
 def report_html(
-    runs: Sequence[ScoredRun],
+    runs: Sequence[Run],
     scores: str | None = None,
     *,
     thumbnails: bool = False,
@@ -69,7 +69,7 @@ def report_html(
 
 
 def payload(
-    runs: Sequence[ScoredRun], scores: str | None = None, *, thumbnails: bool = False, size: int = DETAILS
+    runs: Sequence[Run], scores: str | None = None, *, thumbnails: bool = False, size: int = DETAILS
 ) -> Payload:
     """Collect the data of the page; the details take at most about `size` bytes."""
     profiles = [run.profile(scores) for run in runs]
@@ -99,7 +99,7 @@ def payload(
     return Payload(overview, [Chunk("index", packed(index)), *chunks], warnings)
 
 
-def shown_run(key: int, label: str, run: ScoredRun, profile: str, indexed: IndexedRun) -> dict[str, Any]:
+def shown_run(key: int, label: str, run: Run, profile: str, indexed: IndexedRun) -> dict[str, Any]:
     """Build the part of the overview that is of one run."""
     return {
         **overview_run(key, label, run, profile, indexed.sums),
@@ -110,7 +110,7 @@ def shown_run(key: int, label: str, run: ScoredRun, profile: str, indexed: Index
 
 
 def whole_overview(
-    runs: Sequence[ScoredRun],
+    runs: Sequence[Run],
     scores: str | None,
     overviews: list[dict[str, Any]],
     same: bool,
@@ -147,7 +147,7 @@ def whole_overview(
     return dict(clean(made))
 
 
-def _expected(run: ScoredRun) -> int:
+def _expected(run: Run) -> int:
     """Return how many question views a run is expected to have, according to its summary."""
     counts = run.summary.counts
     return max(1, (counts.asked or counts.questions or 1) - (counts.unanswered or 0))

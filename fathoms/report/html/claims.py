@@ -15,8 +15,7 @@ from fathoms.metrics.claims.texts import running_gold
 from fathoms.models.sentences import sentences
 from fathoms.report.html.texts import brief, units
 from fathoms.runs.documents import StoredDocuments
-from fathoms.runs.reading import ScoredRun
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
 from fathoms.types import Document, Question
 from fathoms.types.run.rows import ComparedClaim, Comparison, ScoredRepeat
 from fathoms.types.run.summary import JudgingCost
@@ -98,9 +97,9 @@ class ClaimCounts:
         ]
 
 
-def documents_of(run: ScoredRun) -> Mapping[str, Document]:
-    """Return the parsed documents that a run holds; nothing for a run without a folder."""
-    return StoredDocuments(Run(run.path), run.manifest) if run.path else {}
+def documents_of(run: Run) -> Mapping[str, Document]:
+    """Return the parsed documents that a run holds."""
+    return StoredDocuments(run, run.manifest)
 
 
 class _Passage(NamedTuple):

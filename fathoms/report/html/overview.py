@@ -16,7 +16,7 @@ from fathoms.report.metrics_table import MAIN, has_value, is_shown, listed_parts
 from fathoms.report.modalities import modality_hits
 from fathoms.report.outcomes import OUTCOMES, RATES
 from fathoms.report.stage_times import ingest_lines
-from fathoms.runs.reading import ScoredRun
+from fathoms.runs.run import Run
 from fathoms.runs.search_notes import search_notes
 from fathoms.types.run.figures import (
     AbstentionCounts,
@@ -38,7 +38,7 @@ COUNTS = ("errors", "refused", "cut_prompts", "cut_by_server", "cached")
 WARNINGS = 20
 
 
-def overview_run(key: int, label: str, run: ScoredRun, profile: str, sums: Sums) -> Json:
+def overview_run(key: int, label: str, run: Run, profile: str, sums: Sums) -> Json:
     """Return one run of the overview; values that are not known are `None`."""
     figures, summary, counts = run.figures(profile), run.summary, run.summary.counts
     return {
@@ -93,7 +93,7 @@ def overview_run(key: int, label: str, run: ScoredRun, profile: str, sums: Sums)
     }
 
 
-def judging_of(run: ScoredRun) -> Json | None:
+def judging_of(run: Run) -> Json | None:
     """Return the judge of a run, its check against people, how well its claims were split, and what judging
     took; `None` without a judge."""
     found = run.summary.judging
@@ -109,7 +109,7 @@ def judging_of(run: ScoredRun) -> Json | None:
 _GROUP = ("value", "low", "high", "shortest", "longest", "n")
 
 
-def lengths_of(run: ScoredRun) -> Json:
+def lengths_of(run: Run) -> Json:
     """Return, for each kind of support that is known, the groups of answers by length with their mean
     support, and a sentence on how the two go together."""
     return {
@@ -224,7 +224,7 @@ def _line(counts: AbstentionCounts, repeats: int) -> Json:
     return {**cells, "share": shares}
 
 
-def funnel_figures(run: ScoredRun, profile: str) -> Json | None:
+def funnel_figures(run: Run, profile: str) -> Json | None:
     """Return the funnel of a run, stage by stage; `None` if only its answers are known."""
     funnel = funnel_of(run, profile)
     if not funnel:
@@ -239,14 +239,14 @@ def funnel_figures(run: ScoredRun, profile: str) -> Json | None:
     }
 
 
-def pages_of(run: ScoredRun, profile: str) -> Json | None:
+def pages_of(run: Run, profile: str) -> Json | None:
     """Return the known stages of the funnel by gold pages with their heads, and its notes; `None` if none."""
     known = page_figures(run, profile)
     heads = {name: head for name, head in zip(PAGE_STAGES, HEADS, strict=True) if name in known}
     return {"stages": heads, "notes": list(page_notes(run, profile))} if known else None
 
 
-def honesty_of(run: ScoredRun, profile: str) -> Json | None:
+def honesty_of(run: Run, profile: str) -> Json | None:
     """Return the lines of the table of hits and misses, its rates and its notes; `None` if not known."""
     found = honesty_table(run, profile)
     if found is None:
@@ -262,7 +262,7 @@ def _stages(stages: FunnelStages, known: Sequence[str]) -> Json:
     }
 
 
-def curves_of(run: ScoredRun) -> Json | None:
+def curves_of(run: Run) -> Json | None:
     """Return the curves of recall over ranks and over tokens; `None` if the run has none."""
     found = run.summary.retrieval.curves
     if found is None:
@@ -276,7 +276,7 @@ def curves_of(run: ScoredRun) -> Json | None:
     }
 
 
-def modalities_of(run: ScoredRun) -> Json:
+def modalities_of(run: Run) -> Json:
     """Return, for each modality of the gold, the figures of hit@k by `k`; empty if no modality is stated."""
     return {
         name: [{"k": k, **figure_of(found.value, found.bounds, found.n)} for k, found in by_k.items()]
@@ -306,7 +306,7 @@ def _range(figure: MetricFigure | None) -> Json:
     return {"range": list(map(rounded, figure.bounds))} if figure and figure.bounds else {}
 
 
-def documents_of(run: ScoredRun) -> Json:
+def documents_of(run: Run) -> Json:
     """Return how many documents were read (`None` if not known), and which could not be read."""
     number = run.ingest.documents
     if number is None:
@@ -315,7 +315,7 @@ def documents_of(run: ScoredRun) -> Json:
     return {"n": number, "failed": failed}
 
 
-def _warnings(run: ScoredRun) -> Iterator[str]:
+def _warnings(run: Run) -> Iterator[str]:
     """Yield the warnings that a reader of the scores should know."""
     if cut := run.summary.counts.cut_by_server:
         subject = "1 prompt was" if cut == 1 else f"{cut} prompts were"

@@ -21,8 +21,7 @@ from fathoms.errors import DocumentError, FathomsError
 from fathoms.paths import cache_dir, sha256_file
 from fathoms.report.html.detail import Pictures as OfRun
 from fathoms.runs.documents import listed_documents
-from fathoms.runs.reading import ScoredRun
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
 from fathoms.runs.trust import is_signed
 from fathoms.safety.inputs import expanded
 from fathoms.types.run.manifest import KnownDocument
@@ -60,7 +59,7 @@ class Pictures:
         self.sizes: dict[str, tuple[float, float]] = {}
         """The width and height of the drawn pages in points, by key."""
 
-    def of(self, run: ScoredRun) -> OfRun:
+    def of(self, run: Run) -> OfRun:
         """Return what registers the pages and pictures of a run."""
         if not is_signed(run.manifest) and any(_named_folders(run)):
             self._elsewhere.setdefault(run.run)
@@ -193,7 +192,7 @@ def _small(path: Path) -> str | None:
     return f"data:image/jpeg;base64,{base64.b64encode(made.getvalue()).decode('ascii')}"
 
 
-def _picture_folders(run: ScoredRun) -> Iterator[Path]:
+def _picture_folders(run: Run) -> Iterator[Path]:
     """Yield the folders whose pictures a report may show: of a run that is known to be of this user, the
     cache, the folder of its question file, and that of its data set."""
     if not is_signed(run.manifest):
@@ -214,7 +213,7 @@ def _picture_folders(run: ScoredRun) -> Iterator[Path]:
 class _Documents:
     """Finds the files of one run's documents."""
 
-    def __init__(self, run: ScoredRun) -> None:
+    def __init__(self, run: Run) -> None:
         self._run = run
         self._folders = list(folders(run))
         self._files: dict[str, list[Path]] | None = None
@@ -229,7 +228,7 @@ class _Documents:
     @cached_property
     def _listed(self) -> Mapping[str, KnownDocument]:
         """What the run states of its documents."""
-        return listed_documents(Run(self._run.path or Path()), self._run.manifest)
+        return listed_documents(self._run, self._run.manifest)
 
     def _look(self, name: str) -> tuple[Path, str] | None:
         """Return the file with the document's name that has the same SHA-256 as in the run."""
@@ -246,7 +245,7 @@ class _Documents:
         return None
 
 
-def folders(run: ScoredRun) -> Iterator[Path]:
+def folders(run: Run) -> Iterator[Path]:
     """Yield the folders that may hold the documents of a run.
 
     The folders in a manifest are used only if the manifest is signed as a run of this user. The folder of a
@@ -263,7 +262,7 @@ def folders(run: ScoredRun) -> Iterator[Path]:
             yield find_manifest(name).folder
 
 
-def _named_folders(run: ScoredRun) -> Iterator[Path]:
+def _named_folders(run: Run) -> Iterator[Path]:
     """Yield the folder in a run's configuration, relative to the configuration, and that of an import."""
     source = run.manifest.config.get("data")
     if isinstance(source, dict) and source.get("documents"):

@@ -9,7 +9,7 @@ from typing import Any
 from fathoms.errors import DataError
 from fathoms.report.html.texts import start
 from fathoms.report.text import gold
-from fathoms.runs.reading import ScoredRun
+from fathoms.runs.run import Run
 from fathoms.text.ids import looks_derived, same_words
 from fathoms.types import Question
 
@@ -27,7 +27,7 @@ class Questions:
     name of its data set or run appended to its id.
     """
 
-    def __init__(self, runs: Sequence[ScoredRun]) -> None:
+    def __init__(self, runs: Sequence[Run]) -> None:
         self.ids: dict[str, int] = {}
         self._rows: list[dict[str, Any]] = []
         self._identities: list[Hashable] = []
@@ -43,7 +43,7 @@ class Questions:
         # reversed, so that the order of the first run takes precedence
         self._asked = {name: number for ids in reversed(asked) for number, name in enumerate(ids)}
 
-    def place(self, question: Question, run: ScoredRun) -> tuple[str, int]:
+    def place(self, question: Question, run: Run) -> tuple[str, int]:
         """Return a question's id in this report and its index; a new question is added."""
         key = question.id, _identity(question)
         names = self._names.setdefault(run.run, {})
@@ -54,7 +54,7 @@ class Questions:
             self._taken.setdefault(run.run, set()).add(names[key])
         return names[key], self.ids[names[key]]
 
-    def _name_of(self, question: Question, run: ScoredRun, identity: Hashable, *, written: bool) -> str:
+    def _name_of(self, question: Question, run: Run, identity: Hashable, *, written: bool) -> str:
         """Return the id in this report of a question that is met first in a run; a new question is added."""
         same = self.ids.get(question.id)
         if same is None or not (written and self._written[same]):

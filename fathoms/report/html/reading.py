@@ -18,7 +18,7 @@ from fathoms.report.metrics_table import is_shown
 from fathoms.report.text import gold
 from fathoms.runs.disagreements import disagreements
 from fathoms.runs.question_tables import mean
-from fathoms.runs.reading import ScoredRun
+from fathoms.runs.run import Run
 from fathoms.types.run.figures import ProfileFigures
 from fathoms.types.run.rows import ScoredQuestion, ScoredRepeat
 
@@ -82,7 +82,7 @@ class IndexedRun:
     metrics; `numbers` maps it to its chunk's number. `sums` and `claims` are over all answers.
     """
 
-    def __init__(self, run: ScoredRun, profile: str, questions: Questions) -> None:
+    def __init__(self, run: Run, profile: str, questions: Questions) -> None:
         self.rows: dict[int, tuple[Any, ...]] = {}
         self.numbers: dict[int, int] = {}
         self.sums = Sums()
@@ -151,7 +151,7 @@ class IndexedRun:
 
 
 def index_run(
-    run: ScoredRun, profile: str, questions: Questions, details: Details, pictures: Pictures
+    run: Run, profile: str, questions: Questions, details: Details, pictures: Pictures
 ) -> IndexedRun:
     """Read all questions of a run once, and add their details to `details`."""
     indexed, documents = IndexedRun(run, profile, questions), documents_of(run)
@@ -164,10 +164,10 @@ def index_run(
     return indexed
 
 
-def whole_detail(run: ScoredRun, view: ScoredQuestion, name: str, made: dict[str, Any]) -> dict[str, Any]:
+def whole_detail(run: Run, view: ScoredQuestion, name: str, made: dict[str, Any]) -> dict[str, Any]:
     """Return the details of a question with its id in the report and the file of the run that has it."""
     file = run.question_file(view.question.id)
-    return {"id": name, **made, "file": file and f"questions/{file.name}"}
+    return {"id": name, **made, "file": f"questions/{file.name}"}
 
 
 def seconds_of(repeat: ScoredRepeat) -> float | None:

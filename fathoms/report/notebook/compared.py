@@ -11,7 +11,7 @@ from fathoms.compare.question_scores import default_metrics
 from fathoms.report.comparison import effect_cells, verdict
 from fathoms.report.notebook.parts import grid, page, said, small
 from fathoms.report.of_sweeps import read_all_scores
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
 
 FLIPS = 10
 

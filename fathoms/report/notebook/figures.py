@@ -17,7 +17,7 @@ from fathoms.report.modalities import modality_hits
 from fathoms.report.radar import COLOURS, GREY, INK, plain_style, radar_figure
 from fathoms.report.stage_times import stage_times
 from fathoms.report.text import plain, squeeze
-from fathoms.runs.reading import ScoredRun
+from fathoms.runs.run import Run
 from fathoms.types.run.figures import MetricFigure
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Bar(NamedTuple):
     n: int | None = None
 
 
-def figure_of(run: ScoredRun, name: str, profile: str | None = None) -> Drawn:
+def figure_of(run: Run, name: str, profile: str | None = None) -> Drawn:
     """Draw a figure of a run; `name` is one of `figure_names`.
 
     Raises UsageError with the names there are for another name, and DataError where the run has no values
@@ -77,14 +77,14 @@ def figure_of(run: ScoredRun, name: str, profile: str | None = None) -> Drawn:
     return Drawn(name, bars(f"{name}{unit}, {better} is better", [_bar(*cell) for cell in cells], top))
 
 
-def figure_names(run: ScoredRun, profile: str | None = None) -> tuple[str, ...]:
+def figure_names(run: Run, profile: str | None = None) -> tuple[str, ...]:
     """Return the names of the figures that a run has: those of `FIGURES`, and every metric with a value."""
     drawn = [name for name, draw in FIGURES.items() if draw(run, profile) is not None]
     metrics = [name for name, found in run.metrics(profile).items() if found.overall.value is not None]
     return tuple(dict.fromkeys([*drawn, *metrics]))
 
 
-def _listed(run: ScoredRun, profile: str | None) -> str:
+def _listed(run: Run, profile: str | None) -> str:
     """Say which figures there are."""
     return f"this run has: {', '.join(figure_names(run, profile))}"
 
@@ -94,15 +94,15 @@ def _bar(label: str, found: MetricFigure) -> Bar:
     return Bar(label, found.value, found.bounds, found.n)
 
 
-def _radar(run: ScoredRun, profile: str | None) -> Figure | None:
+def _radar(run: Run, profile: str | None) -> Figure | None:
     return None if run.retrieval_only else radar_figure([run], "correctness", profile)
 
 
-def _radar_of_hallucination(run: ScoredRun, profile: str | None) -> Figure | None:
+def _radar_of_hallucination(run: Run, profile: str | None) -> Figure | None:
     return None if run.retrieval_only else radar_figure([run], "hallucination", profile)
 
 
-def _funnel(run: ScoredRun, profile: str | None) -> Figure | None:
+def _funnel(run: Run, profile: str | None) -> Figure | None:
     funnel = None if run.retrieval_only else funnel_of(run, run.profile(profile))
     if funnel is None:
         return None
@@ -112,26 +112,26 @@ def _funnel(run: ScoredRun, profile: str | None) -> Figure | None:
     return bars(title, [Bar(head, stage.recall, n=stage.n) for head, stage in stages], 1.0)
 
 
-def _gold_pages(run: ScoredRun, profile: str | None) -> Figure | None:
+def _gold_pages(run: Run, profile: str | None) -> Figure | None:
     figures = page_figures(run, profile)
     stages = [(head, figures.get(name)) for name, head in zip(PAGE_STAGES, PAGE_HEADS, strict=True)]
     rows = [_bar(head, found.overall) for head, found in stages if found is not None]
     return bars("share of the gold pages that reach each stage", rows, 1.0) if rows else None
 
 
-def _modalities(run: ScoredRun, profile: str | None) -> Figure | None:
+def _modalities(run: Run, profile: str | None) -> Figure | None:
     hits = modality_hits(run)
     rows = [_bar(f"{name}, hit@{k}", found) for name, ks in hits.items() for k, found in ks.items()]
     return bars("hits by modality of the gold", rows, 1.0) if rows else None
 
 
-def _seconds(run: ScoredRun, profile: str | None) -> Figure | None:
+def _seconds(run: Run, profile: str | None) -> Figure | None:
     names, (times,) = stage_times([run])
     rows = [_bar(name, times[name].figure) for name in names if name in times]
     return bars("mean seconds of a question by stage", rows) if rows else None
 
 
-FIGURES: dict[str, Callable[[ScoredRun, str | None], Figure | None]] = {
+FIGURES: dict[str, Callable[[Run, str | None], Figure | None]] = {
     "radar": _radar,
     "radar-hallucination": _radar_of_hallucination,
     "funnel": _funnel,

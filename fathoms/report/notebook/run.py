@@ -6,14 +6,14 @@ from fathoms.report.leaderboard import bracket, figure
 from fathoms.report.notebook.parts import grid, page, said, small
 from fathoms.report.text import shorten
 from fathoms.report.worst import Miss, worst_questions
-from fathoms.runs.reading import ScoredRun
+from fathoms.runs.run import Run
 from fathoms.types.run.figures import MeanScores
 
 WORST = 5
 TEXT = 160
 
 
-def run_html(run: ScoredRun) -> str:
+def run_html(run: Run) -> str:
     """Return a run under its headline profile as HTML. Everything that models and documents said is
     escaped."""
     counts = run.summary.counts

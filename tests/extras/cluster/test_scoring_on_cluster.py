@@ -24,7 +24,8 @@ from fathoms.models.caller import Caller
 from fathoms.paths import file_state
 from fathoms.runs.documents import keep_documents
 from fathoms.runs.folder import is_fitting
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
+from fathoms.runs.writing import new_run, trust_run
 from fathoms.scoring import score_run
 from fathoms.scoring.measures import own_metrics
 from fathoms.scoring.questions import Rules
@@ -78,10 +79,10 @@ def run_in(folder: Path, answers: int = QUESTIONS, **config: object) -> Run:
     config = config or {"metrics": ["rouge-l", "bleu", "retrieval"]}
     documents = [document(number) for number in range(DOCUMENTS)]
     data = {"name": "d", "asked_ids": [f"q{number}" for number in range(answers)]}
-    run = Run.create(folder, "x", "0" * 16, {"model": "m", "config": config, "data": data})
-    run.append(map(record, range(answers)))
+    run = new_run(folder, "x", "0" * 16, {"model": "m", "config": config, "data": data})
+    run.records.append(map(record, range(answers)))
     keep_documents(run, documents)
-    run.trust()
+    trust_run(run)
     return run
 
 
@@ -113,7 +114,7 @@ def test_what_a_worker_was_not_sent_is_scored_on_the_machine_of_the_run(
 ) -> None:
     run, manifest = scored[0], scored[0].manifest
     rules = Rules(Scoring(), PROFILES, "fathoms")
-    share, away = Share([[entry] for entry in list(run.entries().values())[:10]]), Away(1)
+    share, away = Share([[entry] for entry in list(run.records.entries().values())[:10]]), Away(1)
     job = ScoreJob(run, manifest, rules, own_metrics(run, manifest), [share])
     scorer, stages = job.scorer()
     work = ScoreWork(run, job.setup(stages))

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fathoms.runs.reading import load
+from fathoms.runs.run import Run
 from tests.support.otlp_receiver import otlp_receiver
 from tests.support.project import Project
 
@@ -196,7 +196,7 @@ def test_traces_of_an_application_are_scored_like_the_run_that_they_are_of(proje
 def answers_of(run: Path) -> dict[str, Any]:
     """The hits, the answer and its faithfulness by the text of the question."""
     found = {}
-    for view in load(run).questions():
+    for view in Run.scored(run).questions():
         (repeat,) = view.repeats
         hits = [(hit.document, hit.pages, hit.text, hit.score) for hit in repeat.hits or ()]
         assert repeat.answer is not None

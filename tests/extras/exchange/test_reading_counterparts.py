@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from fathoms.cli import main
-from fathoms.runs.finding import find_run
+from fathoms.runs.run import Run
 from fathoms.types import Hit
 from tests.support.project import write_pdf
 
@@ -37,7 +37,7 @@ def places(*arguments: str) -> list[tuple[str | None, tuple[int, ...]]]:
     """Import a file as the user does, and return the places of the hits of its first question by their
     texts."""
     assert main(["import", *arguments]) == 0
-    hits: tuple[Hit, ...] = next(iter(find_run("latest", Path("runs")).records())).hits or ()
+    hits: tuple[Hit, ...] = next(iter(Run.open("latest", Path("runs")).records.all())).hits or ()
     found = {hit.chunk.text: (hit.chunk.document, hit.chunk.pages) for hit in hits}
     return [found[text] for text in (*TEXTS, ELSEWHERE) if text in found]
 

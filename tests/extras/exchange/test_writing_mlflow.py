@@ -11,7 +11,7 @@ import pytest
 from fathoms.errors import ServerError
 from fathoms.extras.exchange.writing.mlflow_names import metrics_of, params_of
 from fathoms.extras.exchange.writing.mlflow_run import log_run
-from fathoms.runs.reading import load
+from fathoms.runs.run import Run
 from tests.support.mlflow_server import mlflow_server
 from tests.support.project import Project
 from tests.support.report_runs import made_runs
@@ -67,7 +67,7 @@ def test_a_run_is_exported_and_exported_again(project: Project) -> None:
 
         # another rule of scoring, with other figures
         assert project.fathoms("score", "latest", "--profile", "paper-by-words").returncode == 0
-        again = log_run(load(project.runs()[0]), address, "nights")
+        again = log_run(Run.scored(project.runs()[0]), address, "nights")
         assert (again.id, again.is_new) == (id, False)
         experiment = run["info"]["experiment_id"]
         assert len(ask(address, "runs/search", experiment_ids=[experiment], body=True)["runs"]) == 1
@@ -78,14 +78,14 @@ def test_a_run_is_exported_and_exported_again(project: Project) -> None:
         assert histories["usage/prompt_tokens"] == [metrics["usage/prompt_tokens"]]  # not twice
 
         # artifacts of a new experiment go through the server
-        assert log_run(load(project.runs()[0]), address, "fathoms").is_new
+        assert log_run(Run.scored(project.runs()[0]), address, "fathoms").is_new
     files = {path.name: path for path in (project.path / "artifacts").rglob("*") if path.is_file()}
     assert {"report.html", "report.json", "manifest.json", "questions.jsonl"} <= files.keys()
     lines = files["questions.jsonl"].read_text().splitlines()
     assert {json.loads(line)["question"]["text"] for line in lines} >= {"How tall is the Varn tower?"}
 
     with pytest.raises(ServerError, match=f"MLflow at {address}: "):  # it has ended
-        log_run(load(project.runs()[0]), address, "fathoms")
+        log_run(Run.scored(project.runs()[0]), address, "fathoms")
     assert "--tracking-uri or MLFLOW_TRACKING_URI" in project.fathoms(*export).stderr
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
 
 from fathoms.errors import ServerError, UsageError
 from fathoms.extras.exchange.writing.otel import send_spans
+from tests.support.made_run import changed
 from tests.support.otlp_receiver import attributes, otlp_receiver
 from tests.support.report_runs import made_runs
 
@@ -77,7 +77,7 @@ def test_reading_the_documents_is_a_trace_of_its_own() -> None:
     config = {"embed": {"kind": "openai", "model": "small"}}
     manifest = {**run.manifest_json, "config": config, "data": {"ingest": {"times": times}}}
     with otlp_receiver() as received:
-        assert send_spans(replace(run, manifest_json=manifest), received.address) == 6
+        assert send_spans(changed(run, manifest=manifest), received.address) == 6
         top, parse, embed = received.spans[:3]
         assert [span.name for span in (top, parse, embed)] == ["ingest alpha", "parse", "embeddings small"]
         made = ANSWERED - 1  # when the run was made
@@ -91,7 +91,7 @@ def test_reading_the_documents_is_a_trace_of_its_own() -> None:
         assert (found["gen_ai.usage.input_tokens"], found["fathoms.items"]) == (400, 10)
         assert top.trace_id not in {span.trace_id for span in received.spans[3:]}
         elsewhere = {**manifest, "created": "yesterday"}  # of somebody else's run: it then began in 1970
-        assert send_spans(replace(run, manifest_json=elsewhere), received.address) == 6
+        assert send_spans(changed(run, manifest=elsewhere), received.address) == 6
         assert received.spans[6].end_time_unix_nano == int(2.5e9)
 
 

@@ -17,7 +17,7 @@ from fathoms.extras.exchange.writing.hits import write_hits
 from fathoms.extras.exchange.writing.rankings import rankings_of
 from fathoms.extras.exchange.writing.trec import write_trec
 from fathoms.importers import Imported, keep
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
 from fathoms.types import Chunk, Document, Evidence, Failure, Hit, Page, PageBox, Question, Record, Round
 
 QUESTIONS = (

@@ -16,7 +16,8 @@ from fathoms.judges.kept import KeptJudge, KeptVerdicts
 from fathoms.judges.people import read_labels
 from fathoms.judges.scripted import ScriptedJudge
 from fathoms.metrics.claims.ragchecker import Precision, Recall
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
+from fathoms.runs.writing import new_run
 from fathoms.scoring import judged_by
 from fathoms.types import Claim, Evidence, Judgement, Question, Record, Reply, Verdict
 from tests.support.project import Project
@@ -55,7 +56,7 @@ def run(tmp_path: Path) -> Run:
 def test_a_run_without_answers_has_no_verdicts(run: Run, tmp_path: Path) -> None:
     judge, metrics = judged_by(run)
     assert judge is not None
-    empty = Run.create(tmp_path / "runs", "empty", "0" * 8, {"name": "empty", "folder": ".", "data": {}})
+    empty = new_run(tmp_path / "runs", "empty", "0" * 8, {"name": "empty", "folder": ".", "data": {}})
     with pytest.raises(DataError, match="holds no answers"):
         verdicts_of(empty, judge, metrics)
 

@@ -14,7 +14,7 @@ import pytest
 from fathoms.errors import StoreError, UsageError
 from fathoms.extras.live.site import write_site
 from fathoms.runs.finding import list_runs
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
 from tests.support.axe import findings
 from tests.support.report_browser import chromium, eventually, texts
 from tests.support.report_runs import hostile_run

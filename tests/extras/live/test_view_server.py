@@ -14,7 +14,7 @@ from fathoms.extras.live.folder import Folder
 from fathoms.extras.live.server import ViewServer
 from fathoms.extras.live.viewed import Viewed
 from fathoms.runs.finding import list_runs
-from fathoms.runs.store import Run
+from fathoms.runs.writing import new_run
 from fathoms.types import Failure, Question, Record, Reply
 from tests.extras.live.serving import got, serving
 from tests.support.view import three_runs
@@ -185,11 +185,11 @@ def test_a_question_that_is_not_read_yet_is_waited_for(folder: Path) -> None:
 
 def test_a_failure_does_not_count_once_the_question_was_asked_again(tmp_path: Path) -> None:
     """Two questions fail, and the run is resumed: one fails again, the other is answered."""
-    run = Run.create(tmp_path, "demo", "abcdef1234567890", {"name": "demo", "data": {"questions": 2}})
+    run = new_run(tmp_path, "demo", "abcdef1234567890", {"name": "demo", "data": {"questions": 2}})
     first, second = (Question(id=name, text="why?", category="Text") for name in "ab")
     failed = {"error": Failure(kind="ModelError", message="away"), "timings": {"retrieve": 1.0}}
     answered = {"answer": Reply(text="so", cost=0.5), "timings": {"retrieve": 2.0}}
-    with run.appending() as journal:
+    with run.records.appending() as journal:
         for question, said in ((first, failed), (second, failed), (first, failed), (second, answered)):
             journal.add(Record(question=question, **said))
     viewed = Viewed([run])

@@ -19,8 +19,8 @@ from fathoms.extras.questions.filtering import (
     stated_confidence,
 )
 from fathoms.metrics.profiles import profile_named
-from fathoms.runs.reading import ScoredRun, load
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
+from fathoms.runs.writing import new_run
 from fathoms.scoring import score_run
 from fathoms.types import Chunk, Evidence, Hit, Question, Record, Reply
 from tests.support.project import Project
@@ -36,14 +36,14 @@ def asked(name: str, text: str = "How tall is it?", **more: object) -> Question:
 
 def run_of(
     folder: Path, answers: Mapping[str, Sequence[str]], questions: Sequence[Question], *, hits: int = 0
-) -> ScoredRun:
+) -> Run:
     """A scored run with these answers to each question, one a repeat."""
-    made = Run.create(folder, "closed", "0" * 16, {"config": {}, "data": {"name": "d"}})
+    made = new_run(folder, "closed", "0" * 16, {"config": {}, "data": {"name": "d"}})
     found = tuple(
         Hit(chunk=Chunk(id=str(n), document="a.pdf", pages=(1,), text="41 m"), score=1.0, rank=n)
         for n in range(1, hits + 1)
     )
-    made.append(
+    made.records.append(
         [
             Record(question=question, repeat=repeat, hits=found, answer=Reply(text=text))
             for question in questions
@@ -51,7 +51,7 @@ def run_of(
         ]
     )
     score_run(made)
-    return load(made.path)
+    return Run.scored(made.path)
 
 
 def test_the_answer_in_the_question_and_what_is_known_with_confidence(tmp_path: Path) -> None:

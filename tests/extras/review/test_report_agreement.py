@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -19,7 +18,8 @@ from fathoms.report.markdown import report_markdown
 from fathoms.report.terminal import leaderboard_panel, summary_panel
 from fathoms.report.write import write_report
 from fathoms.runs.ratings import FILE, Rating, append_rating
-from fathoms.runs.reading import ScoredRun
+from fathoms.runs.run import Run
+from tests.support.made_run import changed
 
 pytestmark = pytest.mark.slow  # they draw
 
@@ -37,9 +37,7 @@ def spread(total: int, n: int) -> list[int]:
     return [total // n + (place < total % n) for place in range(n)]
 
 
-def rate(
-    view: ScoredRun, path: Path, question: str, score: int | None, flag: int | None, **changes: Any
-) -> None:
+def rate(view: Run, path: Path, question: str, score: int | None, flag: int | None, **changes: Any) -> None:
     """Append a rating of what the run shows for a question."""
     scores = next(
         each["repeats"][0]["scores"]["paper"] for each in view.views() if each["question"]["id"] == question
@@ -51,7 +49,7 @@ def rate(
 
 
 @pytest.fixture
-def reviewed_runs(small_run: Callable[..., ScoredRun], tmp_path: Path) -> list[ScoredRun]:
+def reviewed_runs(small_run: Callable[..., Run], tmp_path: Path) -> list[Run]:
     """Sixteen runs with three ratings each, whose means are those of Table I."""
     runs = []
     for pipeline, (count, scores, flags, _, _) in TABLE_I.items():
@@ -59,7 +57,7 @@ def reviewed_runs(small_run: Callable[..., ScoredRun], tmp_path: Path) -> list[S
         for number in range(count):
             id = f"20260102T030405678Z_{len(runs)}_0a1b2c3d"
             run = small_run(tmp_path / id, run=id, name=f"run {len(runs)}")
-            run = dataclasses.replace(run, manifest_json={**run.manifest_json, "pipeline": pipeline})
+            run = changed(run, manifest={**run.manifest.plain(), "pipeline": pipeline})
             names = ("right", "half", "wrong")
             for question, pair in zip(names, pairs[3 * number :], strict=False):
                 rate(run, tmp_path / id / FILE, question, *pair)
@@ -67,7 +65,7 @@ def reviewed_runs(small_run: Callable[..., ScoredRun], tmp_path: Path) -> list[S
     return runs
 
 
-def test_the_papers_table_1(reviewed_runs: list[ScoredRun]) -> None:
+def test_the_papers_table_1(reviewed_runs: list[Run]) -> None:
     found = agreement(reviewed_runs)
     assert found is not None
     rows = {
@@ -85,9 +83,7 @@ def test_the_papers_table_1(reviewed_runs: list[ScoredRun]) -> None:
     assert score.low < score.mean < score.high <= 5
 
 
-def test_it_is_in_the_markdown_the_json_and_on_the_terminal(
-    reviewed_runs: list[ScoredRun], tmp_path: Path
-) -> None:
+def test_it_is_in_the_markdown_the_json_and_on_the_terminal(reviewed_runs: list[Run], tmp_path: Path) -> None:
     text = report_markdown(reviewed_runs, tmp_path)
     section = text.split("## Human review")[1].split("\n## ")[0]
     row = next(line for line in section.splitlines() if "Docling" in line).split("|")
@@ -105,14 +101,14 @@ def test_it_is_in_the_markdown_the_json_and_on_the_terminal(
     assert line.split()[2] == "4.62"
 
 
-def test_nothing_is_said_where_nobody_was_asked(small_run: Callable[..., ScoredRun], tmp_path: Path) -> None:
+def test_nothing_is_said_where_nobody_was_asked(small_run: Callable[..., Run], tmp_path: Path) -> None:
     run = small_run(tmp_path)
     assert agreement([run]) is None
     assert report_json([run])[0]["agreement"] is None
     assert "Human review" not in report_markdown([run], tmp_path)
 
 
-def test_a_single_run_shows_its_own(run_dir: Path, small_run: Callable[..., ScoredRun]) -> None:
+def test_a_single_run_shows_its_own(run_dir: Path, small_run: Callable[..., Run]) -> None:
     run = small_run(run_dir)
     rate(run, run_dir / FILE, "right", 5, 4)
     found = agreement([run])
@@ -128,7 +124,7 @@ def test_a_single_run_shows_its_own(run_dir: Path, small_run: Callable[..., Scor
 
 
 def test_what_was_scored_otherwise_since_is_left_out_and_counted(
-    small_run: Callable[..., ScoredRun], tmp_path: Path
+    small_run: Callable[..., Run], tmp_path: Path
 ) -> None:
     run = small_run(tmp_path)
     rate(run, tmp_path / FILE, "right", 5, 5)
@@ -144,11 +140,11 @@ def test_what_was_scored_otherwise_since_is_left_out_and_counted(
     assert "another profile's scores: 1" in text
 
 
-def test_files_of_ratings_from_elsewhere(small_run: Callable[..., ScoredRun], tmp_path: Path) -> None:
+def test_files_of_ratings_from_elsewhere(small_run: Callable[..., Run], tmp_path: Path) -> None:
     run = small_run(tmp_path / "run")
     rate(run, tmp_path / "ours.jsonl", "right", 5, 5)
     rate(run, tmp_path / "run" / FILE, "right", 3, 3, reviewer="ben")
-    found = agreement([dataclasses.replace(run, reviews=(tmp_path / "ours.jsonl",))])
+    found = agreement([changed(run, reviews=(tmp_path / "ours.jsonl",))])
     assert found is not None
     assert found.reviewers == ("ann", "ben")
     (row,) = found.pipelines
@@ -156,7 +152,7 @@ def test_files_of_ratings_from_elsewhere(small_run: Callable[..., ScoredRun], tm
     assert (row.score.mean, row.score.n) == (4, 1)  # one answer, whoever rated it
 
 
-def test_two_reviewers(small_run: Callable[..., ScoredRun], tmp_path: Path) -> None:
+def test_two_reviewers(small_run: Callable[..., Run], tmp_path: Path) -> None:
     run = small_run(tmp_path)
     for question, ann, ben in (("right", 5, 5), ("half", 4, 4), ("wrong", 2, 1)):
         rate(run, tmp_path / FILE, question, ann, 5)

@@ -18,7 +18,7 @@ from fathoms.judges.scripted import ScriptedJudge
 from fathoms.metrics.claims.ragchecker import Precision
 from fathoms.models import ScriptedModel
 from fathoms.runs.people import ClaimLabel, judged
-from fathoms.runs.store import Run
+from fathoms.runs.writing import new_run
 from fathoms.types import Claim, Judgement, Question, Record, Reply, Rubric, Verdict
 
 
@@ -74,10 +74,10 @@ def test_a_picture_is_read_once_and_again_when_it_has_changed(tmp_path: Path) ->
     missing = r"page\.png: the picture .* \(No such file .*\): put it back"
     with pytest.raises(DataError, match=missing):
         judged(asked)
-    made = Run.create(tmp_path / "runs", "r", "0" * 8, {"name": "r", "folder": ".", "data": {}})
-    made.append([Record(question=Question(id="q", text="Which colour?", category="A"), hits=None)])
+    made = new_run(tmp_path / "runs", "r", "0" * 8, {"name": "r", "folder": ".", "data": {}})
+    made.records.append([Record(question=Question(id="q", text="Which colour?", category="A"), hits=None)])
     with pytest.raises(DataError, match=missing):
-        kept_of_run(made, LLMJudge(model=ScriptedModel()), [Asks(asked)], made.records)
+        kept_of_run(made, LLMJudge(model=ScriptedModel()), [Asks(asked)], made.records.all)
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,14 @@ from typing import Any
 from fathoms.extras.exchange.writing.folders import new_folder
 from fathoms.extras.exchange.writing.tables import Table, tables_of
 from fathoms.extras.exchange.writing.writing_tables import ParquetFile, columns_of, write_tables
-from fathoms.runs.reading import ScoredRun
+from fathoms.runs.run import Run
 from fathoms.types.run.figures import MetricFigure
 
 _TYPES = {"text": "string", "integer": "int64", "number": "float64", "flag": "bool"}
 _SPLIT = "test"
 
 
-def write_hf(run: ScoredRun, target: Path, scores: str | None = None) -> list[Path]:
+def write_hf(run: Run, target: Path, scores: str | None = None) -> list[Path]:
     """Write the tables of a run into a new folder that `datasets.load_dataset` reads, with a card.
 
     Returns the paths. Raises as `write_parquet` does.
@@ -29,7 +29,7 @@ def write_hf(run: ScoredRun, target: Path, scores: str | None = None) -> list[Pa
     return [target / name for name in ("README.md", *(f"{table.name}.parquet" for table, _ in written))]
 
 
-def _card(run: ScoredRun, profile: str, written: Sequence[tuple[Table, int]]) -> str:
+def _card(run: Run, profile: str, written: Sequence[tuple[Table, int]]) -> str:
     """Return the text of the card: metadata as YAML, then what a person reads."""
     import yaml
 
@@ -37,7 +37,7 @@ def _card(run: ScoredRun, profile: str, written: Sequence[tuple[Table, int]]) ->
     return f"---\n{head}---\n\n" + "\n".join(_body(run, profile, written)) + "\n"
 
 
-def _metadata(run: ScoredRun, written: Sequence[tuple[Table, int]]) -> dict[str, Any]:
+def _metadata(run: Run, written: Sequence[tuple[Table, int]]) -> dict[str, Any]:
     """Return the metadata: a configuration per table, with the types of its columns."""
     return {
         "pretty_name": _plain(run.name),
@@ -61,7 +61,7 @@ def _metadata(run: ScoredRun, written: Sequence[tuple[Table, int]]) -> dict[str,
     }
 
 
-def _body(run: ScoredRun, profile: str, written: Sequence[tuple[Table, int]]) -> Iterator[str]:
+def _body(run: Run, profile: str, written: Sequence[tuple[Table, int]]) -> Iterator[str]:
     """Yield the lines of the card that a person reads."""
     data = run.summary.data or run.manifest.data.name
     yield f"# {_cell(run.name)}"

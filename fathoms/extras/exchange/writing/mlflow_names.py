@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from fathoms.runs.reading import ScoredRun
+from fathoms.runs.run import Run
 from fathoms.safety.masking import is_secret_name, looks_like_key, without_logins
 from fathoms.types.run.figures import MetricFigure
 
@@ -16,7 +16,7 @@ LONGEST_PARAM = 6_000
 """Characters that MLflow keeps of a name, and of the value of a param."""
 
 
-def metrics_of(run: ScoredRun, profile: str) -> dict[str, float]:
+def metrics_of(run: Run, profile: str) -> dict[str, float]:
     """Return the figures of a run by their names in MLflow.
 
     A metric has its value over the run (`correctness`), its interval (`correctness.low`, `correctness.high`)
@@ -46,7 +46,7 @@ def params_of(config: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-def _figures(run: ScoredRun, profile: str) -> Iterator[tuple[str, float | None]]:
+def _figures(run: Run, profile: str) -> Iterator[tuple[str, float | None]]:
     """Yield the name and the value of every figure."""
     for name, metric in run.metrics(profile).items():
         own = name.replace("/", "_")

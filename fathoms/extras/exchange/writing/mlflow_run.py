@@ -18,7 +18,7 @@ from fathoms.errors import MissingExtraError, ServerError
 from fathoms.extras.exchange.writing.mlflow_names import metrics_of, params_of
 from fathoms.extras.exchange.writing.times import seconds_of
 from fathoms.paths import safe_name
-from fathoms.runs.reading import ScoredRun
+from fathoms.runs.run import Run
 from fathoms.safety.masking import without_logins
 
 _TAG = "fathoms.run"
@@ -42,12 +42,12 @@ class Logged:
     warnings: tuple[str, ...]
 
 
-def log_run(run: ScoredRun, uri: str, experiment: str, scores: str | None = None) -> Logged:
+def log_run(run: Run, uri: str, experiment: str, scores: str | None = None) -> Logged:
     """Write a run to the MLflow at `uri`: figures, options, tags, and files.
 
     A run that was written before is found by its tag and brought up to date: only figures that differ are
     written. Raises ServerError if MLflow cannot be reached or refuses, MissingExtraError without its client,
-    and as `ScoredRun.profile` does.
+    and as `Run.profile` does.
     """
     profile = run.profile(scores)
     with _client(uri) as client:
@@ -112,7 +112,7 @@ def _log_metrics(
     return [f"MLflow cannot delete metrics, so these stay from before: {', '.join(gone)}"] if gone else []
 
 
-def _tags(run: ScoredRun, profile: str) -> dict[str, str]:
+def _tags(run: Run, profile: str) -> dict[str, str]:
     """Return what describes the run besides its options."""
     summary = run.summary
     found = {
@@ -125,10 +125,10 @@ def _tags(run: ScoredRun, profile: str) -> dict[str, str]:
     return {f"fathoms.{key}": value for key, value in found.items() if value}
 
 
-def _log_files(client: Any, id: str, run: ScoredRun) -> None:
+def _log_files(client: Any, id: str, run: Run) -> None:
     """Upload the files of the run that exist, and its questions as one JSON line each."""
     for name in _FILES:
-        if run.path is not None and (path := run.path / name).is_file() and not path.is_symlink():
+        if (path := run.path / name).is_file() and not path.is_symlink():
             client.log_artifact(id, str(path))
     with tempfile.TemporaryDirectory() as folder:
         lines = Path(folder) / "questions.jsonl"
@@ -137,7 +137,7 @@ def _log_files(client: Any, id: str, run: ScoredRun) -> None:
         client.log_artifact(id, str(lines))
 
 
-def _times(run: ScoredRun) -> tuple[int, int]:
+def _times(run: Run) -> tuple[int, int]:
     """Return when the run began and ended, in milliseconds since 1970; now if that is not known."""
     start = seconds_of(run.manifest.created)
     if start is None:

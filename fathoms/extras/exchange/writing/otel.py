@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from fathoms.config import VERSION
 from fathoms.errors import MissingExtraError, ServerError, UsageError
 from fathoms.extras.exchange.writing.otel_spans import Span, document_spans, spans_of
-from fathoms.runs.reading import ScoredRun
+from fathoms.runs.run import Run
 from fathoms.safety.masking import without_logins
 
 _TOGETHER = 500
@@ -23,14 +23,14 @@ _LOGGER = "opentelemetry"
 
 
 def send_spans(
-    run: ScoredRun, endpoint: str | None = None, scores: str | None = None, *, content: bool = False
+    run: Run, endpoint: str | None = None, scores: str | None = None, *, content: bool = False
 ) -> int:
     """Send the spans of the documents and of every question of a run; returns their number.
 
     `endpoint` is the address of a collector, to whose path `/v1/traces` is added if it has none; by default
     OTEL_EXPORTER_OTLP_TRACES_ENDPOINT or OTEL_EXPORTER_OTLP_ENDPOINT. Headers come from
     OTEL_EXPORTER_OTLP_HEADERS. Raises UsageError without an address, ServerError if the collector does not
-    take the spans, MissingExtraError without the packages, and as `ScoredRun.profile` does.
+    take the spans, MissingExtraError without the packages, and as `Run.profile` does.
     """
     profile = run.profile(scores)
     address = _address(endpoint)

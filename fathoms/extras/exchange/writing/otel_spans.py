@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fathoms.extras.exchange.writing.times import seconds_of
-from fathoms.runs.reading import ScoredRun
+from fathoms.runs.run import Run
 from fathoms.types import Reply
 from fathoms.types.run.rows import ScoredQuestion, ScoredRepeat, ShownHit, ShownMessage
 
@@ -45,7 +45,7 @@ class Span:
 
 
 def spans_of(
-    run: ScoredRun, view: ScoredQuestion, profile: str, metrics: Sequence[str], *, content: bool = False
+    run: Run, view: ScoredQuestion, profile: str, metrics: Sequence[str], *, content: bool = False
 ) -> Iterator[Span]:
     """Yield the spans of one question: for each of its repeats one for the question, then its stages.
 
@@ -56,7 +56,7 @@ def spans_of(
         yield from _Question(run, view, repeat, content).spans(profile, metrics)
 
 
-def document_spans(run: ScoredRun) -> Iterator[Span]:
+def document_spans(run: Run) -> Iterator[Span]:
     """Yield a span for the documents of a run and one for each stage of reading them, in a trace of its own,
     before the time at which the run was made; none if no stage was measured."""
     times = run.ingest.times
@@ -90,7 +90,7 @@ def document_spans(run: ScoredRun) -> Iterator[Span]:
 class _Question:
     """The spans of one question that was asked once."""
 
-    def __init__(self, run: ScoredRun, view: ScoredQuestion, repeat: ScoredRepeat, content: bool) -> None:
+    def __init__(self, run: Run, view: ScoredQuestion, repeat: ScoredRepeat, content: bool) -> None:
         self._run, self._asked, self._repeat, self._content = run, view.question, repeat, content
         self._key = f"{run.run}\n{view.question.id}\n{repeat.repeat}"
         sent = repeat.trace

@@ -17,7 +17,7 @@ from fathoms.errors import DataError, UsageError, amount
 from fathoms.metrics.retrieval.coverage import UNKNOWN_PAGE, pages_of
 from fathoms.metrics.retrieval.gold import gold_of
 from fathoms.metrics.retrieval.ranking import ranked_documents, ranked_pages
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
 from fathoms.types import Hit, Question, Record
 
 Level = Literal["page", "document"]
@@ -50,7 +50,7 @@ def rankings_of(run: Run, level: Level = "page", repeat: int = 0, *, by_rank: bo
 
     Raises UsageError if the run has no such repeat, and DataError if nothing is known of what it retrieved.
     """
-    every = run.records()
+    every = run.records.all()
     records = tuple(record for record in every if record.repeat == repeat)
     if not records:
         raise UsageError(f"{run.id} has no repeat {repeat}: repeats count from 0")

@@ -9,7 +9,7 @@ from typing import Any
 
 from fathoms.extras.exchange.writing.columns import ANSWERS, CLAIMS, HITS, Column, metric_columns
 from fathoms.metrics.retrieval.gold import gold_of
-from fathoms.runs.reading import ScoredRun
+from fathoms.runs.run import Run
 from fathoms.types import Question, Reply
 from fathoms.types.run.figures import MetricFigures
 from fathoms.types.run.rows import ComparedClaims, ScoredQuestion, ScoredRepeat
@@ -31,10 +31,10 @@ class Table:
     rows: Callable[[ScoredQuestion], Iterator[Row]]
 
 
-def tables_of(run: ScoredRun, scores: str | None = None) -> tuple[Table, ...]:
+def tables_of(run: Run, scores: str | None = None) -> tuple[Table, ...]:
     """Return the tables `answers`, `hits` and `claims` of a run under one profile.
 
-    Raises as `ScoredRun.profile` does.
+    Raises as `Run.profile` does.
     """
     profile = run.profile(scores)
     found = _of_answers(run.metrics(profile))

@@ -20,7 +20,7 @@ from fathoms.corpora.writing import refuse_existing, write_new
 from fathoms.errors import DataError
 from fathoms.judges.base import LABELS, UNPARSED, Judge
 from fathoms.judges.of_run import NeedsVerdicts, kept_of_run, needed
-from fathoms.runs.store import Run
+from fathoms.runs.run import Run
 from fathoms.types import Judgement, Question, Record, Verdict
 
 Split = Literal["train", "validation", "test"]
@@ -56,8 +56,8 @@ def verdicts_of(
     `unsupported`. Verdicts that could not be read are no label: they are left out and counted, like those on
     pictures, which no row can hold. Raises DataError if the run holds no verdict of the judge.
     """
-    kept = kept_of_run(run, judge, metrics, run.records)
-    questions = [record.question for record in run.records()]
+    kept = kept_of_run(run, judge, metrics, run.records.all)
+    questions = [record.question for record in run.records.all()]
     if not questions:
         raise DataError(f"{run.id} holds no answers, and so no verdicts: run or import it again")
     topics = _topics(questions, by)
@@ -68,7 +68,7 @@ def verdicts_of(
         "judge_key": fingerprint(judge.identity()),
         "rubric": judge.prompt_of("support"),
     }
-    for record in run.records():
+    for record in run.records.all():
         for asked in needed(metrics, record, kept):
             verdict = kept.verdicts.get(asked)
             if verdict is None or asked.rubric != "support" or asked in found:

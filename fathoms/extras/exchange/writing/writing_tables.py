@@ -12,7 +12,7 @@ from fathoms.errors import DataError, MissingExtraError
 from fathoms.extras.exchange.writing.columns import COLUMN_KEYS, Column
 from fathoms.extras.exchange.writing.folders import new_folder
 from fathoms.extras.exchange.writing.tables import Row, Table, tables_of
-from fathoms.runs.reading import ScoredRun
+from fathoms.runs.run import Run
 from fathoms.safety.spreadsheet import harmless
 
 _ROWS = 5_000
@@ -102,10 +102,10 @@ class ParquetFile:
             ) from None
 
 
-def write_csv(run: ScoredRun, target: Path, scores: str | None = None) -> list[Path]:
+def write_csv(run: Run, target: Path, scores: str | None = None) -> list[Path]:
     """Write the tables of a run as CSV files in a new folder, with the list of their columns.
 
-    Returns the paths. Raises UsageError if the folder exists, and as `ScoredRun.profile` does.
+    Returns the paths. Raises UsageError if the folder exists, and as `Run.profile` does.
     """
     tables = tables_of(run, scores)
     with new_folder(target) as folder:
@@ -117,7 +117,7 @@ def write_csv(run: ScoredRun, target: Path, scores: str | None = None) -> list[P
     return [target / f"{name}.csv" for name in (*(table.name for table, _ in written), "columns")]
 
 
-def write_parquet(run: ScoredRun, target: Path, scores: str | None = None) -> list[Path]:
+def write_parquet(run: Run, target: Path, scores: str | None = None) -> list[Path]:
     """Write the tables of a run as Parquet files in a new folder; returns the paths, and raises as
     `write_csv` does, and MissingExtraError without pyarrow."""
     tables = tables_of(run, scores)
@@ -127,7 +127,7 @@ def write_parquet(run: ScoredRun, target: Path, scores: str | None = None) -> li
 
 
 def write_tables(
-    run: ScoredRun, tables: Sequence[Table], folder: Path, kind: type[CsvFile] | type[ParquetFile]
+    run: Run, tables: Sequence[Table], folder: Path, kind: type[CsvFile] | type[ParquetFile]
 ) -> list[tuple[Table, int]]:
     """Write those tables that have rows into a folder; returns them with their numbers of rows.
 

@@ -19,7 +19,7 @@ from fathoms.errors import DataError, ExitCode, UsageError
 from fathoms.extras.questions.commands.parsing import find_documents, note_all, parsed
 
 if TYPE_CHECKING:
-    from fathoms.runs.reading import ScoredRun
+    from fathoms.runs.run import Run
     from fathoms.types import Question
 
 Name = Annotated[
@@ -156,13 +156,12 @@ def _add_ids(path: Path) -> None:
         console.note(f"note: {path}: wrote the ids of {console.amount(count, 'question')} into the file")
 
 
-def _judged_run(name: str, out: Path) -> ScoredRun:
+def _judged_run(name: str, out: Path) -> Run:
     """Read a run that was scored by the judged metric; raises UsageError for another."""
     from fathoms.runs.disagreements import JUDGED
-    from fathoms.runs.finding import find_run
-    from fathoms.runs.reading import load
+    from fathoms.runs.run import Run
 
-    run = load(find_run(name, out).path)
+    run = Run.scored(Run.open(name, out).path)
     if JUDGED not in run.metrics():
         raise UsageError(
             f"{run.run} is not scored by {JUDGED}:"

@@ -66,8 +66,7 @@ def filter_questions(
     from fathoms.corpora.questions import format_of
     from fathoms.extras.questions.filtering import filtered, known_without_documents
     from fathoms.metrics.profiles import profile_named
-    from fathoms.runs.finding import find_run
-    from fathoms.runs.reading import load
+    from fathoms.runs.run import Run
 
     format_of(to)
     full = to.with_stem(f"{to.stem}-full")
@@ -76,9 +75,9 @@ def filter_questions(
     questions, rules = read_questions(file).questions, profile_named(profile)
     known = None
     if closed_book is not None:
-        known = known_without_documents(load(find_run(closed_book, out).path), rules)
+        known = known_without_documents(Run.scored(Run.open(closed_book, out).path), rules)
         _check_shared(closed_book, known, questions)
-    runs = [load(find_run(name, out).path) for name in baseline or ()]
+    runs = [Run.scored(Run.open(name, out).path) for name in baseline or ()]
     for name, run in zip(baseline or (), runs, strict=True):
         _check_shared(name, run.correctness(rules.name), questions)
     found = filtered(
