@@ -74,7 +74,7 @@ def made_run(folder: Path, count: int, right: int) -> Run:
     config = {"retrieve": {"kind": "scripted"}, "generate": {"kind": "scripted"}}
     run = new_run(folder, f"right-{right}", "0" * 10, {"config": config, "data": data, "repeats": 1})
     for start in range(0, count, 1_000):
-        run.append(record(number, right) for number in range(start, min(start + 1_000, count)))
+        run.records.append(record(number, right) for number in range(start, min(start + 1_000, count)))
     return run
 
 

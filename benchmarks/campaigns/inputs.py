@@ -296,7 +296,7 @@ def read_back(name: str) -> int:
         if len(run.records.all()) != len(one.records):
             raise AssertionError("the stored run lacks answers")
         for question in {record.question.id for record in one.records}:
-            if (why := complaint(run.view(question))) is not None:
+            if (why := complaint(run.files.of(question))) is not None:
                 raise AssertionError(f"the stored run cannot be read: {why}")
     return 0
 

@@ -54,7 +54,7 @@ def make_run(folder: Path, corpus: Corpus, pipeline: Pipeline) -> Run:
     run = new_run(folder, pipeline.name, "0123456789", manifest)
     keep_documents(run, list(corpus.documents))
     for start in range(0, len(questions), 50):
-        run.append(
+        run.records.append(
             record(corpus, pipeline, number) for number in range(start, min(start + 50, len(questions)))
         )
     return run

@@ -129,17 +129,12 @@ class Run:
 
     def altered(self, **parts: Any) -> Run:
         """Return this run with other parts, as `__init__` takes them."""
-        return Run(
-            self.path,
-            **{
-                "manifest": self.manifest,
-                "summary": self.summary,
-                "views": None if self._is_whole else self.views,
-                "reviews": self.reviews,
-                "grouped_by": self.grouped_by,
-                **parts,
-            },
-        )
+        if self.is_scored:
+            parts.setdefault("summary", self.summary)
+        if not self._is_whole:
+            parts.setdefault("views", self.views)
+        own = {"manifest": self.manifest, "reviews": self.reviews, "grouped_by": self.grouped_by}
+        return Run(self.path, **{**own, **parts})
 
     def reread(self) -> None:
         """Have every part be read again when it is next asked for, because files were written."""

@@ -354,6 +354,7 @@ def test_links_out_of_the_run_directory_are_not_read(tmp_path: Path) -> None:
         whole = path.read_bytes()
         path.unlink()
         path.symlink_to((other.path / name.replace("q1", "secret")).resolve())
+        run = Run(run.path)
         with pytest.raises(StoreError, match="is a link that leads out"):
             run.manifest.plain(), run.summary.plain(), run.records.entries(), list(run.views())
         path.unlink()

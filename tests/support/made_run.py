@@ -33,6 +33,10 @@ class MadeRun(Run):
         self.manifest_json = {**manifest, "run": id}
         self.summary_json = summary
 
+    @property
+    def is_scored(self) -> bool:
+        return True
+
     @cached_property
     def manifest(self) -> Manifest:
         return typed(Manifest, self.manifest_json, f"manifest.json of {self.id}", whole=False)
