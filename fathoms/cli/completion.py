@@ -47,7 +47,7 @@ def run_names(ctx: typer.Context, incomplete: str) -> list[str]:
 
 
 def _runs(folder: Path, *, ids: bool) -> list[str]:
-    """The references to the runs of a folder that `find_run` accepts, newest first."""
+    """The references to the runs of a folder that `Run.open` accepts, newest first."""
     from fathoms.runs.finding import list_runs
     from fathoms.runs.order import run_name
 
