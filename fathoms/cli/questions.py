@@ -62,17 +62,15 @@ def convert(
 def _columns(file: Path, named: str | None) -> dict[str, str] | None:
     """Return the columns of a table by their keys, as given or as answered on a terminal; `None` where the
     table has the names of the keys already."""
-    from fathoms.corpora.csv_table import columns_in, is_foreign
-    from fathoms.safety.inputs import decode_table, read_file
+    from fathoms.corpora.csv_table import is_foreign
+    from fathoms.corpora.questions import columns_in
 
     if named is not None:
         pairs = [pair.partition("=") for pair in named.split(",")]
         if wrong := next((key for key, sign, column in pairs if not (key.strip() and sign and column)), None):
             raise UsageError(f"--map {wrong}: write KEY=COLUMN, such as question=Frage,answer=Antwort")
         return {key.strip(): column.strip() for key, _, column in pairs}
-    if file.suffix.lower() not in (".csv", ".tsv") or not file.is_file():
-        return None
-    columns = columns_in(decode_table(read_file(file), file)[0], str(file))
+    columns = columns_in(file) if file.is_file() else []
     if not columns or not is_foreign(columns):
         return None
     if not sys.stdin.isatty():

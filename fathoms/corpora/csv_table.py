@@ -80,7 +80,20 @@ def csv_rows(
     in any form. The tables of evaluation tools are known by their columns. Raises DataError if the file as a
     whole is not valid CSV or its header is wrong.
     """
-    header, *table = table_rows(text, name, separator_of(text)) or [(1, [])]
+    rows = table_rows(text, name, separator_of(text))
+    yield from row_questions(rows, name, notes, named, lambda line: answer_columns(text, [line])[0])
+
+
+def row_questions(
+    rows: Sequence[tuple[int, list[str]]],
+    name: str,
+    notes: Notes,
+    named: Mapping[str, str] | None = None,
+    answers_at: Callable[[int], int | None] = lambda line: None,
+) -> Iterator[Placed | DataError]:
+    """Yield each question of a table as `csv_rows` does. `rows` are those that are not empty, by line, the
+    header first, and `answers_at` says in which column of a line the answers begin."""
+    header, *table = rows or [(1, [])]
     place = f"{name}:{header[0]}"
     columns = _without_index([column.strip() for column in header[1]], table, place, notes)
     foreign = None if named else _foreign(columns)
@@ -106,17 +119,11 @@ def csv_rows(
             try:
                 values[column] = _value(column, cell)
             except _FormError as error:
-                (at,) = answer_columns(text, [line])
+                at = answers_at(line)
                 wrong.append(f"{name}:{line}:{f'{at}:' if at else ''} {error}")
             except DataError as error:
                 wrong.append(f"{name}:{line}: {column}: {error}")
         yield DataError("\n".join(wrong)) if wrong else (f"{name}:{line}", values)
-
-
-def columns_in(text: str, name: str) -> list[str]:
-    """Return the names of the columns of a table."""
-    rows = table_rows(text, name, separator_of(text))
-    return [column.strip() for column in rows[0][1]] if rows else []
 
 
 def is_foreign(columns: Sequence[str]) -> bool:

@@ -23,8 +23,9 @@ from fathoms.corpora import (
     vidore,
     visual_rag,
     webqa,
+    workbook,
 )
-from fathoms.corpora.csv_table import answer_columns, csv_rows
+from fathoms.corpora.csv_table import answer_columns, csv_rows, row_questions, separator_of, table_rows
 from fathoms.corpora.fathoms_json import json_rows, yaml_rows
 from fathoms.corpora.jsonl import jsonl_rows
 from fathoms.corpora.places import Places, json_places, jsonl_places
@@ -78,11 +79,11 @@ class QuestionFile:
 
 
 def read_questions(path: Path, named: Mapping[str, str] | None = None) -> QuestionFile:
-    """Read a `.json`, `.jsonl`, `.ndjson`, `.csv` or `.tsv` question file; `rows` describes the keys of a
-    question. The files of the data sets that docs/data-sets.md describes are read as they were released, also
-    in parquet, and for ViDoRe and VisRAG the folder with the tables. The question sets of evaluation tools
-    (`goldens`, `promptfoo_tests`) are read too, promptfoo's also in YAML. `named` gives the columns of a
-    table by the keys that they are.
+    """Read a `.json`, `.jsonl`, `.ndjson`, `.csv`, `.tsv` or `.xlsx` question file; `rows` describes the keys
+    of a question. The files of the data sets that docs/data-sets.md describes are read as they were released,
+    also in parquet, and for ViDoRe and VisRAG the folder with the tables. The question sets of evaluation
+    tools (`goldens`, `promptfoo_tests`) are read too, promptfoo's also in YAML. `named` gives the columns of
+    a table by the keys that they are.
 
     Raises UsageError if the file does not exist. Raises DataError for an unknown extension, for a file
     without questions, and for invalid questions; that one lists all of them, each with `file:line`.
@@ -94,17 +95,21 @@ def read_questions(path: Path, named: Mapping[str, str] | None = None) -> Questi
     if path.suffix.lower() in _YAML:
         found = list(yaml_rows(decode(data, path), str(path), notes))
         return _question_file(path, _converted(found, path, notes) or [], notes, sha256=_sha256(data))
-    rows = FORMATS[format_of(path)]
-    text, guessed = _decoded(data, path)
-    if named and rows is not csv_rows:
-        raise UsageError(f"{path}: columns are named for tables, in CSV or TSV")
-    found = list(csv_rows(text, str(path), notes, named) if named else rows(text, str(path), notes))
+    text, guessed = "", None
+    if path.suffix.lower() == workbook.SUFFIX:
+        found = list(row_questions(workbook.workbook_rows(path, notes), str(path), notes, named))
+    else:
+        rows = FORMATS[format_of(path)]
+        text, guessed = _decoded(data, path)
+        if named and rows is not csv_rows:
+            raise UsageError(f"{path}: columns are named for tables, in CSV, TSV or .xlsx")
+        found = list(csv_rows(text, str(path), notes, named) if named else rows(text, str(path), notes))
     if (released := _converted(found, path, notes)) is not None:
         return _question_file(path, released, notes, sha256=_sha256(data))
     try:
         questions, warnings = questions_of(found)
     except QuestionsError:  # now with the places of the answers, which take long to find
-        questions, warnings = questions_of(found, _answer_places(text, path, found))
+        questions, warnings = questions_of(found, _answer_places(text, path, found) if text else [])
     warnings = (*([guessed] if guessed else []), *notes.warnings(), *warnings)
     placed = [row for row in found if not isinstance(row, DataError)]
     if not questions:
@@ -112,6 +117,17 @@ def read_questions(path: Path, named: Mapping[str, str] | None = None) -> Questi
     lines = tuple(int(place.rpartition(":")[2]) for place, _ in placed)
     derived = frozenset(one.id for one, (_, row) in zip(questions, placed, strict=True) if not row.get("id"))
     return QuestionFile(questions, _sha256(data), warnings, lines, ignored_keys(placed), derived=derived)
+
+
+def columns_in(path: Path) -> list[str]:
+    """Return the names of the columns of a table in CSV, TSV or .xlsx; none for another file."""
+    rows: Sequence[tuple[int, list[str]]] = ()
+    if path.suffix.lower() == workbook.SUFFIX:
+        rows = workbook.workbook_rows(path, Notes())
+    elif path.suffix.lower() in _TABLES:
+        text = decode_table(_read(path), path)[0]
+        rows = table_rows(text, str(path), separator_of(text))
+    return [column.strip() for column in rows[0][1]] if rows else []
 
 
 def is_table(path: Path) -> bool:
@@ -210,7 +226,7 @@ def find_places(path: Path, file: QuestionFile) -> Places:
 
     Raises DataError if the file has changed since it was read.
     """
-    if file.released:
+    if file.released or path.suffix.lower() == workbook.SUFFIX:
         return Places(file.lines)
     data = _read(path)
     if hashlib.sha256(data).hexdigest() != file.sha256:
@@ -251,8 +267,10 @@ def read_text(text: str, path: Path) -> tuple[Question, ...]:
 
 def format_of(path: Path) -> str:
     """Return the extension of a question file in lower case; raises DataError if no format has it."""
-    if path.suffix.lower() in (".xlsx", ".xls", ".ods"):
-        raise DataError(f"{path}: spreadsheets are not read: save the sheet as CSV")
+    if path.suffix.lower() == workbook.SUFFIX:
+        raise DataError(f"{path}: workbooks are read but not written: 'fathoms questions convert' makes CSV")
+    if path.suffix.lower() in (".xls", ".xlsb", ".ods"):
+        raise DataError(f"{path}: this format is not read: save the workbook as .xlsx or CSV")
     if path.suffix.lower() not in FORMATS:
         raise DataError(
             f"{path}: no format of questions ends in '{path.suffix}'{suggest(path.suffix, FORMATS)}"

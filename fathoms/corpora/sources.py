@@ -19,7 +19,8 @@ class FileSource(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     questions: Path
-    """The question file (`.json`, `.jsonl`, `.ndjson`, `.csv`, `.tsv`), relative to the configuration."""
+    """The question file (`.json`, `.jsonl`, `.ndjson`, `.csv`, `.tsv`, `.xlsx`), relative to the
+    configuration."""
     documents: Path | None = None
     """The folder of the PDFs, searched with its subfolders and relative to the configuration's folder. Leave
     it out for a pipeline that has its own documents."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from fathoms.config import suggest
 from fathoms.corpora import find_places, read_questions
 from fathoms.corpora.questions import format_of, is_table
+from fathoms.corpora.workbook import SUFFIX
 from fathoms.errors import DataError, QuestionsError, UsageError
 from fathoms.extras.questions import document_rules, file_rules
 from fathoms.extras.questions.finding import Finding, Rule, Subject
@@ -94,7 +95,7 @@ def check(
     for code in ignore:
         if code not in rule_codes():
             raise UsageError(f"no rule is called '{code}'{suggest(code, rule_codes())}")
-    if not is_table(path):
+    if not is_table(path) and path.suffix.lower() != SUFFIX:
         format_of(path)
     try:
         file = read_questions(path)
