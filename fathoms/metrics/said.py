@@ -11,9 +11,17 @@ from fathoms.types import Record
 def reading_of(record: Record, keep: Collection[str] = ()) -> Reading:
     """Read the answer of a record; a missing one is empty. The kinds of parts that `keep` or the record names
     stay in it, and where the question says `reading: raw`, only reasoning is set aside."""
-    text = record.answer.text if record.answer else ""
     kept = SETTABLE if record.question.reading == "raw" else record.keep.union(keep)
-    return read(text, record.hits, kept)
+    last = _last[0] if _last else None
+    if last is None or last[0] is not record or last[1] != kept:
+        text = record.answer.text if record.answer else ""
+        last = record, kept, read(text, record.hits, kept)
+        _last[:] = [last]
+    return last[2]
+
+
+_last: list[tuple[Record, Collection[str], Reading]] = []
+"""The record that was read last, because all metrics of an answer read it."""
 
 
 def blanked(reading: Reading) -> str:

@@ -138,6 +138,18 @@ def test_gold_whose_ids_cannot_be_used_is_refused(tmp_path: Path, row: dict[str,
 
 
 @pytest.mark.slow
+def test_the_released_files_of_gpt_4_1_are_read_whole(shared: Path) -> None:
+    released, name = shared / "mmdocrag", "gpt-4.1_pure-text_quotes20"
+    found = read_mmdocrag(
+        released / "responses" / f"{name}_response.jsonl",
+        released / "gold_quotes_eval.jsonl",
+        released / "judge" / f"{name}_llm-judge.jsonl",
+    )
+    assert (len(found.records), found.left_out) == (2000, 0)
+    assert found.warnings[0].endswith(": 2 replies have no grades that can be read: 414, 440")
+
+
+@pytest.mark.long  # two thousand answers with all their figures
 def test_the_released_answers_of_gpt_4_1(shared: Path, tmp_path: Path) -> None:
     released = shared / "mmdocrag"
     for name in ("responses", "judge"):

@@ -62,8 +62,8 @@ def shares(records: list[Record], *names: str) -> list[float]:
     ("model", "published"),
     [
         ("gpt-4.1", [77.8, 80.9, 79.3, 42.2, 59.4, 49.4, 68.3]),
-        ("deepseek-v3", [None] * 6 + [61.1]),
-        ("qwen2.5-72b", [None] * 6 + [59.1]),
+        pytest.param("deepseek-v3", [None] * 6 + [61.1], marks=pytest.mark.long),
+        pytest.param("qwen2.5-72b", [None] * 6 + [59.1], marks=pytest.mark.long),
     ],
 )
 def test_the_published_numbers_come_out_of_the_released_answers(

@@ -122,7 +122,6 @@ def measured(imported: Imported) -> tuple[dict[str, float | None], dict[str, int
     names = [*SETS["mmdocrag"][:-2], *(name for family in FAMILIES if kept for name in SETS[family])]
     metrics = named(names)
     verdicts = kept.verdicts if kept else {}
-    values: dict[str, float | None] = {}
     counts = {
         "questions": len(imported.questions),
         "answers": len(imported.records),
@@ -131,11 +130,12 @@ def measured(imported: Imported) -> tuple[dict[str, float | None], dict[str, int
         "grades": len(verdicts),
         "unread_grades": sum(verdict.label == "unparsed" for verdict in verdicts.values()),
     }
-    for metric in metrics:
-        pool = Pool(metric)
-        for record in imported.records:
-            pool.add(record.question, metric.of(Facts(record, RecordScore(), verdicts=verdicts)))
-        values[metric.name] = pool.figures()["overall"]["value"]
+    pools = [Pool(metric) for metric in metrics]
+    for record in imported.records:  # in the outer loop, because metrics share what they find in an answer
+        facts = Facts(record, RecordScore(), verdicts=verdicts)
+        for pool in pools:
+            pool.add(record.question, pool.metric.of(facts))
+    values = {pool.metric.name: pool.figures()["overall"]["value"] for pool in pools}
     return values, counts
 
 

@@ -133,7 +133,7 @@ def test_what_a_file_name_says(name: str, expected: tuple[str, str, int | None])
     assert (*found.key, found.quotes) == expected
 
 
-@pytest.mark.slow
+@pytest.mark.long  # six thousand answers with all their figures
 def test_the_released_runs_give_the_published_cells(shared: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, done, said = reproduced(capsys, shared / "mmdocrag")
     assert (code, done["compared"], done["reproduced"]) == (0, 3, True)
