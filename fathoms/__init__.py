@@ -1,7 +1,7 @@
 """fathoms measures document-RAG pipelines over PDFs end to end.
 
 The Python interface is `fathoms.load`, `fathoms.run`, `fathoms.score`, `fathoms.find` and their
-`fathoms.Result` (`api.py`).
+`fathoms.Result` (`api.py`). `fathoms.Run.open` reads a run as typed values (`runs/run.py`).
 A Python pipeline under test returns a `fathoms.Answer` (`pipeline/external/answer.py`).
 """
 
@@ -19,11 +19,13 @@ if TYPE_CHECKING:
     from fathoms.api import score as score
     from fathoms.pipeline.external.answer import Answer as Answer
     from fathoms.pipeline.external.answer import Context as Context
+    from fathoms.runs.run import Run as Run
 
 _HOMES = {
     "Answer": "pipeline.external.answer",
     "Context": "pipeline.external.answer",
     "Result": "api",
+    "Run": "runs.run",
     "find": "api",
     "load": "api",
     "run": "api",

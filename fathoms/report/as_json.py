@@ -66,7 +66,7 @@ def run_json(run: Run, scores: str | None = None) -> dict[str, Any]:
         "run": run.run,
         **({"by": run.grouped_by} if run.grouped_by else {}),
         "name": run.name,
-        "model": run.model,
+        "model": run.summary.model,
         "profile": profile,
         "overall": _with_rates(figures.get("overall") or {}, OVERALL),
         "categories": {
@@ -75,7 +75,7 @@ def run_json(run: Run, scores: str | None = None) -> dict[str, Any]:
         "funnel": figures.get("funnel"),
         "abstention_table": figures.get("abstention_table"),
         "abstention_rates": figures.get("abstention_rates"),
-        **({"retrieval_only": True} if run.retrieval_only else {}),
+        **({"retrieval_only": True} if run.summary.retrieval_only else {}),
         **{
             key: found
             for key in ("retrieval", "length_against_support", "judging")

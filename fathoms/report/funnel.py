@@ -66,7 +66,7 @@ def funnel_panel(run: Run, profile: str) -> list[RenderableType]:
 
 def stages_of(run: Run) -> tuple[Stage, ...]:
     """Return the stages that a run can have: one that only searched has neither prompts nor answers."""
-    return STAGES[:2] if run.retrieval_only else STAGES
+    return STAGES[:2] if run.summary.retrieval_only else STAGES
 
 
 def count_lines(stages: FunnelStages, shown: Sequence[Stage] = STAGES) -> list[str]:
@@ -103,7 +103,7 @@ def notes(funnel: RunFunnel, run: Run) -> Iterator[str]:
         yield f"* {'; '.join(said)}"
     if funnel.estimate:
         yield assumed(funnel.estimate)
-    for document, warnings in run.ingest.warnings.items():
+    for document, warnings in run.manifest.ingest.warnings.items():
         yield from (f"{document}: {warning}" for warning in warnings if LOST_TEXT in warning)
 
 

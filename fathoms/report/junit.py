@@ -126,7 +126,7 @@ def category_cases(run: Run, *, too_many_failed: bool) -> Iterator[Case]:
     views: dict[str, list[ScoredRepeat]] = {}
     for view in run.questions():
         views.setdefault(view.question.category, []).extend(view.repeats)
-    asked = run.manifest.data.asked_categories or dict.fromkeys(run.categories, 0)
+    asked = run.manifest.data.asked_categories or dict.fromkeys(run.summary.categories, 0)
     figures = run.figures().categories
     further = metric_table([run]).lines
     for name, number in asked.items():
@@ -136,7 +136,7 @@ def category_cases(run: Run, *, too_many_failed: bool) -> Iterator[Case]:
         seconds = sum(repeat.timings.get("generate", 0.0) for repeat in found)
         correctness = figures.get(name, Means()).correctness
         score = f"correctness {'n/a' if correctness is None else short(correctness)}"
-        if run.retrieval_only:
+        if run.summary.retrieval_only:
             score = "retrieval only"
         others = "".join(f", {line.metric} {line.text(line.figures.cell(name))}" for line in further)
         yield Case(

@@ -58,7 +58,7 @@ def report_latex(
         *metric_lines(metric_table(runs, scores, metrics, RETRIEVAL), intervals, "Retrieval", RETRIEVAL),
     ]
     times = time_lines(runs, intervals)
-    runs = [run for run in runs if not run.retrieval_only]
+    runs = [run for run in runs if not run.summary.retrieval_only]
     if not runs:
         return "\n".join([*further, *times]) + "\n"
     scored = leaderboard(runs, scores)
@@ -191,7 +191,7 @@ def line(cells: Sequence[str]) -> str:
 
 def pipeline_names(runs: Sequence[Run], scored: Leaderboard) -> list[str]:
     """Name each run by its pipeline if pipeline and model identify the runs, otherwise by its label."""
-    pairs = {(run.pipeline, run.model) for run in runs}
+    pairs = {(run.pipeline, run.summary.model) for run in runs}
     return [run.pipeline for run in runs] if len(pairs) == len(runs) else [row.label for row in scored.rows]
 
 

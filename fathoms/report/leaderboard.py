@@ -89,7 +89,7 @@ def leaderboard(runs: Sequence[Run], scores: str | None = None) -> Leaderboard:
             run=run.run,
             label=label,
             name=run.name,
-            model=run.model,
+            model=run.summary.model,
             profile=run.profile(scores),
             mark=footnote_mark(run, marks),
             overall=figures.overall,
@@ -98,7 +98,7 @@ def leaderboard(runs: Sequence[Run], scores: str | None = None) -> Leaderboard:
             rank=rank,
         )
         rows.append(row)
-    listed = [category for run in runs for category in run.categories]
+    listed = [category for run in runs for category in run.summary.categories]
     scored = [category for row in rows for category in row.categories]
     notes = [f"{mark} {reason}" for reason, mark in marks.items()]
     profiles = sorted({row.profile for row in rows})
@@ -248,9 +248,9 @@ def run_labels(runs: Sequence[Run]) -> list[str]:
     """Return a distinct label for each run: its name, followed by the model, or by the run id if names and
     models are both the same."""
     names = [run.name for run in runs]
-    pairs = [(run.name, run.model) for run in runs]
+    pairs = [(run.name, run.summary.model) for run in runs]
     labels = []
     for run, pair in zip(runs, pairs, strict=True):
-        more = run.run if pairs.count(pair) > 1 else run.model
+        more = run.run if pairs.count(pair) > 1 else run.summary.model
         labels.append(f"{run.name} ({more})" if more and names.count(run.name) > 1 else run.name)
     return labels

@@ -58,7 +58,7 @@ def report_markdown(
     scored = leaderboard(runs, scores)
     with_figures = [run for run in runs if not run.summary.all_failed]
     figured = leaderboard(with_figures, scores)
-    answered = [run for run in with_figures if not run.retrieval_only]
+    answered = [run for run in with_figures if not run.summary.retrieval_only]
     answers = leaderboard(answered, scores)
     title = runs[0].name if len(runs) == 1 else f"{len(runs)} runs"
     parts = (
@@ -341,7 +341,7 @@ def meanings(runs: Sequence[Run], scored: Leaderboard) -> Iterator[str]:
 def score_lines(runs: Sequence[Run]) -> list[str]:
     """Return the scores section of a report of these runs under their headline profiles, and the metrics of
     runs that only searched."""
-    answered = [run for run in runs if not run.retrieval_only]
+    answered = [run for run in runs if not run.summary.retrieval_only]
     scores = list(score_sections(answered, leaderboard(answered, None))) if answered else []
     return scores if len(answered) == len(runs) else [*scores, "", *metric_section(runs, None, ())]
 

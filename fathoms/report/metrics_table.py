@@ -100,7 +100,7 @@ def metric_table(
     notes += [f"{', '.join(dict.fromkeys(names))}: {note}" for note, names in judged.items()]
     notes += [f"{line.metric} of {line.run}: {note}" for line in lines for note in people_notes(line.figures)]
     notes += [f"{', '.join(names)} of {label}: {what}" for (label, what), names in counted.items()]
-    categories = dict.fromkeys(category for run in runs for category in run.categories)
+    categories = dict.fromkeys(category for run in runs for category in run.summary.categories)
     return MetricTable(tuple(lines), tuple(categories), tuple(dict.fromkeys(notes)))
 
 
@@ -119,7 +119,7 @@ def is_shown(run: Run, name: str, figures: MetricFigures) -> bool:
         figures.headline
         or figures.asked
         or figures.group is not None
-        or (run.retrieval_only and name == SEARCHED)
+        or (run.summary.retrieval_only and name == SEARCHED)
     )
     return wanted and name not in MAIN and has_value(run, figures)
 
@@ -127,7 +127,7 @@ def is_shown(run: Run, name: str, figures: MetricFigures) -> bool:
 def has_value(run: Run, figures: MetricFigures) -> bool:
     """Return whether a metric has a value in a run that only searched; for a run of answers, always true:
     there, what it lacks is said."""
-    return not run.retrieval_only or figures.overall.value is not None
+    return not run.summary.retrieval_only or figures.overall.value is not None
 
 
 def judge_note(run: Run, figures: MetricFigures) -> str:

@@ -41,7 +41,7 @@ def prompts_section(runs: Sequence[Run]) -> Section | None:
     if any(SETTING in run.manifest.sweep.cell for run in runs):  # the table of settings shows them
         return None
     prompts = _labels(runs)
-    if len(set(prompts)) < 2 or any(run.retrieval_only for run in runs):
+    if len(set(prompts)) < 2 or any(run.summary.retrieval_only for run in runs):
         return None
     judged, by = by_which(runs)
     found: dict[str, dict[str, dict[str, list[Graded]]]] = {}

@@ -29,6 +29,6 @@ def purpose_lines(run: Run) -> Iterator[str]:
 def embedding_lines(run: Run) -> Iterator[str]:
     """Yield one line for each stage in which a server embedded, whose cost is not in that of the questions:
     `besides, embed questions: 3 calls, 50 tokens, $0.05`."""
-    for stage, took in run.ingest.times.items():
+    for stage, took in run.manifest.ingest.times.items():
         if took.calls:
             yield plain(f"besides, {stage}: {called_text(took.calls, took.tokens, took.cost)}")

@@ -187,7 +187,7 @@ def _thinks(run: Run) -> bool:
 
 def _model(run: Run) -> str:
     """Return the model of a run without a mark that says whether it thinks."""
-    return _THINK.sub("", run.model or run.name).casefold()
+    return _THINK.sub("", run.summary.model or run.name).casefold()
 
 
 def _labelled(runs: Sequence[Run]) -> Iterator[tuple[Run, str]]:

@@ -54,7 +54,7 @@ def search_table(runs: Sequence[Run]) -> SearchTable | None:
     """Return the table of the runs that have curves of recall; `None` if no run has, or none only searched
     and no two can be compared."""
     shown = [(run, label) for run, label in zip(runs, row_labels(runs), strict=True) if _curves(run)]
-    if not any(run.retrieval_only for run, _ in shown) and len(shown) < 2:
+    if not any(run.summary.retrieval_only for run, _ in shown) and len(shown) < 2:
         return None
     rows = tuple(_row(run, label) for run, label in shown)
     ks = tuple(k for k in SHOWN if any(k in row.recall for row in rows))
@@ -102,7 +102,7 @@ def _row(run: Run, label: str) -> SearchRow:
     took, bounds = seconds.value, seconds.bounds
     if took is None:  # a run of answers
         took = run.summary.seconds.retrieve
-    ingest = run.ingest
+    ingest = run.manifest.ingest
     return SearchRow(
         label=label,
         recall={point.k: _point(point) for point in curves.by_rank if point.k is not None},

@@ -41,7 +41,7 @@ def shrunk_categories(run: Run, scores: str | None = None) -> Mapping[str, Shrun
 
     from fathoms.stats.shrink import FEWEST, shrunk
 
-    found: dict[str, list[float]] = {name: [] for name in run.categories}
+    found: dict[str, list[float]] = {name: [] for name in run.summary.categories}
     for question in run.correctness(run.profile(scores)).values():
         found.setdefault(question.category, []).append(question.mean)
     found = {name: values for name, values in found.items() if values}

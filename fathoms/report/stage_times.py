@@ -103,7 +103,7 @@ def stage_rows(runs: Sequence[Run], *, interval: bool = False) -> tuple[list[str
 def ingest_lines(runs: Sequence[Run]) -> Iterator[str]:
     """Yield a sentence for each run that measured its ingestion, stage by stage."""
     for label, run in zip(run_labels(runs), runs, strict=True):
-        parts = [f"{stage} {_ingest_text(stage, took)}" for stage, took in run.ingest.times.items()]
+        parts = [f"{stage} {_ingest_text(stage, took)}" for stage, took in run.manifest.ingest.times.items()]
         if parts:
             yield plain(f"{label}, documents: {'; '.join(parts)}")
 
@@ -137,5 +137,5 @@ def ingest_json(run: Run) -> dict[str, dict[str, Number | str | None]]:
             **({"device": took.device} if took.device else {}),
             **({"calls": took.calls, "tokens": took.tokens, "cost": took.cost} if took.calls else {}),
         }
-        for stage, took in run.ingest.times.items()
+        for stage, took in run.manifest.ingest.times.items()
     }

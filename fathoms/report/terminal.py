@@ -72,7 +72,7 @@ def summary_panel(
     parts += funnel_panel(run, profile)
     parts += [*pages_panel(run, scores, brief=brief), *honesty_panel(run, scores, brief=brief)]
     parts += [] if brief else times_panel([run])
-    if not run.retrieval_only:
+    if not run.summary.retrieval_only:
         parts += [*hallucination_table(run, profile), *abstention_table(run, profile)]
     parts += [
         counts_line(run),
@@ -82,7 +82,7 @@ def summary_panel(
         *left_out(run),
         *failures(run, profile),
     ]
-    if previous is not None and not run.retrieval_only:
+    if previous is not None and not run.summary.retrieval_only:
         parts.append(change_line(run, previous, profile))
     parts += worst_table(worst_questions(run, profile))
     return [*parts, *review_tables([run], scores)]
@@ -93,22 +93,22 @@ def heading(run: Run, profile: str) -> Text:
     figures = run.figures(profile)
     rules = [f"match {figures.match}"] if figures.match else []
     rules += [f"hyphens {figures.hyphens}"] if figures.hyphens else []
-    if (classifier := figures.classifier) and not run.retrieval_only:
+    if (classifier := figures.classifier) and not run.summary.retrieval_only:
         kind = classifier if isinstance(classifier, str) else classifier["kind"]
         rules.append(f"abstentions classified by {plain(kind)}")
     text = Text(plain(run.name), style="bold")
-    for part in (run.model, run.summary.data):
+    for part in (run.summary.model, run.summary.data):
         if part:
             text.append(f"  {plain(part)}", style="not bold")
     said = f"profile {profile}" + (f" ({', '.join(rules)})" if rules else "")
-    said = f"{RETRIEVAL_ONLY}\n{said}" if run.retrieval_only else said
+    said = f"{RETRIEVAL_ONLY}\n{said}" if run.summary.retrieval_only else said
     return text.append(f"\n{said}", style="not bold dim")
 
 
 def run_table(run: Run, scores: str | None = None) -> list[RenderableType]:
     """Show one run as a table with a line for each category; of a run that only searched, the notes alone."""
     scored = leaderboard([run], scores)
-    if run.retrieval_only:
+    if run.summary.retrieval_only:
         return [*map(note, scored.notes)]
     (row,) = scored.rows
     table = plain_table(
@@ -222,7 +222,7 @@ def leaderboard_panel(
     ]
     if len(runs) == 1:
         return [heading(runs[0], runs[0].profile(scores)), *run_table(runs[0], scores), *further]
-    answered = [run for run in runs if not run.retrieval_only]
+    answered = [run for run in runs if not run.summary.retrieval_only]
     return [*(board(answered, scores, width) if answered else ()), *searches(runs, scores), *further]
 
 
@@ -283,7 +283,7 @@ def modality_panel(runs: Sequence[Run], width: int = WIDTH) -> list[RenderableTy
 
 def searches(runs: Sequence[Run], scores: str | None) -> list[RenderableType]:
     """List the runs that only searched, with what there is to say about them."""
-    found = [run for run in runs if run.retrieval_only]
+    found = [run for run in runs if run.summary.retrieval_only]
     if not found:
         return []
     scored = leaderboard(found, scores)
@@ -408,7 +408,7 @@ def counts_line(run: Run) -> Text:
     """Sum up the questions asked and answered, the tokens, the cost and the time on one line."""
     summary, counts, usage = run.summary, run.summary.counts, run.summary.usage
     asked = f"{counts.asked or 0} of {counts.questions or 0} questions asked"
-    parts = [asked] if run.retrieval_only else [asked, f"{counts.answered or 0} answered"]
+    parts = [asked] if run.summary.retrieval_only else [asked, f"{counts.answered or 0} answered"]
     if counts.searched:
         parts.append(f"{counts.searched} only searched for")
     parts.append(f"{counts.errors or 0} failed")
@@ -426,10 +426,10 @@ def counts_line(run: Run) -> Text:
         parts.append(f"{labels['asks-back']} asked back")
     if counts.cut_prompts:
         parts.append(f"{counts.cut_prompts} prompts cut")
-    if usage.prompt_tokens or (usage.prompt_tokens is not None and not run.retrieval_only):
+    if usage.prompt_tokens or (usage.prompt_tokens is not None and not run.summary.retrieval_only):
         parts.append(f"{usage.prompt_tokens} + {usage.completion_tokens or 0} tokens")
     cost = summary.known_cost
-    if cost or (cost is not None and not run.retrieval_only):
+    if cost or (cost is not None and not run.summary.retrieval_only):
         parts.append(f"cost {dollars(cost)}")
     if summary.seconds.wall is not None:
         parts.append(f"{summary.seconds.wall:.1f} s")
@@ -478,7 +478,7 @@ def hallucination_table(run: Run, profile: str) -> list[RenderableType]:
 
 def left_out(run: Run) -> list[Text]:
     """List the documents that could not be read, one per line."""
-    failed = run.ingest.failures.items()
+    failed = run.manifest.ingest.failures.items()
     return [Text(plain(f"left out {document}: {reason}")) for document, reason in failed]
 
 

@@ -98,7 +98,7 @@ def trend(
     scored = [run for run in loaded if isinstance(run, Run)]
     if not scored:
         raise DataError(f"no run of '{name}' is scored: run 'fathoms score {name}'")
-    wanted = metric or ("recall@10" if scored[-1].retrieval_only else "correctness")
+    wanted = metric or ("recall@10" if scored[-1].summary.retrieval_only else "correctness")
     known = _metrics_of(scored[-1])
     found = next((have for run in reversed(scored) if (have := _metrics_of(run).get(wanted))), None)
     if found is None:
@@ -283,7 +283,9 @@ def _night(run: Run, found: Run, metric: str) -> Night:
         why = (figures.missing if figures else None) or f"it has no {metric}"
     elif figures and figures.judged and figures.judged.unjudged:
         why = f"{figures.judged.share:.1%} of the items have no verdict of the judge"
-    elif found.judges_labels and found.summary.judging and (unjudged := found.summary.judging.unjudged):
+    elif (
+        found.summary.judges_labels and found.summary.judging and (unjudged := found.summary.judging.unjudged)
+    ):
         why = f"{unjudged} of {found.summary.counts.answered} answers are not judged as a whole"
     counts = found.summary.counts
     return Night(
@@ -314,8 +316,8 @@ def _changes(before: Run, after: Run, *, questions: bool) -> Iterator[tuple[str,
     if _documents(was) != _documents(is_now):
         same = sum(_documents(is_now).get(name) == sha for name, sha in _documents(was).items())
         yield "documents", f"{same} of {len(_documents(was))} are the same, now {len(_documents(is_now))}"
-    if before.model != after.model:
-        yield "model", f"{_brief(before.model)} to {_brief(after.model)}"
+    if before.summary.model != after.summary.model:
+        yield "model", f"{_brief(before.summary.model)} to {_brief(after.summary.model)}"
     if old.served != new.served:
         yield "server", "it says something else of itself"
     first, second = (", ".join(run.summary.service.versions) for run in (before, after))

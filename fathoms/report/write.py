@@ -54,7 +54,7 @@ def write_report(
     """
     if not runs:
         raise UsageError("a report needs at least one run")
-    answered = [run for run in runs if not run.retrieval_only]
+    answered = [run for run in runs if not run.summary.retrieval_only]
     drawn_runs = [run for run in answered if not run.summary.all_failed]
     answers = sum(run.summary.counts.done for run in runs)
     page = html if html is not None else answers <= QUICK

@@ -36,7 +36,7 @@ from fathoms.runs.views import (
     view_names,
 )
 from fathoms.types.run.figures import MetricFigures, ProfileFigures
-from fathoms.types.run.manifest import Ingest, Manifest
+from fathoms.types.run.manifest import Manifest
 from fathoms.types.run.part import Json
 from fathoms.types.run.rows import BriefQuestion, ScoredQuestion
 from fathoms.types.run.summary import Summary
@@ -239,29 +239,9 @@ class Run:
         return self.summary.name or self.manifest.name or self.run
 
     @property
-    def retrieval_only(self) -> bool:
-        """Whether the run only searched, so that only figures of retrieval apply to it."""
-        return self.summary.retrieval_only
-
-    @property
-    def model(self) -> str | None:
-        """The model that answered, `None` if the run does not say."""
-        return self.summary.model
-
-    @property
     def pipeline(self) -> str:
         """The pipeline regardless of the model, as an importer of published results named it, or the name."""
         return self.manifest.pipeline or self.name
-
-    @property
-    def categories(self) -> tuple[str, ...]:
-        """The categories of the data set in its own order, including those that were not asked."""
-        return self.summary.categories
-
-    @property
-    def ingest(self) -> Ingest:
-        """What came of reading the documents, empty if none were read."""
-        return self.manifest.data.ingest or Ingest()
 
     def profile(self, scores: str | None = None) -> str:
         """Return `scores`, or with `None` the run's headline profile.
@@ -284,12 +264,6 @@ class Run:
         """Return the figures of all metrics by name, those of FATHOMS-RAG under one profile; raises as
         `profile` does. The values of a metric that applies to no record of the run are `None`."""
         return all_metrics(self.summary, self.profile(scores))
-
-    @property
-    def judges_labels(self) -> bool:
-        """Whether the judge says which answers abstain, under the headline profile."""
-        found = self.summary.profiles.get(str(self.summary.profile))
-        return found is not None and found.judges_labels
 
     @cached_property
     def _line_files(self) -> Mapping[str, str]:

@@ -34,7 +34,12 @@ def html_of(markdown):
 
 def test_load_reads_a_run_and_questions_anew_each_time(run_dir):
     run = Run.scored(run_dir)
-    assert (run.run, run.name, run.model, run.profile()) == (run_dir.name, "small", "a-model", "paper")
+    assert (run.run, run.name, run.summary.model, run.profile()) == (
+        run_dir.name,
+        "small",
+        "a-model",
+        "paper",
+    )
     assert [view["question"]["id"] for view in run.views()] == ["failed", "half", "right", "wrong"]
     assert len(list(run.questions())) == 4
 

@@ -57,7 +57,7 @@ def test_the_figures_of_the_groups(run: Run) -> None:
     assert figures == {"en": (0.5, 2), "de": (0.0, 1), "(none)": (None, 0)}
     assert found["overall"]["correctness"] == 0.25  # the mean of the groups
     assert found["overall"]["micro_correctness"] == pytest.approx(1 / 3)  # of the questions, as before
-    assert grouped(run, "language").categories == ("de", "en", "(none)")
+    assert grouped(run, "language").summary.categories == ("de", "en", "(none)")
 
 
 def test_a_key_that_is_the_category_changes_no_figure(run: Run) -> None:
@@ -77,8 +77,8 @@ def test_further_metrics_are_grouped_too(run: Run) -> None:
 
 
 def test_numbers_are_sorted_by_size_and_truth_values_have_names(run: Run) -> None:
-    assert grouped(run, "length").categories == ("9", "10")
-    assert grouped(run, "scan").categories == ("true", "(none)")
+    assert grouped(run, "length").summary.categories == ("9", "10")
+    assert grouped(run, "scan").summary.categories == ("true", "(none)")
     assert [label(value) for value in (1, 1.5, False, "", " x")] == ["1", "1.5", "false", "(none)", " x"]
 
 

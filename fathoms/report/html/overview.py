@@ -46,7 +46,7 @@ def overview_run(key: int, label: str, run: Run, profile: str, sums: Sums) -> Js
         "id": run.run,
         "name": run.name,
         "label": label,
-        "model": run.model,
+        "model": run.summary.model,
         "pipeline": run.pipeline,
         "profile": profile,
         "data": summary.data,
@@ -56,9 +56,9 @@ def overview_run(key: int, label: str, run: Run, profile: str, sums: Sums) -> Js
         "questions": counts.questions,
         "asked": counts.asked,
         "repeats": summary.repeats,
-        "retrieval_only": run.retrieval_only,
+        "retrieval_only": run.summary.retrieval_only,
         "metrics": {
-            **({} if run.retrieval_only else {metric: metric_of(figures, metric) for metric in MAIN}),
+            **({} if run.summary.retrieval_only else {metric: metric_of(figures, metric) for metric in MAIN}),
             **{
                 name: further_of(found, name) | {"shown": is_shown(run, name, found)}
                 for name, found in run.metrics(profile).items()
@@ -67,7 +67,7 @@ def overview_run(key: int, label: str, run: Run, profile: str, sums: Sums) -> Js
         },
         "counts": {name: getattr(counts, name) for name in COUNTS},
         "hallucination_over": hallucination_over(figures),
-        "abstention": None if run.retrieval_only else abstention_of(figures, summary.repeats),
+        "abstention": None if run.summary.retrieval_only else abstention_of(figures, summary.repeats),
         "funnel": funnel_figures(run, profile),
         "curves": curves_of(run),
         "modalities": modalities_of(run),
@@ -308,10 +308,10 @@ def _range(figure: MetricFigure | None) -> Json:
 
 def documents_of(run: Run) -> Json:
     """Return how many documents were read (`None` if not known), and which could not be read."""
-    number = run.ingest.documents
+    number = run.manifest.ingest.documents
     if number is None:
         number = run.manifest.data.document_count or None
-    failed = [{"document": name, "why": why} for name, why in run.ingest.failures.items()]
+    failed = [{"document": name, "why": why} for name, why in run.manifest.ingest.failures.items()]
     return {"n": number, "failed": failed}
 
 
@@ -323,7 +323,7 @@ def _warnings(run: Run) -> Iterator[str]:
     yield from run.summary.service.warnings
     yield from search_notes(run.manifest)
     yield from run.manifest.data.warnings
-    for document, said in run.ingest.warnings.items():
+    for document, said in run.manifest.ingest.warnings.items():
         yield from (f"{document}: {warning}" for warning in said)
 
 

@@ -37,7 +37,7 @@ class Questions:
         self._names: dict[str, dict[tuple[str, Hashable], str]] = {}
         self._taken: dict[str, set[str]] = {}
         self._keys: list[tuple[Any, ...]] = []
-        categories = dict.fromkeys(name for run in runs for name in run.categories)
+        categories = dict.fromkeys(name for run in runs for name in run.summary.categories)
         self._categories = {name: number for number, name in enumerate(categories)}
         asked = [run.manifest.data.asked_ids for run in runs]
         # reversed, so that the order of the first run takes precedence

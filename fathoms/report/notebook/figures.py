@@ -95,15 +95,15 @@ def _bar(label: str, found: MetricFigure) -> Bar:
 
 
 def _radar(run: Run, profile: str | None) -> Figure | None:
-    return None if run.retrieval_only else radar_figure([run], "correctness", profile)
+    return None if run.summary.retrieval_only else radar_figure([run], "correctness", profile)
 
 
 def _radar_of_hallucination(run: Run, profile: str | None) -> Figure | None:
-    return None if run.retrieval_only else radar_figure([run], "hallucination", profile)
+    return None if run.summary.retrieval_only else radar_figure([run], "hallucination", profile)
 
 
 def _funnel(run: Run, profile: str | None) -> Figure | None:
-    funnel = None if run.retrieval_only else funnel_of(run, run.profile(profile))
+    funnel = None if run.summary.retrieval_only else funnel_of(run, run.profile(profile))
     if funnel is None:
         return None
     found = zip(stages_of(run), FUNNEL_HEADS, strict=False)

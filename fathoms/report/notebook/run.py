@@ -18,8 +18,10 @@ def run_html(run: Run) -> str:
     escaped."""
     counts = run.summary.counts
     answered = f"{counts.answered} answered, {counts.errors} failed"
-    parts = [said(f"{run.name}: {run.model or 'no model known'} on {run.summary.data or 'unknown data'}")]
-    if run.retrieval_only or not run.summary.profiles:
+    parts = [
+        said(f"{run.name}: {run.summary.model or 'no model known'} on {run.summary.data or 'unknown data'}")
+    ]
+    if run.summary.retrieval_only or not run.summary.profiles:
         known = [
             (name, found) for name, found in run.summary.metrics.items() if found.overall.value is not None
         ]

@@ -408,6 +408,11 @@ class Manifest(Part):
     """CRC-32 of all bytes of the file before the comma in front of this key, in hexadecimal."""
 
     @property
+    def ingest(self) -> Ingest:
+        """What came of reading the documents, empty if none were read."""
+        return self.data.ingest or Ingest()
+
+    @property
     def read_by(self) -> ParserFacts | None:
         """The parser that read the documents; `None` where no parser of fathoms did."""
         ingest = self.config.get("ingest")

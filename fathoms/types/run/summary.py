@@ -447,6 +447,12 @@ class Summary(Part):
     """CRC-32 of all bytes of the file before the comma in front of this key, in hexadecimal."""
 
     @property
+    def judges_labels(self) -> bool:
+        """Whether the judge says which answers abstain, under the headline profile."""
+        found = self.profiles.get(str(self.profile))
+        return found is not None and found.judges_labels
+
+    @property
     def all_failed(self) -> bool:
         """Whether there is no answer because every call failed, so that no figure says anything."""
         return bool(self.counts.errors) and self.counts.done == self.counts.errors

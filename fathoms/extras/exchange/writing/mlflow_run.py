@@ -117,7 +117,7 @@ def _tags(run: Run, profile: str) -> dict[str, str]:
     summary = run.summary
     found = {
         "data": summary.data or run.manifest.data.name,
-        "model": run.model,
+        "model": run.summary.model,
         "profile": profile,
         "complete": str(summary.complete).lower(),
         "version": str(run.manifest.versions.get("fathoms", "")),

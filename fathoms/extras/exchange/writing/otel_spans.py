@@ -59,7 +59,7 @@ def spans_of(
 def document_spans(run: Run) -> Iterator[Span]:
     """Yield a span for the documents of a run and one for each stage of reading them, in a trace of its own,
     before the time at which the run was made; none if no stage was measured."""
-    times = run.ingest.times
+    times = run.manifest.ingest.times
     if not times:
         return
     trace, top = _hash(f"{run.run}\ndocuments", 32), _hash(f"{run.run}\ndocuments top", 16)
@@ -183,7 +183,7 @@ class _Question:
             operation, name = "invoke_agent", self._run.name
             attributes |= {"gen_ai.agent.name": name, **self._found()}
         else:
-            operation, name = "chat", str(self._options.get("model") or self._run.model or kind)
+            operation, name = "chat", str(self._options.get("model") or self._run.summary.model or kind)
             attributes["gen_ai.request.model"] = name
         attributes["gen_ai.operation.name"] = operation
         if self._content:

@@ -40,7 +40,7 @@ def tables_of(run: Run, scores: str | None = None) -> tuple[Table, ...]:
     found = _of_answers(run.metrics(profile))
     metrics = metric_columns(list(found), [one.unit for one in found.values()])
     names = [name for name, _ in metrics]
-    head = (run.run, run.name, run.model, profile)
+    head = (run.run, run.name, run.summary.model, profile)
     return (
         Table(
             "answers",
