@@ -92,8 +92,8 @@ def _day(date: str) -> str:
     return f"{datetime.fromisoformat(date):%d %b}".lstrip("0")
 
 
-def _loss_line(found: Gated) -> str:
-    """Return the verdict of `--preset small` on one line, with cause and remedy."""
+def _loss_line(found: Gated, also: str = "") -> str:
+    """Return the verdict of `--preset small` on one line, with cause and remedy; `also` is a second cause."""
     check = min(found.losses, key=lambda each: (each.verdict != found.verdict, not each.seen, each.p))
     many = f"{len(check.lost)}{'' if check.verdict == 'FAIL' else f' of {check.right}'}"
     what = "" if check.metric == "correctness" else f" by {check.metric}"
@@ -102,7 +102,7 @@ def _loss_line(found: Gated) -> str:
     line = f"{found.verdict}: {many} right answers lost{what}{names}"
     since = f" since {_day(check.since)}" if check.since else ""
     if check.verdict == "FAIL":
-        return f"{line}{since}; until it is repaired: fathoms gate ... --acknowledge"
+        return f"{line}{since}{also}; until it is repaired: fathoms gate ... --acknowledge"
     if check.seen:
         return f"{line}{since}, acknowledged until {check.seen}"
     if check.needed is None:
@@ -279,8 +279,10 @@ def undecided_check(found: Gated, check: GateCheck) -> str:
 def gate_line(found: Gated) -> str:
     """Return the verdict on one line, with the newest figures of the check, or the limit, that decided it."""
     broken = [limit for limit in found.limits if not limit.kept]
-    if broken and found.losses and broken[0].limit.metric == FAILED_CALLS:
-        return _failed_line(broken[0], found)
+    if failed := next((limit for limit in broken if limit.limit.metric == FAILED_CALLS), None):
+        return _failed_line(failed, found)
+    if broken and any(each.verdict == "FAIL" for each in found.losses):
+        return _loss_line(found, f", and {limited(broken[0]).removesuffix(': FAIL')}")
     if broken or not (found.checks or found.losses):
         more = f" (and {len(broken) - 1} more)" if len(broken) > 1 else ""
         return f"{plain(found.runs[-1])}: {limited((broken or list(found.limits))[0])}{more}"

@@ -63,7 +63,7 @@ def test_a_service_that_finds_nothing_fails_on_the_first_night(
 
 @pytest.mark.slow
 def test_fixed_limits_hold_beside_the_sequence(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
-    """As `docs/nightly.md` shows: two of six answers are wrong, so a limit of .2 is broken at once."""
+    """As `docs/gate.md` shows: two of six answers are wrong, so a limit of .2 is broken at once."""
     project.write("night.yaml", CONFIG)
     assert main(["run", "night.yaml"]) == 0
     assert main(["gate", "night", "--save-baseline", "baseline.json"]) == 0

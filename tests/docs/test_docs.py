@@ -27,7 +27,7 @@ from tests.support.project import Project, write_one_page
 COMMANDS = {
     line
     for block in blocks("bash")
-    for line in block.commands
+    for line, _ in block.commands
     if block.page not in WALKS or line.startswith(SETS_UP)
 }
 FATHOMS = {line for line in COMMANDS if re.match(r"(\.venv/bin/)?fathoms ", line)}

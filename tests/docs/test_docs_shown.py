@@ -22,6 +22,7 @@ SHOWN = {
 
 ELSEWHERE = {
     "fathoms tune --replay baseline --replay docling": "test_tune_command.py",
+    "python service.py": "test_docs_walks.py",
     "fathoms premerge branch.yaml --against main.yaml --comment fathoms-comment.md": "test_cli_premerge.py",
     "fathoms doctor --executor ray --address HOST:6379": "test_ray_executor.py",
     "fathoms score RUN --executor ray --address HOST:6379": "test_ray_executor.py",
@@ -87,14 +88,8 @@ ELSEWHERE = {
     "fathoms questions perturb questions.json perturbed.json --kind paraphrase --kind translated"
     " --judge judge.yaml": "test_cli_perturb.py, from Python",
     "fathoms questions check mine.csv pdfs": "test_cli_questions.py; it ends with 1",
-    "fathoms run --resume night --max-cost 5 --log-file logs/night.jsonl --junit logs/night.xml": (
-        "test_cli_nights.py"
-    ),
     "fathoms gate night --sequential --baseline baseline.json --min correctness=0.6"
     " --max-rate hallucination=0.2": "test_cli_first_night.py; it ends with 100 where answers are wrong",
-    "fathoms gate night --preset small --baseline baseline.json --min correctness=0.5": (
-        "test_cli_small_sets.py"
-    ),
     "fathoms comment fathoms-comment.md": "test_ci_templates.py",
     "fathoms gate latest --max-rate position-gap=0.2": "test_cli_distractors.py",
     "fathoms gate latest --min gpd-go-gap=-0.1": "test_cli_distractors.py",

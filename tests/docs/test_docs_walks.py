@@ -16,7 +16,8 @@ import pytest
 from fathoms.models import Embedded, OnnxEmbedder
 from tests.extras.questions.building import recipe, scripted
 from tests.support.doc_pages import DOCS, ROOT, SETS_UP, blocks_of, words
-from tests.support.forked import run_forked
+from tests.support.forked import run_forked, write_command
+from tests.support.ports import free_port, wait_for
 
 
 def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -31,16 +32,25 @@ def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def walk(page: Path, folder: Path, shorter: Mapping[str, str] | None = None) -> list[str]:
+def walk(
+    page: Path,
+    folder: Path,
+    shorter: Mapping[str, str] | None = None,
+    replaced: Mapping[str, str] | None = None,
+) -> list[str]:
     """Do what a page says; returns what its commands printed. A `cd` holds for what follows.
 
-    `shorter` are options that make the runs of a configuration quick, by its name.
+    `shorter` are options that make the runs of a configuration quick, by its name; `replaced` are texts that
+    its files have instead of others.
     """
     printed = []
     for block in blocks_of(page):
         if block.file is not None:
-            (folder / block.file).write_text(block.text)
-        for command, code in block.commands.items() if block.language == "bash" else ():
+            text = block.text
+            for shown, other in (replaced or {}).items():
+                text = text.replace(shown, other)
+            (folder / block.file).write_text(text)
+        for command, code in block.commands if block.language == "bash" else ():
             if command.startswith("cd "):
                 folder = folder / words(command)[1]
             elif not command.startswith(SETS_UP):
@@ -171,3 +181,38 @@ def test_following_the_tutorial_prints_what_it_shows(
     for line in shown[2].splitlines():
         assert any(line.partition(", cost")[0] in text for text in printed)
     assert printed[-1].count("no difference shown") == 2
+
+
+@pytest.mark.slow
+def test_following_the_gate_goes_through_bad_nights_and_a_repair(tmp_path: Path) -> None:
+    """The service of the page is started as the page says; then its `night.sh` runs."""
+    port, page = free_port(), DOCS / "gate.md"
+    blocks = list(blocks_of(page))
+    (source,) = (block.text for block in blocks if block.file == "service.py")
+    (tmp_path / "mode").write_text("unchanged\n")
+    (tmp_path / "started.py").write_text(source.replace("8642", str(port)))
+    service = subprocess.Popen(
+        [sys.executable, "started.py"], cwd=tmp_path, stderr=subprocess.DEVNULL, text=True
+    )
+    try:
+        wait_for(port, service)
+        printed = walk(page, tmp_path, {"rag.yaml": "--set execution.max_attempts=1"}, {"8642": str(port)})
+        (script,) = (block.text for block in blocks if block.text.startswith("#!/bin/bash"))
+        (tmp_path / "logs").mkdir()
+        (tmp_path / ".venv" / "bin").mkdir(parents=True)
+        write_command(tmp_path / ".venv" / "bin")
+        lines = script.replace("cd /srv/rag", f"cd {tmp_path}")
+        night = subprocess.run(["bash", "-c", lines], capture_output=True, text=True, timeout=300)
+    finally:
+        service.kill()
+        service.wait()
+    shown = [block.text.strip() for block in blocks if block.text.startswith("FAIL: ")]
+    *_, half, _, errors, _, repaired, _, flaky = printed
+    assert half.splitlines()[-1] == shown[0]
+    assert errors.splitlines()[-1] == shown[1]
+    assert repaired.splitlines()[-1] == "PASS: 0 of 12 right answers lost; FAIL from 3 on"
+    assert "q01" in flaky
+    assert night.returncode == 0, night.stderr
+    ran, judged = night.stdout.splitlines()
+    assert ran.startswith("rag: correctness .80 (15 questions, 0 failed), cost not known, ")
+    assert judged.startswith("PASS: 0 of 12 right answers lost")

@@ -6,10 +6,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,7 +20,7 @@ import pytest
 from fathoms.models.weights.weights import is_installed
 from tests.support.fault_server.server import ScriptedServer
 from tests.support.forked import run_forked
-from tests.support.ports import free_port
+from tests.support.ports import free_port, wait_for
 
 pytestmark = pytest.mark.slow
 
@@ -69,18 +67,6 @@ def test_the_model_server_answers_with_what_the_services_read() -> None:
     assert choice["message"]["content"]
     assert choice["finish_reason"] == "length"
     assert told["usage"]["completion_tokens"] == 4
-
-
-def wait_for(port: int, process: subprocess.Popen[str], seconds: float = 300) -> None:
-    """Until somebody listens; reading PDFs takes a while on a busy machine."""
-    until = time.monotonic() + seconds
-    while time.monotonic() < until and process.poll() is None:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-            return
-        except OSError:
-            time.sleep(0.2)
-    pytest.fail("the service did not start")
 
 
 def measured(folder: Path, config: Path, *settings: str, **environment: str) -> dict[str, Any]:

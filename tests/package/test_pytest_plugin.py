@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 # One of the two questions on text is answered ("41.5"), the one on a table is not. The mean of the categories
 # is therefore (0.5 + 0) / 2 = 0.25. All answers but the right one are statements, and so hallucinations:
 # (0.5 + 1) / 2 = 0.75. The context of both questions on text says "tall", so both get that reply.
-SHOWN = next(block.text for block in blocks("python") if block.page == "ci.md")
+SHOWN = next(block.text for block in blocks("python") if block.file == "test_answers.py")
 MORE = """
 def test_enough(fathoms_gate):
     assert fathoms_gate(fathoms.find("mine"), correctness=0.25, hallucination=0.75).verdict == "PASS"

@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
-WALKS = ("building.md", "claims.md", "extending.md", "judges.md", "tutorial.md")
+WALKS = ("building.md", "claims.md", "extending.md", "gate.md", "judges.md", "tutorial.md")
 """Pages that are followed from the first line to the last, in one folder."""
 SETS_UP = ("python3 -m venv", ".venv/bin/python -m pip")
 """Commands of these that are not run but held to what `make demo` does."""
@@ -34,15 +34,15 @@ class Block:
         return f"{self.page}:{self.file or self.text[:30]}"
 
     @property
-    def commands(self) -> dict[str, int]:
+    def commands(self) -> list[tuple[str, int]]:
         """The lines of a bash block without their comments, and the exit code of each: 0, unless the comment
         says `ends with 1`."""
-        found = {}
+        found = []
         for line in self.text.splitlines():
             command, _, comment = line.partition("   #")
             if command.strip() and not command.startswith("#"):
                 ends = re.search(r"ends with (\d+)", comment)
-                found[command.strip()] = int(ends[1]) if ends else 0
+                found.append((command.strip(), int(ends[1]) if ends else 0))
         return found
 
 
