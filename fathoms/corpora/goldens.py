@@ -7,7 +7,8 @@ Phoenix.
 | DeepEval | `save_as` (JSON, JSON lines, CSV) | `input`, `expected_output`, `context` with `source_file` |
 | LangSmith | `Example` as JSON or JSON lines, CSV | `inputs`, `outputs` |
 | Langfuse | items of the API, JSON, CSV | `input`, `expectedOutput` or `expected_output` |
-| Phoenix | `Dataset.to_dict`, `/v1/datasets/ID/examples`, `/csv` | `input`, `output`; `input_*`, `output_*` |
+| Phoenix | `to_dict`, `to_dataframe`, API `/examples`, `/csv` | `input`, `output`; `input.*`, `output.*` |
+| Phoenix, OpenAI | API `/jsonl/openai_ft`, `/jsonl/openai_evals` | `messages`, the last one or `ideal` |
 
 An input or output that is an object has the question or the answer under one of the usual names, or as its
 only value. Metadata keeps its plain values, and `category` in it is the category. What has no place in a
@@ -22,7 +23,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from fathoms.corpora.page_ids import place_of
-from fathoms.corpora.released import NEITHER, Notes, listed, short_gold
+from fathoms.corpora.released import NEITHER, Notes, listed, literal, short_gold
 from fathoms.errors import DataError
 from fathoms.safety.inputs import parse_json
 
@@ -37,7 +38,7 @@ _CONTEXTS = ("reference_contexts", "context")
 _METADATA = ("metadata", "additional_metadata")
 _PLAIN = ("persona_name", "query_style", "query_length", "synthesizer_name", "name", "comments")
 _READ = frozenset((*_ASKED, *_GOLD, *_CONTEXTS, *_METADATA, *_PLAIN)).union(
-    ("id", "example_id", "status", "reference_context_ids", "source_file")
+    ("id", "example_id", "node_id", "updated_at", "status", "reference_context_ids", "source_file")
 )
 _SHORT = 5
 """Most words of an expected answer that is taken as a phrase."""
@@ -56,7 +57,12 @@ class Goldens:
 
 FORMATS = tuple(
     Goldens(frozenset(keys))
-    for keys in (("user_input",), ("inputs", "outputs"), *(("input", gold) for gold in _GOLD[1:]))
+    for keys in (
+        ("user_input",),
+        ("messages",),
+        ("inputs", "outputs"),
+        *(("input", one) for one in _GOLD[1:]),
+    )
 )
 
 
@@ -80,6 +86,8 @@ def _questions(row: dict[str, Any], place: str, notes: Notes) -> list[dict[str, 
     if row.get("status") == "ARCHIVED":
         notes.add("items left out, because they are archived", place)
         return []
+    if "messages" in row:
+        row = _of_chat(row)
     text = text_in(_first(row, _ASKED), QUESTIONS)
     if text is None:
         notes.add("rows left out, because their input is a conversation or names no question", place)
@@ -108,6 +116,16 @@ def _questions(row: dict[str, Any], place: str, notes: Notes) -> list[dict[str, 
         notes.add(NEITHER, place)
         return []
     return [question]
+
+
+def _of_chat(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row of messages as an input and its output: `ideal`, or else what the assistant says last."""
+    rest = {key: value for key, value in row.items() if key not in ("messages", "ideal")}
+    asked, ideal = _parsed(row["messages"]), row.get("ideal")
+    last = asked[-1] if isinstance(asked, list) and asked else None
+    if ideal in (None, "") and isinstance(last, dict) and last.get("role") == "assistant":
+        asked, ideal = asked[:-1], last.get("content")
+    return {**rest, "input": asked, "output": ideal}
 
 
 def gold_of(answer: str, place: str, notes: Notes) -> dict[str, Any]:
@@ -146,12 +164,13 @@ def text_in(value: Any, names: tuple[str, ...]) -> str | None:
 
 
 def _parsed(value: Any) -> Any:
-    """Return the value of a text that is a JSON object or list, as tables have them; else the value."""
+    """Return the value of a text that is an object or list in JSON or, as pandas writes it, in Python's
+    notation; else the value."""
     if isinstance(value, str) and value.lstrip().startswith(("{", "[")):
         try:
             return parse_json(value, "", nan_as_null=True)
         except DataError:
-            return value
+            return value if (found := literal(value)) is None else found
     return value
 
 

@@ -74,11 +74,16 @@ def listed(value: Any) -> list[Any] | None:
     if isinstance(value, str):
         if (items := _literals(value)) is not None:
             return items
-        try:
-            value = ast.literal_eval(value.strip()) if len(value) <= _LONGEST_LITERAL else None
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
-            return None
+        value = literal(value)
     return list(value) if isinstance(value, list | tuple) else None
+
+
+def literal(text: str) -> Any:
+    """Return the value of a text in Python's notation; `None` for other texts, and for very long ones."""
+    try:
+        return ast.literal_eval(text.strip()) if len(text) <= _LONGEST_LITERAL else None
+    except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
+        return None
 
 
 def _literals(text: str) -> list[Any] | None:

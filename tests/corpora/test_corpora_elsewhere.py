@@ -18,6 +18,7 @@ from fathoms.errors import DataError
 
 TOWER = {"question": "How tall?", "answer": "41.5 m"}
 GOLDEN = {"expected_output": "Ann", "actual_output": None, "input_token_count": None, "name": None}
+CHAT = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "How tall?"}]
 FORMS: dict[str, tuple[str, Any]] = {
     "ragas-jsonl": ("r.jsonl", {"user_input": "How tall?", "reference": "41.5 m", "synthesizer_name": "one"}),
     "ragas-csv": ("r.csv", "user_input,reference\nHow tall?,41.5 m\n"),
@@ -47,10 +48,39 @@ FORMS: dict[str, tuple[str, Any]] = {
         },
     ),
     "phoenix-csv": ("p.csv", "example_id,input_question,output_answer,metadata_a\ne1,How tall?,41.5 m,b\n"),
+    "phoenix-csv-20": (
+        "p.csv",
+        "id,node_id,input.question,output.answer,metadata.page\ne1,e1,How tall?,41.5 m,1.0\n",
+    ),
+    "phoenix-data-frame": (
+        "p.csv",
+        "example_id,input,output,metadata\ne1,{'question': 'How tall?'},{'answer': '41.5 m'},{'page': 1}\n",
+    ),
+    "phoenix-openai-ft": ("p.jsonl", {"messages": [*CHAT, {"role": "assistant", "content": "41.5 m"}]}),
+    "phoenix-openai-evals": ("p.jsonl", {"messages": CHAT, "ideal": "41.5 m"}),
     "promptfoo-csv": ("t.csv", "question,__expected\nHow tall?,contains: 41.5 m\n"),
     "excel": ("e.csv", "sep=;\nQuestion;Answers\nHow tall?;41.5 m\n"),
     "json-in-jsonl": ("a.jsonl", '[\n{"question": "How tall?", "answers": ["41.5 m"]}\n]'),
 }
+
+
+def test_messages_without_a_question_or_an_answer_are_named(tmp_path: Path) -> None:
+    """Phoenix writes empty messages where its examples are no chats."""
+    turn = {"role": "user", "content": "And its door?"}
+    rows: list[Any] = [
+        {"messages": [*CHAT, {"role": "assistant", "content": "41.5 m"}]},
+        {"messages": []},
+        {"messages": [], "ideal": ""},
+        {"messages": CHAT},
+        {"messages": [*CHAT, {"role": "assistant", "content": "41.5 m"}, turn], "ideal": "green"},
+    ]
+    file = read(tmp_path, "p.jsonl", "\n".join(map(json.dumps, rows)))
+    assert [(one.text, one.answers) for one in file.questions] == [("How tall?", (("41.5 m",),))]
+    said = " ".join(file.warnings)
+    assert (
+        "rows left out, because their input is a conversation or names no question: 3 (lines 2, 3, 5)" in said
+    )
+    assert ": 1 (line 4)" in said
 
 
 def read(folder: Path, name: str, data: Any, **named: str) -> QuestionFile:
