@@ -19,10 +19,9 @@ import fathoms
 from fathoms.paths import sha256_file
 from fathoms.report.amounts import dollars
 from fathoms.report.html import report_html
-from fathoms.report.leaderboard import short_figure
 from fathoms.runs.run import Run
 from tests.support.made_run import changed
-from tests.support.report_browser import Watched, chromium, eventually, texts, watch, written
+from tests.support.report_browser import Watched, chromium, eventually, texts, unfold, watch, written
 from tests.support.report_runs import STAGES, made_runs
 
 pytestmark = pytest.mark.slow
@@ -71,13 +70,14 @@ def test_the_leaderboard_has_the_figures_and_marks_what_is_shown_best(watched: W
     assert means[1][0::2] == ["0.33", "1.00", "0.00", "0.00"]
     assert means[1][1::2] == ["0.67", "0.00", "1.00", "1.00"]
     assert texts(page, "#leaderboard .best .mean") == ["0.50"]
+    assert page.locator("#to-0").get_attribute("href") == "#view=questions&runs=0"
     assert [text for text in texts(page, "#leaderboard tbody th .range") if "rank" in text] == [
         "rank 1",
         "rank 2",
         "rank 3",
     ]
     assert texts(page, "#leaderboard thead th[colspan]")[1] == "Text-Only n 40"
-    assert texts(page, "#leaderboard tbody tr:nth-child(1) td .range")[0] == "[.40, .60]"
+    assert texts(page, "#leaderboard tbody tr:nth-child(1) td .range")[0] == "[0.40, 0.60]"
     assert page.locator("#leaderboard .interval .span").count() > 0
 
 
@@ -94,8 +94,32 @@ def test_figures_are_printed_as_python_does(watched: Watched) -> None:
     money = watched.page.evaluate(f"(values) => {{ {source}; return values.map(money); }}", costs)
     assert money == list(map(dollars, costs))
     assert money[:2] == ["$0.00000012", "$0.013"]
-    bounds = watched.page.evaluate(f"() => {{ {source}; return [0, 0.125, 0.995, 0.996, 1].map(bound); }}")
-    assert bounds == list(map(short_figure, (0, 0.125, 0.995, 0.996, 1)))
+
+
+def test_the_first_screen_says_how_many_are_right_and_what_lost_the_others(
+    watched: Watched, made: str, folder: Path
+) -> None:
+    page = watched.open(made)
+    assert texts(page, ".verdict p") == [
+        "alpha answers 60 of 120 right; most are lost by the retriever.",
+        "beta answers 40 of 120 right; 40 each are lost by the retriever and the model.",
+        "gamma answers 0 of 120 right; 60 each are lost by the retriever and the model; 1 call failed.",
+    ]
+    titles = texts(page, "main > section:not(.fold) > h3")
+    assert titles == [
+        "Leaderboard",
+        "Where answers were lost",
+        "Most telling failures of alpha",
+        "By category",
+    ]
+    assert texts(page, "figure.radar figcaption") == ["Correctness", "Hallucination (lower is better)"]
+    assert texts(page, "#telling li .tag") == ["lost by the retriever"] * 5
+    page.locator("#telling li a").first.click()
+    page.wait_for_selector("article.run")
+    [one] = made_runs(["alpha"], 6)
+    alone = watched.open(written(folder / "one.html", [one]))
+    assert texts(alone, "main > section:not(.fold) > h3")[0] == "Scores"
+    assert texts(alone, "#scores tbody tr")[0].startswith("Overall 0.50 [")
 
 
 def test_sorting_by_click_and_by_keyboard(watched: Watched, made: str) -> None:
@@ -131,11 +155,10 @@ def test_a_category_may_be_called_overall(watched: Watched, folder: Path) -> Non
     paper["funnel"]["categories"] = dict.fromkeys(found, paper["funnel"]["overall"])
     summary = {**run.summary_json, "categories": list(found)}
     page = watched.open(written(folder / "overall.html", [changed(run, summary=summary)]))
-    assert [text.split()[0] for text in texts(page, "#leaderboard thead th[colspan]")] == [
-        *("Overall", "Overall", "Hard*")
-    ]
-    assert texts(page, "#leaderboard .mean")[0::2] == ["0.33", "0.00", "1.00"]
-    assert page.locator("#funnel figure").count() == 3
+    assert texts(page, "#scores tbody th") == ["Overall", "Overall", "Hard*"]
+    assert texts(page, "#scores .mean")[0::2] == ["0.33", "0.00", "1.00"]
+    assert page.locator("#funnel > figure").count() == 1
+    assert page.locator("#funnel details figure").count() == 2
 
 
 def test_what_is_not_shown_is_not_marked_and_what_is_not_known_is_not_lost(
@@ -206,10 +229,11 @@ def test_more_than_eight_runs_are_picked_from(watched: Watched, folder: Path, pa
     page = watched.open(written(folder / "nine.html", [*paper_runs, *made_runs(["alpha"], 4)]))
     assert len(runs_of(page)) == 9
     page.locator("#pick").click()
-    assert page.locator("#run-8").is_disabled()
-    page.locator("#run-0").uncheck()
-    page.locator("#run-8").check()
-    eventually(page, "location.hash.includes('8')")
+    [least] = page.locator("#runs input:disabled").all()  # the most correct ones are drawn
+    assert least.get_attribute("id") == "run-0"
+    page.locator("#run-1").uncheck()
+    page.locator("#run-0").check()
+    eventually(page, "location.hash.includes('runs=0%2C')")
     assert page.locator("figure.radar").first.locator("path.line7").count() == 1
     assert "alpha" in texts(page, "#radar > .legend li")[-1]
 
@@ -221,9 +245,9 @@ def test_the_funnel_is_stacked_and_has_a_table(watched: Watched, made: str) -> N
     )
     # alpha misses the 60 odd ones, all lost at retrieved; beta 80, 40 odd and 40 even; gamma all
     assert bars == [
-        *("reached the answer: 0.50", "lost at retrieved: 0.50"),
-        *("reached the answer: 0.33", "lost at retrieved: 0.33", "lost at answer: 0.33"),
-        *("lost at retrieved: 0.50", "lost at answer: 0.50"),
+        *("reached the answer: 0.50", "lost by the retriever: 0.50"),
+        *("reached the answer: 0.33", "lost by the retriever: 0.33", "lost by the model: 0.33"),
+        *("lost by the retriever: 0.50", "lost by the model: 0.50"),
     ]
     page.locator("#funnel-figures").click()
     assert page.locator("#funnel details table tbody tr").count() == 3
@@ -231,11 +255,11 @@ def test_the_funnel_is_stacked_and_has_a_table(watched: Watched, made: str) -> N
 
 def test_gold_pages_honesty_and_multiples_of_the_fastest(watched: Watched, made: str) -> None:
     """Of 60 hits, alpha is right on all, beta on 20, gamma on none; alpha and beta take 0.5 s, gamma 1 s."""
-    page = watched.open(made)
+    page = unfold(watched.open(made))
     assert page.locator("#gold-pages figure").count() == 1  # only Overall has figures
     titles = page.locator("#gold-pages svg.chart path title").all_text_contents()
-    assert "alpha, parsed: 1.00 [.90, 1], n 120" in titles
-    assert "beta, retrieved: 0.50 [.40, .60], n 120" in titles
+    assert "alpha, parsed: 1.00 [0.90, 1.00], n 120" in titles
+    assert "beta, retrieved: 0.50 [0.40, 0.60], n 120" in titles
     assert "both found: 60; neither found: 60" in texts(page, "#gold-pages .notes li")[0]
     charts = page.locator("#honesty svg.chart")
     said = [charts.nth(number).get_attribute("aria-label") for number in range(3)]
@@ -255,7 +279,7 @@ def test_gold_pages_honesty_and_multiples_of_the_fastest(watched: Watched, made:
 
 
 def test_the_pareto_front_and_what_is_not_known(watched: Watched, made: str) -> None:
-    page = watched.open(made)
+    page = unfold(watched.open(made))
     spots = page.eval_on_selector_all(
         "#cost figure path > title", "all => all.map(title => title.textContent)"
     )
@@ -267,27 +291,30 @@ def test_the_pareto_front_and_what_is_not_known(watched: Watched, made: str) -> 
 
 def test_equal_runs_are_both_on_the_front(watched: Watched, folder: Path) -> None:
     runs = [*made_runs(["alpha", "beta"], 12), *made_runs(["alpha"], 12)]
-    page = watched.open(written(folder / "equal-costs.html", runs))
+    page = unfold(watched.open(written(folder / "equal-costs.html", runs)))
     page.locator("#cost-figures").click()
     assert [row.split()[-1] for row in texts(page, "#cost tbody tr")] == ["yes", "yes", "yes"]
-    page = watched.open(written(folder / "some.html", made_runs(questions=12)), "view=overview&runs=2")
+    address = written(folder / "some.html", made_runs(questions=12))
+    page = watched.open(address, "view=overview&runs=2")
     assert texts(page, "#cost-title") == ["Time against quality"]  # of the run that is shown no cost is known
 
 
 def test_without_costs_seconds_stand_in_their_place(watched: Watched, folder: Path) -> None:
-    page = watched.open(written(folder / "seconds.html", made_runs(["alpha", "beta"], 6, costs=False)))
+    page = unfold(
+        watched.open(written(folder / "seconds.html", made_runs(["alpha", "beta"], 6, costs=False)))
+    )
     assert texts(page, "#cost-title") == ["Time against quality"]
     assert "No run here has a known cost" in texts(page, "#cost p")[0]
 
 
 def test_abstention_latency_errors_and_settings(watched: Watched, made: str) -> None:
-    page = watched.open(made)
+    page = unfold(watched.open(made))
     cells = [text.split()[0] for text in texts(page, "#abstention .square:nth-child(3) td.figure")]
     assert cells == ["107", "12", "0", "0"]  # gamma: 120 less one error and twelve abstentions
     assert texts(page, "#errors tbody tr") == ["gamma Timeout 1 no answer within 60 s"]
     assert texts(page, "#about table.runs thead")[0].endswith("alpha beta gamma")
     page.locator("#differences").click()
-    assert texts(page, "#about details[open] tbody tr") == ["name alpha beta gamma"]
+    assert texts(page, "#about .behind[open] tbody tr") == ["name alpha beta gamma"]
     page.locator("#latency-figures").click()
     assert texts(page, "#latency tbody tr")[0] == "alpha retrieve 0.10 s 1.0\u00d7 0.10 s 0.10 s 120"
     assert texts(page, "#latency tbody tr")[2] == "alpha whole answer 0.50 s 1.0\u00d7 0.50 s 0.50 s 120"
@@ -298,6 +325,8 @@ def test_abstention_latency_errors_and_settings(watched: Watched, made: str) -> 
 
 def test_filters_search_and_pages(watched: Watched, made: str) -> None:
     page = watched.open(made, "view=questions&runs=0")
+    first = page.locator("ol.questions > li:first-child .marks").inner_text()
+    assert "wrong, lost by the retriever" in first  # failures first
     assert page.locator("ol.questions > li").count() == 50
     assert texts(page, "#live") == ["120 questions of 120"]
     page.locator("#page-after").click()
@@ -309,7 +338,7 @@ def test_filters_search_and_pages(watched: Watched, made: str) -> None:
     eventually(page, "document.getElementById('live').textContent === '20 questions of 120'")
     # each says what it leaves beside the other filter
     assert texts(page, "#outcome option") == ["any", "correct (20)", "wrong (20)"]
-    assert texts(page, "#lost option") == ["any", "retrieved (0)"]
+    assert texts(page, "#lost option") == ["any", "retriever (0)"]
     page.locator("#clear").click()
     eventually(page, "document.getElementById('live').textContent === '120 questions of 120'")
     page.locator("#lost").select_option("retrieved")
@@ -333,7 +362,7 @@ def test_the_order_by_difficulty(watched: Watched, made: str) -> None:
     assert [text.split()[-1] for text in texts(page, "ol.questions > li:first-child .marks li")] == [
         "correct",
         "correct",
-        "answer",
+        "model",
     ]
     assert "door 0 " in first.inner_text()
 
@@ -584,13 +613,13 @@ def test_the_keyboard_alone(watched: Watched, made: str) -> None:
     page.locator("#view-questions").focus()
     page.keyboard.press("Enter")
     page.wait_for_selector("ol.questions")
-    page.locator("#question-0").focus()
+    page.locator("#question-3").focus()
     outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
     assert outline == "solid"
     page.keyboard.press("Enter")
     page.wait_for_selector("article.run")
     assert page.evaluate("document.activeElement.id") == "main"
-    assert page.title().startswith("q-000 · ")
+    assert page.title().startswith("q-009 · ")
 
 
 AUDIT = """() => {

@@ -84,6 +84,12 @@ def eventually(page: Any, script: str) -> None:
     raise AssertionError(f"never true: {script}")
 
 
+def unfold(page: Any) -> Any:
+    """The page with all its sections open."""
+    page.evaluate("document.querySelectorAll('.fold > details').forEach((found) => (found.open = true))")
+    return page
+
+
 def texts(page: Any, selector: str) -> list[str]:
     """What is to be read in every element, without line breaks."""
     return [" ".join(text.split()) for text in page.locator(selector).all_inner_texts()]

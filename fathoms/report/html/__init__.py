@@ -103,6 +103,7 @@ def shown_run(key: int, label: str, run: Run, profile: str, indexed: IndexedRun)
     """Build the part of the overview that is of one run."""
     return {
         **overview_run(key, label, run, profile, indexed.sums),
+        "standing": indexed.standing(),
         "disagreements": indexed.disagreements,
         "claims": indexed.claims.overview(),
         "judging": judging_of(run),

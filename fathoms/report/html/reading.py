@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import ceil, floor
@@ -27,6 +28,10 @@ EXAMPLE = 500
 DISAGREEMENTS = 100
 """The most answers of a run that are listed because phrase recall and a judge differ."""
 COLUMNS = ("correctness", "hallucination", "outcome", "lost", "answer")
+FAILED = ("wrong", "abstained", "partial", "answered the unanswerable", "error", "refused")
+"""The outcomes of questions that were not answered rightly, the most telling first."""
+TELLING = 5
+"""The most failed questions of a run that the first screen shows."""
 
 
 @dataclass
@@ -133,6 +138,35 @@ class IndexedRun:
             start(answers[0].text, ANSWER) if answers else None,
             *(rounded(mean(view.values(metric, self._profile))) for metric in self.further),
         )
+
+    def standing(self) -> dict[str, Any]:
+        """Return how many of the questions with an answer were answered fully right, how many questions each
+        stage lost most of, and a few failures: those of the worst stage first, of each category in turn."""
+        rows = {place: dict(zip(COLUMNS, row, strict=False)) for place, row in self.rows.items()}
+        asked = {place: self._questions.row(place) for place in rows}
+        failed = [place for place, row in rows.items() if row["outcome"] in FAILED]
+        lost = Counter(row["lost"] for place in failed if (row := rows[place])["lost"])
+        worst = max(lost, key=lost.__getitem__, default=None)
+
+        def telling(place: int) -> tuple[bool, int]:
+            return rows[place]["lost"] != worst, FAILED.index(rows[place]["outcome"])
+
+        seen: Counter[str] = Counter()
+        turns = {}
+        for place in sorted(failed, key=telling):
+            turns[place] = (telling(place)[0], seen[asked[place]["category"]])
+            seen[asked[place]["category"]] += 1
+        shown = ("outcome", "lost", "answer")
+        return {
+            "right": sum(row["outcome"] == "correct" for row in rows.values()),
+            "answerable": sum(row["answerable"] is not False for row in asked.values()),
+            "failed": len(failed),
+            "lost": dict(lost),
+            "telling": [
+                {**asked[place], **{name: rows[place][name] for name in shown}}
+                for place in sorted(turns, key=turns.__getitem__)[:TELLING]
+            ],
+        }
 
     def columns(self, order: Sequence[int]) -> dict[str, Any]:
         """Return the run's part of the index.

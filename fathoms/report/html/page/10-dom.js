@@ -143,9 +143,8 @@ const inUnit = (unit, value) =>
   !known(value) ? 'n/a' : unit === 'share' && value >= 0 ? figure(value) : String(Number(value.toPrecision(4)));
 
 const count = (value) => (known(value) ? value.toLocaleString('en') : 'not known');
-const bound = (value) => (printed(value) === '1.00' ? '1' : printed(value).replace(/^0/, ''));
 const bracket = (fig) =>
-  fig && known(fig.low) && known(fig.high) ? `[${bound(fig.low)}, ${bound(fig.high)}]` : '';
+  fig && known(fig.low) && known(fig.high) ? `[${printed(fig.low)}, ${printed(fig.high)}]` : '';
 
 function seconds(value) {
   if (!known(value)) return 'n/a';
@@ -209,6 +208,15 @@ function section(id, title, ...content) {
     h('h3', { id: `${id}-title` }, title),
     content,
   );
+}
+
+/** A section that is folded until somebody opens it; `null` stays as it is. */
+function folded(found) {
+  if (!found) return found;
+  const [title, ...content] = found.childNodes;
+  found.classList.add('fold');
+  found.replaceChildren(h('details', {}, h('summary', { id: `${found.id}-fold` }, title), content));
+  return found;
 }
 
 /** A labelled select element; `options` are [value, text] pairs. */

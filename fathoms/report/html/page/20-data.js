@@ -21,6 +21,9 @@ const MOST_RUNS = 8;
 const MOST_CATEGORIES = 100; // as in the overview; with more, tables and charts are unreadable
 const BETTER = { correctness: 'high', hallucination: 'low' };
 const STAGES = { documents: 'documents', retrieved: 'retrieved', prompt: 'prompt', answer: 'answer' };
+// what loses an answer between a stage and the one before
+const LOSERS = { documents: 'parser', retrieved: 'retriever', prompt: 'prompt limit', answer: 'model' };
+const lostBy = (stage) => `lost by the ${LOSERS[stage] ?? plain(stage)}`;
 const OUTCOMES = {
   correct: ['✓', 'good'],
   partial: ['½', 'half'],

@@ -12,7 +12,7 @@ const DEFAULTS = {
   lost: '',
   claims: '',
   q: '',
-  order: SERVED ? 'failed' : 'data',
+  order: 'failed',
   page: '1',
   id: '',
   repeat: '0',
@@ -52,7 +52,8 @@ function go(changes, { replace = false } = {}) {
   else location.hash = target;
 }
 
-/** The numbers of the chosen runs: at most 8, because more cannot be told apart in charts. */
+/** The numbers of the chosen runs: at most 8, because more cannot be told apart in charts; at first the most
+ * correct ones. */
 function chosen() {
   const all = report.runs.map((_, key) => key);
   const wanted = state.runs
@@ -60,7 +61,13 @@ function chosen() {
     .filter((key) => /^\d+$/.test(key))
     .map(Number);
   const found = all.filter((key) => wanted.includes(key));
-  return (found.length ? found : all).slice(0, MOST_RUNS);
+  return found.length ? found.slice(0, MOST_RUNS) : all.filter((key) => mostCorrect().indexOf(key) < MOST_RUNS);
+}
+
+/** The numbers of all runs, the most correct first, and those without a figure last. */
+function mostCorrect() {
+  const value = (key) => fig(report.runs[key], 'correctness', OVERALL).mean ?? -1;
+  return report.runs.map((_, key) => key).sort((a, b) => value(b) - value(a) || a - b);
 }
 
 const chosenRuns = () => chosen().map((key) => report.runs[key]);

@@ -98,13 +98,13 @@ function scoreCell(run, column, common) {
   );
 }
 
-const HOW_TO_READ = `Mean of each category; Overall is the mean of the categories. Correctness: higher is better.
-  Hallucination: lower is better. The line under a figure goes from 0 to 1, with the 95 % interval where it is
-  known. A shaded run is shown to be better than all others.`;
+const HOW_TO_READ = `Overall is the mean of the categories. Correctness: higher is better. Hallucination: lower is
+  better. In brackets, and on the line from 0 to 1: the 95 % interval.`;
 
 /** The leaderboard of the runs of answers; runs that only searched are in the tables of further metrics. */
 function leaderboard() {
   if (!ANSWERED) return reasons().length ? section('notes', 'Notes', footnotes()) : null;
+  if (report.runs.length === 1) return scoresOfOne();
   const columns = scoreColumns();
   const commons = columns.map(commonCount);
   const groups = [OVERALL, ...CATEGORIES].map((category, at) =>
@@ -125,7 +125,7 @@ function leaderboard() {
       h(
         'th',
         { scope: 'row' },
-        named(key),
+        h('a', { id: `to-${key}`, href: questionsOf(key) }, named(key)),
         footnote(run),
         run.model && !runLabel(run).includes(run.model) ? h('span.range', {}, said(run.model, 40)) : null,
         run.rank ? h('span.range', {}, `rank ${run.rank}`) : null,
@@ -137,7 +137,12 @@ function leaderboard() {
   return section(
     'leaderboard',
     'Leaderboard',
-    h('p.small', {}, HOW_TO_READ),
+    h(
+      'p.small',
+      {},
+      HOW_TO_READ,
+      report.runs.some((run) => run.best) ? ' Shaded: significantly better than every other run.' : '',
+    ),
     scroller(
       'Leaderboard',
       h(
@@ -148,6 +153,27 @@ function leaderboard() {
         h('tbody', {}, rows),
       ),
     ),
+    footnotes(),
+  );
+}
+
+/** The scores of a single run: a line for each category. */
+function scoresOfOne() {
+  const [run] = report.runs;
+  const cell = (found) => [
+    h('span.mean', {}, figure(found.mean)),
+    known(found.mean) ? intervalBar(found) : null,
+    h('span.range', {}, bracket(found), known(found.n) ? ` n ${count(found.n)}` : ''),
+  ];
+  const rows = [OVERALL, ...CATEGORIES].map((category) => [
+    said(nameOf(category), 60),
+    ...Object.keys(METRICS).map((metric) => cell(fig(run, metric, category))),
+  ]);
+  return section(
+    'scores',
+    'Scores',
+    h('p.small', {}, HOW_TO_READ),
+    table('Correctness and hallucination by category', ['Category', ...Object.values(METRICS)], rows, { seen: false }),
     footnotes(),
   );
 }

@@ -179,15 +179,28 @@ function closedPath(points) {
 /** Whether a further metric has a radar: it is shown, and its values have bounds, which are the ends of an axis. */
 const onRadar = (name) => isShown(name) && rangeOf(name) !== null;
 
-function radars(room) {
+/** The radars of some metrics; null without any. Those of correctness and hallucination have the choice of scale. */
+function radars(room, id, title, metrics) {
   const categories = [OVERALL, ...CATEGORIES];
   const runs = chosenRuns();
   const width = room > 820 ? (room - 32) / 2 : room;
-  const metrics = [...Object.keys(METRICS), ...furtherMetrics().filter(onRadar)];
-  if (!metrics.length) return null;
+  if (!metrics.length || !CATEGORIES.length) return null;
   return section(
-    'radar',
-    'By category',
+    id,
+    title,
+    id === 'radar' ? scaleChoice(runs) : null,
+    legend(),
+    h(
+      'div.pairs',
+      {},
+      metrics.map((metric) =>
+        radarChart(metric, categories, runs, state.scale === 'paper' ? 'paper' : 'plain', width),
+      ),
+    ),
+  );
+}
+
+const scaleChoice = (runs) =>
     h(
       'div.controls',
       {},
@@ -208,14 +221,4 @@ function radars(room) {
           ? 'Each axis is divided by the highest value that any of these runs has on it, as in the paper.'
           : 'Values as measured: each axis goes from the lowest to the highest value that the metric can have.',
       ),
-    ),
-    legend(),
-    h(
-      'div.pairs',
-      {},
-      metrics.map((metric) =>
-        radarChart(metric, categories, runs, state.scale === 'paper' ? 'paper' : 'plain', width),
-      ),
-    ),
-  );
-}
+    );

@@ -16,7 +16,7 @@ const REACHED = ANSWERED ? 'reached the answer' : 'was retrieved';
 function segments(values, stages) {
   const parts = [{ kind: 'reached', name: REACHED, value: values.recall[lastStage(values)] ?? 0 }];
   for (const stage of stages)
-    parts.push({ kind: `lost-${stage}`, name: `lost at ${STAGES[stage]}`, value: values.loss[stage] ?? 0 });
+    parts.push({ kind: `lost-${stage}`, name: lostBy(stage), value: values.loss[stage] ?? 0 });
   return parts.filter((part) => part.value > 0);
 }
 
@@ -74,7 +74,7 @@ function gainBar(values, stages, x, y, left) {
           height: 4,
           class: 'gained',
         },
-        s('title', {}, `gained at ${STAGES[stage]}: ${figure(values.gain[stage])}`),
+        s('title', {}, `gained after the ${LOSERS[stage]}: ${figure(values.gain[stage])}`),
       );
     });
 }
@@ -145,8 +145,8 @@ function funnelTable(keys, stages, categories) {
     ...stages.flatMap((stage) => [
       `in ${STAGES[stage]}`,
       'n',
-      `lost at ${STAGES[stage]}`,
-      `gained at ${STAGES[stage]}`,
+      lostBy(stage),
+      `gained after the ${LOSERS[stage]}`,
       'compared',
     ]),
   ];
@@ -193,8 +193,8 @@ function funnelLegend(stages) {
     'ul.legend',
     { 'aria-label': 'Legend of the funnel' },
     entry('reached', REACHED),
-    stages.map((stage) => entry(`lost-${stage}`, `lost at ${STAGES[stage]}`)),
-    entry('gained', 'gained at a stage (apart)'),
+    stages.map((stage) => entry(`lost-${stage}`, lostBy(stage))),
+    entry('gained', 'gained'),
   );
 }
 
@@ -202,7 +202,7 @@ function funnelLegend(stages) {
 function funnelWords(keys, stages) {
   const all = keys.flatMap((key) => funnelsIn(report.runs[key]));
   return [
-    'Phrase recall of the gold answer, by stage. Losses and gains are means over questions, never netted.',
+    'Phrase recall of the gold answer, by stage. Losses and gains are means over questions, averaged separately.',
     all.some((values) => stages.some((stage) => values.gain[stage] > 0))
       ? 'Gains are shown below their bar; with them, a bar may be longer than 1.'
       : '',
@@ -266,16 +266,21 @@ function funnel(room) {
     .map((values) => sum(segments(values, stages).map((part) => part.value)));
   const columns = room > 1100 ? 3 : room > 700 ? 2 : 1;
   const width = (room - 28 * (columns - 1)) / columns;
+  const bars = (category, wide) => funnelChart(category, keys, stages, Math.max(1, ...totals), wide);
   return section(
     'funnel',
     'Where answers were lost',
     h('p.small', {}, funnelWords(keys, stages).join(' ')),
     funnelLegend(stages),
-    h(
-      'div.multiples',
-      {},
-      categories.map((category) => funnelChart(category, keys, stages, Math.max(1, ...totals), width)),
-    ),
+    bars(categories[0], Math.min(room, 760)),
+    categories.length > 1
+      ? h(
+          'details.behind',
+          {},
+          h('summary', { id: 'funnel-categories' }, 'By category'),
+          h('div.multiples', {}, categories.slice(1).map((category) => bars(category, width))),
+        )
+      : null,
     others.length
       ? h(
           'p.small',

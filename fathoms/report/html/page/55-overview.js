@@ -178,7 +178,7 @@ const facts = (run) => [
   ],
   ...(ANSWERED
     ? [
-        ['Mean over questions (micro): correctness, hallucination', microOf(run)],
+        ['Mean over questions: correctness, hallucination', microOf(run)],
         ['Abstentions classified by', said(run.abstention?.classifier ?? 'not known', 40)],
       ]
     : []),
@@ -267,19 +267,26 @@ function overviewView(room) {
           two of them share.`,
       );
   const notes = report.notes.map((note) => h('p.note', {}, said(note, 1000)));
-  return [
+  const first = [
     h('h2', { id: 'title' }, 'Overview'),
-    notes,
+    verdict(),
     different,
     leaderboard(),
-    furtherSection(),
+    report.runs.length === 1 ? null : notes,
+    ANSWERED ? null : [furtherSection(), curves(room)],
+    sweepSections(room),
+    funnel(room),
+    telling(),
+    radars(room, 'radar', 'By category', Object.keys(METRICS)),
+    report.runs.length === 1 ? notes : null,
+  ];
+  const rest = [
+    ANSWERED ? furtherSection() : null,
     claimsSection(),
     lengthAgainstSupport(room),
-    sweepSections(room),
-    curves(room),
+    ANSWERED ? curves(room) : null,
     modalities(room),
-    radars(room),
-    funnel(room),
+    radars(room, 'radar-further', 'Further metrics by category', furtherMetrics().filter(onRadar)),
     goldPages(room),
     honesty(room),
     hallucinationOver(),
@@ -290,4 +297,5 @@ function overviewView(room) {
     disagreements(),
     aboutRuns(),
   ];
+  return [...first, ...rest.flat().map(folded)];
 }

@@ -23,7 +23,7 @@ function honesty(room) {
   const names = HONESTY_LINES.filter((name) => keys.some((key) => own(report.runs[key].honesty.lines, name)));
   return section(
     'honesty',
-    'Honesty: what was answered with and without the evidence',
+    'What was answered with and without the evidence',
     h(
       'p.small',
       {},

@@ -131,7 +131,10 @@ function options(index, field, any) {
 function filters(index) {
   const inOrder = (list, order) => list.sort((a, b) => order.indexOf(a[0]) - order.indexOf(b[0]));
   const outcomes = inOrder(options(index, 'outcome', 'any'), ['', ...Object.keys(OUTCOMES)]);
-  const stages = inOrder(options(index, 'lost', 'any'), ['', ...Object.keys(STAGES)]);
+  const stages = inOrder(options(index, 'lost', 'any'), ['', ...Object.keys(STAGES)]).map(([stage, text]) => [
+    stage,
+    stage ? text.replace(stage, LOSERS[stage] ?? stage) : text,
+  ]);
   return h(
     'form.filters',
     { role: 'search', onsubmit: (event) => event.preventDefault() },
@@ -150,7 +153,7 @@ function filters(index) {
       state.outcome,
       (outcome) => go({ outcome }),
     ),
-    choice('lost', 'Lost most at', withPresent(stages, state.lost), state.lost, (lost) => go({ lost })),
+    choice('lost', 'Lost by', withPresent(stages, state.lost), state.lost, (lost) => go({ lost })),
     claimFilter(index),
     choice('order', 'Order', Object.entries(ORDERS), state.order, (order) => go({ order })),
     h(
@@ -174,7 +177,7 @@ function badge(outcome, lost = null) {
   if (outcome === null)
     return h('span.badge.absent', { title: 'not asked' }, '·', h('span.unseen', {}, 'not asked'));
   const [sign, kind] = OUTCOMES[outcome] ?? ['?', 'none'];
-  const words = lost ? `${outcome}, lost most at ${STAGES[lost] ?? lost}` : outcome;
+  const words = lost ? `${outcome}, ${lostBy(lost)}` : outcome;
   return h(
     `span.badge.${kind}`,
     { title: words },
