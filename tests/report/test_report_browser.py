@@ -392,7 +392,8 @@ def test_one_question_of_all_runs(watched: Watched, made: str) -> None:
     page = watched.open(made, "view=question&id=q-003")
     assert [text.split()[0] for text in texts(page, "article.run h3")] == ["alpha", "beta", "gamma"]
     beta = page.locator("article.run").nth(1)
-    assert beta.locator(".said mark").all_inner_texts() == ["41.5 crowns"]
+    said = page.locator("article.card").nth(1)
+    assert said.locator(".said mark").all_inner_texts() == ["41.5 crowns"]
     stages = texts(page, "article.run:nth-child(1) table.stages tbody tr")
     assert stages[1] == "retrieved 0.00 1.00 0.00 41.5 crowns"
     hit = beta.locator(".hit").first
@@ -466,7 +467,7 @@ def test_citations_and_what_else_a_question_holds(watched: Watched, folder: Path
     ]
     address = written(folder / "cited.html", [changed(run, views=lambda: [view])])
     page = watched.open(address, "view=question&id=q-000")
-    assert texts(page, "article.run ul.small li") == [
+    assert texts(page, "article.card ul.small li") == [
         "1: mill.pdf, page 2",
         "9 (not retrieved)",
         "other.pdf, page 1: Nothing",
@@ -518,7 +519,7 @@ def test_pictures_of_pages(watched: Watched, folder: Path, root: Path) -> None:
     path = folder / "pictures.html"
     path.write_text(report_html([made], thumbnails=True), encoding="utf-8")
     page = watched.open(path.as_uri(), "view=question&id=q-000")
-    assert page.locator("img").count() == 2
+    assert page.locator("img").count() == 2  # large beside the answer, and small beside the retrieved text
     eventually(page, "[...document.images].every((image) => image.naturalWidth > 100)")
     assert page.locator(".hit.gold img").get_attribute("alt") == f"page 1 of {pdf.name}"
     page.locator(".hit.gold summary").click()
@@ -528,6 +529,50 @@ def test_pictures_of_pages(watched: Watched, folder: Path, root: Path) -> None:
     assert opacity == [0, 170, 85, 0]  # of 255: the page stays readable under the best patch
     over, under = (page.locator(f".heatmap {each}").bounding_box() for each in ("canvas", "img"))
     assert over == under
+
+
+def test_the_page_of_a_document_is_drawn_with_what_was_found_on_it(
+    watched: Watched, folder: Path, root: Path
+) -> None:
+    """No parser said where anything stands: it is found by its text, which has other spaces and markup."""
+    pdf = root / "data" / "sample" / "kestrel-irrigation-trial.pdf"
+    runs = made_runs(["alpha", "gamma"], 4)
+    for number, run in enumerate(runs):
+        views = list(run.views())
+        gold = {"document": pdf.name, "page": 3}
+        views[3]["question"] |= {"evidence": [gold], "files": [pdf.name], "answers": [["130 micrometres"]]}
+        views[3]["repeats"][0]["hits"][0] |= {
+            "document": pdf.name,
+            "pages": [3],
+            "text": "| Figure 3. | **Labour spent on irrigation**, in hours per hec-\ntare |",
+        }
+        documents = {pdf.name: {"sha256": sha256_file(pdf)}}
+        manifest = {**run.manifest_json, "data": {"name": "sample", "documents": documents}}
+        runs[number] = dataclasses.replace(run, manifest_json=manifest, views=lambda views=views: views)
+    path = folder / "paper.html"
+    path.write_text(report_html(runs, thumbnails=True), encoding="utf-8")
+    page = watched.open(path.as_uri(), "view=question&id=q-003")
+    assert texts(page, "article.card .loss")[0] == (
+        "Lost by the retriever: page 3 was found, but not the passage with \u201c41.5 crowns\u201d."
+    )
+    assert texts(page, ".paper .legend li") == [
+        "1 1. retrieved",
+        "gold phrase \u201c130 micrometres\u201d",
+    ]
+    whole = page.locator(".paper .sheet img").bounding_box()
+    phrase = page.locator(".paper .sheet .phrase").bounding_box()
+    # PDFium finds it at 408 to 475 of 538.6 points from the left, and at 423 to 430 of 759.7 from the top
+    assert abs((phrase["x"] - whole["x"]) / whole["width"] - 408 / 538.6) < 0.01
+    assert abs((phrase["y"] - whole["y"]) / whole["height"] - 423 / 759.7) < 0.01
+    assert page.locator(".paper .sheet .rank0").count() == 2  # two lines
+    page.locator("#enlarge").click()
+    full = page.locator("dialog .sheet")
+    assert full.bounding_box()["width"] > 1.5 * whole["width"]
+    assert full.locator(".phrase").count() == 1
+    page.keyboard.press("Escape")
+    eventually(page, "document.querySelector('dialog') === null")
+    page.locator("#of-1").click()
+    eventually(page, "document.getElementById('of-1').ariaPressed === 'true'")
 
 
 def test_a_link_opens_the_same_view(browser: Any, watched: Watched, made: str) -> None:

@@ -88,7 +88,7 @@ def test_curves_of_recall_are_drawn_and_stand_in_tables(
     assert "Tokens are estimated, 4 characters each, for: good, bad." in texts(page, "#recall p.small")
     for absent in ("#leaderboard", "#cost", "#abstention"):
         assert page.locator(absent).count() == 0
-    answer = watched.open(watched.address, "view=question&id=q0").locator("article.run").first
+    answer = watched.open(watched.address, "view=question&id=q0").locator("article.card").first
     assert "Only searched for: nobody was asked for an answer." in " ".join(answer.inner_text().split())
 
 

@@ -27,7 +27,7 @@ from fathoms.runs.writing import new_run, trust_run
 from fathoms.scoring import score_run
 from fathoms.types import Chunk, Document, Evidence, Hit, Page, Question, Record, Reply
 from fathoms.types.run.rows import ScoredRepeat
-from tests.support.report_browser import Watched, chromium, eventually, texts, watch
+from tests.support.report_browser import Watched, chromium, eventually, texts, unfold, watch
 from tests.support.report_page import detail_of, unpacked
 
 Json = dict[str, Any]
@@ -274,18 +274,18 @@ def test_a_colleague_reads_filters_and_walks_through_the_claims(written: str, wa
     assert "Contradicted by text 1 (a.pdf, page 1); nothing supports it." in door
     assert "could not be read" in mast
     assert "scripted failure of the judge" in flag
-    assert texts(page, "article.run h5")[0] == "Claims of the gold answer that the answer misses: 2 of 3"
+    assert texts(page, "article.card h5")[0] == "Claims of the gold answer that the answer misses: 2 of 3"
     missed = texts(page, "h5 + ol.claims > li")
     assert ["missed" in line for line in missed] == [True, True]
     assert "It was built in 1900. It is not in any retrieved text." in missed[0]
     assert ["It stands in text 2 (a.pdf, page 2)." in line for line in missed] == [False, True]
-    (column,) = texts(page, "article.run")
+    (column,) = texts(page, "article.card")
     assert "Judging these claims took 21 verdicts: tokens not known, cost $0.00" in column
     assert "How texts were split: claims by sentences: " in column
     assert page.locator("main script").count() == 0  # `watched` fails, too, if the alert opened
     walks_by_keyboard(page)
     page.goto(f"{written}#view=overview")
-    page.wait_for_selector("#claims")
+    unfold(page).wait_for_selector("#claims tbody")
     rows = texts(page, "#claims tbody tr")
     assert rows[0].startswith("tower the answer, compared with each retrieved text 5 1 20 % 1 20 % 1 20 %")
     assert any(row.startswith("tower 0.33 [") and row.count("n 1") == 2 for row in rows)

@@ -20,7 +20,7 @@ from fathoms.runs.writing import new_run, trust_run
 from fathoms.scoring import score_run
 from fathoms.types import Chunk, Hit, Question, Record, Reply
 from fathoms.types.run.summary import Summary
-from tests.support.report_browser import Watched, chromium, texts, watch
+from tests.support.report_browser import Watched, chromium, texts, unfold, watch
 from tests.support.report_page import detail_of, unpacked
 
 METRIC = """
@@ -148,8 +148,8 @@ def watched() -> Iterator[Watched]:
 def test_a_browser_shows_a_metric_of_ones_own(runs: list[Run], watched: Watched, tmp_path: Path) -> None:
     file = tmp_path / "report.html"
     file.write_text(report_html([Run.scored(run.path) for run in runs]), encoding="utf-8")
-    page: Any = watched.open(file.as_uri())
-    lines = texts(page, "#further > .scroll tbody tr")
+    page: Any = unfold(watched.open(file.as_uri()))
+    lines = texts(page, "#further > details > .scroll tbody tr")
     shown = [line.split("[")[0].split(" n ")[0] for line in lines]
     assert [line for line in shown if line.startswith("page-words")] == [
         "page-words (words) lower is better alpha 1.5",
@@ -185,7 +185,7 @@ def test_a_browser_lists_where_a_judge_and_phrase_recall_disagree(
 ) -> None:
     file = tmp_path / "report.html"
     file.write_text(report_html([Run.scored(graded.path)]), encoding="utf-8")
-    page: Any = watched.open(file.as_uri())
+    page: Any = unfold(watched.open(file.as_uri()))
     assert texts(page, "#disagreements tbody tr") == [
         "graded q1 By automobile, of 4150 cm. car + {number: 41.5, unit: m} 0.50 1.00"
     ]

@@ -14,7 +14,7 @@ from fathoms.runs.writing import new_run
 from fathoms.scoring import score_run
 from fathoms.types import Question, Record, Reply
 from fathoms.types.run.figures import MetricFigures, range_of
-from tests.support.report_browser import Watched, chromium, texts, watch, written
+from tests.support.report_browser import Watched, chromium, texts, unfold, watch, written
 
 TALL, NONE = "The tower is 41.5 m tall.", "It is owned by Ada Brandt."
 
@@ -89,7 +89,8 @@ def watched() -> Iterator[Watched]:
 
 @pytest.fixture(scope="module")
 def page(watched: Watched, runs: list[Run], tmp_path_factory: pytest.TempPathFactory) -> Any:
-    return watched.open(written(tmp_path_factory.mktemp("page") / "report.html", runs), "view=overview")
+    address = written(tmp_path_factory.mktemp("page") / "report.html", runs)
+    return unfold(watched.open(address, "view=overview"))
 
 
 def radar(page: Any, title: str) -> Any:

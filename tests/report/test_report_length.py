@@ -11,7 +11,7 @@ import pytest
 from fathoms.report.length import length_sentence
 from fathoms.runs.run import Run
 from fathoms.types.run.summary import LengthSupport
-from tests.support.report_browser import Watched, chromium, texts, watch, written
+from tests.support.report_browser import Watched, chromium, texts, unfold, watch, written
 
 Json = dict[str, Any]
 
@@ -49,11 +49,11 @@ def test_the_page_draws_the_groups(small_run: Callable[..., Run], watched: Watch
     ]
     support = {**found(-0.899, -0.97, -0.6).model_dump(), "groups": groups}
     run = small_run(length_against_support={"ragchecker.faithfulness": support})
-    page: Any = watched.open(written(tmp_path / "length.html", [run]))
+    page: Any = unfold(watched.open(written(tmp_path / "length.html", [run])))
     titles = page.locator("#lengths figure .run0 title").all_text_contents()
-    assert titles == ["small, 1 to 5 words: 0.90 [.70, 1]", "small, 60 to 1,200 words: 0.20 [.00, .50]"]
+    assert titles == ["small, 1 to 5 words: 0.90 [0.70, 1.00]", "small, 60 to 1,200 words: 0.20 [0.00, 0.50]"]
     assert "Longer answers are supported less" in texts(page, "#lengths .notes li")[0]
     page.locator("#length-ragchecker_faithfulness-figures").click()
     rows = texts(page, "#lengths .behind tbody tr")
-    assert rows == ["small 1 to 5 0.90 [.70, 1] 5", "small 60 to 1,200 0.20 [.00, .50] 5"]
+    assert rows == ["small 1 to 5 0.90 [0.70, 1.00] 5", "small 60 to 1,200 0.20 [0.00, 0.50] 5"]
     assert page.evaluate("document.documentElement.scrollWidth") <= 390

@@ -17,7 +17,7 @@ from fathoms.runs.run import Run
 from fathoms.runs.writing import new_run
 from fathoms.scoring import score_run
 from fathoms.types import Chunk, Evidence, Hit, Question, Record
-from tests.support.report_browser import Watched, chromium, texts, watch, written
+from tests.support.report_browser import Watched, chromium, texts, unfold, watch, written
 
 GOLD = {"q1": [(1, "text")], "q2": [(2, "image")], "q3": [(3, "image"), (4, "table")], "q4": [(1, None)]}
 """The gold pages of four questions, each with its modality. The last one states none."""
@@ -139,7 +139,7 @@ def watched(browser: Any) -> Iterator[Watched]:
 def test_the_page_draws_them_in_one_plot(
     watched: Watched, runs: list[Run], unstated: Run, tmp_path: Path
 ) -> None:
-    page = watched.open(written(tmp_path / "report.html", [*runs, unstated]))
+    page = unfold(watched.open(written(tmp_path / "report.html", [*runs, unstated])))
     (drawn,) = page.locator("#modalities svg.chart").all()
     titles = drawn.evaluate("svg => [...svg.querySelectorAll('path > title')].map(t => t.textContent)")
     assert [(title.split(" [")[0], int(title.split("n ")[-1])) for title in titles] == [

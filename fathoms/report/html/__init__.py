@@ -25,6 +25,8 @@ from fathoms.runs.run import Run
 
 DETAILS = 24_000_000
 """The bytes available for the details of all questions, so that the file stays under 30 MB."""
+WHOLE = 28_000_000
+"""The bytes available for details and pictures together."""
 SHORTENED = (
     "Long texts are shortened, and judged claims left out where that is not enough, to keep this file small:"
     " all of it is in the folder of each run, in the file named with the question."
@@ -89,8 +91,12 @@ def payload(
         indexes.append(indexed)
         chunks += details.chunks
         shortened = shortened or details.shortened
-    if drawn := pictures.draw():
-        chunks[:0] = [Chunk("thumbnails", packed(drawn)), Chunk("page-sizes", packed(pictures.sizes))]
+    if drawn := pictures.draw(WHOLE - sum(len(chunk.data) for chunk in chunks)):
+        pages = {"sizes": pictures.sizes, "places": pictures.places}
+        chunks[:0] = [
+            Chunk("pages", packed(pages)),
+            *(Chunk(f"picture-{key}", data) for key, data in drawn.items()),
+        ]
     warnings = [*([SHORTENED] if shortened else []), *pictures.warnings()]
     order = questions.order()
     index = {"questions": questions.columns(order), "runs": [indexed.columns(order) for indexed in indexes]}

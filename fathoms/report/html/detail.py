@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from fathoms.answers import Reading
+from fathoms.errors import StoreError
 from fathoms.metrics.marks import Mark, marks, marks_in_answer
 from fathoms.metrics.phrase_recall import Hyphens, Match
 from fathoms.metrics.profiles import PROFILES, SCORER_HYPHENS, Profile
 from fathoms.metrics.stages import STAGES
 from fathoms.report.grouping import label
 from fathoms.report.html.claims import shown_claims
+from fathoms.report.html.places import Passage, Phrases, Sought, Unread
 from fathoms.report.html.texts import MARKED, Marker, Pool, brief
 from fathoms.report.metrics_table import reason
 from fathoms.report.read_answer import read_answer
@@ -36,14 +38,17 @@ Json = dict[str, Any]
 
 
 class Pictures(Protocol):
-    """Registers the pictures that the page shows of one run. Both methods return the key of a picture, `None`
-    if there can be none."""
+    """Registers the pictures that the page shows of one run. `page` and `file` return the key of a picture,
+    `None` if there can be none."""
 
     def page(self, document: str, number: int | None, gold: bool) -> str | None:
         """Register a page of a document; `gold` says whether it is a gold page."""
 
     def file(self, path: Path, gold: bool) -> str | None:
         """Register a picture in a file, such as a figure that was cut out of its page."""
+
+    def seek(self, key: str, sought: Sought) -> int:
+        """Register what is to be found on a page, and return the number of its places."""
 
 
 class NoPictures:
@@ -55,9 +60,15 @@ class NoPictures:
     def file(self, path: Path, gold: bool) -> str | None:
         """Return `None`: the picture is not shown."""
 
+    def seek(self, key: str, sought: Sought) -> int:
+        """Return a number without any places."""
+        return -1
+
 
 QUOTE, REFERENCE, REASON = 400, 2000, 600
 """The characters shown of a quote or phrase, of the reference answer, and of an explanation."""
+MOST_PAGES = 3
+"""The most pages of a retrieved text that are shown."""
 MOST_BOXES = 30
 """The most boxes of a retrieved text that are drawn on the picture of its page."""
 LEAST = 40
@@ -84,7 +95,7 @@ def detail(
     text of gold pages that claims were compared with; `figures` are those of the run under the profile."""
     question = view.question
     phrases = list(dict.fromkeys(phrase for variant in question.answers for phrase in variant))
-    return {
+    made = {
         "question": pool.add(question.text),
         "reference": brief(question.reference, REFERENCE),
         "answers": [[str(phrase) for phrase in variant] for variant in question.answers],
@@ -106,6 +117,44 @@ def detail(
             for repeat in view.repeats
         ],
     }
+    return made | {"sheets": _sheets(made, phrases, rule_of(profile, view.repeats[0]), pictures, documents)}
+
+
+def _sheets(
+    made: Json,
+    phrases: Sequence[GoldPhrase],
+    rule: tuple[Match, Hyphens],
+    pictures: Pictures,
+    documents: Mapping[str, Document],
+) -> Json:
+    """Return the pages that have a picture, by key: gold ones with the numbers of the places of the phrases
+    and of what the parser of this run left out, then those that were retrieved."""
+    gold = [(one["thumbnail"], one["document"], one["page"], True) for one in made["evidence"]]
+    hits = [
+        (key, hit["document"], page, False)
+        for repeat in made["repeats"]
+        for hit in repeat["hits"] or ()
+        for key, page in zip(hit.get("places", ()), hit["pages"], strict=False)
+    ]
+    sheets: Json = {}
+    for key, document, page, is_gold in [*gold, *hits]:
+        if key is None or key in sheets:
+            continue
+        sheets[key] = {"document": document, "page": page, "gold": is_gold}
+        if phrases:
+            sheets[key]["phrases"] = pictures.seek(key, Phrases(tuple(phrases), *rule))
+        if is_gold and (read := _read(documents, document, page)) is not None:
+            sheets[key]["unread"] = pictures.seek(key, Unread(read))
+    return sheets
+
+
+def _read(documents: Mapping[str, Document], name: str, page: int) -> str | None:
+    """Return the text of a page as the parser of a run read it; `None` if that is not known."""
+    try:
+        found = documents.get(name)
+    except StoreError:  # of a damaged document
+        return None
+    return next((one.text for one in found.pages if one.number == page), None) if found else None
 
 
 def _place(item: Evidence | Citation) -> Json:
@@ -218,7 +267,6 @@ def _funnel(scores: AnswerScores) -> Iterator[Json]:
 def _hit(hit: ShownHit, question: Question, pool: Pool, marker: Marker, pictures: Pictures) -> Json:
     """Return the data of one retrieved text: its rank, source, score and whether its page is gold."""
     gold = is_gold(question, hit.document, hit.pages) if hit.gold is None else hit.gold
-    page = hit.pages[0] if hit.pages else None
     found: Json = {
         "rank": hit.rank,
         "document": hit.document,
@@ -226,21 +274,33 @@ def _hit(hit: ShownHit, question: Question, pool: Pool, marker: Marker, pictures
         "score": hit.score,
         "text": pool.add(hit.text, marker) if hit.text else None,
         "gold": gold,
-        "thumbnail": pictures.page(hit.document, page, bool(gold))
-        if hit.gold is None and hit.document
-        else None,
+        "thumbnail": None,
     }
+    if hit.gold is None and hit.document:
+        found["thumbnail"] = pictures.page(hit.document, hit.pages[0] if hit.pages else None, bool(gold))
+        if found["thumbnail"]:
+            found["places"] = dict(_places(hit, hit.document, bool(gold), pictures))
     if hit.image is not None:
         found["picture"] = pictures.file(hit.image, bool(gold))
     if hit.gold is not None:
         found["quote"] = True
-    if found["thumbnail"] and hit.boxes:
-        found["boxes"] = _boxes(one.bbox for one in hit.boxes if one.page == page)
     if found["thumbnail"] and hit.heatmap:
         found["heatmap"] = hit.heatmap.model_dump(mode="json")
     if hit.header:
         found["header"] = pool.add(hit.header, marker)
     return found | ({"modality": hit.modality} if hit.modality else {})
+
+
+def _places(
+    hit: ShownHit, document: str, gold: bool, pictures: Pictures
+) -> Iterator[tuple[str, list[list[int]] | int | None]]:
+    """Yield the first pages of a retrieved text by the keys of their pictures, each with the boxes that the
+    parser gave, or else with the number of the places at which the text is found; `None` for a whole page."""
+    for page in hit.pages[:MOST_PAGES]:
+        if key := pictures.page(document, page, gold):
+            boxes = _boxes(one.bbox for one in hit.boxes if one.page == page)
+            sought = Passage(hit.text) if hit.text and hit.modality in ("", "text") else None
+            yield key, boxes or (pictures.seek(key, sought) if sought else None)
 
 
 def _boxes(found: Iterable[Box]) -> list[list[int]]:

@@ -1,4 +1,4 @@
-"""Makes small pictures of the gold pages, the retrieved pages and the picture quotes of questions.
+"""Makes pictures of the gold pages, the retrieved pages and the picture quotes of questions.
 
 Pages are rendered from the documents that a run names, and only if their SHA-256 is still the same: a
 picture of a changed file would be misleading. A run does not have the SHA-256 of pictures in files of their
@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from fathoms.config import fingerprint
 from fathoms.corpora import find_manifest
 from fathoms.errors import DocumentError, FathomsError
 from fathoms.paths import cache_dir, sha256_file
 from fathoms.report.html.detail import Pictures as OfRun
+from fathoms.report.html.places import PageText, Sought
 from fathoms.runs.documents import listed_documents
 from fathoms.runs.run import Run
 from fathoms.runs.trust import is_signed
@@ -27,9 +29,13 @@ from fathoms.safety.inputs import expanded
 from fathoms.types.run.manifest import KnownDocument
 
 PAGES = 300
-BYTES = 4_000_000
+LARGE = 80
+"""Of so many pages, those that are gold first, the pictures are large; the others are small."""
+BYTES = 18_000_000
 """The largest total size of all pictures in the file."""
-WIDTH = 220
+LEAST = 4_000_000
+"""The size that pictures may take however large the rest of the file is."""
+WIDTH, SMALL = 900, 220
 FIGURE = 420
 """The longer side in pixels of a figure or table that was cut out, whose text is to be legible."""
 NAMED = 5
@@ -56,8 +62,11 @@ class Pictures:
         self._failed: dict[str, None] = {}
         self._unread: dict[str, None] = {}
         self._elsewhere: dict[str, None] = {}
+        self._sought: dict[tuple[str, Sought], int] = {}
         self.sizes: dict[str, tuple[float, float]] = {}
         """The width and height of the drawn pages in points, by key."""
+        self.places: dict[int, Any] = {}
+        """Where on the drawn pages stands what was sought, by the numbers that `seek` has returned."""
 
     def of(self, run: Run) -> OfRun:
         """Return what registers the pages and pictures of a run."""
@@ -72,6 +81,10 @@ class Pictures:
         wanted.uses += 1
         return key
 
+    def seek(self, key: str, sought: Sought) -> int:
+        """Register what is to be found on a page, and return the number of its places in `places`."""
+        return self._sought.setdefault((key, sought), len(self._sought))
+
     def lacks(self, document: str) -> None:
         """Note that a document was not found."""
         self._missing.setdefault(document)
@@ -80,18 +93,23 @@ class Pictures:
         """Note that a picture in a file of its own is missing or cannot be read."""
         self._unread.setdefault(name)
 
-    def draw(self) -> dict[str, str]:
-        """Return the pictures as data URLs by key.
+    def draw(self, room: int = BYTES) -> dict[str, str]:
+        """Return the pictures by key, as JPEG files in base64 that take `room` bytes together.
 
         Gold pages come first, then the pages retrieved most often, as far as the limits on number and size
         allow.
         """
         ranked = sorted(self._wanted.items(), key=lambda item: (-item[1].gold, -item[1].uses))[:PAGES]
+        sought: dict[str, list[tuple[int, Sought]]] = {}
+        for (key, one), number in self._sought.items():
+            sought.setdefault(key, []).append((number, one))
         pictures: dict[str, str] = {}
-        for path in dict.fromkeys(wanted.path for _, wanted in ranked):
-            pictures |= self._of_document(path, {key: page for key, page in ranked if page.path == path})
+        for width, some in ((WIDTH, ranked[:LARGE]), (SMALL, ranked[LARGE:])):
+            for path in dict.fromkeys(wanted.path for _, wanted in some):
+                pages = {key: page for key, page in some if page.path == path}
+                pictures |= self._of_document(path, pages, width, sought)
         drawn: dict[str, str] = {}
-        room = BYTES
+        room = max(LEAST, min(room, BYTES))
         for key, _ in ranked:
             room -= len(pictures.get(key, ""))
             if key in pictures and room >= 0:
@@ -99,8 +117,14 @@ class Pictures:
         self.sizes = {key: size for key, size in self.sizes.items() if key in drawn}
         return drawn
 
-    def _of_document(self, path: Path, pages: dict[str, Wanted]) -> dict[str, str]:
-        """Render the pages of one file, or make a picture of its own smaller."""
+    def _of_document(
+        self,
+        path: Path,
+        pages: dict[str, Wanted],
+        width: int,
+        sought: Mapping[str, Sequence[tuple[int, Sought]]],
+    ) -> dict[str, str]:
+        """Render pages of a file and find there what was sought, or make a picture of its own smaller."""
         from fathoms.pdf.thumbnails import page_thumbnails
 
         if 0 in {page.number for page in pages.values()}:
@@ -110,16 +134,16 @@ class Pictures:
                 return {}
             return dict.fromkeys(pages, made)
         try:
-            found = page_thumbnails(path, {page.number for page in pages.values()}, WIDTH)
+            found = page_thumbnails(path, {page.number for page in pages.values()}, width, words=True)
         except DocumentError:
             self._failed.update(dict.fromkeys(page.document for page in pages.values()))
             return {}
         there = {key: found[page.number] for key, page in pages.items() if page.number in found}
         self.sizes |= {key: one.size for key, one in there.items()}
-        return {
-            key: f"data:image/jpeg;base64,{base64.b64encode(one.jpeg).decode('ascii')}"
-            for key, one in there.items()
-        }
+        for key, one in there.items():
+            text = PageText(one.words)
+            self.places |= {number: place for number, what in sought.get(key, ()) if (place := what.on(text))}
+        return {key: base64.b64encode(one.jpeg).decode("ascii") for key, one in there.items()}
 
     def warnings(self) -> Iterator[str]:
         """Yield warnings about the documents without pictures, and about pictures that cannot be read.
@@ -160,6 +184,10 @@ class _OfRun:
         path, sha256 = found
         return self.all.want(f"{sha256[:16]}-{number}", document, path, number, gold)
 
+    def seek(self, key: str, sought: Sought) -> int:
+        """Return the number of the places of what is sought on a page."""
+        return self.all.seek(key, sought)
+
     def file(self, path: Path, gold: bool) -> str | None:
         """Return the key of a picture; `None` if it is not in the folders, or not there."""
         try:
@@ -176,7 +204,7 @@ class _OfRun:
 
 
 def _small(path: Path) -> str | None:
-    """Return a small copy of a picture as a data URL; `None` if it cannot be read."""
+    """Return a small copy of a picture as a JPEG file in base64; `None` if it cannot be read."""
     from PIL import Image
 
     from fathoms.pdf.pictures import FORMATS, opaque
@@ -189,7 +217,7 @@ def _small(path: Path) -> str | None:
     small.thumbnail((FIGURE, FIGURE))
     made = io.BytesIO()
     small.save(made, "JPEG", quality=80)
-    return f"data:image/jpeg;base64,{base64.b64encode(made.getvalue()).decode('ascii')}"
+    return base64.b64encode(made.getvalue()).decode("ascii")
 
 
 def _picture_folders(run: Run) -> Iterator[Path]:

@@ -137,7 +137,7 @@ def test_the_site_works_from_a_folder_without_a_request(site: Path, browser: Any
     hrefs = page.eval_on_selector_all("a", "all => all.map(a => a.getAttribute('href'))")
     assert all((site / href).is_file() for href in hrefs if not href.startswith("#"))
     page.get_by_role("link", name="alpha", exact=True).click()
-    page.wait_for_selector("#leaderboard")
+    page.wait_for_selector("#scores")
     page.locator("#home").click()
     page.wait_for_selector("#all-runs")
     page.get_by_role("link", name="Trends").click()
@@ -145,7 +145,7 @@ def test_the_site_works_from_a_folder_without_a_request(site: Path, browser: Any
     assert texts(page, "h3") == ["night: correctness"]
     assert findings(page) == []
     page.goto(f"{site.as_uri()}/runs/{HOSTILE}/index.html")
-    page.wait_for_selector("#leaderboard")
+    page.wait_for_selector("#scores")
     eventually(page, "document.querySelectorAll('main img, main script, iframe').length === 0")
     page.close()
     assert wrong == []

@@ -204,7 +204,7 @@ def test_a_run_in_progress_fills_as_its_answers_come(project: Project, browser: 
         page.wait_for_selector("td progress", timeout=120_000)
         assert texts(page, ".status") == ["▶ running"]
         page.locator("#all-runs tbody th a").click()
-        page.wait_for_selector("#leaderboard")
+        page.wait_for_selector("#scores")
         page.locator("#view-questions").click()
         counts, told = set(), set()
         for _ in range(600):
@@ -220,7 +220,7 @@ def test_a_run_in_progress_fills_as_its_answers_come(project: Project, browser: 
         eventually(page, "document.querySelectorAll('ol.questions .badge.good').length === 1")
         assert texts(page, "ol.questions .badge")[0].startswith("E")
         page.locator("#view-overview").click()
-        page.wait_for_selector("#leaderboard .mean")
+        page.wait_for_selector("#scores .mean")
         assert "in progress" not in page.locator("main").inner_text()
         page.close()
     assert seen.wrong == []

@@ -16,6 +16,8 @@ const DEFAULTS = {
   page: '1',
   id: '',
   repeat: '0',
+  sheet: '',
+  of: '',
   against: '',
   mark: '',
   a: '',

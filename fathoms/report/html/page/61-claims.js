@@ -187,9 +187,9 @@ function evidence(detail, repeat, row) {
     (found) => near?.place && near.place === `${found.document}, page ${found.page}`,
   );
   const picture = hit
-    ? thumbnail(hit.thumbnail, `page ${hit.pages} of ${hit.document}`, hit.gold, hit.boxes)
+    ? thumbnail(hit.thumbnail, `page ${hit.pages} of ${hit.document}`, hit.gold, boxesOf(hit, hit.thumbnail))
     : gold
-      ? thumbnail(gold.thumbnail, `page ${gold.page} of ${gold.document}`, true, gold.boxes)
+      ? thumbnail(gold.thumbnail, `page ${gold.page} of ${gold.document}`, true, gold.boxes ?? [])
       : null;
   const there = hit && row.ranks?.length === 1 && row.mark !== 'unsupported';
   const name = row.quoted ? 'The judge quotes ' : 'Nearest sentence ';

@@ -41,7 +41,6 @@ function goldBox(detail, answerable) {
       said(found.document, 120),
       known(found.page) ? `, page ${found.page}` : '',
       found.quote ? [': ', h('q', {}, said(found.quote, 400))] : null,
-      thumbnail(found.thumbnail, `page ${found.page} of ${found.document}`, true, found.boxes),
     ),
   );
   const metadata = Object.entries(detail.metadata ?? {});
@@ -75,19 +74,12 @@ function goldBox(detail, answerable) {
   );
 }
 
-/** A small picture of a page, filled in once the pictures are unpacked, with boxes in points framed on it. */
+/** A small picture of a page or a figure, with boxes in points framed on it; null if this file has none. */
 function thumbnail(name, what, gold, boxes = []) {
-  if (!name || !hasChunk('thumbnails')) return null; // `fathoms view` shows none
-  const picture = h('img', { class: `thumbnail${gold ? ' gold' : ''}`, alt: plain(what), width: 110 });
-  const show = (source) => (source?.startsWith('data:image/') ? (picture.src = source) : picture.remove());
-  chunk('thumbnails').then(
-    (pages) => show(pages[name]),
-    () => show(null),
-  );
-  if (!boxes?.length || !hasChunk('page-sizes')) return picture;
-  const page = h('span.page', {}, picture);
-  chunk('page-sizes').then((sizes) => page.append(...framed(boxes, own(sizes, name))), () => {});
-  return page;
+  const source = pictureOf(name);
+  if (!source) return null;
+  const picture = h('img', { class: `thumbnail${gold ? ' gold' : ''}`, alt: plain(what), width: 110, src: source });
+  return boxes.length ? h('span.page', {}, picture, framed(boxes, own(sheetData.sizes, name))) : picture;
 }
 
 /** The picture of a retrieved page, over which the patches that match the question are coloured. */
@@ -136,7 +128,7 @@ function quoteFigure(detail, hit, number) {
   return h(
     'figure.quote',
     {},
-    thumbnail(hit.picture ?? hit.thumbnail, `image${number}`, hit.gold, hit.picture ? [] : hit.boxes),
+    thumbnail(hit.picture ?? hit.thumbnail, `image${number}`, hit.gold, hit.picture ? [] : boxesOf(hit, hit.thumbnail)),
     h(
       'figcaption.small',
       {},
@@ -171,7 +163,7 @@ const LEFT_OUT = {
 /** The recall at each stage, and the phrases that the stage lost. */
 function stageTable(repeat) {
   if (repeat.left_out)
-    return h('p.small', {}, `Not in the funnel: ${LEFT_OUT[repeat.left_out] ?? plain(repeat.left_out)}.`);
+    return h('p.small', {}, `Where it was lost is not counted: ${LEFT_OUT[repeat.left_out] ?? plain(repeat.left_out)}.`);
   if (!repeat.funnel?.length) return null;
   const rows = repeat.funnel.map((stage) => [
     STAGES[stage.stage] ?? said(stage.stage, 40),
@@ -182,7 +174,7 @@ function stageTable(repeat) {
   ]);
   return table(
     'Stage by stage',
-    ['Stage', 'Recall', 'Lost', 'Gained', 'Phrases missing from here on'],
+    ['Stage', 'Recall', 'Lost', 'Gained', 'Phrases lost here'],
     rows,
     { kind: 'stages' },
   );
@@ -282,7 +274,7 @@ function hitItem(detail, hit, key) {
   const found = phrases.size ? h('span.tag.plainly', {}, plural(phrases.size, 'gold phrase')) : null;
   const picture = hit.picture
     ? thumbnail(hit.picture, `picture ${hit.rank}`, hit.gold)
-    : thumbnail(hit.thumbnail, `page ${hit.pages} of ${hit.document}`, hit.gold, hit.boxes);
+    : thumbnail(hit.thumbnail, `page ${hit.pages} of ${hit.document}`, hit.gold, boxesOf(hit, hit.thumbnail));
   // the header that the chunker added is part of the prompt, and the funnel counts it
   const whole = () => [
     hit.header ? h('div.header', {}, passageOf(detail, hit.header)) : null,
@@ -438,32 +430,44 @@ function answerBox(detail, repeat) {
   ];
 }
 
-function runColumn(index, key, at, detail) {
-  const title = h(
-    'h3',
+const repeatOf = (detail) => detail?.repeats[Math.min(Math.max(0, Number.parseInt(state.repeat, 10) || 0), detail.repeats.length - 1)];
+
+const runTitle = (index, key, at, tag = 'h3') =>
+  h(
+    tag,
     {},
     named(key),
     ' ',
     badge(index.runs[key].outcome[at], index.runs[key].lost[at]),
     h('span.range', {}, index.runs[key].outcome[at] ?? ''),
   );
-  if (!detail) return h('article.run', {}, title, h('p.note', {}, 'This run was not asked this question.'));
-  const wanted = Math.max(0, Number.parseInt(state.repeat, 10) || 0);
-  const repeat = detail.repeats[Math.min(wanted, detail.repeats.length - 1)];
+
+/** What a run answered, and where the answer was lost. */
+function answerCard(index, key, at, detail) {
+  const title = runTitle(index, key, at);
+  if (!detail) return h('article.card', {}, title, h('p.note', {}, 'This run was not asked this question.'));
+  const repeat = repeatOf(detail);
+  const loss = lossSentence(detail, repeat, index.runs[key].outcome[at], index.runs[key].lost[at]);
+  return h(
+    'article.card',
+    {},
+    title,
+    loss ? h('p.loss', {}, loss) : null,
+    answerBox(detail, repeat),
+    repeat.reasoning ? lazy('Reasoning', () => [passageOf(detail, repeat.reasoning)], `reasoning-${key}`) : null,
+    claimBox(detail, repeat, key),
+  );
+}
+
+/** How an answer came about: scores, what was retrieved, the prompt. */
+function runColumn(index, key, at, detail) {
+  if (!detail) return null;
+  const repeat = repeatOf(detail);
   const hits = repeat.hits;
   return h(
     'article.run',
     {},
-    title,
-    h('h4', {}, 'Answer'),
-    answerBox(detail, repeat),
-    repeat.reasoning ? lazy('Reasoning', () => [passageOf(detail, repeat.reasoning)], `reasoning-${key}`) : null,
-    claimBox(detail, repeat, key),
-    h('h4', {}, 'Scores'),
-    repeat.answer || repeat.error ? scoreBox(repeat) : null,
-    metricBox(repeat, key),
-    stageTable(repeat),
-    pageSentence(repeat),
+    runTitle(index, key, at),
     h('h4', {}, 'Retrieved'),
     hits === null
       ? h('p.note', {}, 'Not known: the pipeline does not report it.')
@@ -477,6 +481,11 @@ function runColumn(index, key, at, detail) {
     repeat.rounds?.length
       ? lazy(`Rounds of retrieval (${repeat.rounds.length})`, roundsBox(detail, repeat, key), `rounds-${key}`)
       : null,
+    stageTable(repeat),
+    pageSentence(repeat),
+    h('h4', {}, 'Scores'),
+    repeat.answer || repeat.error ? scoreBox(repeat) : null,
+    metricBox(repeat, key),
     repeat.prompt
       ? lazy('Prompt', promptBox(detail, repeat.prompt), `prompt-${key}`)
       : h('p.small', {}, 'The prompt is not known.'),
@@ -523,6 +532,8 @@ async function questionView() {
   const [{ text }] = await readRows(index, [at]);
   const keys = chosen();
   const details = await Promise.all(keys.map((key) => readDetail(index, key, at)));
+  await readSheets();
+  const paper = sheetBox(keys, details, details.map(repeatOf));
   const some = details.find(Boolean);
   announce(`Question ${plain(state.id)}`);
   return [
@@ -532,6 +543,16 @@ async function questionView() {
     some ? wholeQuestion(some, text) : null,
     some ? goldBox(some, index.questions.answerable[at]) : null,
     repeatSwitch(details),
+    h(
+      'div',
+      { class: paper ? 'with-paper' : '' },
+      h(
+        'div.beside',
+        {},
+        keys.map((key, nth) => answerCard(index, key, at, details[nth])),
+      ),
+      paper,
+    ),
     h(
       'div.beside',
       {},

@@ -1,0 +1,155 @@
+// The page of a document, drawn large: the gold phrases, the retrieved texts by rank, and what the parser left out.
+
+let sheetData = { sizes: {}, places: {} }; // the sizes of the pages in points, and where on them something stands
+
+/** Unpack where things stand on the pages; a report without pictures has nothing of it. */
+async function readSheets() {
+  if (hasChunk('pages')) sheetData = await chunk('pages');
+}
+
+/** The picture of a page or a figure as an address; null where this file has none, as in `fathoms view`. */
+function pictureOf(name) {
+  const data = name ? document.getElementById(`chunk-picture-${name}`)?.textContent.trim() : null;
+  return data ? `data:image/jpeg;base64,${data}` : null;
+}
+
+/** Boxes as they are, or those that stand under a number. */
+const placesOf = (found) => (Array.isArray(found) ? found : (own(sheetData.places, found) ?? []));
+
+/** The boxes of a retrieved text on a page; the whole page if it is a picture as such. */
+function boxesOf(hit, key) {
+  const found = own(hit.places, key);
+  const size = own(sheetData.sizes, key);
+  return found === null && size ? [[0, 0, ...size]] : found === undefined ? [] : placesOf(found);
+}
+
+/** The pages with a picture that a question has in these runs, the gold ones first, by their keys. */
+function sheetsOf(details) {
+  const all = details.filter(Boolean).flatMap((detail) => Object.entries(detail.sheets ?? {}));
+  const drawn = all.filter(([key]) => pictureOf(key) && own(sheetData.sizes, key));
+  return new Map(drawn.sort((a, b) => Number(b[1].gold) - Number(a[1].gold)));
+}
+
+const hitsOn = (repeat, key) => (repeat?.hits ?? []).filter((hit) => own(hit.places, key) !== undefined);
+
+/** Frames on a page: each `[boxes, kind, label]`; the label stands at the first box. */
+function overlays(key, all) {
+  const size = own(sheetData.sizes, key);
+  return all.flatMap(([boxes, kind, label]) =>
+    framed(boxes, size).map((frame, at) => {
+      frame.className = `frame ${kind}`;
+      if (!at && label) frame.append(h('b', {}, label));
+      return frame;
+    }),
+  );
+}
+
+/** What is drawn on a page for one run: `[boxes, kind, label, words]`. */
+function drawnOn(key, sheet, detail, repeat) {
+  const phrases = own(sheetData.places, sheet.phrases) ?? {};
+  const lost = new Set((repeat?.funnel ?? []).flatMap((stage) => (stage.stage === 'documents' ? stage.missed : [])));
+  const gold = Object.entries(phrases).map(([number, boxes]) => {
+    const phrase = detail.phrases[number];
+    const words = ['gold phrase “', said(phrase, 80), lost.has(phrase) ? '”, which the parser lost' : '”'];
+    return [boxes, lost.has(phrase) ? 'phrase lost' : 'phrase', null, words];
+  });
+  const evidence = (detail.evidence ?? [])
+    .filter((one) => one.thumbnail === key && one.boxes)
+    .map((one) => [one.boxes, 'evidence', null, ['place of the gold answer']]);
+  const hits = hitsOn(repeat, key).map((hit) => {
+    const boxes = boxesOf(hit, key);
+    const words = [`${hit.rank}. retrieved`, boxes.length ? null : ', not found in the text of this page'];
+    return [boxes, `rank${(hit.rank - 1) % MOST_RUNS}`, String(hit.rank), words];
+  });
+  const unread = own(sheet, 'unread') === undefined ? [] : placesOf(sheet.unread);
+  const left = unread.length ? [[unread, 'unread', null, ['not in the parser’s text']]] : [];
+  return [...hits, ...left, ...evidence, ...gold];
+}
+
+/** The picture with its frames, at any size. */
+function sheetPicture(key, sheet, all) {
+  const name = `Page ${sheet.page} of ${plain(sheet.document)}`;
+  return h('span.sheet', {}, h('img', { src: pictureOf(key), alt: name }), overlays(key, all));
+}
+
+/** Show a page at full size in front of everything, until it is closed. */
+function showFull(key, sheet, all) {
+  const close = h('button', { type: 'button', onclick: () => dialog.close() }, 'Close');
+  const head = h('p.small', {}, said(sheet.document, 120), `, page ${sheet.page} `, close);
+  const dialog = h('dialog.full', { 'aria-label': `Page ${sheet.page} of ${plain(sheet.document)}` }, head, sheetPicture(key, sheet, all));
+  dialog.addEventListener('close', () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
+/** A page of the documents with what was found on it, and the other pages to choose from; null without any. */
+function sheetBox(keys, details, repeats) {
+  const sheets = sheetsOf(details);
+  if (!sheets.size) return null;
+  const key = sheets.has(state.sheet) ? state.sheet : [...sheets.keys()][0];
+  const found = keys.map((_, nth) => nth).filter((nth) => details[nth]);
+  const shown = found.find((nth) => String(keys[nth]) === state.of) ?? found.find((nth) => hitsOn(repeats[nth], key).length) ?? found[0];
+  const sheet = own(details[shown].sheets, key) ?? sheets.get(key);
+  const all = drawnOn(key, sheet, details[shown], repeats[shown]);
+  const legends = all.map(([, kind, label, words]) => h('li', {}, h(`span.key.frame.${kind.replace(' ', '.')}`, {}, label ? h('b', {}, label) : null), h('span', {}, words)));
+  return h(
+    'figure.paper',
+    {},
+    h('figcaption', {}, said(sheet.document, 80), `, page ${sheet.page}`, sheet.gold ? h('span.tag', {}, 'gold page') : null),
+    found.length > 1
+      ? toggle('of', 'Whose retrieved texts are drawn', found.map((nth) => [String(keys[nth]), said(runLabel(report.runs[keys[nth]]), 40)]), String(keys[shown]), (of) => go({ of }, { replace: true }))
+      : null,
+    legends.length ? h('ul.legend', { 'aria-label': 'On this page' }, legends) : null,
+    h('button.enlarge', { id: 'enlarge', type: 'button', 'aria-label': `Page ${sheet.page} of ${plain(sheet.document)} at full size`, onclick: () => showFull(key, sheet, all) }, sheetPicture(key, sheet, all)),
+    sheets.size > 1 ? h('div.strip', { role: 'group', 'aria-label': 'Other pages' }, [...sheets].map((one) => sheetTab(one, key, repeats[shown]))) : null,
+  );
+}
+
+/** A small page to choose, with its number, and whether it is gold or at which ranks it was retrieved. */
+function sheetTab([key, sheet], current, repeat) {
+  const ranks = hitsOn(repeat, key).map((hit) => hit.rank);
+  const words = [sheet.gold ? 'gold' : '', ranks.length ? `rank ${ranks.join(', ')}` : ''].filter(Boolean).join(', ');
+  return h(
+    'button',
+    { id: `sheet-${key}`, type: 'button', 'aria-pressed': String(key === current), onclick: () => go({ sheet: key }, { replace: true }) },
+    h('img', { src: pictureOf(key), alt: '', width: 54 }),
+    h('span.small', {}, h('span.unseen', {}, said(sheet.document, 80), ', '), `page ${sheet.page}`, words ? h('br') : null, words),
+  );
+}
+
+// ---- where the answer was lost, in one sentence
+
+const quotedList = (phrases) => phrases.slice(0, 3).map((phrase, at) => [at ? ', ' : '', '“', said(phrase, 80), '”']);
+
+/** The gold pages in words; empty if none is known. */
+function goldPagesOf(detail) {
+  const pages = [...new Set((detail.evidence ?? []).map((one) => one.page).filter(known))];
+  return pages.length ? `${pages.length > 1 ? 'pages' : 'page'} ${pages.join(', ')}` : '';
+}
+
+/** What lost the answer, and what of the gold answer was missing there; null if nothing is known of that. */
+function lossSentence(detail, repeat, outcome, lost) {
+  if (repeat.error) return 'No answer: the call failed.';
+  if (outcome === 'correct' || outcome === 'right to abstain') return null;
+  const stage = (repeat.funnel ?? []).find((one) => one.stage === lost);
+  const pages = goldPagesOf(detail);
+  const found = (repeat.hits ?? []).some((hit) => hit.gold);
+  if (!stage) {
+    if (repeat.hits && !repeat.hits.length) return 'Nothing was retrieved.';
+    if (repeat.left_out || !pages || repeat.hits === null || found) return null;
+    return ['Lost by the retriever: ', pages, pages.startsWith('pages') ? ' were not found.' : ' was not found.'];
+  }
+  const missed = stage.missed ?? [];
+  const what = missed.length ? quotedList(missed) : 'a part of the answer';
+  const words = {
+    documents: [what, ' is not in the text that was read', pages ? ` of ${pages}` : '', '.'],
+    retrieved: !pages
+      ? [what, ' is in no retrieved text.']
+      : found
+        ? [pages, pages.startsWith('pages') ? ' were found, but not the passage with ' : ' was found, but not the passage with ', what, '.']
+        : [pages, pages.startsWith('pages') ? ' were not found, and ' : ' was not found, and ', what, ' is in no retrieved text.'],
+    prompt: ['the passage with ', what, ' was retrieved, but did not fit into the prompt.'],
+    answer: [what, repeat.prompt ? ' was in the prompt, but is not in the answer.' : ' was retrieved, but is not in the answer.'],
+  };
+  return [`${lostBy(lost)[0].toUpperCase()}${lostBy(lost).slice(1)}: `, words[lost] ?? what];
+}
