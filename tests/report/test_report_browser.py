@@ -544,11 +544,11 @@ def test_the_page_of_a_document_is_drawn_with_what_was_found_on_it(
         views[3]["repeats"][0]["hits"][0] |= {
             "document": pdf.name,
             "pages": [3],
-            "text": "| Figure 3. | **Labour spent on irrigation**, in hours per hec-\ntare |",
+            "text": "| Figure 3. | **Labour spent on irrigation**, in hours per hec-\ntare and | season |",
         }
         documents = {pdf.name: {"sha256": sha256_file(pdf)}}
         manifest = {**run.manifest_json, "data": {"name": "sample", "documents": documents}}
-        runs[number] = dataclasses.replace(run, manifest_json=manifest, views=lambda views=views: views)
+        runs[number] = changed(run, manifest=manifest, views=lambda views=views: views)
     path = folder / "paper.html"
     path.write_text(report_html(runs, thumbnails=True), encoding="utf-8")
     page = watched.open(path.as_uri(), "view=question&id=q-003")

@@ -20,7 +20,7 @@ SAME = 12
 """So many letters and digits in a row stand on a page and in a text only if it is the same passage."""
 LONG = 36
 """A part of a passage with so many letters and digits stands only where the passage does."""
-GAP = 12
+GAP = 8
 """The most letters and digits between two such rows that belong to the passage as well."""
 MOST = 80
 """The most boxes of one text on one page."""
