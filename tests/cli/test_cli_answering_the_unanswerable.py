@@ -9,6 +9,8 @@ import pytest
 
 from tests.support.project import Project, write_project
 
+pytestmark = pytest.mark.slow  # two runs
+
 ASKED = [
     *(
         {"question": f"How tall is tower {n}?", "files": ["varn.pdf"], "answers": [["41.5"]]}
@@ -38,7 +40,6 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Project:
     return project
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "metric", ["truthfulness", "hallucination", "answered-unanswerable", "abstention-f1"]
 )
@@ -54,7 +55,6 @@ def test_compare_shows_the_loss(two: Project) -> None:
     assert test["overall"]["difference"] == -1
 
 
-@pytest.mark.slow
 def test_abstention_f1_is_compared_by_the_counts_of_all_questions(two: Project) -> None:
     """By hand: all 10 abstentions are right before (F1 1), and none is made after (F1 0)."""
     (test,) = two.json("compare", "before", "after", "--metric", "abstention-f1")["tests"]
@@ -83,7 +83,6 @@ def test_a_baseline_keeps_the_counts(two: Project) -> None:
     assert "FAIL" in done.stdout
 
 
-@pytest.mark.slow
 def test_the_other_rates_are_compared(two: Project) -> None:
     for metric, difference in (("answered-unanswerable", 1), ("abstained-answerable", 0)):
         (test,) = two.json("compare", "before", "after", "--metric", metric)["tests"]
@@ -91,7 +90,6 @@ def test_the_other_rates_are_compared(two: Project) -> None:
         assert test["overall"]["n"] == 10
 
 
-@pytest.mark.slow
 def test_the_leaderboard_shows_it(two: Project, tmp_path: Path) -> None:
     shown = two.fathoms("report", "before", "after", "--to", str(tmp_path / "both"))
     assert shown.returncode == 0, shown.stderr

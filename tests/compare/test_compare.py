@@ -193,6 +193,7 @@ def test_the_docs_show_what_two_released_runs_print(released, root):
     assert "\n".join(told[start : start + 4]) in page
 
 
+@pytest.mark.slow
 def test_the_intervals_of_a_released_run(released):
     figures = released[0].summary.plain()["profiles"]["paper"]
     text_only = figures["categories"]["Text-Only"]["intervals"]["correctness"]
@@ -206,6 +207,7 @@ def test_the_intervals_of_a_released_run(released):
     assert overall["low"] < figures["overall"]["correctness"] < overall["high"]
 
 
+@pytest.mark.slow
 def test_a_run_without_scores_says_so(released):
     with pytest.raises(DataError, match=r"no scores 'mine' \(available: paper"):
         read_scores(released[0], "mine")

@@ -10,6 +10,8 @@ import pytest
 
 from tests.support.project import Project, write_project
 
+pytestmark = pytest.mark.slow  # two runs and a report
+
 METRIC = '''
 from fathoms.types import Score
 
@@ -38,7 +40,6 @@ def figures(project: Project) -> dict[str, object]:
     return found
 
 
-@pytest.mark.slow
 def test_its_figures_are_in_the_json(scored: Project) -> None:
     # "Nobody can say." has three words, and two of the four answers are that
     found = figures(scored)
@@ -48,7 +49,6 @@ def test_its_figures_are_in_the_json(scored: Project) -> None:
     assert found["direction"] == "higher"
 
 
-@pytest.mark.slow
 def test_it_is_in_the_tables(scored: Project) -> None:
     shown = scored.fathoms("report", "one", "two").stdout
     assert shown.count("brevity ↑") == 2
@@ -58,7 +58,6 @@ def test_it_is_in_the_tables(scored: Project) -> None:
     assert [row["brevity"] for row in rows if row["question"] == "tables-01"] == ["1.0", "1.0"]
 
 
-@pytest.mark.slow
 def test_runs_are_compared_and_gated_by_it(scored: Project) -> None:
     (test,) = scored.json("compare", "one", "two", "--metric", "brevity")["tests"]
     assert test["overall"]["difference"] == 0
@@ -71,7 +70,6 @@ def test_runs_are_compared_and_gated_by_it(scored: Project) -> None:
     assert scored.json("compare", "one", "two", "--metric", "prompt-tokens")["tests"][0]["ties"] == 4
 
 
-@pytest.mark.slow
 def test_a_baseline_file_holds_it(scored: Project) -> None:
     assert scored.fathoms("gate", "one", "--save-baseline", "base.json").returncode == 0
     assert json.loads((scored.path / "base.json").read_text())["metrics"]["brevity"]["unit"] == "share"
@@ -88,7 +86,6 @@ def test_it_is_shown_with_an_answer_and_in_the_junit_file(scored: Project) -> No
     assert "brevity 1.00" in (scored.path / "one.xml").read_text()
 
 
-@pytest.mark.slow
 def test_a_run_from_elsewhere_runs_none_of_its_code(scored: Project) -> None:
     run = scored.runs()[0]
     manifest = json.loads((run / "manifest.json").read_text())

@@ -111,6 +111,7 @@ def test_truthfulness_is_drawn_from_minus_1_to_1(page: Any) -> None:
     assert ticks == ["-1", "0", "1"]
 
 
+@pytest.mark.slow
 def test_an_axis_without_a_value_says_so_and_is_not_drawn_through_0(page: Any) -> None:
     drawn = radar(page, "Correctness")
     labels = drawn.locator("text.label").all_text_contents()
@@ -120,12 +121,14 @@ def test_an_axis_without_a_value_says_so_and_is_not_drawn_through_0(page: Any) -
     assert path.count("M") == 2  # from Overall to Towers, and from Towers to Both
 
 
+@pytest.mark.slow
 def test_the_rates_by_answerability_are_on_the_page(page: Any) -> None:
     rows = [" ".join(text.split()) for text in texts(page, "#hallucination-over tbody tr")]
     assert rows[0].endswith("All categories 0.50 n 4 0.00 n 2 1.00 n 2")
     assert len(rows) == 8
 
 
+@pytest.mark.slow
 def test_ids_of_runs_stand_on_one_line(page: Any, runs: list[Run]) -> None:
     for width in (1280, 390):
         page.set_viewport_size({"width": width, "height": 900})
@@ -138,6 +141,7 @@ def test_ids_of_runs_stand_on_one_line(page: Any, runs: list[Run]) -> None:
         assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.slow
 def test_no_cell_is_written_over_another(page: Any) -> None:
     page.set_viewport_size({"width": 1280, "height": 900})
     too_wide = "all => all.filter(one => one.scrollWidth > one.clientWidth + 1).length"

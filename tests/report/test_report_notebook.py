@@ -85,6 +85,7 @@ def result(made: Project, name: str) -> fathoms.Result:
     return fathoms.find(name, made.path / "runs")
 
 
+@pytest.mark.slow
 def test_a_run(made: Project) -> None:
     texts = page_of(result(made, "evil")).texts
     # by hand: one of two questions on text is right, and none on tables: 0.5, 0 and their mean
@@ -102,6 +103,7 @@ def test_a_run_that_cannot_be_read(tmp_path: Path) -> None:
     assert any("gone: " in text for text in page_of(gone).texts)
 
 
+@pytest.mark.slow
 def test_a_comparison(made: Project) -> None:
     found = result(made, "tiny").compare("evil", metric="correctness")
     texts = page_of(found).texts
@@ -110,6 +112,7 @@ def test_a_comparison(made: Project) -> None:
     assert repr(found).startswith("<Compared ")
 
 
+@pytest.mark.slow
 def test_a_verdict(made: Project) -> None:
     verdict = result(made, "evil").gate(correctness=0.6)
     texts = page_of(verdict).texts
@@ -118,6 +121,7 @@ def test_a_verdict(made: Project) -> None:
     assert verdict.failed()
 
 
+@pytest.mark.slow
 def test_figures_by_name(made: Project, tmp_path: Path) -> None:
     run = result(made, "tiny")
     for name in (*FIGURES, "hallucination"):

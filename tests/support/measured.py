@@ -1,4 +1,4 @@
-"""What counts for coverage: the first case of each test, and in each file two forks of each command.
+"""What counts for coverage: the first case of each test, and in each file one fork of each command.
 
 Measuring adds half to the CPU time of a test, because every line is reported. Later cases and commands would
 cover the same lines again, as would the hundred examples of a property. New interpreters are not measured at
@@ -25,7 +25,7 @@ Tracer = tuple[Any, Any]
 
 CASES = 1
 """So many cases of a test are measured."""
-COMMANDS = 2
+COMMANDS = 1
 """So many commands of a kind are measured in a file of tests."""
 
 PACKAGE = Path(__file__).parents[2] / "fathoms"

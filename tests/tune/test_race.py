@@ -44,6 +44,7 @@ def test_a_bet_by_hand() -> None:
     assert race._wealth.tolist() == [pytest.approx(math.log(1 - stake)), pytest.approx(math.log(1 + stake))]
 
 
+@pytest.mark.slow
 def test_a_good_guess_saves_calls_and_a_wrong_one_costs_few() -> None:
     rng = np.random.default_rng(6)
     scores = (rng.random((8, 200)) < np.linspace(0.3, 0.7, 8)[:, None]).astype(float)

@@ -48,6 +48,8 @@ from tests.package.test_scoring import files, judged_run
 from tests.support.away import Away
 from tests.support.fact_checkers import minicheck
 
+pytestmark = pytest.mark.slow  # hundreds of questions, and processes of their own
+
 DOCUMENTS, QUESTIONS = 270, 340
 
 
@@ -147,7 +149,6 @@ def test_verdicts_that_a_run_holds_are_found_by_workers_too(tmp_path: Path) -> N
     away.close()
 
 
-@pytest.mark.slow  # imports torch
 def test_a_local_model_judges_on_the_workers(tmp_path: Path) -> None:
     """A judge with random weights gives the same labels, in batches that end in any order."""
     model = minicheck(tmp_path / "model")
