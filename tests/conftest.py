@@ -13,6 +13,7 @@ import tempfile
 import threading
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -45,6 +46,40 @@ atexit.register(shutil.rmtree, Path(os.environ["FATHOMS_KEY_FILE"]).parent, igno
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = Path(os.environ.get("FATHOMS_SHARED", ROOT.parent / "shared"))
 
+WITH_TORCH = frozenset(
+    f"tests/{name}.py"
+    for name in (
+        "hostile/test_hostile_weights",
+        "ingest/test_ingest_docling_chunk",
+        "judges/test_cascade_of_models",
+        "judges/test_fact_checkers",
+        "judges/test_judges_models",
+        "metrics/test_metrics_reference",
+        "models/test_models_pages",
+        "models/test_models_sentence_transformers",
+        "pipeline/test_page_index",
+        "retrieve/test_retrieve_late_interaction",
+    )
+)
+"""Files of tests that import torch and transformers, or have a child do so, for about ten seconds. They run
+in one process of the tests, so that no other imports them."""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Hand out the tests of a file together (`--dist loadfile`), and those that need torch as one file."""
+    from xdist.scheduler import LoadFileScheduling
+
+    if moved := [file for file in WITH_TORCH if not (ROOT / file).is_file()]:
+        raise pytest.UsageError(f"WITH_TORCH in tests/conftest.py names files that are not there: {moved}")
+
+    class Files(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file: str = super()._split_scope(nodeid)
+            return "torch" if file in WITH_TORCH else file
+
+    return Files(config, log) if config.getoption("dist") == "loadfile" else None
+
 
 @pytest.hookimpl(trylast=True)  # coverage begins here, in the processes of pytest-xdist
 def pytest_sessionstart(session: pytest.Session) -> None:
@@ -60,12 +95,13 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the files with slow tests first, so that short ones are left to even out the processes at the end.
+    """Run the files with slow tests first, and before them those that run in one process, so that short ones
+    are left to even out the processes at the end.
 
     The Makefile tells pytest-xdist to keep this order; its own begins with the files of most tests.
     """
     slow = {item.path for item in items if item.get_closest_marker("slow")}
-    items.sort(key=lambda item: item.path not in slow)
+    items.sort(key=lambda item: (item.nodeid.partition("::")[0] not in WITH_TORCH, item.path not in slow))
 
 
 def pytest_collection_finish() -> None:

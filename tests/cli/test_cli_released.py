@@ -88,7 +88,7 @@ def test_the_papers_rule_differs_in_two_cells(imported: Project) -> None:
     assert different == UNDER_THE_PAPERS_RULE
 
 
-def test_the_headline_of_an_import_is_the_papers_rule_by_words_without_its_embedder(imported: Project) -> None:
+def test_without_its_embedder_an_import_shows_the_papers_rule_by_words(imported: Project) -> None:
     (row,) = imported.json("report", "gpt_4o_openai_api")
     assert (row["profile"], row["model"]) == ("paper-by-words", "gpt-4o")
 
