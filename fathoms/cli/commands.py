@@ -8,7 +8,7 @@ from collections.abc import Iterator, MutableMapping, Sequence
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from fathoms import hooks
 from fathoms.hooks import Command
@@ -86,6 +86,21 @@ def with_extras(app: typer.Typer, group: str) -> typer.Typer:
     return app
 
 
+class GroupedCommand(TyperCommand):
+    """A command whose help has its options under headings, as far as they have one (`rich_help_panel`)."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for each in self.get_params(ctx):
+            heading = getattr(each, "rich_help_panel", None)
+            if record := each.get_help_record(ctx):
+                kind = "Arguments" if each.param_type_name == "argument" else "Options"
+                sections.setdefault(heading or kind, []).append(record)
+        for heading, records in sections.items():
+            with formatter.section(heading):
+                formatter.write_dl(records)
+
+
 class Group(TyperGroup):
     """A group of commands that says of one which came with a deleted extra that it is not installed."""
 
@@ -153,7 +168,7 @@ class _Loaded(MutableMapping[str, Any]):
             defined = _defined(name)
             if not isinstance(defined, typer.Typer):
                 function, defined = defined, typer.Typer(rich_markup_mode=None, add_completion=False)
-                defined.command(name)(function)
+                defined.command(name, cls=GroupedCommand)(function)
             self.known[name] = typer.main.get_command(defined)
             self.known[name].name = name
         return self.known[name]

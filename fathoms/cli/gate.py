@@ -20,165 +20,232 @@ if TYPE_CHECKING:
     from fathoms.runs.run import Run
 
 
+AGAINST, JUDGED, LIMITS, REPORTED = "What is compared", "How it is judged", "Fixed limits", "What is written"
+"""The headings of the options in the help, those that people use first at the top."""
+
+Baselines = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--baseline",
+        help="A run or a saved baseline; several are pooled as repeats.",
+        rich_help_panel=AGAINST,
+    ),
+]
+SaveBaseline = Annotated[
+    Path | None,
+    typer.Option(
+        "--save-baseline",
+        help="Save the scores of the runs as a baseline, and judge nothing.",
+        rich_help_panel=AGAINST,
+    ),
+]
+Last = Annotated[
+    int,
+    typer.Option(
+        "--last",
+        min=1,
+        max=30,
+        help="Judge this many nights: the run, and those of its name before it, back to the baseline.",
+        rich_help_panel=AGAINST,
+    ),
+]
+Rescore = Annotated[
+    bool,
+    typer.Option(
+        "--rescore",
+        help="Compare with the answers of the baseline's runs, scored by the questions of the newest run;"
+        " their stored scores stay what they are.",
+        rich_help_panel=AGAINST,
+    ),
+]
+Changed = Annotated[
+    str | None,
+    typer.Option(
+        "--changed",
+        help="How many questions of the baseline may be missing or have another text or gold, such as 3 or"
+        " 10%. They are left out; new questions never count.",
+        show_default="50%",
+        rich_help_panel=AGAINST,
+    ),
+]
+Preset = Annotated[
+    str | None,
+    typer.Option(
+        "--preset",
+        metavar="small",
+        help="'small' suits 15 to 100 questions: FAIL if more right answers of the baseline are lost than"
+        " chance explains, a limit is crossed, or calls failed.",
+        rich_help_panel=JUDGED,
+    ),
+]
+Sequential = Annotated[
+    bool,
+    typer.Option(
+        "--sequential",
+        help="Judge the run by the evidence of all nights, with at most 5 % false alarms a year; they are"
+        " remembered in a file beside the baseline.",
+        rich_help_panel=JUDGED,
+    ),
+]
+Acknowledge = Annotated[
+    bool,
+    typer.Option(
+        "--acknowledge",
+        help="Mark an alarm as seen: later runs that lost no other answers do not FAIL until --until. With"
+        " --sequential, begin to collect evidence again, after a repair.",
+        rich_help_panel=JUDGED,
+    ),
+]
+Until = Annotated[
+    datetime | None,
+    typer.Option(
+        "--until",
+        formats=["%Y-%m-%d"],
+        help="The last day for --acknowledge.",
+        show_default="14 days after the run",
+        rich_help_panel=JUDGED,
+    ),
+]
+Margin = Annotated[
+    float | None,
+    typer.Option(
+        "--margin",
+        help="The smallest loss that counts as worse.",
+        show_default="0.02",
+        rich_help_panel=JUDGED,
+    ),
+]
+Alpha = Annotated[
+    float | None,
+    typer.Option(
+        "--alpha",
+        help="The accepted chance of PASS although the loss is as large as the margin.",
+        show_default="0.025",
+        rich_help_panel=JUDGED,
+    ),
+]
+ByCategory = Annotated[
+    bool | None,
+    typer.Option(
+        "--by-category/--no-by-category",
+        help="Judge every category, too, and not only the overall mean.",
+        show_default="no-by-category",
+        rich_help_panel=JUDGED,
+    ),
+]
+Strict = Annotated[
+    bool,
+    typer.Option(
+        "--strict", help="End with exit code 101 if the verdict is UNDECIDED.", rich_help_panel=JUDGED
+    ),
+]
+Unchecked = Annotated[
+    bool,
+    typer.Option(
+        "--allow-unchecked-judge",
+        help="Accept a metric whose judge was not checked against people, agrees too little with them, or"
+        " gave too few verdicts.",
+        rich_help_panel=JUDGED,
+    ),
+]
+Least = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--min",
+        metavar="METRIC=VALUE",
+        help="FAIL if the newest run has less than this (repeatable).",
+        rich_help_panel=LIMITS,
+    ),
+]
+Most = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--max-rate",
+        metavar="METRIC=VALUE",
+        help="FAIL if the newest run has more than this (repeatable).",
+        rich_help_panel=LIMITS,
+    ),
+]
+FailOnError = Annotated[
+    str | None,
+    typer.Option(
+        "--fail-on-error",
+        help="How many questions may fail: a number, or a share such as 2%.",
+        show_default="2%",
+        rich_help_panel=LIMITS,
+    ),
+]
+MaxSame = Annotated[
+    str | None,
+    typer.Option(
+        "--max-same",
+        help="FAIL if more answers of the newest run are one and the same text: a number, or a share such as"
+        " 20%.",
+        rich_help_panel=LIMITS,
+    ),
+]
+MaxEmpty = Annotated[
+    str | None,
+    typer.Option(
+        "--max-empty",
+        help="FAIL if more answers of the newest run are empty, such as 3 or 5%.",
+        rich_help_panel=LIMITS,
+    ),
+]
+MaxRetryRate = Annotated[
+    str | None,
+    typer.Option(
+        "--max-retry-rate",
+        help="FAIL if more calls of the newest run took several requests, such as 3 or 10%.",
+        rich_help_panel=LIMITS,
+    ),
+]
+JUnit = Annotated[
+    Path | None,
+    typer.Option(
+        "--junit",
+        help="Add the verdicts to a JUnit XML file, which may be that of `run`.",
+        rich_help_panel=REPORTED,
+    ),
+]
+Comment = Annotated[
+    Path | None,
+    typer.Option(
+        "--comment",
+        help="Write the verdict as Markdown for a pull request, with the five worst questions; 'fathoms"
+        " comment FILE' posts it.",
+        rich_help_panel=REPORTED,
+    ),
+]
+
+
 def gate(
     runs: References,
-    baseline: Annotated[
-        list[str] | None,
-        typer.Option("--baseline", help="A run or a saved baseline; several are pooled as repeats."),
-    ] = None,
-    preset: Annotated[
-        str | None,
-        typer.Option(
-            "--preset",
-            metavar="small",
-            help="'small' suits 15 to 100 questions: FAIL if more right answers of the baseline are lost than"
-            " chance explains, a limit is crossed, or calls failed.",
-        ),
-    ] = None,
-    acknowledge: Annotated[
-        bool,
-        typer.Option(
-            "--acknowledge",
-            help="Mark an alarm as seen: later runs that lost no other answers do not FAIL until --until."
-            " With --sequential, begin to collect evidence again, after a repair.",
-        ),
-    ] = False,
-    until: Annotated[
-        datetime | None,
-        typer.Option(
-            "--until",
-            formats=["%Y-%m-%d"],
-            help="The last day for --acknowledge.",
-            show_default="14 days after the run",
-        ),
-    ] = None,
+    baseline: Baselines = None,
+    save_baseline: SaveBaseline = None,
+    last: Last = 1,
+    rescore: Rescore = False,
+    changed: Changed = None,
+    preset: Preset = None,
+    acknowledge: Acknowledge = False,
+    until: Until = None,
+    sequential: Sequential = False,
+    margin: Margin = None,
+    alpha: Alpha = None,
+    by_category: ByCategory = None,
+    strict: Strict = False,
+    allow_unchecked: Unchecked = False,
+    least: Least = None,
+    most: Most = None,
+    fail_on_error: FailOnError = None,
+    max_same: MaxSame = None,
+    max_empty: MaxEmpty = None,
+    max_retry_rate: MaxRetryRate = None,
+    junit: JUnit = None,
+    comment: Comment = None,
     metric: Metrics = None,
-    margin: Annotated[
-        float | None,
-        typer.Option("--margin", help="The smallest loss that counts as worse.", show_default="0.02"),
-    ] = None,
-    alpha: Annotated[
-        float | None,
-        typer.Option(
-            "--alpha",
-            help="The accepted chance of PASS although the loss is as large as the margin.",
-            show_default="0.025",
-        ),
-    ] = None,
-    by_category: Annotated[
-        bool | None,
-        typer.Option(
-            "--by-category/--no-by-category",
-            help="Judge every category, too, and not only the overall mean.",
-            show_default="no-by-category",
-        ),
-    ] = None,
-    least: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--min", metavar="METRIC=VALUE", help="FAIL if the newest run has less than this (repeatable)."
-        ),
-    ] = None,
-    most: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--max-rate",
-            metavar="METRIC=VALUE",
-            help="FAIL if the newest run has more than this (repeatable).",
-        ),
-    ] = None,
-    last: Annotated[
-        int,
-        typer.Option(
-            "--last",
-            min=1,
-            max=30,
-            help="Judge this many nights: the run, and those of its name before it, back to the baseline.",
-        ),
-    ] = 1,
-    sequential: Annotated[
-        bool,
-        typer.Option(
-            "--sequential",
-            help="Judge the run by the evidence of all nights, with at most 5 % false alarms a year; they are"
-            " remembered in a file beside the baseline.",
-        ),
-    ] = False,
-    rescore: Annotated[
-        bool,
-        typer.Option(
-            "--rescore",
-            help="Compare with the answers of the baseline's runs, scored by the questions of the newest run;"
-            " their stored scores stay what they are.",
-        ),
-    ] = False,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="End with exit code 101 if the verdict is UNDECIDED.")
-    ] = False,
-    save_baseline: Annotated[
-        Path | None,
-        typer.Option("--save-baseline", help="Save the scores of the runs as a baseline, and judge nothing."),
-    ] = None,
-    fail_on_error: Annotated[
-        str | None,
-        typer.Option(
-            "--fail-on-error",
-            help="How many questions may fail: a number, or a share such as 2%.",
-            show_default="2%",
-        ),
-    ] = None,
-    changed: Annotated[
-        str | None,
-        typer.Option(
-            "--changed",
-            help="How many questions of the baseline may be missing or have another text or gold, such as 3"
-            " or 10%. They are left out; new questions never count.",
-            show_default="50%",
-        ),
-    ] = None,
-    max_same: Annotated[
-        str | None,
-        typer.Option(
-            "--max-same",
-            help="FAIL if more answers of the newest run are one and the same text: a number, or a share such"
-            " as 20%.",
-        ),
-    ] = None,
-    max_empty: Annotated[
-        str | None,
-        typer.Option(
-            "--max-empty", help="FAIL if more answers of the newest run are empty, such as 3 or 5%."
-        ),
-    ] = None,
-    max_retry_rate: Annotated[
-        str | None,
-        typer.Option(
-            "--max-retry-rate",
-            help="FAIL if more calls of the newest run took several requests, such as 3 or 10%.",
-        ),
-    ] = None,
-    allow_unchecked: Annotated[
-        bool,
-        typer.Option(
-            "--allow-unchecked-judge",
-            help="Accept a metric whose judge was not checked against people, agrees too little with them, or"
-            " gave too few verdicts.",
-        ),
-    ] = False,
     log_file: LogFile = None,
-    junit: Annotated[
-        Path | None,
-        typer.Option("--junit", help="Add the verdicts to a JUnit XML file, which may be that of `run`."),
-    ] = None,
     junit_by: JUnitBy = "category",
-    comment: Annotated[
-        Path | None,
-        typer.Option(
-            "--comment",
-            help="Write the verdict as Markdown for a pull request, with the five worst questions; 'fathoms"
-            " comment FILE' posts it.",
-        ),
-    ] = None,
     profile: Profile = None,
     out: Out = RUNS,
     as_json: Json = False,
@@ -190,30 +257,21 @@ def gate(
     run is needed.
     Options that are not given are those of the section `gate` in the newest run's config.
     """
-    from fathoms.compare.question_scores import pool, write_baseline
-    from fathoms.gate.against_baseline import require_sound
     from fathoms.gate.limits import read_limits
     from fathoms.gate.runs import Terms, acknowledged, judge_runs, settings_of
-    from fathoms.gate.settings import allowance
-    from fathoms.report.of_sweeps import read_all_scores
     from fathoms.runs.finding import oldest_first
     from fathoms.runs.run import Run
 
+    if until is not None and not acknowledge:
+        raise UsageError("--until says how long an alarm is acknowledged: give --acknowledge, too")
+    if preset not in (None, "small"):
+        raise UsageError(f"--preset {preset}: the only preset is 'small'")
     if save_baseline is not None and (least or most or baseline is not None or sequential):
         raise UsageError(
             "--save-baseline judges nothing: leave out --baseline, --min, --max-rate and --sequential"
         )
-    if last > 1 and (len(runs) > 1 or save_baseline is not None):
-        raise UsageError("--last finds the earlier runs itself: name one run, and no --save-baseline")
-    if sequential:
-        _require_alone(baseline, runs, last)
+    _require_nights(runs, baseline, last, saves=save_baseline is not None, sequential=sequential)
     stored = oldest_first(Run.open(name, out) for name in runs)
-    if save_baseline is None:
-        _require_tonight(runs, stored[-1], out)
-    if preset not in (None, "small"):
-        raise UsageError(f"--preset {preset}: the only preset is 'small'")
-    if until is not None and not acknowledge:
-        raise UsageError("--until says how long an alarm is acknowledged: give --acknowledge, too")
     given = {
         "preset": preset,
         "metric": tuple(metric) if metric else None,
@@ -228,22 +286,19 @@ def gate(
         "max_empty": max_empty,
         "max_retry_rate": max_retry_rate,
     }
+    if save_baseline is None:
+        _require_tonight(runs, stored[-1], out)
     settings, section = settings_of(stored[-1], given)
     terms = Terms(settings, section, baseline or (), profile, out, last, sequential, allow_unchecked)
     if rescore:
         terms = _with_rescored(terms, saves=save_baseline is not None)
-    if baseline is None and save_baseline is None and not terms.has_limits:
+    if save_baseline is not None:
+        return _save(stored, terms, save_baseline)
+    if baseline is None and not terms.has_limits:
         raise UsageError(
             "gate needs --baseline RUN to compare with, --min, --max-rate or another --max option as fixed"
             " limits, or --save-baseline FILE to save one"
         )
-    if save_baseline is not None:
-        kept = pool([read_all_scores(run, profile) for run in stored])
-        require_sound(kept, allowance(settings.fail_on_error))
-        write_baseline(kept, save_baseline)
-        console.say(f"baseline of {len(stored)} run{'s' * (len(stored) != 1)}: {save_baseline}")
-        return 0
-
     if acknowledge:
         console.say(acknowledged(stored, terms, until.date() if until else None))
         return 0
@@ -255,6 +310,20 @@ def gate(
         by_question=junit_by == "question",
         as_json=as_json,
     )
+
+
+def _save(stored: Sequence[Run], terms: Terms, path: Path) -> int:
+    """Save the scores of runs as a baseline."""
+    from fathoms.compare.question_scores import pool, write_baseline
+    from fathoms.gate.against_baseline import require_sound
+    from fathoms.gate.settings import allowance
+    from fathoms.report.of_sweeps import read_all_scores
+
+    scores = pool([read_all_scores(run, terms.profile) for run in stored])
+    require_sound(scores, allowance(terms.settings.fail_on_error))
+    write_baseline(scores, path)
+    console.say(f"baseline of {len(stored)} run{'s' * (len(stored) != 1)}: {path}")
+    return 0
 
 
 def _with_rescored(terms: Terms, *, saves: bool) -> Terms:
@@ -286,8 +355,15 @@ def _require_tonight(references: Sequence[str], newest: Run, out: Path) -> None:
         )
 
 
-def _require_alone(baseline: Sequence[str] | None, runs: Sequence[str], last: int) -> None:
-    """Raise UsageError unless --sequential has what it needs: a saved baseline, and one run at a time."""
+def _require_nights(
+    runs: Sequence[str], baseline: Sequence[str] | None, last: int, *, saves: bool, sequential: bool
+) -> None:
+    """Raise UsageError where --last or --sequential does not go with the runs: both find the earlier nights
+    themselves, and --sequential needs a saved baseline."""
+    if last > 1 and (len(runs) > 1 or saves):
+        raise UsageError("--last finds the earlier runs itself: name one run, and no --save-baseline")
+    if not sequential:
+        return
     if baseline is None or len(baseline) != 1 or not Path(baseline[0]).is_file():
         raise UsageError(
             "--sequential remembers the nights in a file beside the baseline: name one saved baseline with"

@@ -42,7 +42,8 @@ def trends(
         bool,
         typer.Option(
             "--flaky",
-            help="List the questions that the same pipeline answers rightly in some runs only.",
+            help="List the questions that the same pipeline answers rightly in some runs only; with --log,"
+            " runs of which the gate said FAIL do not count.",
         ),
     ] = False,
     log: Logs = None,
@@ -65,9 +66,10 @@ def trends(
     runs = [run for run in list_runs(out) if run_name(run.id) == wanted][-last:]
     if not runs:
         raise UsageError(f"{out} holds no run named '{wanted}'")
+    verdicts = gate_verdicts(log or ())
     if flaky:
-        return _show_flaky(find_flaky(wanted, runs, metric), as_json)
-    found = trend(wanted, runs, metric, gate_verdicts(log or ()))
+        return _show_flaky(find_flaky(wanted, runs, metric, verdicts), as_json)
+    found = trend(wanted, runs, metric, verdicts)
     if as_json:
         console.show_json(found.as_json())
         return ExitCode.OK
@@ -105,7 +107,8 @@ def _show_flaky(found: Flaky, as_json: bool) -> int:
         return ExitCode.OK
     over = f"{len(found.runs)} run{'s' * (len(found.runs) != 1)} of the same pipeline"
     waver = f"{len(found.wavering)} of {found.questions} questions waver by {found.metric}"
-    console.say(f"{found.name}: {waver}, over {over}")
+    alarms = f", without {found.alarms} of which the gate said FAIL" if found.alarms else ""
+    console.say(f"{found.name}: {waver}, over {over}{alarms}")
     rows = [
         (each.question, each.category, str(each.right), str(each.wrong), _newest(each.now))
         for each in found.wavering

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from fathoms.compare.question_scores import QuestionScores, aligned, read_scores, scores_like
@@ -214,24 +215,33 @@ class Wavering:
 @dataclass(frozen=True)
 class Flaky:
     """The questions that waver by one metric, those nearest to half first. `runs` are those with the pipeline
-    of the newest one, which were counted, and `questions` how many questions they have."""
+    of the newest one, which were counted, and `questions` how many questions they have. `alarms` is how many
+    runs were left out because the gate said FAIL: what breaks and is repaired does not waver."""
 
     name: str
     metric: str
     runs: tuple[str, ...]
     questions: int
     wavering: tuple[Wavering, ...]
+    alarms: int = 0
 
 
-def flaky(name: str, runs: Sequence[Run], metric: str | None) -> Flaky:
+def flaky(
+    name: str,
+    runs: Sequence[Run],
+    metric: str | None,
+    verdicts: Mapping[str, tuple[str, str]] = MappingProxyType({}),
+) -> Flaky:
     """Find the questions that waver in runs of a pipeline, oldest first; a score above one half is right.
-    Raises DataError if the newest run is not scored, and UsageError if it does not have the metric."""
+    Runs of which the gate said FAIL (`gate_verdicts`) are left out, but for the newest one. Raises DataError
+    if the newest run is not scored, and UsageError if it does not have the metric."""
     wanted = metric or "correctness"
     prints = runs[-1].manifest.fingerprints
     same = [run for run in runs if run.manifest.fingerprints == prints]
     newest = read_scores(runs[-1])
     scores = [newest]
-    for run in same[:-1]:
+    calm = [run for run in same[:-1] if verdicts.get(run.id, ("", ""))[0] != "FAIL"]
+    for run in calm:
         with suppress(DataError):  # a run without scores, or without these questions, says nothing
             scores.append(aligned(newest, read_scores(run, newest.profile))[0])
     sides = [scores_like(each, newest, wanted) for each in scores]
@@ -244,7 +254,7 @@ def flaky(name: str, runs: Sequence[Run], metric: str | None) -> Flaky:
             found.append(Wavering(question, asked.category, sum(right), len(right) - sum(right), share))
     found.sort(key=lambda one: (-min(one.right, one.wrong) / (one.right + one.wrong), one.question))
     ids = tuple(sorted(each.runs[0] for each in scores))
-    return Flaky(name, wanted, ids, len(newest.questions), tuple(found))
+    return Flaky(name, wanted, ids, len(newest.questions), tuple(found), len(same) - 1 - len(calm))
 
 
 def _loaded(run: Run) -> Run | str:

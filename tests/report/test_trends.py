@@ -93,6 +93,9 @@ def test_questions_that_waver_are_those_of_one_pipeline(tmp_path: Path) -> None:
     shown = [(one.question, one.right, one.wrong, one.now) for one in found.wavering]
     assert shown == [("q-002", 2, 2, 0.0), ("q-003", 2, 2, 1.0), ("q-004", 2, 2, 0.0)]
     assert found.questions == 6
+    # a night that the gate stopped is no wavering
+    calm = flaky("night", runs, None, {runs[1].id: ("FAIL", "x")})
+    assert (calm.alarms, [(one.right, one.wrong) for one in calm.wavering]) == (1, [(2, 1), (1, 2), (2, 1)])
     (runs[1].path / "summary.json").unlink()  # it says nothing then
     runs = [Run(run.path) for run in runs]
     assert [(one.right, one.wrong) for one in flaky("night", runs, None).wavering] == [(2, 1), (1, 2), (2, 1)]
