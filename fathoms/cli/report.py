@@ -15,6 +15,7 @@ from fathoms.cli.options import RUNS, By, Json, Out, Trust
 from fathoms.cli.results import folder_name
 from fathoms.cli.trends import Logs
 from fathoms.errors import UsageError
+from fathoms.report import PICTURED
 
 Reviews = Annotated[
     list[Path] | None,
@@ -71,9 +72,14 @@ def report(
     by: By = None,
     reviews: Reviews = None,
     thumbnails: Annotated[
-        bool,
-        typer.Option("--thumbnails", help="Add small images of pages, if the PDFs are on this machine."),
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--thumbnails/--no-thumbnails",
+            help="Add pictures of the gold and the retrieved pages, if the PDFs are on this machine. By"
+            f" default they are added to reports of at most {PICTURED:,} answers.",
+            show_default=False,
+        ),
+    ] = None,
     site: Annotated[
         Path | None,
         typer.Option(
@@ -108,7 +114,9 @@ def report(
         others |= {"--radar-scale": radar_scale != "plain"}
         if given := [name for name, value in others.items() if value]:
             raise UsageError(f"--site writes files of its own: leave out {', '.join(given)}")
-        return _site(runs or [], out, site, scores, log or [], thumbnails=thumbnails, trust=trust, show=show)
+        return _site(
+            runs or [], out, site, scores, log or [], thumbnails=bool(thumbnails), trust=trust, show=show
+        )
     if not runs:
         raise UsageError("name the runs of the report, such as latest")
     if log:

@@ -9,6 +9,7 @@ from pathlib import Path
 from fathoms.errors import StoreError, UsageError
 from fathoms.models.calling.collecting import rare_collections
 from fathoms.paths import write_atomic
+from fathoms.report import PICTURED
 from fathoms.report.as_csv import report_csv
 from fathoms.report.as_json import report_json
 from fathoms.report.html import report_html
@@ -28,7 +29,7 @@ def write_report(
     scores: str | None = None,
     *,
     html: bool | None = None,
-    thumbnails: bool = False,
+    thumbnails: bool | None = False,
     intervals: bool = False,
     plots: bool = True,
     scale: Scale = "plain",
@@ -41,7 +42,8 @@ def write_report(
     The files are `report.html`, `report.md`, `table.tex`, `scores.csv`, `report.json` and the radar plots.
     `scores` names the scoring profile; with `None` each run is shown under its own headline profile. `html`
     says whether to write `report.html`; with `None` it is written only if that is quick (`QUICK`). If it is
-    not written, an old one is deleted. `thumbnails` adds page pictures to it, and `warn` is called with a
+    not written, an old one is deleted. `thumbnails` adds page pictures to it, by `None` where there are at
+    most `PICTURED` answers and the documents are on this machine, and `warn` is called with a
     sentence about each thing that it leaves out. `intervals` adds confidence intervals to `table.tex`; the
     other files always have them. Without `plots`, which take longer than everything else, no radar plots are
     drawn, and old ones are deleted, because they may show other scores; runs that only searched, or whose
@@ -58,10 +60,11 @@ def write_report(
     drawn_runs = [run for run in answered if not run.summary.all_failed]
     answers = sum(run.summary.counts.done for run in runs)
     page = html if html is not None else answers <= QUICK
+    pictured = False if thumbnails is None and answers > PICTURED else thumbnails
     lines = report_csv(runs, scores)  # reads the questions for the tables of the others, too
     figures = report_json(runs, scores, shrink=shrink)
     texts = {
-        **({"report.html": report_html(runs, scores, thumbnails=thumbnails, warn=warn)} if page else {}),
+        **({"report.html": report_html(runs, scores, thumbnails=pictured, warn=warn)} if page else {}),
         "report.md": report_markdown(
             runs, out, scores, plots=plots and bool(drawn_runs), page=page, metrics=metrics, shrink=shrink
         ),

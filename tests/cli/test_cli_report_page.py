@@ -103,3 +103,5 @@ def test_documents_that_are_not_here_are_named_once(
         path.write_text(json.dumps(view))
     assert report(tmp_path, "--thumbnails") == 0
     assert capsys.readouterr().err.count("gone.pdf") == 1
+    assert report(tmp_path) == 0
+    assert "gone.pdf" not in capsys.readouterr().err  # nobody asked for its pictures

@@ -52,17 +52,17 @@ def report_html(
     runs: Sequence[Run],
     scores: str | None = None,
     *,
-    thumbnails: bool = False,
+    thumbnails: bool | None = False,
     warn: Callable[[str], None] = lambda _: None,
     home: str | None = None,
 ) -> str:
     """Return the text of `report.html`; the same runs always give the same text.
 
-    Every question view is read once, one run at a time. `thumbnails` adds small pictures of gold and
-    retrieved pages if the documents are on this machine; `warn` is called with a sentence about each thing
-    that is left out. `home` is the address of a list of runs to which the page leads back. Raises DataError
-    if a run was not scored under `scores`, UsageError if `scores` is not the name of a profile, and
-    StoreError if a view cannot be read.
+    Every question view is read once, one run at a time. `thumbnails` adds pictures of gold and retrieved
+    pages if the documents are on this machine, and by `None` says nothing if none of them is; `warn` is
+    called with a sentence about each thing that is left out. `home` is the address of a list of runs to which
+    the page leads back. Raises DataError if a run was not scored under `scores`, UsageError if `scores` is
+    not the name of a profile, and StoreError if a view cannot be read.
     """
     made = payload(runs, scores, thumbnails=thumbnails)
     for warning in made.warnings:
@@ -71,7 +71,7 @@ def report_html(
 
 
 def payload(
-    runs: Sequence[Run], scores: str | None = None, *, thumbnails: bool = False, size: int = DETAILS
+    runs: Sequence[Run], scores: str | None = None, *, thumbnails: bool | None = False, size: int = DETAILS
 ) -> Payload:
     """Collect the data of the page; the details take at most about `size` bytes."""
     profiles = [run.profile(scores) for run in runs]
@@ -84,20 +84,22 @@ def payload(
     for key, (run, label, profile) in enumerate(zip(runs, run_labels(runs), profiles, strict=True)):
         details = Details(key, budget)
         indexed = index_run(
-            run, profile, questions, details, pictures.of(run) if thumbnails else NoPictures()
+            run, profile, questions, details, NoPictures() if thumbnails is False else pictures.of(run)
         )
         overviews.append(shown_run(key, label, run, profile, indexed))
         budget.release(_expected(run) - len(indexed.rows))
         indexes.append(indexed)
         chunks += details.chunks
         shortened = shortened or details.shortened
-    if drawn := pictures.draw(WHOLE - sum(len(chunk.data) for chunk in chunks)):
+    drawn = pictures.draw(WHOLE - sum(len(chunk.data) for chunk in chunks))
+    if drawn:
         pages = {"sizes": pictures.sizes, "places": pictures.places}
         chunks[:0] = [
             Chunk("pages", packed(pages)),
             *(Chunk(f"picture-{key}", data) for key, data in drawn.items()),
         ]
-    warnings = [*([SHORTENED] if shortened else []), *pictures.warnings()]
+    about_pictures = pictures.warnings() if drawn or thumbnails else ()
+    warnings = [*([SHORTENED] if shortened else []), *about_pictures]
     order = questions.order()
     index = {"questions": questions.columns(order), "runs": [indexed.columns(order) for indexed in indexes]}
     same = all(len(indexed.rows) == len(order) for indexed in indexes)
