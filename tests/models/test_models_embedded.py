@@ -77,7 +77,7 @@ def test_a_prefix_is_reused_where_that_is_asked_for(smollm: Embedded) -> None:
 
 
 def test_replies_with_a_kept_context_do_not_depend_on_what_came_before(smollm: Embedded) -> None:
-    """Alone and after others, in two orders; another context and a plain request come in between."""
+    """Alone and after others, in another order; another context and a plain request come in between."""
     model = smollm.model_copy(update={"cache_prompt": "context"})
     numbers = (3, 7)
     alone: dict[int, str] = {}
@@ -85,12 +85,11 @@ def test_replies_with_a_kept_context_do_not_depend_on_what_came_before(smollm: E
     for number in numbers:
         ask(smollm, "Hello.")  # takes the slot, so the context is evaluated again
         alone[number] = ask(model, f"How far is station {number}?", FACTS).text
-    for order in (numbers, numbers[::-1]):
-        ask(model, "How far is station 5?", f"It rains. {FACTS}")
-        for number in order:
-            reply = ask(model, f"How far is station {number}?", FACTS)
-            assert reply.text.encode() == alone[number].encode()
-            reused.add(reply.usage.cached_tokens)
+    ask(model, "How far is station 5?", f"It rains. {FACTS}")
+    for number in reversed(numbers):
+        reply = ask(model, f"How far is station {number}?", FACTS)
+        assert reply.text.encode() == alone[number].encode()
+        reused.add(reply.usage.cached_tokens)
     (context,) = reused  # the context, and never a part of the question
     assert context is not None
     assert reply.usage.prompt_tokens is not None
@@ -143,7 +142,6 @@ def test_requests_at_once_give_the_replies_of_one_at_a_time(smollm: Embedded) ->
         return [reply.text for reply in await asyncio.gather(*map(model.reply, prompts))]
 
     alone = [asyncio.run(together([one]))[0] for one in asked]
-    assert asyncio.run(together(asked)) == alone
     assert asyncio.run(together(asked[::-1])) == alone[::-1]
     assert len(model._copies()._loaded) == 2
 
