@@ -201,7 +201,7 @@ def _race(
     from fathoms.runner.budget import Budget
     from fathoms.runner.rounds import Means, new_rounds, same_rounds
     from fathoms.runner.runner import new_sweep
-    from fathoms.tune.session import Session, distinct, find, retrieval_figures, save
+    from fathoms.tune.session import Session, distinct, find, named_apart, retrieval_figures, save
 
     if max_cost is not None and not max_cost >= 0:
         raise UsageError("--max-cost: expected a number of 0 or more")
@@ -213,7 +213,7 @@ def _race(
         if resume is None:
             sweep = new_sweep()
             retrieval: Sequence[float | None] = ()
-            rounds_of = new_rounds(jobs, means, out=out, sweep=sweep)
+            rounds_of = new_rounds(named_apart(jobs), means, out=out, sweep=sweep)
         else:
             saved = find(out, resume)
             # a limit holds for one command; all else is that of the race
@@ -252,7 +252,7 @@ def _say_dropped(step: Progress) -> None:
 
 def _show(result: Result, seconds: float, out: Path, *, as_json: bool) -> None:
     """Print the answer first, then the candidates, what the race took, and its page; or all of it as JSON."""
-    from fathoms.tune.lines import details, headline, table
+    from fathoms.tune.lines import details, headline, table, wrapped
 
     if as_json:
         from dataclasses import asdict
@@ -260,12 +260,12 @@ def _show(result: Result, seconds: float, out: Path, *, as_json: bool) -> None:
         console.show_json(asdict(result))
         return
     for line in headline(result):
-        console.say(line)
+        console.say(wrapped(line))
     console.say("")
     console.show_table(*table(result))
     console.say("")
     for line in details(result, seconds):
-        console.say(line)
+        console.say(wrapped(line))
     console.say(f"page: {_page(result, out)}")
     where = "" if out == RUNS else f" --out {out}"
     console.say(f"more: fathoms show {result.best.candidate.run}{where}")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from fathoms.config import fingerprint
 from fathoms.corpora import Corpus
 from fathoms.models.caching import ReplyCache
+from fathoms.models.caller import provider_of
 from fathoms.models.calling.stop import Stop
 from fathoms.pipeline.preparation import Progress, silent
 from fathoms.pipeline.prepared import Prepared
@@ -30,7 +32,10 @@ from fathoms.runs.cache import Cache
 from fathoms.runs.documents import keep_documents
 from fathoms.runs.run import Run
 from fathoms.runs.writing import locked, require_writable
-from fathoms.types import Question, Record
+from fathoms.types import Prompt, Question, Record
+
+if TYPE_CHECKING:
+    from fathoms.models import ChatModel
 
 
 @dataclass(frozen=True)
@@ -119,8 +124,30 @@ class Rounds:
             )
         if not active:
             return []
-        replies = ReplyCache(self.means.cache)
+        replies = _ByServer(self.means.cache, self._elsewhere())
         return ask_runs(active, _ignore, self.means.on_tally, self.means.on_stop, stop, replies)
+
+    def _elsewhere(self) -> frozenset[str]:
+        """The models that several servers offer under one name, by the fingerprint of their identity."""
+        servers: dict[str, set[str]] = {}
+        for one in self.runs:
+            for model in one.experiment.called.values():
+                servers.setdefault(fingerprint(model.identity()), set()).add(provider_of(model))
+        return frozenset(identity for identity, known in servers.items() if len(known) > 1)
+
+
+class _ByServer(ReplyCache):
+    """Cache of replies that takes a model that several servers offer under one name for several models."""
+
+    def __init__(self, cache: Cache, elsewhere: Container[str]) -> None:
+        super().__init__(cache)
+        self._elsewhere = elsewhere
+
+    def key(self, model: ChatModel, prompt: Prompt, repeat: int) -> str:
+        """Return the cache key of a model's reply, with the server where the model alone would not do."""
+        key = super().key(model, prompt, repeat)
+        several = fingerprint(model.identity()) in self._elsewhere
+        return fingerprint(key, provider_of(model)) if several else key
 
 
 def _ignore(record: object, done: int, total: int) -> None:

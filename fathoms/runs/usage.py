@@ -14,15 +14,21 @@ def billed(record: Record) -> list[Reply | Call]:
     return [reply for _, reply in _billed(record)]
 
 
-def _billed(record: Record) -> list[tuple[Purpose, Reply | Call]]:
-    """The replies of a record that were really requested, and what each was for."""
+def replies_of(record: Record) -> list[tuple[Purpose, Reply | Call]]:
+    """All replies of a record but failed ones, and what each was for; those of a failed question are the ones
+    that came before the failure."""
     parts = record.prompt.parts if record.prompt else ()
     replies = [record.answer] if record.answer else [part.reply for part in parts]
     answers: list[tuple[Purpose, Reply | Call]] = [("answer", reply) for reply in replies]
     calls: list[tuple[Purpose, Reply | Call]] = [
         (call.purpose, call) for call in record.calls if not call.error
     ]
-    return [(purpose, reply) for purpose, reply in [*answers, *calls] if not reply.cached]
+    return [*answers, *calls]
+
+
+def _billed(record: Record) -> list[tuple[Purpose, Reply | Call]]:
+    """The replies of a record that were really requested, and what each was for."""
+    return [(purpose, reply) for purpose, reply in replies_of(record) if not reply.cached]
 
 
 class Sums:

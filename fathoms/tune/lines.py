@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
 
 from fathoms.errors import amount
 from fathoms.report.amounts import dollars, duration, short
 from fathoms.tune.result import Interval, Result, Standing
 
-_MOST = 8
+_MOST = 6
 """The most candidates in the table."""
-_MOST_NAMES = 3
+_MOST_NAMES = 2
 """The most names in a line."""
+_MOST_EFFECTS = 3
+"""The most lines on what an axis adds; the largest differences come first, and the page has all."""
+_WIDTH = 80
+_OPTIONS = re.compile(r" \([^()]*\)")
+"""The options of a component after its kind, as `describe` writes them."""
+_KEY = re.compile(r"(?<!\S)\w+=(?:https?://|(?=[^\W\d]))")
+"""A key before a word or an address; one before a number says what it is."""
+_LONG = 26
+"""A name of more characters is shortened, so that the table has 80 columns."""
 _SAYS = {
     "budget": "the budget is spent",
     "calls": "the number of calls is reached",
@@ -19,33 +30,68 @@ _SAYS = {
 }
 
 
+def labels(names: Sequence[str]) -> dict[str, str]:
+    """Short names of candidates by their names: without the options of components and, as long as some are
+    long, without the words that all share, without keys before words, and cut. A step after which two would
+    have the same name is left out."""
+    found = list(names)
+    for step in (_without_options, _without_common_words, _without_keys, _cut):
+        if step is _without_options or max(map(len, found)) > _LONG:
+            shorter = step(found)
+            if all(shorter) and len(set(shorter)) == len(found):
+                found = shorter
+    return dict(zip(names, found, strict=True))
+
+
+def _without_options(names: Sequence[str]) -> list[str]:
+    return [_OPTIONS.sub("", name) for name in names]
+
+
+def _without_common_words(names: Sequence[str]) -> list[str]:
+    common = set.intersection(*(set(name.split()) for name in names))
+    return [" ".join(word for word in name.split() if word not in common) for name in names]
+
+
+def _without_keys(names: Sequence[str]) -> list[str]:
+    return [_KEY.sub("", name) for name in names]
+
+
+def _cut(names: Sequence[str]) -> list[str]:
+    return [name if len(name) <= _LONG else f"{name[: _LONG - 1]}…" for name in names]
+
+
+def wrapped(line: str) -> str:
+    """A sentence in lines of 80 columns."""
+    return "\n".join(textwrap.wrap(line, _WIDTH, subsequent_indent="  ", break_long_words=False))
+
+
 def headline(result: Result) -> list[str]:
     """The first lines: the best on these questions, and whether it is that for new ones too."""
+    short_names = labels([one.candidate.name for one in result.standings])
+    best_name = short_names[result.best.candidate.name]
     best, rest = result.best, [one for one in result.standings[1:] if one.dropped_at is None]
     same = [one for one in rest if one.value == best.value and result.asked == result.questions]
     figure = f"{result.settings.metric} {short(best.value)}"
     if not result.is_decided:
         why = _SAYS.get(result.stopped or "", "it is not decided")
-        first = f"leading on these questions: {best.candidate.name} ({figure}); {why}"
+        first = f"leading on these questions: {best_name} ({figure}); {why}"
         asked = f"{result.asked} of {amount(result.questions, 'question')}"
         first += f" after {asked}, and {len(rest) + 1} candidates are left"
     elif result.settings.front and rest:
-        first = (
-            f"best on these questions: {best.candidate.name} ({figure}); {len(rest)} others are left, because"
-        )
+        first = f"best on these questions: {best_name} ({figure}); {len(rest)} others are left, because"
         first += f" none of less {result.settings.front} is surely better"
     elif same:
-        first = f"best on these questions: {best.candidate.name} ({figure}), as good as {_names(same)}"
+        first = f"best on these questions: {best_name} ({figure}), as good as {_names(same, short_names)}"
     else:
         margin = (
             f" within {short(result.settings.within)}" if rest and result.asked < result.questions else ""
         )
-        first = f"best{margin} on these questions: {best.candidate.name} ({figure})"
+        first = f"best{margin} on these questions: {best_name} ({figure})"
     apart = result.not_apart
     if not apart:
         return [first, "for new questions too: it is told apart from all others"]
     known = [one.to_settle for one in apart if one.to_settle is not None]
-    second = f"for new questions not told apart from {_names(apart)}"
+    second = f"for new questions not told apart from {_names(apart, short_names)}"
     if known:
         second += f"; about {_rounded(max(known))} questions would settle {_of(len(known), len(apart))}"
     return [first, second]
@@ -62,19 +108,20 @@ def _rounded(count: int) -> str:
     return f"{round(count, -digits):,}"
 
 
-def _names(standings: Sequence[Standing]) -> str:
+def _names(standings: Sequence[Standing], short_names: Mapping[str, str]) -> str:
     """The names of candidates, at most a few of them."""
-    named = [one.candidate.name for one in standings[:_MOST_NAMES]]
+    named = [short_names[one.candidate.name] for one in standings[:_MOST_NAMES]]
     more = len(standings) - len(named)
     return ", ".join(named) + (f" and {more} more" if more else "")
 
 
 def table(result: Result) -> tuple[list[str], list[list[str]]]:
     """The candidates that are left, and the last ones that were dropped."""
+    short_names = labels([one.candidate.name for one in result.standings])
     rows = [
         [
-            one.candidate.name,
-            f"{result.asked}" if one.dropped_at is None else f"{one.dropped_at}, dropped",
+            short_names[one.candidate.name],
+            f"{result.asked}" if one.dropped_at is None else f"{one.dropped_at}, out",
             short(one.value),
             _range(one.on_these),
             _range(one.on_new),
@@ -87,7 +134,7 @@ def table(result: Result) -> tuple[list[str], list[list[str]]]:
     heads = [
         "candidate",
         "asked",
-        result.settings.metric,
+        "score",
         "on these",
         "on new",
         "ndcg@10",
@@ -105,27 +152,40 @@ def _range(interval: Interval) -> str:
 
 def details(result: Result, seconds: float | None = None) -> Iterator[str]:
     """What stands below the table: who is not in it, the front, the axes, and what was spent."""
-    if hidden := result.standings[_MOST:]:
-        yield f"{len(hidden)} more were dropped after {_span(hidden)} questions"
+    short_names = labels([one.candidate.name for one in result.standings])
+    hidden = result.standings[_MOST:]
+    dropped = [one.dropped_at for one in hidden if one.dropped_at is not None]
+    more = [f"{len(hidden) - len(dropped)} more are left"] if len(hidden) > len(dropped) else []
+    if dropped:
+        low, high = min(dropped), max(dropped)
+        after = str(low) if low == high else f"{low} to {high}"
+        more.append(f"{len(dropped)} more dropped after {after} questions")
+    if more:
+        yield ", ".join(more)
     if many := [one for one in result.standings if one.candidate.failed * 10 > one.candidate.asked]:
         failed = ", ".join(
-            f"{one.candidate.name} {one.candidate.failed} of {one.candidate.asked}" for one in many
+            f"{short_names[one.candidate.name]} {one.candidate.failed} of {one.candidate.asked}"
+            for one in many[:_MOST_NAMES]
         )
         yield f"failed calls: {failed}"
     if unknown := [one for one in result.standings if one.unknown]:
-        listed = ", ".join(f"{one.candidate.name} {one.unknown}" for one in unknown[:_MOST])
+        listed = ", ".join(
+            f"{short_names[one.candidate.name]} {one.unknown}" for one in unknown[:_MOST_NAMES]
+        )
         yield f"without a score: {listed}"
     front = result.front
     if len(front) > 1:
         yield "quality by cost: " + ", ".join(
-            f"{one.candidate.name} {short(one.value)} at {dollars(one.candidate.cost_each or 0.0)}"
-            for one in front[:_MOST]
+            f"{short_names[one.candidate.name]} {short(one.value)}"
+            f" at {dollars(one.candidate.cost_each or 0.0)}"
+            for one in front[:_MOST_EFFECTS]
         )
-    for effect in result.effects[:_MOST]:
-        low, high = (f"{bound:+.2f}" for bound in effect.interval)
+    for effect in sorted(result.effects, key=lambda one: -abs(one.difference))[:_MOST_EFFECTS]:
+        interval = " to ".join(f"{bound:+.2f}" for bound in effect.interval)
+        value, beside = labels([effect.value, effect.beside]).values()
         yield (
-            f"{effect.axis}={effect.value} instead of {effect.beside}: {effect.difference:+.2f}"
-            f" ({low} to {high}, {amount(effect.questions, 'question')})"
+            f"{effect.axis}={value} instead of {beside}: {effect.difference:+.2f}"
+            f" ({interval}, {amount(effect.questions, 'question')})"
         )
     share = result.calls / result.whole
     spent = f"{result.calls:,} of {result.whole:,} calls ({share:.0%})"
@@ -135,10 +195,3 @@ def details(result: Result, seconds: float | None = None) -> Iterator[str]:
     if seconds is not None:
         spent += f", {duration(seconds)}"
     yield spent
-
-
-def _span(standings: Sequence[Standing]) -> str:
-    """The numbers of questions after which candidates were dropped, as `4 to 12`."""
-    counts = [one.dropped_at or 0 for one in standings]
-    low, high = min(counts), max(counts)
-    return str(low) if low == high else f"{low} to {high}"

@@ -55,9 +55,10 @@ class Settings:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A candidate: its run, what it answered and what that took. `cost` is in US dollars for all answers and
-    `latency` in seconds for one; `None` where they are not known. `retrieval` is its nDCG@10 of gold pages on
-    all questions, with `screen`."""
+    """A candidate: its run, what it answered and what that took. `cost` is what was paid for its answers, in
+    US dollars. `cost_each` and `latency` are the dollars and seconds of a question, with those of replies
+    that were shared with other candidates and paid there; `None` where they are not known. `retrieval` is its
+    nDCG@10 of gold pages on all questions, with `screen`."""
 
     name: str
     run: str
@@ -65,13 +66,9 @@ class Candidate:
     asked: int = 0
     failed: int = 0
     cost: float | None = None
+    cost_each: float | None = None
     latency: float | None = None
     retrieval: float | None = None
-
-    @property
-    def cost_each(self) -> float | None:
-        """The cost of a question."""
-        return None if self.cost is None or not self.asked else self.cost / self.asked
 
 
 @dataclass(frozen=True)

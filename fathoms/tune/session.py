@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
+from pydantic import BaseModel
 
 from fathoms.compare.question_scores import MetricKind, read_scores
 from fathoms.errors import ModelError, StoreError, UsageError, amount
@@ -24,19 +27,21 @@ from fathoms.metrics.retrieval.batch import rank_scores
 from fathoms.metrics.retrieval.metrics import Ndcg
 from fathoms.models.calling.stop import Stop
 from fathoms.paths import write_atomic
+from fathoms.report.text import describe
 from fathoms.runner.active_run import Outcome
 from fathoms.runner.budget import Amount
 from fathoms.runner.reopen import Reopened
 from fathoms.runner.rounds import Rounds
+from fathoms.runner.runner import Job
 from fathoms.runs.run import Run
-from fathoms.runs.usage import billed, total
+from fathoms.runs.usage import billed, replies_of, total
 from fathoms.safety.inputs import parse_json, read_text
 from fathoms.scoring import score_run
 from fathoms.tune.order import Array, Order, draw_order
 from fathoms.tune.race import Race
 from fathoms.tune.replay import figures, replay
 from fathoms.tune.result import Candidate, Result, Settings, result_of
-from fathoms.types import Question
+from fathoms.types import Question, Record, Reply
 
 FOLDER = ".tune"
 """The folder beside the runs with one file for each race."""
@@ -200,16 +205,16 @@ class Session:
         one = self.rounds.runs[number]
         sweep = one.run.manifest.sweep
         records = one.run.records.all(light=True)
-        costs = [total([reply.cost for reply in billed(record)]) for record in records]
-        latencies = [sum(record.timings.values()) for record in records if record.answer is not None]
+        answered = [record for record in records if record.answer is not None]
         return Candidate(
             name=one.experiment.name,
             run=one.run.id,
-            cell={str(key): str(value) for key, value in sweep.cell.items()},
+            cell={str(key): describe(value) for key, value in sweep.cell.items()},
             asked=len(records),
             failed=sum(record.error is not None for record in records),
-            cost=total(costs),
-            latency=sum(latencies) / len(latencies) if latencies else None,
+            cost=total([reply.cost for record in records for reply in billed(record)]),
+            cost_each=_each([_cost(record) for record in answered]),
+            latency=_each([_seconds(record) for record in answered]),
             retrieval=self.retrieval[number],
         )
 
@@ -254,9 +259,8 @@ class Session:
         found = []
         for one in self.rounds.runs:
             records = [record for record in one.run.records.all(light=True) if record.question.id in first]
-            cost = total([reply.cost for record in records for reply in billed(record)])
-            if self.settings.front == "latency":
-                cost = sum(sum(record.timings.values()) for record in records)
+            took = _seconds if self.settings.front == "latency" else _cost
+            cost = total([took(record) for record in records])
             if cost is None:
                 raise UsageError(
                     f"--front cost: the price of {one.experiment.name} is not known: give `generate` a"
@@ -330,6 +334,25 @@ def _prior(retrieval: Sequence[float | None]) -> list[float] | None:
     return [_RETRIEVAL_WEIGHT * ((mean if one is None else one) - mean) for one in retrieval]
 
 
+def _cost(record: Record) -> float | None:
+    """The dollars that a question costs its candidate. A reply that another candidate has paid counts too:
+    whoever chooses this one alone will pay it."""
+    return total([reply.cost for _, reply in replies_of(record)])
+
+
+def _seconds(record: Record) -> float:
+    """The seconds that a question takes its candidate, with those of replies that another one waited for."""
+    answers = [reply for _, reply in replies_of(record) if isinstance(reply, Reply)]
+    shared = [reply.latency or 0.0 for reply in answers if reply.cached]
+    return math.fsum([*record.timings.values(), *shared])
+
+
+def _each(known: Sequence[float | None]) -> float | None:
+    """The mean of what questions took; `None` without any, and where one is not known."""
+    whole = total(known)
+    return None if whole is None or not known else whole / len(known)
+
+
 def _score_of(values: Sequence[float], kind: MetricKind) -> float:
     """The score of a question, where more is better; NaN if it has none."""
     if not values:
@@ -362,6 +385,23 @@ def _population(rounds: Rounds, metric: str) -> tuple[Question, ...]:
     )
 
 
+def named_apart(jobs: Sequence[Job]) -> list[Job]:
+    """Give candidates of one name names of their own: with the server of the model where that differs, else
+    with their numbers."""
+    names = Counter(job.experiment.name for job in jobs)
+    hosts = [urlsplit(job.experiment.provider.rpartition(" ")[2]).netloc for job in jobs]
+    longer = [f"{job.experiment.name} at {host}" for job, host in zip(jobs, hosts, strict=True)]
+    found, numbers = [], Counter[str]()
+    for job, host, name in zip(jobs, hosts, longer, strict=True):
+        own = job.experiment.name
+        numbers[own] += 1
+        if names[own] > 1 and isinstance(job.experiment, BaseModel):
+            new = name if host and longer.count(name) == 1 else f"{own} {numbers[own]}"
+            job = replace(job, experiment=job.experiment.model_copy(update={"name": new}))
+        found.append(job)
+    return found
+
+
 @dataclass(frozen=True)
 class Merged:
     """Rounds without candidates that are the same pipeline as another, and the names of these by the name of
@@ -372,11 +412,12 @@ class Merged:
 
 
 def distinct(rounds: Rounds) -> Merged:
-    """Leave out candidates whose stages and model are those of another one."""
+    """Leave out candidates whose stages and model are those of another one, on the same server: a name of a
+    model says nothing of how a server runs it."""
     first: dict[tuple[str, ...], int] = {}
     same: dict[str, list[str]] = {}
     for number, one in enumerate(rounds.runs):
-        key = tuple(one.prepared.fingerprints.values())
+        key = (*one.prepared.fingerprints.values(), *sorted(one.experiment.providers))
         if key in first:
             same.setdefault(rounds.runs[first[key]].experiment.name, []).append(one.experiment.name)
         else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from threading import Lock
 
 import pytest
@@ -110,3 +110,60 @@ def test_a_storm_of_429_at_one_of_two_providers_drops_nobody(project: Project) -
     goods = [span for span in spans if span[2] == "good"]
     bads = [span for span in spans if span[2] == "bad"]
     assert any(one[0] < other[1] and other[0] < one[1] for one in goods for other in bads)
+
+
+def offering(reply: Callable[[str], str]) -> dict[str, object]:
+    """A server's answers, whose model `m` answers a number with `reply` after a tenth of a second."""
+
+    def answer(body: object) -> tuple[int, object]:
+        time.sleep(0.1)
+        said = {"role": "assistant", "content": reply(json.dumps(body).split("is number ")[-1][:3])}
+        usage = {"prompt_tokens": 1000, "completion_tokens": 1000, "total_tokens": 2000}
+        choice = {"index": 0, "message": said, "finish_reason": "stop"}
+        return 200, {
+            "id": "1",
+            "object": "chat.completion",
+            "model": "m",
+            "choices": [choice],
+            "usage": usage,
+        }
+
+    models = {"object": "list", "data": [{"id": "m", "object": "model"}]}
+    return {"/v1/models": models, "/v1/chat/completions": answer}
+
+
+def test_models_of_one_name_on_two_servers_are_two_candidates(project: Project) -> None:
+    """They share neither a candidate nor replies; the server stands in the name where nothing else does."""
+    prepare(project)
+    wrong, right = offering(lambda number: "It is 7."), offering(lambda number: f"It is {number}.")
+    with serving(wrong) as bad, serving(right) as good:
+        for name, server in (("one", bad), ("two", good)):
+            text = SERVED.format(address=f"{server.address}/v1", model="m", more="")
+            project.write(f"{name}.yaml", f"name: race\n{text}")
+        found = project.json("tune", "one.yaml", "two.yaml")
+        values = {one["candidate"]["name"]: one["value"] for one in found["standings"]}
+        host = {name: server.address.partition("//")[2] for name, server in (("bad", bad), ("good", good))}
+        assert values[f"race at {host['good']}"] == pytest.approx(1)
+        assert values[f"race at {host['bad']}"] == 0
+        done = project.fathoms(
+            "tune", "one.yaml", "--matrix", f"generate.base_url={bad.address}/v1,{good.address}/v1"
+        )
+        assert f"{host['good']}/v1 (correctness 1.00)" in done.stdout.splitlines()[0]
+
+
+def test_a_shared_reply_costs_each_candidate_what_it_costs(project: Project) -> None:
+    """Both candidates send the same prompts, which are answered and paid once; who keeps only one of them
+    pays for all of its replies."""
+    prepare(project)
+    with serving(offering(lambda number: f"It is {number}.")) as server:
+        more = "price: {input: 1, output: 2}, "
+        text = SERVED.format(address=f"{server.address}/v1", model="m", more=more)
+        text = text.replace("questions.json}", "questions.json, documents: pdfs}")
+        project.write("base.yaml", text.replace("kind: none", "kind: bm25"))
+        found = project.json("tune", "base.yaml", "--matrix", "retrieve.top_k=50,60")
+        asked = sum(path.endswith("completions") for _, path, _, _ in server.requests)
+    first, second = (one["candidate"] for one in found["standings"])
+    assert asked == QUESTIONS
+    assert found["cost"] == pytest.approx(QUESTIONS * 0.003)
+    assert first["cost_each"] == second["cost_each"] == pytest.approx(0.003)
+    assert min(first["latency"], second["latency"]) > 0.1
