@@ -226,6 +226,11 @@ def _race(
                 console.note(f"{name} and {', '.join(same)} are the same pipeline: it is asked once")
             if resume is None:
                 retrieval = retrieval_figures(merged.rounds) if chosen.screen else ()
+                if chosen.screen and not any(figure is not None for figure in retrieval):
+                    console.complain(
+                        "--screen retrieval: no candidate has a figure, because the questions name no gold"
+                        " pages or nothing is searched: the race goes on without it"
+                    )
                 save(out, sweep, chosen, [one.run for one in rounds.runs], retrieval)
             session = Session(merged.rounds, chosen, retrieval)
             again = f"fathoms tune --resume {sweep}" + ("" if out == RUNS else f" --out {out}")

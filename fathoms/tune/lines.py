@@ -21,7 +21,7 @@ _OPTIONS = re.compile(r" \([^()]*\)")
 """The options of a component after its kind, as `describe` writes them."""
 _KEY = re.compile(r"(?<!\S)\w+=(?:https?://|(?=[^\W\d]))")
 """A key before a word or an address; one before a number says what it is."""
-_LONG = 26
+_LONG = 22
 """A name of more characters is shortened, so that the table has 80 columns."""
 _SAYS = {
     "budget": "the budget is spent",

@@ -39,9 +39,9 @@ def result(cells: list[dict[str, str]], names: list[str], questions: int = 60) -
         (["a-long-name-of-a-config k=1 size=9", "a-long-name-of-a-config k=2 size=9"], ["k=1", "k=2"]),
         (
             ["kind=bm25 k=4 model=claude-haiku-4-5", "kind=dense k=4 model=gpt-5-mini-2025-08-07"],
-            ["bm25 claude-haiku-4-5", "dense gpt-5-mini-2025-08-…"],
+            ["bm25 claude-haiku-4-5", "dense gpt-5-mini-2025…"],
         ),
-        (["a" * 40, "b" * 40], ["a" * 25 + "…", "b" * 25 + "…"]),
+        (["a" * 40, "b" * 40], ["a" * 21 + "…", "b" * 21 + "…"]),
     ],
 )
 def test_names_are_as_short_as_they_stay_different(names: list[str], short: list[str]) -> None:

@@ -58,7 +58,7 @@ def test_the_best_is_found_with_few_calls(project: Project) -> None:
     lines = done.stdout.splitlines()
     assert lines[0] == "best on these questions: good (correctness 1.00)"
     assert "half" in done.stdout
-    assert "dropped" in done.stdout
+    assert ", out" in done.stdout
     assert len(lines) <= 25
     assert project.fathoms("validate", "best.yaml").returncode == 0
     (page,) = (project.path / "runs" / "reports").glob("tune-*/tune.html")
