@@ -67,7 +67,8 @@ def followed(run: Path) -> Row:
     among the others (`sequence`), its data set, the interval of its correctness, how many answers are
     `expected`, and `why` it is incomplete or damaged.
 
-    The status is `running`, `complete`, `incomplete`, `not scored`, `interrupted` or `damaged`.
+    The status is `running`, `complete`, `part failed` (all were asked, and some calls failed), `failed` (no
+    call succeeded), `incomplete`, `not scored`, `interrupted` or `damaged`.
     """
     row, manifest, summary, flaw = _read(run)
     bounds = part(summary, "profiles", str(row["profile"]), "overall", "intervals", "correctness")
@@ -83,16 +84,18 @@ def followed(run: Path) -> Row:
         "high": number(bounds.get("high")),
         "expected": asked * (number(manifest.get("repeats")) or 1),
         "why": why[:500],
-        "status": "damaged" if flaw else _status(run, manifest, summary),
+        "status": "damaged" if flaw else _status(run, row, manifest, summary),
     }
 
 
-def _status(run: Path, manifest: Mapping[str, Any], summary: Mapping[str, Any]) -> str:
+def _status(run: Path, row: Row, manifest: Mapping[str, Any], summary: Mapping[str, Any]) -> str:
     """Return how a run stands whose files can be read."""
     if is_written(run):
         return "running"
     if summary:
-        return "complete" if summary.get("complete") else "incomplete"
+        if not summary.get("complete"):
+            return "incomplete"
+        return "complete" if not row["errors"] else "part failed" if row["n"] or row["searched"] else "failed"
     return "not scored" if part(manifest, "totals") else "interrupted"
 
 

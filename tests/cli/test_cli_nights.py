@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from fathoms.cli import main
+from fathoms.runs.finding import list_runs
+from fathoms.runs.listing import followed
 from tests.support.http_stub import serving
 
 pytestmark = pytest.mark.slow
@@ -120,3 +122,5 @@ def test_eight_nights_end_as_a_person_expects(service: Service, capsys: pytest.C
     assert down["why"].startswith("no run: no service at 127.0.0.1:9")
     assert main(["trends", "rag"]) == 0
     assert "no run, 2" in capsys.readouterr().out
+    found = [followed(run.path)["status"] for run in list_runs(Path("runs"))]
+    assert found == ["complete"] * 7 + ["part failed", "failed", "part failed", "complete"]

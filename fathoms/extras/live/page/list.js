@@ -13,6 +13,8 @@ const SORTS = {
 const STATUS = {
   running: ['▶', 'half'],
   complete: ['✓', 'good'],
+  'part failed': ['!', 'bad'],
+  failed: ['✗', 'fail'],
   incomplete: ['!', 'half'],
   'not scored': ['?', 'half'],
   interrupted: ['■', 'bad'],
