@@ -11,10 +11,16 @@ Each file has an entry for every topic:
 - `metric_reference_SYSTEM_annotator_N_DONE.json`: the same for the claims of the reference and the answer
 - `SYSTEM_relevant_citations.json`: the answer: its sentences, their claims and the sources they cite
 - `human_eval_subset.json`: the reference, with its claims and the sources that attest them
+- `metric_outputs/FOLDER/SYSTEM....json`: the figures of an automatic metric
+
+`all_SYSTEM_claims-Batch_N_results.csv` has a row for every sentence and source: which claims of the sentence
+a person hears in the source, reads in it, or sees in it.
 """
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -35,10 +41,14 @@ _JUDGED = "metric_{}_{}_annotator_{}_DONE.json"
 _PREDICTIONS = "_relevant_citations.json"
 _KNOWN = re.compile(
     r"preference_key\.json|preference_json_\d+\.json|human_eval_subset\.json|.+_relevant_citations\.json"
-    r"|metric_(?:prediction|reference)_.+_annotator_\d+_DONE\.json"
+    r"|metric_(?:prediction|reference)_.+_annotator_\d+_DONE\.json|all_.+_claims-Batch_\d+_results\.csv"
 )
+_OUTPUTS = "metric_outputs"
+_GROUNDED = re.compile(r"all_(.+)_claims-Batch_\d+_results\.csv")
+_SENSES = ("Answer.audio", "Answer.ocr", "Answer.video")
 _PLACES = ("first", "second", "third")
 Read = TypeVar("Read")
+_FLAGS = TypeAdapter(tuple[bool, ...])
 
 
 class _Part(BaseModel):
@@ -102,10 +112,11 @@ class Judgements:
 
 @dataclass(frozen=True)
 class Release:
-    """The released files of a folder, by name."""
+    """The released files of a folder, by name, and those of metrics by the folder below `metric_outputs`."""
 
     folder: Path
     files: Mapping[str, Path]
+    outputs: Mapping[str, tuple[Path, ...]]
 
     @cached_property
     def systems(self) -> dict[str, dict[str, str]]:
@@ -169,6 +180,45 @@ class Release:
             }
         return found
 
+    def metric_outputs(self, folder: str, key: str) -> tuple[dict[str, dict[str, float]], list[str]]:
+        """Return a figure of an automatic metric by topic and system, and the systems without a file in
+        `metric_outputs/FOLDER`; where there are such, no figure."""
+        paths = {}
+        for system in self.names:
+            named = [path for path in self.outputs.get(folder, ()) if path.name.startswith(_short(system))]
+            if len(named) > 1:
+                raise DataError(f"two files of {system}: {named[0]} and {named[1]}")
+            if named:
+                paths[system] = named[0]
+        if missing := [system for system in self.names if system not in paths]:
+            return {}, missing
+        found: dict[str, dict[str, float]] = {}
+        for system, path in paths.items():
+            data = _validated(path, dict[str, dict[str, float | None]])
+            for topic in self.systems:
+                value = data.get(topic, {}).get(key)
+                if value is None:
+                    raise DataError(f"{path}: {topic}: there is no '{key}'")
+                found.setdefault(topic, {})[system] = value
+        return found, []
+
+    def grounding(self) -> tuple[dict[str, dict[str, float]], list[str]]:
+        """Return by topic and system the share of the claims of the answer that a person found in at least
+        one source, and the systems without a file; where there are such, no share. Claims of one text count
+        once, as in the paper's figures."""
+        paths = {match[1]: path for name, path in self.files.items() if (match := _GROUNDED.fullmatch(name))}
+        if missing := [system for system in self.names if system not in paths]:
+            return {}, missing
+        found: dict[str, dict[str, float]] = {topic: {} for topic in self.systems}
+        for system in self.names:
+            judged = _grounded_claims(paths[system])
+            for topic in self.systems:
+                claims = judged.get(topic.replace("_", " "))
+                if not claims:
+                    raise DataError(f"{paths[system]}: the topic {topic} is missing")
+                found[topic][system] = sum(claims.values()) / len(claims)
+        return found, []
+
     @property
     def answers(self) -> dict[str, dict[str, Answer]]:
         """The answers by system and topic, as far as there are files of predictions."""
@@ -203,17 +253,45 @@ class Release:
         """Read one file; raises DataError that names the place of the first error."""
         if name not in self.files:
             raise DataError(f"{self.folder} contains no {name}, in any folder below it")
-        path = self.files[name]
-        data = parse_json(read_text(path, LARGEST_IMPORT), str(path))
-        try:
-            found = TypeAdapter(model).validate_python(data)
-        except ValidationError as error:
-            first = error.errors()[0]
-            place = dotted(first["loc"]) or "the file"
-            raise DataError(f"{path}: not a file as MiRAGE released it: {place}: {first['msg']}") from error
-        for key, what in misread(found, data):
-            raise DataError(f"{path}: not a file as MiRAGE released it: {dotted(key)}: {what}")
-        return found
+        return _validated(self.files[name], model)
+
+
+def _validated(path: Path, model: type[Read]) -> Read:
+    """Read a JSON file as `model`; raises DataError that names the place of the first error."""
+    data = parse_json(read_text(path, LARGEST_IMPORT), str(path))
+    try:
+        found = TypeAdapter(model).validate_python(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = dotted(first["loc"]) or "the file"
+        raise DataError(f"{path}: not a file as MiRAGE released it: {place}: {first['msg']}") from error
+    for key, what in misread(found, data):
+        raise DataError(f"{path}: not a file as MiRAGE released it: {dotted(key)}: {what}")
+    return found
+
+
+class _Task(_Part):
+    """What a person was shown: the claims of one sentence and one source."""
+
+    topic: str = Field(alias="Wiki_Title")
+    claims: tuple[str, ...] = Field(alias="Extracted_Claims")
+
+
+def _grounded_claims(path: Path) -> dict[str, dict[str, bool]]:
+    """Return whether each claim was found in any source, by the title of its topic and its text."""
+    found: dict[str, dict[str, bool]] = {}
+    number = 0
+    try:
+        for number, row in enumerate(csv.DictReader(io.StringIO(read_text(path, LARGEST_IMPORT))), 1):
+            place = f"{path}: row {number}"
+            task = _Task.model_validate(parse_json(row["Input.payload"], place))
+            senses = [_FLAGS.validate_python(parse_json(row[sense], place)) for sense in _SENSES]
+            claims = found.setdefault(task.topic, {})
+            for claim, *seen in zip(task.claims, *senses, strict=True):
+                claims[claim] = claims.get(claim, False) or any(seen)
+    except (KeyError, TypeError, ValueError, csv.Error) as error:
+        raise DataError(f"{path}: row {number}: not a file as MiRAGE released it: {error}") from error
+    return found
 
 
 def find_release(folder: Path) -> Release:
@@ -224,13 +302,18 @@ def find_release(folder: Path) -> Release:
     if not folder.is_dir():
         raise UsageError(f"{folder}: the folder of results does not exist")
     found: dict[str, Path] = {}
-    for path in sorted(folder.rglob("*.json")):
+    outputs: dict[str, tuple[Path, ...]] = {}
+    for path in sorted(path for path in folder.rglob("*") if path.suffix in (".json", ".csv")):
+        _, below, inside = path.parent.relative_to(folder).as_posix().rpartition(f"{_OUTPUTS}/")
+        if below and path.is_file():
+            outputs[inside] = (*outputs.get(inside, ()), path)
+            continue
         if not _KNOWN.fullmatch(path.name) or not path.is_file():
             continue
         other = found.setdefault(path.name, path)
         if other != path and read_file(other, LARGEST_IMPORT) != read_file(path, LARGEST_IMPORT):
             raise DataError(f"two different files have one name: {other} and {path}")
-    return Release(folder, found)
+    return Release(folder, found, outputs)
 
 
 def _short(system: str) -> str:

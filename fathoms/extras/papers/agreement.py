@@ -1,8 +1,8 @@
-"""Computes tables of the agreement of people's rankings, from the judgements that MiRAGE released."""
+"""Computes tables of the agreement of people and metrics on rankings, from the files that MiRAGE released."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,75 +32,82 @@ class Agreed:
 
 
 def agreement_figures(table: AgreementTable, folder: Path) -> Agreed:
-    """Compute the cells that rest on the judgements in a folder.
+    """Compute the cells whose files are in a folder.
 
     Each cell is Kendall's tau-b between two rankings of the systems, by topic, averaged over topics, where a
     topic without a tau counts 0. A claim without a judgement counts as not supported, as in the release.
-    People whose files are absent are left out. Raises UsageError if the folder does not exist, and DataError
-    if it has no judgements at all or files that cannot be read.
+    People and metrics whose files are absent are left out, and named. Raises UsageError if the folder does
+    not exist, and DataError if there is nothing to compare or a file cannot be read.
     """
     from fathoms.stats.ranking import rank_agreement
 
     release = find_release(folder)
     wanted = {
-        (row.row, metric, column): source
+        (row.row, metric, column): sides
         for row in table.rows
-        for metric in row.printed
-        for column in table.columns
-        if (source := table.source(row, metric, column)).is_complete
+        for metric, printed in row.printed.items()
+        for column, figure in zip(table.columns, printed, strict=True)
+        if figure is not None and len(sides := table.source(row, metric, column).sides) == 2
     }
-    shares, notes = _judged(release, wanted.values())
-    ratings, missing = _rated(release, wanted.values())
+    found: dict[Source, list[list[float]] | None] = {}
+    notes: list[str] = []
+    for side in dict.fromkeys(side for sides in wanted.values() for side in sides):
+        found[side] = _figures(release, side, notes)
     cells = {
-        place: rank_agreement(shares[source.annotator][source.figure], ratings[source.ratings])
-        for place, source in wanted.items()
-        if source.annotator in shares and source.ratings in ratings and source.figure
+        place: rank_agreement(ours, theirs)
+        for place, (one, other) in wanted.items()
+        if (ours := found[one]) is not None and (theirs := found[other]) is not None
     }
+    notes = list(dict.fromkeys(notes))
     if not cells:
-        raise DataError("\n".join([f"{folder} contains no judgements of {table.table}", *notes, *missing]))
+        raise DataError("\n".join([f"{folder} contains nothing that {table.table} rests on", *notes]))
     figures: dict[str, Figures] = {}
-    for (row, metric, column), found in cells.items():
+    for (row, metric, column), agreed in cells.items():
         of_row = figures.setdefault(row, Figures(metrics={}, ours={}))
-        of_row.metrics.setdefault(metric, {})[column] = found.tau.value
-    return Agreed(figures, cells, (*notes, *missing))
+        of_row.metrics.setdefault(metric, {})[column] = agreed.tau.value
+    return Agreed(figures, cells, tuple(notes))
 
 
-def _judged(release: Release, sources: Iterable[Source]) -> tuple[dict[int | None, _Shares], list[str]]:
-    """Return the figures by person whose files are complete, and a sentence for everyone else and for claims
-    without a judgement."""
-    found: dict[int | None, _Shares] = {}
-    notes = []
-    for annotator in sorted({source.annotator for source in sources if source.annotator is not None}):
-        if lacking := release.lacking(annotator):
-            notes.append(f"annotator {annotator} is left out, because files are absent: {', '.join(lacking)}")
-            continue
-        judged = release.judgements(annotator)
-        found[annotator] = _shares(release, judged)
-        claims = [claim for one in judged.values() for each in one.values() for claim in _all(each)]
-        if empty := sum(claim.judgment is None for claim in claims):
-            notes.append(
-                f"annotator {annotator}: {empty} of {len(claims)} claims have no judgement and count as not"
-                " supported, as in the release"
-            )
-    return found, notes
+def _figures(release: Release, side: Source, notes: list[str]) -> list[list[float]] | None:
+    """Return what one side gives to the systems of every topic, in the order of the systems' names; `None`,
+    and a note, where its files are absent."""
+    if side.metric is not None:
+        found, missing = release.metric_outputs(side.metric.folder, side.metric.key)
+        if missing:
+            notes.append(f"metric_outputs/{side.metric.folder} has no file of {', '.join(missing)}")
+            return None
+    elif side.annotator is not None and side.figure is not None:
+        return _judged(release, side.annotator, side.figure, notes)
+    elif side.ratings is not None:
+        rated = release.ratings(side.ratings)
+        if rated is None:
+            notes.append(f"preference_json_{side.ratings}.json is absent: its cells are not compared")
+            return None
+        found = rated
+    else:
+        found, missing = release.grounding()
+        if missing:
+            notes.append(f"there are no grounding judgements of {', '.join(missing)}")
+            return None
+    return [
+        [found[topic][system] for system in sorted(places.values())]
+        for topic, places in release.systems.items()
+    ]
 
 
-def _rated(
-    release: Release, sources: Iterable[Source]
-) -> tuple[dict[int | None, list[list[float]]], list[str]]:
-    """Return the quality judgements of the systems of every topic, by person, and what is absent."""
-    found: dict[int | None, list[list[float]]] = {}
-    notes = []
-    for number in sorted({source.ratings for source in sources if source.ratings is not None}):
-        ratings = release.ratings(number)
-        if ratings is None:
-            notes.append(f"preference_json_{number}.json is absent: its cells are not compared")
-        else:
-            found[number] = [
-                [ratings[topic][system] for system in sorted(places.values())]
-                for topic, places in release.systems.items()
-            ]
-    return found, notes
+def _judged(release: Release, annotator: int, figure: str, notes: list[str]) -> list[list[float]] | None:
+    """Return a figure of a person's claim judgements; adds a note where claims have no judgement."""
+    if lacking := release.lacking(annotator):
+        notes.append(f"annotator {annotator} is left out, because files are absent: {', '.join(lacking)}")
+        return None
+    judged = release.judgements(annotator)
+    claims = [claim for one in judged.values() for each in one.values() for claim in _all(each)]
+    if empty := sum(claim.judgment is None for claim in claims):
+        notes.append(
+            f"annotator {annotator}: {empty} of {len(claims)} claims have no judgement and count as not"
+            " supported, as in the release"
+        )
+    return [list(row) for row in _shares(release, judged)[figure]]
 
 
 def _shares(release: Release, judged: Mapping[str, Mapping[str, Judgements]]) -> _Shares:

@@ -167,41 +167,64 @@ class Table(PrintedTable[TableRow]):
         return self
 
 
-class Source(_Part):
-    """What a row, a metric or a column of a table of agreement shows; the three of a cell together say where
-    its figure comes from.
+class MetricSource(_Part):
+    """A figure that a metric gave to every answer: the folder of its files below `metric_outputs`, and the
+    key of the figure in them."""
 
-    `annotator` is the number of the person in the names of the files of claim judgements, `ratings` that of
-    the person in the names of the files of quality judgements, and `figure` is what the systems are ranked
-    by: the share of claims of the answer (`precision`) or of the reference (`recall`) that the person finds
-    supported, or their harmonic mean.
+    folder: str
+    key: str
+
+
+class Source(_Part):
+    """What a row or a column of a table of agreement shows; those of a cell together name its two sides.
+
+    `ratings` is the number of a person in the names of the files of quality judgements, `annotator` that of a
+    person in the names of the files of claim judgements. `figure` is the share of claims of the answer
+    (`precision`) or of the reference (`recall`) that the annotator finds supported, or their harmonic mean.
+    `grounding` is the share of an answer's claims that people found in the sources, and `metric` a figure of
+    an automatic metric.
     """
 
     annotator: int | None = None
     ratings: int | None = None
     figure: Literal["f1", "precision", "recall"] | None = None
+    grounding: bool | None = None
+    metric: MetricSource | None = None
 
     def with_(self, other: Source) -> Source:
         """Return this source completed by another."""
-        return self.model_copy(update=other.model_dump(exclude_none=True))
+        return self.model_copy(update={name: getattr(other, name) for name in other.model_fields_set})
 
     @property
-    def is_complete(self) -> bool:
-        """Whether released judgements can give the figure."""
-        return None not in (self.annotator, self.ratings, self.figure)
+    def sides(self) -> tuple[Source, ...]:
+        """What is compared with what: each side alone, two if the cell can be computed."""
+        return tuple(
+            side
+            for side in (
+                Source(metric=self.metric),
+                Source(annotator=self.annotator, figure=self.figure),
+                Source(grounding=self.grounding),
+                Source(ratings=self.ratings),
+            )
+            if all(getattr(side, name) is not None for name in side.model_fields_set)
+        )
 
 
 class AgreementRow(PrintedRow):
-    """One row of a table of agreement; without `of`, its cells rest on judgements that were not released."""
+    """One row of a table of agreement.
+
+    `folders` replaces folders of metrics' files: the authors released some of their files in two versions,
+    and not all rows of a table rest on the same one.
+    """
 
     of: Source = Source()
+    folders: dict[str, str] = Field(default_factory=dict)
 
 
 class AgreementTable(PrintedTable[AgreementRow]):
     """A table of the agreement of rankings, from the files that MiRAGE released.
 
-    A cell is Kendall's tau-b between the ranking of systems by a person's claim judgements and by a person's
-    quality judgements."""
+    A cell is Kendall's tau-b between two rankings of the systems, by a person or by a metric."""
 
     results: Literal["mirage"]
     columns: dict[str, Source]
@@ -210,7 +233,11 @@ class AgreementTable(PrintedTable[AgreementRow]):
 
     def source(self, row: AgreementRow, metric: str, column: str) -> Source:
         """Return where the figure of a cell comes from."""
-        return row.of.with_(self.compare[metric]).with_(self.columns[column])
+        found = row.of.with_(self.compare[metric]).with_(self.columns[column])
+        if found.metric is None or found.metric.folder not in row.folders:
+            return found
+        folder = row.folders[found.metric.folder]
+        return found.with_(Source(metric=MetricSource(folder=folder, key=found.metric.key)))
 
 
 class QuotesColumn(_Part):

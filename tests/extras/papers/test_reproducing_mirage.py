@@ -1,4 +1,4 @@
-"""Tables 9 and 2 of MiRAGE from the judgements of its people, as released."""
+"""Tables 1 to 9 of MiRAGE from the judgements of its people and the figures of its metrics, as released."""
 
 from __future__ import annotations
 
@@ -47,19 +47,39 @@ def test_18_of_18_taus_of_table_9_come_out(mirage: Path, capsys: pytest.CaptureF
     assert first["tau"]["low"] < first["tau"]["value"] < first["tau"]["high"]
 
 
+# how many cells come out as printed, and how many differ for a known reason; a third person is not at hand
+CELLS = {1: (52, 2), 2: (8, 1), 3: (23, 1), 4: (26, 4), 5: (28, 2), 6: (22, 2), 7: (10, 8), 8: (16, 2)}
+
+
 @pytest.mark.slow
-def test_table_2_by_name_is_the_other_way_round(mirage: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, done, _ = reproduced(capsys, "mirage/table-2", "--results", str(mirage))
-    cells = {cell["row"]: cell for row in done["rows"] for cell in row["cells"] if cell["column"] == "EQJ 1"}
-    assert code == 0
-    assert [(row, cell["status"]) for row, cell in cells.items()] == [
-        ("ICJ 1", "same"),
-        ("ICJ 2", "documented"),
-        ("ICJ 3", "not compared"),
-        ("GJ", "not compared"),
-    ]
-    assert (cells["ICJ 2"]["paper"], cells["ICJ 2"]["ours"]) == ("60.5", "65.3")
-    assert "Table 2 prints this person as ICJ 3" in cells["ICJ 2"]["why"]
+@pytest.mark.parametrize("number", CELLS)
+def test_the_tables_of_metrics_and_people_come_out(
+    number: int, mirage: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, done, _ = reproduced(capsys, f"mirage/table-{number}", "--results", str(mirage))
+    found = statuses(done)
+    assert (code, found.count("differs")) == (0, 0)
+    assert (found.count("same"), found.count("documented")) == CELLS[number]
+
+
+@pytest.mark.slow
+def test_files_of_metrics_and_grounding_that_are_absent_or_damaged_are_named(
+    mirage: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results = tmp_path / "mirage"
+    shutil.copytree(mirage, results, copy_function=shutil.copyfile)
+    (results / "model_preds/metric_outputs/rouge/qwen3_llm_only_relevant_citations_rouge.json").unlink()
+    grounding = next(results.rglob("all_qwen_72b_cag_claims*.csv"))
+    whole = grounding.read_text()
+    grounding.unlink()
+    row = ("--row", "GJ", "--row", "EQJ 1")
+    code, done, said = reproduced(capsys, "mirage/table-1", "--results", str(results), *row)
+    assert "metric_outputs/rouge has no file of qwen3_llm_only" in said
+    assert "there are no grounding judgements of qwen_72b_cag" in said
+    assert (code, statuses(done).count("same")) == (0, 8)
+    grounding.write_text(whole.replace("[true,", "[maybe,", 1))
+    assert main(["reproduce", "mirage/table-1", "--results", str(results)]) == 1
+    assert re.search(r"all_qwen_72b_cag_claims.*csv: row \d+", capsys.readouterr().err)
 
 
 @pytest.mark.slow
@@ -106,9 +126,8 @@ def test_what_cannot_be_read_is_named_with_its_place(
 
 def test_the_cells_are_the_papers(shared: Path) -> None:
     text = (shared.parent / "papers" / "mirage.txt").read_text()
-    table = load_table("mirage/table-9")
-    for row in table.rows:
-        cells = " ".join(f"{value:.1f}" for printed in row.printed.values() for value in printed)
-        assert f"{row.row} {cells}\n" in text
-    for row in load_table("mirage/table-2").rows[:3]:
-        assert f"{row.row} {' '.join(f'{value:.1f}' for value in row.printed['F1'])}\n" in text
+    rows = {tuple(re.findall(r"-?\d+\.\d", line)) for line in text.splitlines()}
+    for number in range(1, 10):
+        for row in load_table(f"mirage/table-{number}").rows:
+            cells = tuple(f"{value:.1f}" for printed in row.printed.values() for value in printed)
+            assert cells in rows, (number, row.row)
