@@ -47,6 +47,7 @@ COMES_WITH = {
     "import": "exchange",
     "export": "exchange",
     "agree RUN": "review",
+    "agree --people": "review",
     "report --site": "live",
     "reproduce": "papers",
     "review": "review",

@@ -152,6 +152,7 @@ ROOMS: dict[Room, tuple[str, ...]] = {
         "fathoms.metrics.reference.rouge:Rouge1",
         "fathoms.metrics.reference.rouge:Rouge2",
         "fathoms.metrics.reference.rouge:RougeL",
+        "fathoms.metrics.reference.rouge:MirageRougeL",
         "fathoms.metrics.reference.similarity:SemanticSimilarity",
         "fathoms.metrics.reference.short_long:SHORT_LONG",
         "fathoms.metrics.injections:INJECTIONS",

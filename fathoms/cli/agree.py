@@ -74,6 +74,20 @@ def agree(
         int | None,
         typer.Option("--seed", min=0, help="Decides which claims --sample draws; 0 by default."),
     ] = None,
+    people: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--people",
+            help="A file of people's ratings or preferences, with which the scores of runs, or of files of"
+            " other tools, are compared (repeatable).",
+        ),
+    ] = None,
+    reviewer: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--reviewer", metavar="NAME", help="Given runs or --people, count only this person (repeatable)."
+        ),
+    ] = None,
     out: Out = RUNS,
     as_json: Json = False,
 ) -> int:
@@ -89,8 +103,20 @@ def agree(
     Given runs, it reads what people said of them with `fathoms review`, and asks nobody. It prints how far
     every two people agree about quality, claims and errors; how far the judge of a run agrees with people
     about claims; and how far metrics rank the runs as people do.
+
+    With --people, scores are compared with what people said of the same answers: those of runs, or of CSV,
+    JSON or JSON Lines files with a row for each topic and system. A file of people has such rows with
+    ratings, or rows with two systems (`first`, `second`) and who was preferred. It prints Kendall's tau,
+    Pearson's and Spearman's coefficients and the share of pairs in the same order, with intervals.
     """
     labels = Path(what[0])
+    if people:
+        if judge or abstention or settings or probe or against or sample or seed is not None:
+            raise UsageError(
+                "--people compares scores with people; leave out the options of judges and labels"
+            )
+        with_people = hooks.needed("agree --people")
+        return int(with_people(what, people, out, reviewer or (), as_json))
     if len(what) > 1 or not (labels.is_file() or labels.suffix in (".jsonl", ".json")):
         if abstention or settings or probe or against or sample or seed is not None:
             raise UsageError(
@@ -98,7 +124,9 @@ def agree(
                 f" {labels} is no file"
             )
         about_runs = hooks.needed("agree RUN")
-        return int(about_runs(what, out, judge, as_json))
+        return int(about_runs(what, out, judge, reviewer or (), as_json))
+    if reviewer:
+        raise UsageError(f"--reviewer is for runs, and {labels} is a file of labels")
     if judge is not None and abstention is None:
         return _measure(judge, labels, against or [], probe, (sample, seed or 0), as_json)
     if probe or against or sample:

@@ -76,8 +76,8 @@ class MetricKind(StoredValue):
 
     Of a metric that rests on a `judge`, or on labels that a judge gave to answers, also the share of its
     items without a verdict; of the former also the balanced accuracy of the judge against people, `None` if
-    it was never checked. `counted` are counts that a reader of its values must know, such as nuggets that a
-    language model drafted.
+    it was never checked. `by_people` says that people gave the verdicts. `counted` are counts that a reader
+    of its values must know, such as nuggets that a language model drafted.
     """
 
     direction: str = "higher"
@@ -86,6 +86,7 @@ class MetricKind(StoredValue):
     judge: str | None = None
     unjudged: float = 0.0
     balanced_accuracy: float | None = None
+    by_people: bool = False
     counted: dict[str, int] = Field(default_factory=dict)
 
 
@@ -232,6 +233,7 @@ def read_scores(run: Run, profile: str | None = None) -> QuestionScores:
                     without_label if kind.splits or _needs_label(name) else 0.0,
                 ),
                 balanced_accuracy=kind.checked.balanced_accuracy,
+                by_people=kind.checked.people,
                 counted=kind.counted,
             )
             for name, kind in listed.items()
@@ -386,6 +388,7 @@ def _pooled(metric: str, parts: Sequence[QuestionScores]) -> MetricKind:
             "counted": dict(counted),
             "unjudged": max(kind.unjudged for kind in kinds),
             "balanced_accuracy": min(checks) if len(checks) == len(kinds) else None,
+            "by_people": all(kind.by_people for kind in kinds),
         }
     )
 

@@ -483,7 +483,7 @@ def _check_judge(scores: QuestionScores, metric: str, *, allow_unchecked: bool) 
     many items, and without `allow_unchecked` one that was not checked, or agrees too little with people."""
     kind = scores.kind_of(metric)
     require_verdicts(scores, metric)
-    if kind.judge is None or allow_unchecked:
+    if kind.judge is None or kind.by_people or allow_unchecked:
         return
     unless = "; --allow-unchecked-judge judges all the same"
     if kind.balanced_accuracy is None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from statistics import fmean
 
 from fathoms.errors import amount
@@ -24,7 +24,8 @@ class Imported:
     `pipeline` is the name of the pipeline, equal for runs that differ only in the model; `model` and
     `pipeline` are `None` if the file does not name them. `left_out` counts the unusable rows of the file.
     `kept` are the claims and verdicts of a file that was judged elsewhere, and `metrics` the names of those
-    that are computed of them.
+    that are computed of them. `grades` are people's grades of the answers, 1 to 5, by reviewer and id of the
+    question.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Imported:
     left_out: int = 0
     kept: KeptVerdicts | None = None
     metrics: tuple[str, ...] = ()
+    grades: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
 def missing_warning(questions: Sequence[Question], records: Iterable[Record]) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from fathoms.ingest import Pdfium, PyMuPDF, parse_all
 from fathoms.pipeline.external.names import TextPlaces
 from fathoms.runs.documents import keep_documents
 from fathoms.runs.marks import variants_among
+from fathoms.runs.people import GRADES_FILE, Grade, append_said
 from fathoms.runs.run import Run
 from fathoms.runs.views import refusal
 from fathoms.runs.writing import new_run
@@ -72,7 +74,8 @@ def keep(imported: Imported, data: str, out: Path, parsed: ParsedFolder = NO_DOC
     """Write imported answers as a new, unscored run under `out`, and return the run.
 
     `data` is the name of the data set. The parsed documents are stored with the run: the funnel needs them.
-    Claims and verdicts that came with the answers are stored as those of the judge of the run.
+    Claims and verdicts that came with the answers are stored as those of the judge of the run, and people's
+    grades as those of a review.
     """
     sizes = Counter(question.category for question in imported.questions)
     for record in imported.records:
@@ -108,4 +111,9 @@ def keep(imported: Imported, data: str, out: Path, parsed: ParsedFolder = NO_DOC
     run.records.append(imported.records)
     if kept:
         kept.store(run.path)
+    made = datetime.now(UTC).isoformat()
+    for reviewer, by_question in imported.grades.items():
+        for question, grade in by_question.items():
+            said = Grade(run=run.id, question=question, reviewer=reviewer, seed=0, time=made, grade=grade)
+            append_said(run.path / GRADES_FILE, said)
     return run

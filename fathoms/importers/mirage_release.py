@@ -138,6 +138,12 @@ class Release:
         found = (re.search(r"_annotator_(\d+)_DONE\.json$", name) for name in self.files)
         return sorted({int(match[1]) for match in found if match})
 
+    @property
+    def raters(self) -> list[int]:
+        """The numbers of the people with quality judgements."""
+        found = (re.fullmatch(r"preference_json_(\d+)\.json", name) for name in self.files)
+        return sorted({int(match[1]) for match in found if match})
+
     def lacking(self, annotator: int) -> list[str]:
         """Return the names of the files that are missing of a person's claim judgements."""
         return [

@@ -49,6 +49,11 @@ class Judge(Component):
         return str(getattr(self, "kind", type(self).__name__))
 
     @property
+    def is_people(self) -> bool:
+        """Whether the verdicts are those of people."""
+        return False
+
+    @property
     def max_concurrency(self) -> int:
         """The most calls to the judge at a time."""
         return 1

@@ -21,16 +21,24 @@ class KeptJudge(Judge):
     """`kind: kept`: the claims and verdicts that came with an imported run. Nobody is asked: what the
     imported file did not hold has no verdict."""
 
+    neutral: ClassVar[frozenset[str]] = Judge.neutral | {"people"}
     usable_in: ClassVar[frozenset[str]] = frozenset()
 
     kind: Literal["kept"] = "kept"
     by: str
     """What made the verdicts, as reports name it."""
+    people: bool = False
+    """Whether people made the verdicts, so that there is nobody to check them against."""
 
     @property
     def name(self) -> str:
         """The name of the judge in reports, which says who made the verdicts."""
         return f"kept verdicts of {self.by}"
+
+    @property
+    def is_people(self) -> bool:
+        """Whether people made the verdicts."""
+        return self.people
 
     @property
     def sees_images(self) -> bool:

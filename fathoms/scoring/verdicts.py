@@ -79,6 +79,8 @@ class RunVerdicts:
     @cached_property
     def checked(self) -> dict[str, Any] | None:
         """How well the judge agreed with people on claims when it was last checked with these settings."""
+        if self.judge.is_people:
+            return {"judge": self.judge.name, "people": True}
         return None if (found := last_check(self.key)) is None else found.model_dump()
 
     @property

@@ -103,6 +103,81 @@ def spearman(ours: ArrayLike, theirs: ArrayLike, groups: ArrayLike, together: in
     return _pooled(ranks(ours), ranks(theirs), numbered, together)
 
 
+def pearson(ours: ArrayLike, theirs: ArrayLike, groups: ArrayLike) -> Coefficient:
+    """Return Pearson's correlation of pairs, with an interval from drawing whole groups of them."""
+    numbered = np.unique(np.asarray(groups), return_inverse=True)[1]
+    return _pooled(np.asarray(ours, dtype=float), np.asarray(theirs, dtype=float), numbered)
+
+
+def kendall(ours: ArrayLike, theirs: ArrayLike, groups: ArrayLike) -> Coefficient:
+    """Return Kendall's tau-b of all pairs of items, within and across groups, with an interval from drawing
+    whole groups of them.
+
+    A draw in which a group occurs twice compares its items with themselves, which are ties. Time and memory
+    grow with the square of the number of items.
+    """
+    numbered = np.unique(np.asarray(groups), return_inverse=True)[1]
+    mine, other = (np.round(np.asarray(side, dtype=float), _DIGITS) for side in (ours, theirs))
+    if mine.size < 2 or not np.ptp(mine) or not np.ptp(other):
+        return Coefficient(None, None, None)
+    count = int(numbered.max()) + 1
+    # by two groups: concordant minus discordant pairs, and the pairs without a tie on either side
+    sums = np.zeros((3, count, count))
+    for at, group in enumerate(numbered):
+        x, y = np.sign(mine[at] - mine), np.sign(other[at] - other)
+        for of, row in zip(sums, (x * y, np.abs(x), np.abs(y)), strict=True):
+            of[group] += np.bincount(numbered, weights=row, minlength=count)
+
+    def tau(net: Array, ours: Array, theirs: Array) -> Array:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(net / np.sqrt(ours * theirs))
+
+    value = float(tau(*sums.sum(axis=(1, 2))))
+    if count < 2:
+        return Coefficient(value, None, None)
+    drawn = np.random.default_rng(0).multinomial(count, np.full(count, 1 / count), size=RESAMPLES // 5)
+    found = tau(*(np.einsum("dg,dg->d", drawn @ of, drawn) for of in sums))
+    low, high = np.nanquantile(found, (0.025, 0.975))
+    return Coefficient(value, float(low), float(high))
+
+
+class PairAccuracy(NamedTuple):
+    """In how many of the pairs that people order both sides have the same order, with its 95 % interval.
+
+    A pair that the metric does not order counts half. `pairs` are those that people order; `tied_by_people`
+    is the number of the others, and `tied_by_metric` that of the pairs which count half.
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    pairs: int
+    tied_by_people: int
+    tied_by_metric: int
+
+
+def pair_accuracy(ours: ArrayLike, theirs: ArrayLike, groups: ArrayLike) -> PairAccuracy:
+    """Return how often two differences have one sign. Each item is a pair of answers, with the difference of
+    its scores and that of people's grades, or their preference. The interval is from drawing whole groups."""
+    mine, other = (np.sign(np.round(np.asarray(side, dtype=float), _DIGITS)) for side in (ours, theirs))
+    ordered = other != 0
+    tied = int((mine[ordered] == 0).sum())
+    size, left = int(ordered.sum()), int(other.size - ordered.sum())
+    if not size:
+        return PairAccuracy(None, None, None, 0, left, 0)
+    right = (1 + mine[ordered] * other[ordered]) / 2
+    numbered = np.unique(np.asarray(groups)[ordered], return_inverse=True)[1]
+    sums = np.stack([np.bincount(numbered, weights=right), np.bincount(numbered)])
+    count = sums.shape[1]
+    value = float(right.mean())
+    if count < 2:
+        return PairAccuracy(value, None, None, size, left, tied)
+    drawn = np.random.default_rng(0).multinomial(count, np.full(count, 1 / count), size=RESAMPLES // 5)
+    hits, all_ = drawn @ sums.T[:, 0], drawn @ sums.T[:, 1]
+    low, high = np.quantile(hits / all_, (0.025, 0.975))
+    return PairAccuracy(value, float(low), float(high), size, left, tied)
+
+
 def ranks(values: ArrayLike) -> Array:
     """Return the rank of each value from 1; equal values have the mean of their ranks. Importing that of
     SciPy would take longer than all else that a summary needs."""

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from fathoms.stats.ranking import rank_agreement, ranks, spearman
+from fathoms.stats.ranking import kendall, pair_accuracy, rank_agreement, ranks, spearman
 
 
 def test_tau_b_is_averaged_over_topics_and_a_topic_without_one_counts_0() -> None:
@@ -55,3 +55,25 @@ def test_an_interval_is_the_same_however_many_draws_are_in_memory_together() -> 
     lengths, shares = [math.sin(n) for n in range(40)], [math.cos(n * n) for n in range(40)]
     whole, parts = (spearman(lengths, shares, range(40), together) for together in (10**6, 1_000))
     assert parts == pytest.approx(whole, abs=1e-12)
+
+
+def test_the_tau_of_all_items_is_that_of_scipy_and_groups_are_drawn_whole() -> None:
+    from scipy.stats import kendalltau
+
+    ours, theirs = [0.1, 0.2, 0.2, 0.5, 0.9, 0.4], [1, 1, 2, 3, 5, 4]
+    found = kendall(ours, theirs, [0, 0, 1, 1, 2, 2])
+    assert found.value == pytest.approx(float(kendalltau(ours, theirs).statistic))
+    assert found.low is not None
+    assert found.high is not None
+    assert -1 <= found.low <= found.value <= found.high <= 1
+    assert kendall([1, 1], [1, 2], [0, 1]) == (None, None, None)
+    assert kendall([1, 2], [1, 2], [0, 0]) == (1, None, None)
+
+
+def test_a_pair_that_the_metric_ties_counts_half_and_one_that_people_tie_does_not_count() -> None:
+    """Same order, no order, the other order; people see no difference in the last one."""
+    found = pair_accuracy([0.2, 0.0, -0.1, 0.3], [1, 2, 1, 0], [0, 1, 2, 3])
+    assert (found.value, found.pairs, found.tied_by_people, found.tied_by_metric) == (0.5, 3, 1, 1)
+    assert found.low == 0
+    assert found.high == 1
+    assert pair_accuracy([1], [0], [0]).value is None

@@ -8,4 +8,8 @@ COMMANDS = {
         "Rate the scores of answers, grade answers, name their errors, or judge their claims.",
     ),
 }
-HOOKS = {"agree RUN": "agreeing:agree_about_runs", "reviews of a report": "agreement:reviews"}
+HOOKS = {
+    "agree RUN": "agreeing:agree_about_runs",
+    "agree --people": "agreeing:agree_with_people",
+    "reviews of a report": "agreement:reviews",
+}

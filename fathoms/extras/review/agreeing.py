@@ -1,4 +1,4 @@
-"""`fathoms agree RUN...`: how far people, the judge and the metrics agree about the answers of runs."""
+"""`fathoms agree RUN...` and `--people`: how far people, the judge and the metrics agree about answers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fathoms.cli import console
-from fathoms.errors import DataError
+from fathoms.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from fathoms.runs.run import Run
@@ -16,27 +16,69 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 
-def agree_about_runs(references: Sequence[str], out: Path, judge: Path | None, as_json: bool) -> int:
+def agree_with_people(
+    sources: Sequence[str], people: Sequence[Path], out: Path, reviewers: Sequence[str], as_json: bool
+) -> int:
+    """Print how far the scores of runs, or of files of other tools, agree with what people said of the same
+    answers in files: their ratings or their preferences."""
+    from fathoms.extras.review.metrics_and_people import agreement, table_of_runs
+    from fathoms.extras.review.score_tables import read_table
+
+    files = [path for one in sources if (path := Path(one)).is_file()]
+    if files and len(files) < len(sources):
+        raise UsageError("name either files of scores or runs: " + ", ".join(sources))
+    scores = read_table(files) if files else table_of_runs(sources, out)
+    found = agreement(scores, read_table(people, reviewers))
+    if as_json:
+        console.show_json(found)
+        return 0
+    for column in dict.fromkeys(row["people"] for row in found["agreement"]):
+        rows = [row for row in found["agreement"] if row["people"] == column]
+        console.say(f"{column}, as people see it ({rows[0]['kind']} on {rows[0]['topics']} topics)")
+        lines = [
+            (
+                row["metric"].replace(".", ".\n", 1),
+                *(_stacked(row[name]) for name in ("tau", "pearson", "spearman", "accuracy")),
+                f"{row['pairs']}\n{row['tied_by_people']} + {row['tied_by_metric']}",
+            )
+            for row in rows
+        ]
+        console.show_table(("metric", "tau-b", "Pearson", "Spearman", "pairs right", "pairs"), lines)
+        console.say("")
+    console.say(
+        "pairs: those that people order; below, the others, and those that the metric does not order, which"
+        " count half"
+    )
+    for note in found["notes"]:
+        console.say(note)
+    return 0
+
+
+def agree_about_runs(
+    references: Sequence[str], out: Path, judge: Path | None, reviewers: Sequence[str], as_json: bool
+) -> int:
     """Print what people said of some runs with `fathoms review`, how far they agree with one another and with
-    the judge, and how far metrics rank the runs as people do."""
+    the judge, and how far metrics rank the runs as people do. `reviewers` are those who count, by default
+    all."""
     from fathoms.extras.review.people import claims_json, errors_json, means_json, quality_json, read_of_runs
     from fathoms.runs.people import ClaimLabel, FoundErrors, Grade
     from fathoms.runs.run import Run
 
     stores = {store.path.resolve(): store for store in (Run.open(one, out) for one in references)}
     views = [Run.scored(path) for path in stores]
-    labels = read_of_runs(views, ClaimLabel)
+    labels = read_of_runs(views, ClaimLabel, reviewers)
     labelled = {label.run for label in labels}
     verdicts = {store.id: _verdicts(store, judge) for store in stores.values() if store.id in labelled}
     found: Json = {
-        "quality": quality_json(views, read_of_runs(views, Grade), None),
+        "quality": quality_json(views, read_of_runs(views, Grade, reviewers), None),
         "claims": claims_json(labels, verdicts),
-        "errors": errors_json(read_of_runs(views, FoundErrors)),
+        "errors": errors_json(read_of_runs(views, FoundErrors, reviewers)),
     }
     if not any(found.values()):
         raise DataError(
             "nobody has graded answers, judged claims or named errors of these runs: run 'fathoms review'"
             " with --quality, --claims or --errors first"
+            + ("; or name others than --reviewer does" if reviewers else "")
         )
     means = means_json(view for view in views if view.run in labelled)
     if as_json:
@@ -71,7 +113,7 @@ def _show_quality(found: Json) -> None:
     ranking = [
         (
             metric,
-            *(_bounded(one[name] | {"mean": one[name]["value"]}, 2) for name in names),
+            *(_value(one[name], 2) for name in names),
             one["topics"],
             one["undefined"],
         )
@@ -161,6 +203,16 @@ def _bounded(found: Json, digits: int) -> str:
     low, high = found["low"], found["high"]
     bounds = "" if low is None or high is None else f" [{low:.{digits}f}, {high:.{digits}f}]"
     return _figure(found["mean"], digits) + bounds
+
+
+def _stacked(found: Json) -> str:
+    """Format a coefficient with its interval below it."""
+    return _value(found, 2).replace(" [", "\n[", 1)
+
+
+def _value(found: Json, digits: int) -> str:
+    """Format a coefficient with its interval."""
+    return _bounded(found | {"mean": found["value"]}, digits)
 
 
 def _range(bounds: Sequence[float] | None, digits: int) -> str:

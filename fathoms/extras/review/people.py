@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from statistics import fmean
@@ -33,12 +33,16 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 
-def read_of_runs(runs: Sequence[Run], kind: type[Kind]) -> list[Kind]:
-    """Read what was said of some runs from their folders."""
+def read_of_runs(runs: Sequence[Run], kind: type[Kind], reviewers: Collection[str] = ()) -> list[Kind]:
+    """Read what was said of some runs from their folders, by all reviewers or some."""
     file = {Grade: GRADES_FILE, FoundErrors: ERRORS_FILE, ClaimLabel: LABELS_FILE}[kind]
     ids = {run.run for run in runs}
     paths = [run.path / file for run in runs if run.path]
-    return [said for said in read_all(paths, kind) if said.run in ids]
+    return [
+        said
+        for said in read_all(paths, kind)
+        if said.run in ids and (not reviewers or said.reviewer in reviewers)
+    ]
 
 
 def quality_json(runs: Sequence[Run], grades: Sequence[Grade], scores: str | None) -> Json | None:

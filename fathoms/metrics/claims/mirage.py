@@ -656,12 +656,12 @@ METRICS: tuple[type[Mirage], ...] = (
     CiteF1Collection,
 )
 QUICK = (
-    *("rouge-l", "bertscore"),
+    *("mirage.rouge-l", "bertscore"),
     *("mirage.info-p-reference", "mirage.info-r", "mirage.info-f1-reference"),
     *("mirage.cite-p-reference", "mirage.cite-r", "mirage.cite-f1-reference"),
 )
 FULL = (
-    *("rouge-l", "bertscore"),
+    *("mirage.rouge-l", "bertscore"),
     *("mirage.info-p-collection", "mirage.info-r", "mirage.info-f1-collection"),
     *("mirage.cite-p-collection", "mirage.cite-r", "mirage.cite-f1-collection"),
     "faithfulness",

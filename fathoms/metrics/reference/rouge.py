@@ -1,8 +1,9 @@
 """ROUGE-1, ROUGE-2 and ROUGE-L (Lin 2004), with the values of the library rouge-score.
 
 The value is the F measure. ROUGE-L compares the texts as a whole (`rougeL` of the library, not `rougeLsum`).
-The library knows only Latin letters and digits, so that two Thai texts would score 0; for texts with other
-letters, words are split at everything that is no letter or digit, and scripts without spaces into characters.
+The library knows only the letters a to z and digits, so that two Thai texts would score 0; for texts in other
+scripts than Latin, words are split at everything that is no letter or digit, and scripts without spaces into
+characters.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from fathoms.metrics.reference.ngrams import common_ngrams
 from fathoms.models.stems import stem
 from fathoms.safety.injections import WORD
 
-_OTHER_LETTERS = re.compile(r"[^\W\d_a-zA-Z]")
+_OTHER_LETTERS = re.compile(r"[^\W\d_a-zA-ZªºÀ-˿\u1e00-\u1eff]")
+"""Letters of other scripts than Latin, whose accented letters the library takes for spaces."""
 _LATIN = re.compile(r"[a-z0-9]+")
 
 
@@ -73,6 +75,16 @@ class RougeL(_Rouge):
     def common(self, ours: Sequence[str], gold: Sequence[str]) -> int:
         """Return the length of the longest common subsequence."""
         return common_length(ours, gold)
+
+
+class MirageRougeL(RougeL):
+    """ROUGE-L without stems, by which Martin et al. (2025) computed the values that they released."""
+
+    source: ClassVar[str] = "Martin et al. 2025"
+
+    kind: Literal["mirage.rouge-l"] = "mirage.rouge-l"  # type: ignore[assignment]
+    stemmer: bool = False
+    """Whether words are compared by their Porter stems."""
 
 
 def common_length(one: Sequence[str], other: Sequence[str]) -> int:

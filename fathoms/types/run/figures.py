@@ -306,10 +306,14 @@ class JudgeCheck(Part):
     """Number of labels by people."""
     labels: str | None = None
     """The file with the labels."""
+    people: Flag = absent(False)
+    """Whether the judge is a person, who is checked against nobody; absent for other judges."""
 
     @property
     def sentence(self) -> str:
         """Say how well the judge agrees with people."""
+        if self.people:
+            return "a person"
         if self.balanced_accuracy is None:
             return "never checked against people"
         return f"balanced accuracy {self.balanced_accuracy:.2f} against people (n = {self.n})"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
 from statistics import fmean
 
@@ -12,10 +11,8 @@ import pytest
 
 from fathoms.errors import DataError, UsageError
 from fathoms.extras.exchange.reading.mirage import read_mirage
-from fathoms.importers.mirage_release import find_release
 from fathoms.metrics.claims.gold_sources import Citing, gold_sources
 from fathoms.metrics.claims.texts import answer_text
-from fathoms.runs.people import GRADES_FILE, Grade, append_said
 from tests.support.project import Project
 
 
@@ -62,11 +59,12 @@ def test_figures_come_from_the_judgements_of_people_and_no_judge_is_asked(
         values = [run["metrics"][name]["overall"]["value"] for name in names]
         assert values == pytest.approx(by_hand(mirage, system, person)), (system, person)
 
-    grades = find_release(mirage).ratings(1)
-    assert grades is not None
-    for run in (first := project.runs()[::2]):
-        grade_as_the_release(run, grades)
-    ranking = project.json("agree", *(run.name for run in first))["quality"]["ranking"]
+    first = project.runs()[::2]
+    scored = json.loads((first[0] / "summary.json").read_text())
+    assert scored["metrics"][names[0]]["checked"]["people"] is True
+    ranking = project.json("agree", *(run.name for run in first), "--reviewer", "MiRAGE quality 1")[
+        "quality"
+    ]["ranking"]
     taus = [
         ranking[f"mirage.info-{name}-released"]["tau"]["value"]
         for name in ("f1-reference", "p-reference", "r")
@@ -76,15 +74,6 @@ def test_figures_come_from_the_judgements_of_people_and_no_judge_is_asked(
     assert project.fathoms("score", "latest", "--metric", "mirage.info-p-reference").returncode == 0
     judging = json.loads((project.runs()[-1] / "summary.json").read_text())["judging"]
     assert (judging["asked"], judging["failed"]) == (0, 0)
-
-
-def grade_as_the_release(run: Path, grades: Mapping[str, Mapping[str, float]]) -> None:
-    """Store the grades that a person gave to a system as those of a review."""
-    manifest = json.loads((run / "manifest.json").read_text())
-    for topic, by_system in grades.items():
-        (grade,) = (grade for system, grade in by_system.items() if manifest["name"].startswith(system))
-        about = {"run": manifest["run"], "question": topic, "reviewer": "1", "seed": 0, "time": ""}
-        append_said(run / GRADES_FILE, Grade(grade=int(grade), **about))
 
 
 def test_claims_and_citations_are_those_of_the_release(mirage: Path) -> None:

@@ -51,8 +51,10 @@ def test_18_of_18_taus_of_table_9_come_out(mirage: Path, capsys: pytest.CaptureF
 CELLS = {1: (52, 2), 2: (8, 1), 3: (23, 1), 4: (26, 4), 5: (28, 2), 6: (22, 2), 7: (10, 8), 8: (16, 2)}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("number", CELLS)
+@pytest.mark.parametrize(
+    "number",
+    [pytest.param(n, marks=[pytest.mark.slow if n in (1, 3, 7) else pytest.mark.long]) for n in CELLS],
+)
 def test_the_tables_of_metrics_and_people_come_out(
     number: int, mirage: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -10,14 +10,15 @@ differently. The files are described in `mirage_release.py`; of a topic
 | the videos | gold evidence, of which the run holds no text |
 | the answer, its sentences and the videos that they cite | the answer and its citations |
 | the claims of each sentence | the claims of the answer |
-| people's judgements | verdicts of the claims against the gold answer and the answer |
+| people's judgements of claims | verdicts of the claims against the gold answer and the answer |
+| people's judgements of quality | grades, as `fathoms review --quality` stores them |
 
 A claim without a judgement has no verdict; the metrics with `released` count it as not supported.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from fathoms.errors import DataError
@@ -31,7 +32,8 @@ from fathoms.types import Citation, Claim, Evidence, Judgement, Question, Record
 
 _INFORMATION = ("mirage.info-p-reference", "mirage.info-r", "mirage.info-f1-reference")
 METRICS = (*_INFORMATION, *(f"{name}-released" for name in _INFORMATION))
-"""What the judgements of people give; grounding judgements were not released."""
+"""What people's judgements of claims against texts give. Their grounding judgements are of sources, of which
+the run holds no text; `fathoms reproduce` reads them."""
 
 
 def read_mirage(folder: Path) -> tuple[Imported, ...]:
@@ -58,7 +60,14 @@ def read_mirage(folder: Path) -> tuple[Imported, ...]:
             *(f"{system}: there is no topic {name}; its answer was left out" for name in unknown),
             *missing_warning(list(questions.values()), records.values()),
         ]
-        run = Imported(system, system, tuple(records.values()), tuple(questions.values()), tuple(warnings))
+        run = Imported(
+            system,
+            system,
+            tuple(records.values()),
+            tuple(questions.values()),
+            tuple(warnings),
+            grades=_grades(release, system, records),
+        )
         known = {name: by_topic[name] for name in records}
         found += [
             _judged(run, person, known, records, judged[system])
@@ -66,6 +75,19 @@ def read_mirage(folder: Path) -> tuple[Imported, ...]:
             if system in judged
         ] or [run]
     return tuple(found)
+
+
+def _grades(release: Release, system: str, answered: Collection[str]) -> dict[str, dict[str, int]]:
+    """Return the quality judgements of the answers of a system, by person and topic."""
+    return {
+        f"MiRAGE quality {person}": {
+            topic: int(by_system[system])
+            for topic, by_system in ratings.items()
+            if topic in answered and system in by_system
+        }
+        for person in release.raters
+        if (ratings := release.ratings(person)) is not None
+    }
 
 
 def _people(release: Release) -> tuple[dict[int, dict[str, dict[str, Judgements]]], list[str]]:
@@ -141,8 +163,9 @@ def _judged(
         run.records,
         run.questions,
         (*run.warnings, *(f"{title}: {warning}" for warning in warnings)),
-        kept=KeptVerdicts(KeptJudge(by=f"annotator {person} of MiRAGE"), claims, verdicts),
+        kept=KeptVerdicts(KeptJudge(by=f"annotator {person} of MiRAGE", people=True), claims, verdicts),
         metrics=METRICS,
+        grades=run.grades,
     )
 
 
