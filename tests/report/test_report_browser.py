@@ -20,6 +20,7 @@ from fathoms.paths import sha256_file
 from fathoms.report.amounts import dollars
 from fathoms.report.html import report_html
 from fathoms.runs.run import Run
+from tests.support.axe import findings
 from tests.support.made_run import changed
 from tests.support.report_browser import Watched, chromium, eventually, texts, unfold, watch, written
 from tests.support.report_runs import STAGES, made_runs
@@ -114,6 +115,7 @@ def test_the_first_screen_says_how_many_are_right_and_what_lost_the_others(
     ]
     assert texts(page, "figure.radar figcaption") == ["Correctness", "Hallucination (lower is better)"]
     assert texts(page, "#telling li .tag") == ["lost by the retriever"] * 5
+    assert findings(unfold(page)) == []
     page.locator("#telling li a").first.click()
     page.wait_for_selector("article.run")
     [one] = made_runs(["alpha"], 6)
@@ -359,6 +361,8 @@ def test_filters_search_and_pages(watched: Watched, made: str) -> None:
 def test_the_order_by_difficulty(watched: Watched, made: str) -> None:
     page = watched.open(made, "view=questions&order=easiest")
     first = page.locator("ol.questions > li").first
+    answers = texts(page, "ol.questions > li:first-child .answer")
+    assert [text.split()[-1] for text in answers] == ["alpha.", "beta.", "know."]  # side by side
     assert [text.split()[-1] for text in texts(page, "ol.questions > li:first-child .marks li")] == [
         "correct",
         "correct",
@@ -565,10 +569,12 @@ def test_the_page_of_a_document_is_drawn_with_what_was_found_on_it(
     assert abs((phrase["x"] - whole["x"]) / whole["width"] - 408 / 538.6) < 0.01
     assert abs((phrase["y"] - whole["y"]) / whole["height"] - 423 / 759.7) < 0.01
     assert page.locator(".paper .sheet .rank0").count() == 2  # two lines
+    assert findings(page) == []
     page.locator("#enlarge").click()
     full = page.locator("dialog .sheet")
     assert full.bounding_box()["width"] > 1.5 * whole["width"]
     assert full.locator(".phrase").count() == 1
+    assert findings(page) == []
     page.keyboard.press("Escape")
     eventually(page, "document.querySelector('dialog') === null")
     page.locator("#of-1").click()

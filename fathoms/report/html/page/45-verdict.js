@@ -47,9 +47,10 @@ function verdict() {
 }
 
 /** What a run said to a question, or why there is no answer. */
-function shortAnswer({ answer, outcome }) {
-  if (outcome === 'error') return h('span.faint', {}, 'no answer: the call failed');
-  return answer ? said(answer, 160) : h('span.faint', {}, 'no answer');
+function shortAnswer({ answer, outcome }, limit = 160) {
+  const reason = { error: 'no answer: the call failed', 'only searched for': 'only searched for' }[outcome];
+  if (reason) return h('span.faint', {}, reason);
+  return answer?.trim() ? said(answer, limit) : h('span.faint', {}, 'no answer');
 }
 
 /** The failures that say most of the most correct of the chosen runs. */

@@ -1,6 +1,7 @@
 // The list of questions, with filters, search and pages.
 
 const PAGE = 50;
+const MOST_ANSWERS = 3; // of more runs, a question in the list has the outcomes only
 const ORDERS = {
   failed: 'failures first',
   data: 'data-set order',
@@ -199,7 +200,8 @@ function badgeLegend() {
 function questionRow(index, at, { text, gold, answers }) {
   const keys = chosen();
   const [id, category] = [index.questions.id[at], index.questions.category[at]];
-  const answer = keys.length === 1 ? answers[keys[0]] : null;
+  const shown = keys.length <= MOST_ANSWERS ? keys.filter((key) => index.runs[key].outcome[at] !== null) : [];
+  const answer = (key) => shortAnswer({ answer: answers[key], outcome: index.runs[key].outcome[at] }, 280);
   const marks = keys.map((key, nth) =>
     h(
       'li',
@@ -217,7 +219,11 @@ function questionRow(index, at, { text, gold, answers }) {
       {},
       h('a', { href: link({ view: 'question', id }), id: `question-${at}` }, said(text, 240)),
       h('p.small', {}, said(id, 60), ' · ', said(category, 40), gold ? [' · gold: ', said(gold, 120)] : null),
-      answer ? h('p.small.answer', {}, said(answer, 280)) : null,
+      h(
+        'div.sides',
+        {},
+        shown.map((key) => h('p.small.answer', {}, keys.length > 1 ? swatch(keys.indexOf(key)) : null, answer(key))),
+      ),
     ),
     h('ul.marks', {}, marks),
   );

@@ -423,7 +423,9 @@ function answerBox(detail, repeat) {
   return [
     refusal,
     repeat.answer
-      ? h('div.said', {}, passageOf(detail, repeat.answer, withPictures(detail, repeat.hits)))
+      ? readText(detail.texts, repeat.answer).trim()
+        ? h('div.said', {}, passageOf(detail, repeat.answer, withPictures(detail, repeat.hits)))
+        : h('p.note', {}, 'No answer: the model returned nothing.')
       : h('p.note', {}, 'Only searched for: nobody was asked for an answer.'),
     citations.length ? [h('p.small', {}, 'Cited'), h('ul.small', {}, citations)] : null,
     repeat.prompt_cut ? h('p.note', {}, 'The server cut this prompt.') : null,
