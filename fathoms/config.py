@@ -319,6 +319,24 @@ def _with_kinds(model: type[BaseModel], source: Source) -> dict[str, Any]:
     return data
 
 
+_EXAMPLES = {
+    "data": "data: {questions: questions.json, documents: pdfs}",
+    "chunk": "chunk: {kind: sentence, size: 96}",
+    "embed": "embed: {kind: onnx, model: minilm-l6-v2}",
+    "retrieve": "retrieve: {kind: dense, top_k: 3}",
+    "generate": "generate: {kind: embedded, model: smollm2-135m}",
+    "pipeline": "pipeline: {kind: http, url: 'http://127.0.0.1:8000/answer'}",
+    "judge": "judge: {kind: llm, model: {kind: openai, model: gpt-4.1-mini}}",
+}
+"""How the parts of a configuration are written that people forget."""
+
+
+def _example(loc: tuple[int | str, ...]) -> str:
+    """Show how a missing part of a configuration is written, if it is a whole part."""
+    found = _EXAMPLES.get(str(loc[0])) if len(loc) == 1 else None
+    return f", for example: {found}" if found else ""
+
+
 def _sentence(model: type[BaseModel], source: Source, detail: ErrorDetails) -> str:
     """Turn one pydantic error into a message of ours, with its place."""
     loc = detail["loc"]
@@ -329,13 +347,13 @@ def _sentence(model: type[BaseModel], source: Source, detail: ErrorDetails) -> s
         names = _field_names(model, loc[:-1])
         message = f"unknown key '{key[-1]}'{suggest(str(key[-1]), names)}"
     elif kind == "missing":
-        message = f"'{'.'.join(map(str, (*key, loc[-1])))}' is missing"
+        message = f"'{'.'.join(map(str, (*key, loc[-1])))}' is missing{_example(loc)}"
     elif kind == "union_tag_invalid":
         tags = [tag.strip().strip("'") for tag in context["expected_tags"].split(",")]
         key = (*key, "kind")
         message = f"unknown kind '{context['tag']}' for {name}{suggest(context['tag'], tags)}"
     elif kind == "union_tag_not_found":
-        message = f"'{name}' needs a 'kind'"
+        message = f"'{name}' needs a 'kind'{_example(loc)}"
     else:
         text = detail["msg"].removeprefix("Value error, ")
         message = f"{name}: {text[:1].lower()}{text[1:]}"

@@ -77,6 +77,11 @@ def amount(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
+def not_set(variable: str, why: str) -> str:
+    """Say that an environment variable is not set, why it is needed, and how to set it."""
+    return f"the environment variable {variable} is not set{why}; set it: export {variable}=..."
+
+
 def some_of(names: Sequence[str], shown: int = 5) -> str:
     """Return the first few names of a list, for a message."""
     return ", ".join(names[:shown]) + (", ..." if len(names) > shown else "")

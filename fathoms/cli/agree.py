@@ -14,6 +14,7 @@ from fathoms import hooks
 from fathoms.cli import console, progress
 from fathoms.cli.options import RUNS, Json, Out
 from fathoms.errors import DataError, ExitCode, UsageError
+from fathoms.text.amounts import figure
 
 if TYPE_CHECKING:
     from fathoms.metrics.agreement import Labelled
@@ -311,5 +312,5 @@ def _print(figures: dict[str, Any]) -> None:
 
 
 def _cell(value: float | None) -> str:
-    """Format a figure with three decimals, or `n/a`."""
-    return "n/a" if value is None else f"{value:.3f}"
+    """Format a figure with three decimals, because labels are compared to the third, or `n/a`."""
+    return figure(value, 3)

@@ -8,15 +8,17 @@ from collections.abc import Iterator, MutableMapping, Sequence
 from typing import Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperGroup
 
 from fathoms import hooks
+from fathoms.cli.help_groups import COMMANDS as COMMAND_GROUPS
+from fathoms.cli.help_groups import GroupedCommand, grouped
 from fathoms.hooks import Command
 
 COMMANDS = {
     "init": Command("init:init", "Create a sample project to start from."),
     "ingest": Command("ingest:ingest", "Parse, chunk and embed documents."),
-    "run": Command("run:run", "Ask the questions, score the answers and print a table."),
+    "run": Command("run:run", "Ask the questions, score the answers and print the figures."),
     "score": Command("score:score", "Score the stored answers of runs again."),
     "report": Command("report:report", "Write the report of one or more runs."),
     "compare": Command("compare:compare", "Compare runs with the first of them, question by question."),
@@ -86,21 +88,6 @@ def with_extras(app: typer.Typer, group: str) -> typer.Typer:
     return app
 
 
-class GroupedCommand(TyperCommand):
-    """A command whose help has its options under headings, as far as they have one (`rich_help_panel`)."""
-
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        sections: dict[str, list[tuple[str, str]]] = {}
-        for each in self.get_params(ctx):
-            heading = getattr(each, "rich_help_panel", None)
-            if record := each.get_help_record(ctx):
-                kind = "Arguments" if each.param_type_name == "argument" else "Options"
-                sections.setdefault(heading or kind, []).append(record)
-        for heading, records in sections.items():
-            with formatter.section(heading):
-                formatter.write_dl(records)
-
-
 class Group(TyperGroup):
     """A group of commands that says of one which came with a deleted extra that it is not installed."""
 
@@ -110,6 +97,14 @@ class Group(TyperGroup):
         if name in hooks.COMES_WITH and args[0] not in self.commands:
             raise hooks.not_installed(name)
         return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """List the commands under the headings of the table, each with its whole first sentence."""
+        groups = COMMAND_GROUPS.get(ctx.info_name or "", {})
+        for heading, names in grouped(self.list_commands(ctx), groups):
+            with formatter.section(heading if groups else "Commands"):
+                helps = [(name, self.commands[name].get_short_help_str(1000)) for name in names]
+                formatter.write_dl(helps)
 
 
 class LazyGroup(TyperGroup):

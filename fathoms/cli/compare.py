@@ -5,26 +5,29 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from fathoms.cli import console
-from fathoms.cli.options import RUNS, Json, Metrics, Out, Profile, References
+from fathoms.cli.options import RUNS, All, Json, Metrics, Out, Profile, References
 
 
 def compare(
     runs: References,
     metric: Metrics = None,
     profile: Profile = None,
+    everything: All = False,
     out: Out = RUNS,
     as_json: Json = False,
 ) -> int:
     """Compare runs with the first of them, question by question.
 
-    Prints the differences with intervals, significance tests corrected for multiple comparisons, the
-    questions whose result changed, and hits by modality where the questions state one.
+    Prints whether there is a difference, by how much, and the questions whose result changed; tests are
+    corrected for their number. With --all, also every category, other documents, and hits by modality where
+    the questions state one.
     """
     from fathoms.compare.compare import compare as compare_runs
     from fathoms.compare.question_scores import default_metrics
-    from fathoms.report.comparison import comparison_panel
+    from fathoms.report.comparison import comparison_panel, short_comparison
+    from fathoms.report.leaderboard import run_labels
     from fathoms.report.of_sweeps import read_all_scores
-    from fathoms.report.terminal import modality_panel
+    from fathoms.report.terminal import section_panels
     from fathoms.runs.run import Run
 
     stores = [Run.open(name, out) for name in runs]
@@ -33,6 +36,11 @@ def compare(
     found = compare_runs(scores, metrics)
     if as_json:
         console.show_json(asdict(found))
+        return 0
+    views = [Run.scored(store.path) for store in stores]
+    if everything:
+        console.show(*comparison_panel(found), *section_panels(views, ("modalities",)))
     else:
-        console.show(*comparison_panel(found), *modality_panel([Run.scored(store.path) for store in stores]))
+        labels = dict(zip((view.run for view in views), run_labels(views), strict=True))
+        console.show(*short_comparison(found, labels))
     return 0

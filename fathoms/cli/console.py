@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -30,10 +31,10 @@ settings = Settings()
 
 
 def out() -> Console:
-    """The console for results: 100 columns wide if stdout is no terminal, so that logs hold whole tables."""
-    return harmless_console(
-        file=sys.stdout, width=None if sys.stdout.isatty() else 100, highlight=False, emoji=False
-    )
+    """The console for results: 100 columns wide if stdout is no terminal and `COLUMNS` does not say its
+    width, so that logs hold whole tables."""
+    known = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit()
+    return harmless_console(file=sys.stdout, width=None if known else 100, highlight=False, emoji=False)
 
 
 def show(*renderables: RenderableType) -> None:

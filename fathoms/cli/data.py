@@ -13,7 +13,11 @@ from fathoms.cli.options import From, Json
 from fathoms.errors import ExitCode
 
 app = typer.Typer(
-    cls=Group, help="List, download and verify data sets.", no_args_is_help=True, rich_markup_mode=None
+    cls=Group,
+    help="List, download and verify data sets.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    add_completion=False,
 )
 SetName = Annotated[
     str,

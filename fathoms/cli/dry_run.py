@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fathoms.cli import console, progress
-from fathoms.errors import ExitCode
+from fathoms.errors import ExitCode, FathomsError
+from fathoms.text.amounts import duration
 
 if TYPE_CHECKING:
     from fathoms.runner.estimate import Estimate
@@ -15,7 +18,13 @@ if TYPE_CHECKING:
     from fathoms.runs.cache import Cache
 
 
-def print_plans(jobs: Sequence[Job], selection: Selection, cache: Cache, repeats: int, workers: int) -> int:
+_LOOKED_AT = 50
+"""The newest runs among which one of the same model is looked for."""
+
+
+def print_plans(
+    jobs: Sequence[Job], selection: Selection, cache: Cache, repeats: int, workers: int, out: Path
+) -> int:
     """Print what every run would do. Returns exit code 2 if one of them could not start, otherwise 0."""
     from fathoms.runner.plan import plan
 
@@ -34,10 +43,26 @@ def print_plans(jobs: Sequence[Job], selection: Selection, cache: Cache, repeats
             )
         plans.append(found)
         _print_plan(found, repeats)
+        console.say(f"  {_time(job, sum(found.questions.values()) * repeats, out)}")
     if len(plans) > 1:
         _print_providers(plans)
     console.say("nothing was asked")
     return ExitCode.UNUSABLE if any(found.missing for found in plans) else ExitCode.OK
+
+
+def _time(job: Job, questions: int, out: Path) -> str:
+    """Say about how long a run takes, by the newest run of the same model."""
+    from fathoms.runs.finding import list_runs
+
+    asks = job.experiment.model_dump(mode="json").get("generate")
+    for run in list_runs(out)[: -_LOOKED_AT - 1 : -1]:
+        with suppress(FathomsError):  # damaged runs say nothing
+            totals, config = run.manifest.totals, run.manifest.config
+            if totals.seconds and totals.answers and config.get("generate") == asks is not None:
+                about = duration(totals.seconds / totals.answers * questions)
+                took, number = duration(totals.seconds), console.amount(totals.answers, "question")
+                return f"about {about}, as {run.id} took {took} for {number}"
+    return "time not known: no earlier run asked this model"
 
 
 def _print_plan(found: Plan, repeats: int) -> None:
@@ -46,8 +71,9 @@ def _print_plan(found: Plan, repeats: int) -> None:
     stages = ", ".join(f"{name}: {kind}" for name, kind in found.stages.items())
     times = f", {repeats} times each" if repeats > 1 else ""
     questions = console.amount(sum(found.questions.values()), "question")
-    console.say(f"{found.name}: {questions} of {found.data} ({sizes}){times}")
+    console.say(f"{found.name}: {questions} ({sizes}){times}, data set {found.data}")
     console.say(f"  {console.amount(found.documents, 'document')}; {stages}")
+    console.say(f"  {console.amount(len(found.ahead), 'stage')}: {', '.join(found.ahead)}")
     if found.retrieval_only:
         console.say("  no answers are asked for")
     if found.requests is not None and found.providers:
@@ -88,7 +114,7 @@ def _print_providers(plans: Sequence[Plan]) -> None:
 
 def _taken(found: Estimate) -> str:
     """Format as `about 32,050 tokens (28,850 of prompts, 3,200 of replies), ...; cost about $0.08`."""
-    from fathoms.report.amounts import dollars
+    from fathoms.text.amounts import dollars
 
     tokens = found.prompt_tokens + found.reply_tokens
     shown = ""

@@ -11,6 +11,7 @@ import typer
 from fathoms.cli import console
 from fathoms.cli.options import RUNS, Json, Out
 from fathoms.errors import UsageError
+from fathoms.text.amounts import duration, figure
 
 
 def ls(
@@ -42,7 +43,7 @@ def ls(
         console.show_table(*_grid(rows))
         return 0
     keys = ("run", "model", "correctness", "hallucination", "n", "errors", "cost", "seconds")
-    heads = ("run", "model", "correct", "halluc.", "n", "errors", "cost", "seconds")
+    heads = ("run", "model", "correct", "halluc.", "n", "failed", "cost", "time")
     for row in rows:
         row["n"] = row["n"] or row["searched"] or row["n"]  # questions without answers have no correctness
     console.show_table(heads, [tuple(_cell(key, row[key]) for key in keys) for row in rows], folds=False)
@@ -70,7 +71,7 @@ def _grid(rows: Sequence[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
     figures = {"correctness": "correct", "hallucination": "halluc.", "n": "n"}
     if all(row["retrieval_only"] for row in rows):
         figures = {"recall@10": "recall@10", "searched": "searched"}
-    heads = {**figures, "errors": "errors", "cost": "cost", "seconds": "seconds"}
+    heads = {**figures, "errors": "failed", "cost": "cost", "seconds": "time"}
     cells = [
         [*(str(row["cell"].get(a, "-")) for a in axes), *(_cell(k, row[k]) for k in heads)] for row in rows
     ]
@@ -89,10 +90,10 @@ def _row(run: Path) -> dict[str, Any]:
 
 def _cell(key: str, value: Any) -> str:
     """Format one cell of the table."""
-    from fathoms.report.amounts import dollars
+    from fathoms.text.amounts import dollars
 
     if value is None:
         return "-"
     if key in ("cost", "seconds"):
-        return dollars(value) if key == "cost" else f"{value:.1f}"
-    return f"{value:.2f}" if isinstance(value, float) else str(value)
+        return dollars(value) if key == "cost" else duration(value)
+    return figure(value) if isinstance(value, float) else str(value)

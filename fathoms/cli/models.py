@@ -9,7 +9,9 @@ import typer
 from fathoms.cli import completion, console
 from fathoms.cli.options import From, Json
 
-app = typer.Typer(help="List and download model weights.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(
+    help="List and download model weights.", no_args_is_help=True, rich_markup_mode=None, add_completion=False
+)
 
 
 @app.command("list")

@@ -57,6 +57,16 @@ Trust = Annotated[
 ]
 
 
+All = Annotated[bool, typer.Option("--all", help="Print all figures.")]
+Only = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--only",
+        metavar="GROUP",
+        help="Print a group of figures: scores, lost, retrieval, pages, abstention, time, metrics, worst,"
+        " reviews or tables (repeatable).",
+    ),
+]
 Metrics = Annotated[
     list[str] | None,
     typer.Option(

@@ -8,12 +8,13 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from fathoms.cli.console import aside, settings
 from fathoms.cli.harmless import harmless, harmless_console
+from fathoms.text.amounts import dollars, duration
 
 if TYPE_CHECKING:
     from rich.progress import Task
@@ -86,11 +87,15 @@ class Bars:
 
     On a terminal, one bar per stage and per provider, with rate, time left, failures, cost and retries.
     Elsewhere, and with `--verbose`, one plain line per stage and minute, also while nothing goes on. With
-    `--quiet`, nothing.
+    `--quiet`, nothing. `ahead` names the stages of the whole command, if that is known: then each line says
+    which of them it is.
     """
 
     def __init__(
-        self, plain_seconds: float = PLAIN_SECONDS, clock: Callable[[], float] = time.monotonic
+        self,
+        plain_seconds: float = PLAIN_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
+        ahead: Sequence[str] = (),
     ) -> None:
         from rich.progress import (
             BarColumn,
@@ -112,7 +117,7 @@ class Bars:
         watched = sys.stderr.isatty() and os.environ.get("TERM") != "dumb" and not settings.verbose
         self._loud = watched and not settings.quiet and not os.environ.get("CI")
         self._plain = not watched and not settings.quiet
-        self._plain_seconds, self._clock = plain_seconds, clock
+        self._plain_seconds, self._clock, self._ahead = plain_seconds, clock, list(ahead)
         self._began = clock()
         self._said: dict[str, float] = {}
         self._paces: dict[str, Pace] = {}
@@ -139,20 +144,21 @@ class Bars:
         if not self._loud:
             return
         if stage not in self._tasks:
-            self._tasks[stage] = self._bars.add_task(harmless(stage), total=total, note="")
+            shown = harmless(self._place(stage) + stage)
+            self._tasks[stage] = self._bars.add_task(shown, total=total, note="")
         self._bars.update(self._tasks[stage], completed=done, total=total, note=harmless(remark))
 
     def tally(self, tally: Tally) -> None:
         """Update the progress of the questions to one provider."""
-        from fathoms.report.amounts import dollars
-
         counts = {
             "failed": tally.failed,
             "from the cache": tally.cached,
             "retries": self._retries.count,
         }
         parts = [f"{count} {name}" for name, count in counts.items() if count]
-        parts += [dollars(tally.cost)] if tally.cost else []
+        if tally.cost:
+            left = tally.cost / tally.done * (tally.total - tally.done) if tally.done else 0.0
+            parts.append(dollars(tally.cost) + (f", about {dollars(left)} more" if left else ""))
         stage = "search" if tally.retrieval_only else f"answer {tally.provider}"
         self.stage(stage, tally.done, tally.total, ", ".join(parts))
 
@@ -168,23 +174,35 @@ class Bars:
         if not self._plain or now - self._said.get(stage, self._began) < self._plain_seconds:
             return
         self._said[stage] = now
-        parts = [f"{stage}: {pace.done} of {pace.total}", pace.remark, *self._speed(pace, now)]
+        parts = [
+            f"{self._place(stage)}{stage}: {pace.done} of {pace.total}",
+            pace.remark,
+            *self._speed(pace, now),
+        ]
         aside(", ".join(part for part in parts if part))
 
     def _speed(self, pace: Pace, now: float) -> list[str]:
         """The rate and the time left where they are known, else how long nothing has gone on, and why."""
         left = pace.left(now)
         if left is not None:
-            return [f"{pace.rate:.2g}/s, about {left:.0f} s left"]
+            return [f"{pace.rate:.2g}/s, about {duration(left)} left"]
         silent = pace.silence(now)
         if silent < _PATIENCE:
             return []
-        return [f"waiting for {silent:.0f} s", self._retries.last]
+        return [f"waiting for {duration(silent)}", self._retries.last]
+
+    def _place(self, stage: str) -> str:
+        """Say which of the stages of the command a stage is: `stage 3 of 5, `; empty where not known."""
+        name = stage.partition(" ")[0]
+        if name not in self._ahead:
+            return ""
+        return f"stage {self._ahead.index(name) + 1} of {len(self._ahead)}, "
 
     def _left(self, stage: str) -> str:
         """The last column of the bar of a stage: rate and time left, or how long it has waited."""
         now = self._clock()
-        pace = next((pace for name, pace in self._paces.items() if harmless(name) == stage), None)
+        paces = self._paces.items()
+        pace = next((pace for name, pace in paces if harmless(self._place(name) + name) == stage), None)
         return ", ".join(part for part in self._speed(pace, now) if part) if pace else ""
 
     def _watch(self) -> None:
@@ -206,7 +224,7 @@ class Bars:
 
 
 @contextmanager
-def bars() -> Iterator[Bars]:
-    """Show progress while the block runs."""
-    with Bars() as progress:
+def bars(ahead: Sequence[str] = ()) -> Iterator[Bars]:
+    """Show progress while the block runs; `ahead` names the stages of the command."""
+    with Bars(ahead=ahead) as progress:
         yield progress

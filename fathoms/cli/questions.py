@@ -19,7 +19,11 @@ if TYPE_CHECKING:
     from fathoms.report.question_history import Version
 
 app = typer.Typer(
-    cls=Group, help="Write, check and convert question files.", no_args_is_help=True, rich_markup_mode=None
+    cls=Group,
+    help="Write, check and convert question files.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    add_completion=False,
 )
 
 

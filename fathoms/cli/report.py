@@ -11,7 +11,7 @@ import typer
 from fathoms import hooks
 from fathoms.cli import completion, console
 from fathoms.cli.browser import show_in_browser
-from fathoms.cli.options import RUNS, By, Json, Out, Trust
+from fathoms.cli.options import RUNS, All, By, Json, Out, Trust
 from fathoms.cli.results import folder_name
 from fathoms.cli.trends import Logs
 from fathoms.errors import UsageError
@@ -91,6 +91,7 @@ def report(
     log: Logs = None,
     show: Annotated[bool, typer.Option("--open", help="Open report.html in the browser.")] = False,
     trust: Trust = False,
+    everything: All = False,
     as_json: Json = False,
 ) -> int:
     """Write the report of one or more runs.
@@ -103,7 +104,8 @@ def report(
     from fathoms.report.as_json import report_json
     from fathoms.report.grouping import grouped
     from fathoms.report.radar import Scale
-    from fathoms.report.terminal import leaderboard_panel, shrunk_panel
+    from fathoms.report.screen import screen
+    from fathoms.report.terminal import leaderboard_panel, metrics_panel, shrunk_panel
     from fathoms.report.write import write_report
     from fathoms.runs.run import Run
     from fathoms.runs.writing import trust_run
@@ -152,9 +154,13 @@ def report(
         shrink=shrink,
         warn=console.note,
     )
-    console.show(*leaderboard_panel(views, scores, metrics=metric or ()))
+    if everything:
+        console.show(*leaderboard_panel(views, scores, metrics=metric or ()))
+    else:
+        console.show(*screen(views, scores), *(metrics_panel(views, scores, metric) if metric else ()))
     if shrink:
         console.show(*shrunk_panel(views, scores))
+    console.say("")
     for path in written:
         console.say(str(path))
     if show:

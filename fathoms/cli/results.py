@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,53 +35,85 @@ def warn(run: Run, summary: Summary) -> None:
         console.complain(f"{run.path}: {warning}{again if leaves_out else ''}")
 
 
-def present(runs: Sequence[Run], out: Path, *, each: bool = True) -> None:
-    """Write the reports of scored runs, and print their tables.
+@dataclass(frozen=True)
+class Figures:
+    """Which figures a command prints: the first screen, all figures, or some groups of them."""
 
-    Several runs also get a comparison; without `each`, it is printed instead of the table of every run.
-    """
-    show_results(*write_reports(runs, out, each=each))
+    everything: bool = False
+    only: tuple[str, ...] = ()
+
+    def checked(self) -> Figures:
+        """Raise UsageError for an unknown group, before anything else is done."""
+        if self.only:
+            from fathoms.report.terminal import require_groups
+
+            require_groups(self.only)
+        return self
 
 
-def write_reports(
-    runs: Sequence[Run], out: Path, *, each: bool = True
-) -> tuple[list[RenderableType], tuple[str, ...]]:
-    """Write the reports of scored runs; returns the tables to print, and the lines to print after them."""
+def present(runs: Sequence[Run], out: Path, wanted: Figures = Figures()) -> None:
+    """Write the reports of scored runs, and print their figures."""
+    console.show(*write_reports(runs, out, wanted))
+
+
+def write_reports(runs: Sequence[Run], out: Path, wanted: Figures = Figures()) -> list[RenderableType]:
+    """Write the reports of scored runs; returns what to print."""
     from fathoms.report.change import last_comparable
-    from fathoms.report.terminal import leaderboard_panel, summary_panel
+    from fathoms.report.terminal import change_line
     from fathoms.report.write import write_report
     from fathoms.runs.run import Run
 
     views = [Run.scored(run.path) for run in runs]
-    panels: list[RenderableType] = []
     for view, run in zip(views, runs, strict=True):
         view.tables |= run.tables
-        paths = write_report([view], run.path, plots=False)
-        if each or len(runs) == 1:
-            earlier = _earlier(run, out)
-            newest = next(earlier, None)
-            previous = newest and (last_comparable(view, chain([newest], earlier)) or newest)
-            panels += summary_panel(view, previous, brief=True)
+        # plots take long, and so does a page of many answers: they are made when somebody wants them
+        write_report([view], run.path, plots=False)
     if len(runs) > 1:
-        paths = write_report(views, out / "reports" / folder_name(runs), plots=False)
-        panels += leaderboard_panel(views)
-    here = out.resolve()
-    names = [run.id if run.path.parent.resolve() == here else shlex.quote(str(run.path)) for run in runs]
-    where = "" if out == RUNS else f" --out {shlex.quote(str(out))}"
-    # plots take long, and so does a page of many answers: they are made when somebody wants them
-    later = "plots:" if paths[0].name == "report.html" else "page:"
-    lines = [f"report: {paths[0]}", f"{later:<7} run 'fathoms report {' '.join(names)}{where}'"]
-    if each or len(runs) == 1:
-        shown = names[0] if len(runs) == 1 else "RUN"
-        lines.append(f"more:   'fathoms show {shown}{where}' prints all figures and explains them")
-    return panels, tuple(lines)
+        write_report(views, out / "reports" / folder_name(runs), plots=False)
+        return list(shown(views, runs, out, wanted))
+    earlier = _earlier(runs[0], out)
+    newest = next(earlier, None)
+    previous = newest and (last_comparable(views[0], chain([newest], earlier)) or newest)
+    figures = list(shown(views, runs, out, wanted))
+    if previous is not None and not wanted.only and not views[0].summary.retrieval_only:
+        figures.append(change_line(views[0], previous, views[0].profile()))
+    return figures
 
 
-def show_results(panels: Sequence[RenderableType], lines: Sequence[str]) -> None:
-    """Print the tables and lines that `written` returned."""
-    console.show(*panels)
-    for line in lines:
-        console.say(line)
+def shown(
+    views: Sequence[Run], runs: Sequence[Run], out: Path, wanted: Figures, worst: int = 0
+) -> Iterator[RenderableType]:
+    """Yield the figures of scored runs that are wanted; of the first screen with what to do next, and with
+    so many of the `worst` questions of a single run."""
+    from rich.text import Text
+
+    from fathoms.report.screen import next_steps, screen, worst_grid
+    from fathoms.report.terminal import everything, only
+    from fathoms.report.worst import worst_questions
+
+    if wanted.only:
+        yield from only(views, wanted.only)
+    elif wanted.everything:
+        yield from everything(views)
+    else:
+        yield from screen(views)
+        if worst and len(views) == 1 and (misses := worst_questions(views[0], views[0].profile(), worst)):
+            yield from (Text(), worst_grid(misses))
+        where = "" if out == RUNS else f" --out {shlex.quote(str(out))}"
+        yield from next_steps(views, [reference(run, out) for run in runs], where, alone=len(runs) == 1)
+
+
+def reference(run: Run, out: Path) -> str:
+    """The shortest name by which the command line finds a run, quoted for a shell: its own name where it is
+    the newest run of that name, else its id, or its path where it is not in `out`."""
+    from fathoms.runs.finding import list_runs
+    from fathoms.runs.order import run_name
+
+    if run.path.parent.resolve() != out.resolve():
+        return shlex.quote(str(run.path))
+    name = run_name(run.id)
+    newest = next((other for other in reversed(list_runs(out)) if run_name(other.id) == name), None)
+    return shlex.quote(name if newest is not None and newest.id == run.id and name != "latest" else run.id)
 
 
 def _earlier(run: Run, out: Path) -> Iterator[Run]:

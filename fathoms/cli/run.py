@@ -18,8 +18,20 @@ from fathoms.cli import console, nightly, progress, results
 from fathoms.cli.cache import opened
 from fathoms.cli.dry_run import print_plans
 from fathoms.cli.loading import CORES, Executor, Set, Workers, cluster, load, settings_with
-from fathoms.cli.options import RUNS, FailOnError, JUnitBy, LogFile, NoCache, Out, Partial, Refresh, Trust
-from fathoms.cli.results import announce, show_results, write_reports
+from fathoms.cli.options import (
+    RUNS,
+    All,
+    FailOnError,
+    JUnitBy,
+    LogFile,
+    NoCache,
+    Only,
+    Out,
+    Partial,
+    Refresh,
+    Trust,
+)
+from fathoms.cli.results import Figures, announce, write_reports
 from fathoms.errors import ExitCode, FathomsError, UsageError
 from fathoms.gate.settings import allowance
 from fathoms.safety.option_limits import MOST_AT_ONCE, MOST_REPEATS
@@ -182,15 +194,17 @@ def run(
     junit_by: JUnitBy = "category",
     comment: Comment = None,
     trust: Trust = False,
+    everything: All = False,
+    only: Only = None,
 ) -> int:
-    """Ask the questions, score the answers and print a table.
+    """Ask the questions, score the answers and print the figures.
 
     Each CONFIG becomes a separate run, or one for each cell of its `matrix`. Documents that are not in the
     cache yet are ingested first.
     """
     from fathoms.runner.runner import Selection
 
-    allowed = allowance(fail_on_error)
+    allowed, wanted = allowance(fail_on_error), Figures(everything, tuple(only or ())).checked()
     selection = Selection(limit, tuple(category or ()), tuple(question or ()))
     changed = (
         settings,
@@ -213,30 +227,30 @@ def run(
     if dry_run:
         jobs = jobs_of(configs or (), settings, cells, model, concurrency, retrieval_only)
         with opened(no_cache=no_cache, refresh=refresh) as cache:
-            return print_plans(jobs, selection, cache, repeats, workers)
+            return print_plans(jobs, selection, cache, repeats, workers, out)
     nightly.prepare_junit(junit)
     with (
         nightly.log_to(log_file),
         _reporting_failure(configs or (), junit, None if resume else out, comment) as names,
     ):
-        budget = options.budget()
+        budget, ahead = options.budget(), list[str]()
         with opened(no_cache=no_cache, refresh=refresh) as cache:
             if resume:
                 outcomes = [_resume(configs or [], cache, options, budget, trust=trust)]
             else:
                 jobs = jobs_of(configs or (), settings, cells, model, concurrency, retrieval_only)
                 names[:] = [job.experiment.name for job in jobs]
-                outcomes = _run(jobs, selection, cache, options, budget)
-        results = [] if no_score else _scored(outcomes, budget)
-        one_table = (retrieval_only or compared or prompts) and len(results) > 1
-        reports = write_reports(results, out, each=not one_table) if results else ([], ())
+                ahead = _ahead(jobs, scored=not no_score)
+                outcomes = _run(jobs, selection, cache, options, budget, ahead)
+        results = [] if no_score else _scored(outcomes, budget, ahead)
+        panels = write_reports(results, out, wanted) if results else []
         verdicts = [
             _verdict(outcome, allowed, partial_is_ok=partial, scored=not no_score) for outcome in outcomes
         ]
         lines, written = nightly.report_end(outcomes, verdicts, junit, by_question=junit_by == "question")
         if {"FAILED", "PARTIAL"} & set(verdicts):
             written &= nightly.comment_of_failure(comment, names[0], "\n\n".join(lines))
-    show_results(*reports)  # printed last: if stdout is closed, all files are written already
+    console.show(*panels)  # printed last: if stdout is closed, all files are written already
     for outcome in outcomes if no_score else ():
         console.say(str(outcome.run.path))
     for line in lines:
@@ -409,7 +423,12 @@ def _names(values: str) -> list[str]:
 
 
 def _run(
-    jobs: Sequence[Job], selection: Selection, cache: Cache, options: RunOptions, budget: Budget
+    jobs: Sequence[Job],
+    selection: Selection,
+    cache: Cache,
+    options: RunOptions,
+    budget: Budget,
+    ahead: Sequence[str],
 ) -> list[Outcome]:
     """Run all jobs, and show the progress. Several jobs form a sweep."""
     from fathoms.runner import runner
@@ -419,7 +438,7 @@ def _run(
         console.note(f"{job.experiment.name}: {questions}, data set {job.corpus.name}")
     for note in dict.fromkeys(filter(None, map(_deeper, jobs))):
         console.note(note)
-    with progress.bars() as bars:
+    with progress.bars(ahead) as bars:
         return runner.run(
             jobs,
             out=options.out,
@@ -434,6 +453,15 @@ def _run(
             on_tally=bars.tally,
             on_stop=_stopping,
         )
+
+
+def _ahead(jobs: Sequence[Job], *, scored: bool) -> list[str]:
+    """The stages of all jobs together, in order, those of scoring only if answers are `scored`."""
+    from fathoms.runner.plan import stages_ahead
+
+    most = max((stages_ahead(job.experiment) for job in jobs), key=len)
+    found = dict.fromkeys([*most, *(name for job in jobs for name in stages_ahead(job.experiment))])
+    return [name for name in found if scored or name not in ("judge", "score")]
 
 
 def _deeper(job: Job) -> str | None:
@@ -490,7 +518,7 @@ def _resume(
         )
 
 
-def _scored(outcomes: Sequence[Outcome], budget: Budget) -> list[Run]:
+def _scored(outcomes: Sequence[Outcome], budget: Budget, ahead: Sequence[str] = ()) -> list[Run]:
     """Score the runs that have answers, and return them. Judges may spend what answering has left of the
     budget of the command."""
     from fathoms.judges.of_run import Judging
@@ -500,7 +528,7 @@ def _scored(outcomes: Sequence[Outcome], budget: Budget) -> list[Run]:
     found = [outcome.run for outcome in outcomes if outcome.done]
     left = None if budget.max_cost is None else budget.max_cost - budget.spent.cost
     for run in found:
-        with progress.bars() as bars, cluster(read_measures(run.manifest).execution) as executor:
+        with progress.bars(ahead) as bars, cluster(read_measures(run.manifest).execution) as executor:
             judging = Judging(max_cost=left, on_done=partial(bars.stage, "judge"), on_ahead=announce)
             told = partial(bars.stage, "score")
             summary = score_run(run, judging=judging, on_done=told, executor=executor)

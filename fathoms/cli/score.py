@@ -10,7 +10,7 @@ import typer
 
 from fathoms.cli import completion, console, progress, results
 from fathoms.cli.loading import Address, Executor, cluster, cluster_at
-from fathoms.cli.options import RUNS, FailOnError, Out, Trust
+from fathoms.cli.options import RUNS, All, FailOnError, Only, Out, Trust
 from fathoms.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def score(
         list[str] | None,
         typer.Argument(
             help="Runs: a path, an id, `latest`, NAME (its newest run) or NAME~1 (the one before); with"
-            " --all, `latest` where none is named.",
+            " --history, `latest` where none is named.",
             show_default=False,
             autocompletion=completion.run_names,
         ),
@@ -37,7 +37,7 @@ def score(
         ),
     ] = None,
     whole_history: Annotated[
-        bool, typer.Option("--all", help="Score all runs that have the name of a named run.")
+        bool, typer.Option("--history", help="Score all runs that have the name of a named run.")
     ] = False,
     settings: Annotated[
         list[str] | None,
@@ -76,6 +76,8 @@ def score(
     address: Address = "auto",
     out: Out = RUNS,
     trust: Trust = False,
+    everything: All = False,
+    only: Only = None,
 ) -> int:
     """Score the stored answers of runs again.
 
@@ -92,14 +94,16 @@ def score(
     from fathoms.runs.writing import trust_run
     from fathoms.scoring import score_run
 
-    allowed = allowance(fail_on_error)
+    allowed, wanted = allowance(fail_on_error), results.Figures(everything, tuple(only or ())).checked()
     asked = tuple(one.at(Path.cwd()) for one in named(metric or ()))
     for one in asked:
         one.check()
     own = None if judge is None else read_judge(judge)
     execution = cluster_at(executor, address)
     if not runs and not whole_history:
-        raise UsageError("name the runs to score, or score the whole history of the latest one with --all")
+        raise UsageError(
+            "name the runs to score, or score the whole history of the latest one with --history"
+        )
     found = [Run.open(reference, out) for reference in runs or ["latest"]]
     if whole_history:
         names = {run_name(store.id) for store in found}
@@ -130,7 +134,7 @@ def score(
             missing = missing or judging.unjudged > allowed(summary.counts.answered or 0)
         alone = [summary.metrics.get(one.name) for one in beside_default(asked)]
         missing = missing or any(figures and figures.missing for figures in alone)
-    results.present(found, out)
+    results.present(found, out, wanted)
     if over_budget:
         return ExitCode.OVER_BUDGET
     return ExitCode.FAILED if missing else ExitCode.OK

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fathoms.cli import completion, console
-from fathoms.cli.options import RUNS, By, Json, Out
+from fathoms.cli import completion, console, results
+from fathoms.cli.options import RUNS, All, By, Json, Only, Out
 from fathoms.errors import UsageError
 
 if TYPE_CHECKING:
     from fathoms.runs.run import Run
+
+
+WORST = 5
+"""The worst questions that are listed with the scores of a run."""
 
 
 def show(
@@ -25,6 +30,17 @@ def show(
     question: Annotated[
         str | None, typer.Option("--question", help="The id of one question to show in full.")
     ] = None,
+    lost: Annotated[
+        str | None,
+        typer.Option(
+            "--lost",
+            metavar="PART",
+            help="List the questions whose answers were lost by this part of the pipeline: parser, retriever,"
+            " prompt or model.",
+        ),
+    ] = None,
+    everything: All = False,
+    only: Only = None,
     by: By = None,
     out: Out = RUNS,
     as_json: Json = False,
@@ -38,6 +54,7 @@ def show(
 
     if by is not None and question is not None:
         raise UsageError("--by groups the figures of all questions: leave out --question")
+    wanted = results.Figures(everything, tuple(only or ())).checked()
     store = Run.open(run, out)
     if question is not None:
         from fathoms.report.question import question_panel
@@ -49,6 +66,14 @@ def show(
         else:
             figures = store.summary.profiles.get("fathoms") if store.is_scored else None
             console.show(*question_panel(scored_question(view), figures))
+        return 0
+    if lost is not None:
+        from fathoms.report.lost import lost_panel, lost_questions
+
+        if as_json:
+            console.show_json([asdict(one) for one in lost_questions(Run.scored(store.path), lost)])
+        else:
+            console.show(*lost_panel(Run.scored(store.path), lost, results.reference(store, out)))
         return 0
     regrouped = None
     if by is not None:
@@ -62,10 +87,8 @@ def show(
         shown = {"manifest": store.manifest.plain(), "summary": found}
         console.show_json({**shown, **({"scorings": earlier} if earlier else {})})
         return 0
-    from fathoms.report.terminal import summary_panel
-
     console.say(str(store.path))
-    console.show(*summary_panel(regrouped or Run.scored(store.path), None))
+    console.show(*results.shown([regrouped or Run.scored(store.path)], [store], out, wanted, WORST))
     for version, scoring in earlier_scorings(store.path).items():
         console.say(scoring_sentence(version, scoring))
     return 0

@@ -11,6 +11,7 @@ import typer
 from fathoms.cli import completion, console
 from fathoms.cli.options import RUNS, Json, Out
 from fathoms.errors import ExitCode, UsageError
+from fathoms.text.amounts import measured
 
 if TYPE_CHECKING:
     from fathoms.report.trends import Flaky
@@ -73,11 +74,10 @@ def trends(
     if as_json:
         console.show_json(found.as_json())
         return ExitCode.OK
-    from fathoms.report.amounts import dollars
-    from fathoms.report.leaderboard import bracket, short_figure
+    from fathoms.text.amounts import bracket, dollars
 
     def shown(value: float | None) -> str:
-        return "-" if value is None else short_figure(value) if found.unit == "share" else f"{value:.4g}"
+        return "-" if value is None else measured(value, found.unit)
 
     rows = [
         (
@@ -106,9 +106,9 @@ def _show_flaky(found: Flaky, as_json: bool) -> int:
         console.show_json(asdict(found))
         return ExitCode.OK
     over = f"{len(found.runs)} run{'s' * (len(found.runs) != 1)} of the same pipeline"
-    waver = f"{len(found.wavering)} of {found.questions} questions waver by {found.metric}"
+    some = f"{len(found.wavering)} of {found.questions} questions are right in some runs only"
     alarms = f", without {found.alarms} of which the gate said FAIL" if found.alarms else ""
-    console.say(f"{found.name}: {waver}, over {over}{alarms}")
+    console.say(f"{found.name}: {some}, by {found.metric}, over {over}{alarms}")
     rows = [
         (each.question, each.category, str(each.right), str(each.wrong), _newest(each.now))
         for each in found.wavering

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Literal
 
 from fathoms.corpora.corpus import Corpus, needs
@@ -71,10 +71,11 @@ def _load_files(source: FileSource, base: Path) -> Corpus:
 
 def _as_spelt(file: QuestionFile, documents: Collection[str], path: Path) -> QuestionFile:
     """Return the questions with the names of documents as the folder spells them, where they differ in case
-    alone and from one document only; a warning names them."""
+    or lack the suffix, and one document alone is meant; a warning names them."""
     folded: dict[str, list[str]] = {}
     for name in documents:
-        folded.setdefault(name.casefold(), []).append(name)
+        for spelling in {name, str(PurePosixPath(name).with_suffix(""))}:
+            folded.setdefault(spelling.casefold(), []).append(name)
     wanted = set().union(*map(needs, file.questions)).difference(documents)
     spelt = {
         name: folded[name.casefold()][0]
@@ -98,7 +99,8 @@ def _as_spelt(file: QuestionFile, documents: Collection[str], path: Path) -> Que
     named = ", ".join(f"{name} is {meant}" for name, meant in list(spelt.items())[:_SHOWN])
     more = f" and {len(spelt) - _SHOWN} more" if len(spelt) > _SHOWN else ""
     warning = (
-        f"{path}: names of documents differ from the files in case, and are taken as meant: {named}{more}"
+        f"{path}: names of documents differ from the files in case or suffix, and are taken as meant:"
+        f" {named}{more}"
     )
     return replace(file, questions=questions, warnings=(*file.warnings, warning))
 

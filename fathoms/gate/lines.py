@@ -19,10 +19,12 @@ from fathoms.gate.against_baseline import (
 )
 from fathoms.gate.limits import LimitCheck
 from fathoms.gate.small_sets import FAILED_CALLS
-from fathoms.report.comparison import SHOWN, listed, p_text, version_lines
+from fathoms.report.comparison import SHOWN, listed, version_lines
+from fathoms.report.grid import Grid
 from fathoms.report.junit import Case, Suite
-from fathoms.report.terminal import bare_table, note, with_blank_lines, with_ids
+from fathoms.report.terminal import note, with_blank_lines, with_ids
 from fathoms.report.text import plain, shorten
+from fathoms.text.amounts import p_figure, p_value
 
 KIND = "gate"
 STYLES = {"PASS": "green", "FAIL": "red", "UNDECIDED": "yellow"}
@@ -36,9 +38,7 @@ def gated_panel(found: Gated) -> list[RenderableType]:
         return list(_losses_panel(found))
     decides = len(found.checks) > 1 or any(map(_by_another_test, found.checks))
     versions = dict(zip(found.runs, found.versions, strict=False))
-    table = bare_table()
-    for header in (*HEADERS, *(["decides"] if decides else []), "verdict"):
-        table.add_column(header, justify="left" if header in ("check", "run") else "right", no_wrap=True)
+    table = Grid(*HEADERS, *(["decides"] if decides else []), "verdict")
     for check in found.checks:
         for row in check_rows(check, decides):
             table.add_row(*row)
@@ -84,7 +84,7 @@ def loss_text(check: LossCheck) -> str:
     alarm = "the loss of all would be no alarm" if check.needed is None else f"FAIL from {check.needed} on"
     seen = f"; acknowledged until {check.seen}" if check.seen else ""
     lost = f"{len(check.lost)} of {check.right} right answers lost"
-    return f"{check.metric}: {lost} (p {p_text(check.p)}; {alarm}){seen}"
+    return f"{check.metric}: {lost} ({p_value(check.p)}; {alarm}){seen}"
 
 
 def _day(date: str) -> str:
@@ -156,13 +156,13 @@ def evidence_text(check: SequenceCheck) -> str:
             " counted, until 'fathoms gate ... --sequential --acknowledge', with a new baseline if the loss"
             " is intended"
         )
-    p = "" if check.p is None else f"p {p_text(check.p)} tonight; "
+    p = "" if check.p is None else f"{p_value(check.p)} tonight; "
     return f"{name}: {p}evidence {check.evidence:,.1f} of {check.needed:,.0f} after {nights}"
 
 
 def _by_another_test(check: GateCheck) -> bool:
     """Return whether another p value than that of the newest run made a check FAIL."""
-    return check.verdict == "FAIL" and p_text(check.p) != p_text(check.nights[-1].p)
+    return check.verdict == "FAIL" and p_figure(check.p) != p_figure(check.nights[-1].p)
 
 
 def check_rows(check: GateCheck, decides: bool) -> Iterator[list[str | Text]]:
@@ -172,10 +172,10 @@ def check_rows(check: GateCheck, decides: bool) -> Iterator[list[str | Text]]:
     for position, night in enumerate(check.nights, 1):
         figures = [f"{value:+.3f}" for value in (night.delta, night.low, night.high)]
         first = Text(name if position == 1 else "")
-        outcome = [*([p_text(check.p)] if decides else []), check.verdict]
+        outcome = [*([p_figure(check.p)] if decides else []), check.verdict]
         if position < len(check.nights):
             outcome = [""] * len(outcome)
-        yield [first, str(position), str(night.questions), *figures, p_text(night.p), *outcome]
+        yield [first, str(position), str(night.questions), *figures, p_figure(night.p), *outcome]
 
 
 def meaning(found: Gated) -> str:
@@ -237,7 +237,7 @@ def _proof(check: GateCheck) -> str:
     by = str(check.by)
     if check.lost is not None and by == "the right answers lost":
         by = f"the newest run, which lost {check.lost[1]} of the baseline's {check.lost[0]} right answers"
-    return f"p {p_text(check.p)} over {by}"
+    return f"{p_value(check.p)} over {by}"
 
 
 def undecided(found: Gated) -> str:
@@ -263,7 +263,7 @@ def undecided_check(found: Gated, check: GateCheck) -> str:
     if check.alone < found.level:
         return (
             f"{name} alone would FAIL, but not after Holm over the {len(found.checks)} checks asked for (p"
-            f" {p_text(check.p)}, it must be below {found.level:g})"
+            f" {p_figure(check.p)}, it must be below {found.level:g})"
         )
     if newest.high < 0 and newest.delta > -found.margin:
         return f"{name} is worse, but the observed change is smaller than the margin of {found.margin:g}"
@@ -322,9 +322,9 @@ def _figures(check: GateCheck) -> str:
 
 
 def deciding_p(found: Gated, check: GateCheck) -> str:
-    """Return the p value that made a check FAIL as `, p < .001`; empty for other checks and where the
+    """Return the p value that made a check FAIL as `, p < 0.001`; empty for other checks and where the
     evidence of all nights decides."""
-    return f", p {p_text(check.p)}" if check.verdict == "FAIL" and not found.sequence else ""
+    return f", {p_value(check.p)}" if check.verdict == "FAIL" and not found.sequence else ""
 
 
 def check_name(check: GateCheck | SequenceCheck) -> str:

@@ -241,6 +241,8 @@ class _Scores:
         """Return the scores of a baseline: those that it holds, or those of its runs."""
         profile, out = self.terms.profile, self.terms.out
         if not Path(reference).is_file():
+            if reference.endswith(".json"):
+                raise UsageError(f"no file {reference}; --save-baseline {reference} makes one")
             return [self.of(Run.open(reference, out))]
         scores = read_baseline(Path(reference))
         if profile not in (None, scores.profile):

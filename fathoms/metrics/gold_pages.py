@@ -224,7 +224,7 @@ MEANINGS = {
     (False, True): "the phrases stand on another page",
 }
 BY_PARSER = "page found, but its phrases were lost by the parser"
-BY_CHUNK = "page found, but its phrases stand in another part of it"
+BY_CHUNK = "right page, wrong passage"
 UNKNOWN_LOSS = "page found, but not its phrases"
 
 

@@ -10,6 +10,13 @@ from fathoms.types import StoredValue
 
 Stage = Literal["documents", "retrieved", "prompt", "answer"]
 STAGES: tuple[Stage, ...] = get_args(Stage)
+LOST_BY: dict[str, Stage] = {
+    "parser": "documents",
+    "retriever": "retrieved",
+    "prompt": "prompt",
+    "model": "answer",
+}
+"""The part of a pipeline that lost what is missing at each stage, as people name it."""
 
 
 class Funnel(StoredValue):

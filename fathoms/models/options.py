@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator
 
-from fathoms.errors import ConfigError
+from fathoms.errors import ConfigError, not_set
 from fathoms.safety.masking import is_key_in_path, is_secret_name, looks_like_key, remember, without_logins
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
@@ -95,7 +95,7 @@ def env_key(variable: str) -> str:
     """
     key = os.environ.get(variable, "").strip()
     if not key:
-        raise ConfigError(f"the environment variable {variable} is not set: it holds the key")
+        raise ConfigError(not_set(variable, ": it holds the key"))
     if not (key.isascii() and key.isprintable()):
         raise ConfigError(f"the environment variable {variable} holds what no key can be")
     remember(key)
@@ -161,6 +161,4 @@ def _variable(match: re.Match[str]) -> str:
     try:
         return os.environ[match[1]]
     except KeyError:
-        raise ConfigError(
-            f"the environment variable {match[1]} is not set, and the options ask for it"
-        ) from None
+        raise ConfigError(not_set(match[1], ", and the options ask for it")) from None

@@ -8,18 +8,61 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from fathoms.compare.compare import ALPHA, AnswerCounts, Comparison, Effect, Tested, Unshared
-from fathoms.report.leaderboard import figure, short_figure
-from fathoms.report.terminal import note, plain_table, with_blank_lines, with_ids
-from fathoms.report.text import plain, shorten
+from fathoms.report.grid import Grid, Phrases
+from fathoms.report.terminal import note, with_blank_lines, with_ids
+from fathoms.report.text import plain
+from fathoms.text.amounts import bracket, figure, p_figure, p_value, with_sign
 
-CATEGORY = 25
 SHOWN = 20
 LETTERS = "BCDEFGHIJKLMNOPQRSTUVWXYZ"
 TESTS = {
-    "sign-flip": "sign-flip and score test of Overall",
-    "sign-flip-and-pooled": "sign-flip, score and pooled test of Overall, the largest p",
-    "mcnemar": "McNemar, mid-p, of Micro",
+    "sign-flip": "sign-flip and score test of the mean of the categories",
+    "sign-flip-and-pooled": "sign-flip, score and pooled test of the mean of the categories, the largest p",
+    "mcnemar": "McNemar, mid-p, of the mean of the questions",
 }
+
+
+def short_comparison(found: Comparison, labels: Mapping[str, str]) -> Iterator[RenderableType]:
+    """Say in a line per run and metric whether it differs from the first run, by how much, and on which
+    questions; `labels` are the names of the runs by their ids."""
+    first = labels.get(found.first, found.first)
+    yield from count_lines(found.runs[0], first)
+    for unshared, run in zip(found.unshared, found.runs[1:], strict=True):
+        other = labels.get(unshared.run, unshared.run)
+        yield from (*unshared_lines(unshared, first), *count_lines(run, other))
+        yield from version_lines({first: found.runs[0].versions, other: run.versions})
+        changed: dict[str, None] = {}
+        for number, test in enumerate(one for one in found.tests if one.run == unshared.run):
+            yield short_test(test, f"{other} - {first} = " if number == 0 else "")
+            if number == 0:
+                yield Text(f"  {plain(better(test, first, other))}")
+            changed |= dict.fromkeys(flip.question for flip in test.flips)
+        if changed:
+            yield Text(f"changed: {few(list(changed))}")
+    yield from (note(one) for one in found.notes)
+    holm = f"p after Holm over {len(found.tests)} tests; " if len(found.tests) > 1 else ""
+    yield note(f"{holm}95 % intervals, for other questions on the same documents; more: --all")
+
+
+def short_test(test: Tested, start: str) -> Phrases:
+    """Say whether a test shows a difference: `correctness: no difference shown. B - A = -0.09 [-0.22, 0.00],
+    p 0.125`."""
+    found = test.micro if test.test == "mcnemar" else test.overall
+    shown = "a difference" if test.p_holm < ALPHA else "no difference shown"
+    difference = f"{start}{with_sign(found.difference)}{bracket((found.low, found.high))},"
+    return Phrases(f"{test.metric}: {shown}.", difference, p_value(test.p_holm))
+
+
+def better(test: Tested, first: str, other: str) -> str:
+    """Count the questions on which each run is better, and say which differences the test finds."""
+    least = "" if test.detectable is None else f"; finds differences from {figure(test.detectable)} on"
+    return f"{first} better on {test.losses}, {other} on {test.wins}, equal on {test.ties}{least}"
+
+
+def few(names: Sequence[str]) -> str:
+    """Show the first of some ids."""
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return " ".join(map(plain, names[:SHOWN])) + more
 
 
 def comparison_panel(found: Comparison) -> list[RenderableType]:
@@ -55,14 +98,15 @@ def comparison_panel(found: Comparison) -> list[RenderableType]:
     return parts
 
 
-def count_lines(run: AnswerCounts) -> Iterator[Text]:
+def count_lines(run: AnswerCounts, name: str = "") -> Iterator[Text]:
     """Warn about failed calls, and about replies that came from another run's cache."""
+    of = f"{plain(name)}: " if name else ""
     if run.failed:
-        yield Text(
-            f"{run.failed} of {run.answers} calls failed: correctness 0, no hallucination", style="red"
-        )
+        failed = f"{run.failed} of {run.answers} calls failed: correctness 0, no hallucination"
+        yield Text(f"{of}{failed}", style="red")
     if run.cached:
-        yield Text(f"{run.cached} of {run.answers} replies came from an earlier run's cache", style="red")
+        cached = f"{run.cached} of {run.answers} replies came from an earlier run's cache"
+        yield Text(f"{of}{cached}", style="red")
 
 
 def version_lines(versions: Mapping[str, Sequence[str]]) -> Iterator[Text]:
@@ -72,9 +116,10 @@ def version_lines(versions: Mapping[str, Sequence[str]]) -> Iterator[Text]:
         yield Text(f"service version: {plain(', '.join(sides))}", style="red")
 
 
-def unshared_lines(unshared: Unshared) -> Iterator[Text]:
-    """List the questions that could not be compared."""
-    sides = {"only A asked": unshared.only_first, "A did not ask": unshared.only_second}
+def unshared_lines(unshared: Unshared, first: str = "A") -> Iterator[Text]:
+    """List the questions that could not be compared with the run named `first`."""
+    first = plain(first)
+    sides = {f"only {first} asked": unshared.only_first, f"{first} did not ask": unshared.only_second}
     for what, names in {**sides, "other text or gold": unshared.changed}.items():
         if names:
             yield Text(f"not compared, {what}: {listed(names)}", style="red")
@@ -88,22 +133,23 @@ def listed(names: Sequence[str]) -> str:
 
 def tested_parts(test: Tested, letter: str) -> Iterator[RenderableType]:
     """Show the comparison of one metric between one run and the first."""
-    table = plain_table(test.metric, "n", "A", letter, f"{letter} - A")
-    table.add_row("Overall (category mean)", *effect_cells(test.overall), style="bold")
-    table.add_row("Micro (question mean)", *effect_cells(test.micro), style="dim", end_section=True)
+    table = Grid(test.metric, "n", "A", letter, f"{letter} - A")
+    table.add_row("Mean of the categories", *effect_cells(test.overall), style="bold")
+    table.add_row("Mean of the questions", *effect_cells(test.micro), style="dim")
     for category, effect in test.categories.items():
-        table.add_row(Text(shorten(category, CATEGORY)), *effect_cells(effect))
+        table.add_row(plain(category), *effect_cells(effect))
     yield with_blank_lines(table)
     yield Text(
         f"for other questions on the same documents: {verdict(test.p, test.p_holm)} ({TESTS[test.test]})"
     )
-    least = "unreachable" if test.detectable is None else f"{test.detectable:.2f}"
-    of = "Micro" if test.test == "mcnemar" else "Overall"
+    least = "unreachable" if test.detectable is None else figure(test.detectable)
+    of = "the mean of the questions" if test.test == "mcnemar" else "the mean of the categories"
     yield Text(f"smallest true difference in {of} that this test finds in 80 % of cases: {least}")
     if (wider := test.other_documents) is not None:
         yield Text(
-            f"for other documents: {wider.difference:+.2f} {signed_bracket(wider.low, wider.high)},"
-            f" {verdict(wider.p, wider.p_holm)} (CR2 of Overall, {wider.groups} groups of documents)"
+            f"for other documents: {with_sign(wider.difference)}{bracket((wider.low, wider.high))},"
+            f" {verdict(wider.p, wider.p_holm)} (CR2 of the mean of the categories, {wider.groups} groups of"
+            " documents)"
         )
     else:
         yield Text(f"for other documents: not known ({test.no_other_documents})")
@@ -116,9 +162,9 @@ def tested_parts(test: Tested, letter: str) -> Iterator[RenderableType]:
 
 
 def verdict(p: float, p_holm: float) -> str:
-    """Say what a test shows: `no difference shown, p .040, after Holm .080`."""
+    """Say what a test shows: `no difference shown, p 0.040, after Holm 0.080`."""
     shown = "a difference" if p_holm < ALPHA else "no difference shown"
-    return f"{shown}, p {p_text(p)}, after Holm {p_text(p_holm)}"
+    return f"{shown}, {p_value(p)}, after Holm {p_figure(p_holm)}"
 
 
 def effect_cells(effect: Effect) -> list[str]:
@@ -127,15 +173,5 @@ def effect_cells(effect: Effect) -> list[str]:
         str(effect.n),
         figure(effect.first),
         figure(effect.second),
-        f"{effect.difference:+.2f} {signed_bracket(effect.low, effect.high)}",
+        f"{with_sign(effect.difference)}{bracket((effect.low, effect.high))}",
     ]
-
-
-def signed_bracket(low: float, high: float) -> str:
-    """Format the interval of a difference: `[-.15, +.02]`."""
-    return f"[{', '.join(('-' if value < 0 else '+') + short_figure(abs(value)) for value in (low, high))}]"
-
-
-def p_text(p: float) -> str:
-    """Format a p-value with three digits and no leading zero, such as `.042`."""
-    return "< .001" if p < 0.001 else f"{p:.3f}".removeprefix("0")

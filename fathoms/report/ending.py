@@ -1,13 +1,13 @@
 """Formats how a run ended as one line, for logs and for scripts that search them.
 
-    demo: correctness .19 (50 questions, 1 failed), $0.42, 3 min: OK
+    demo: correctness 0.19 (50 questions, 1 failed), $0.42, 3 min: OK
     search: retrieval only (50 questions, 0 failed), $0.00, 3 s: OK
-    faith: correctness .40 (50 questions, 0 failed, 12 not judged as a whole), $0.42, 3 min: PARTIAL
-    down: no answers (50 questions, 50 failed: connection refused), cost not known, 3 min: FAILED
-    login: correctness .00 (50 questions, 0 failed, 50 pages of HTML), $0.42, 3 min: OK
-    broken: correctness .40 (15 questions, 5 failed: HTTP 500), $0.42, 3 min: FAILED
-    busy: correctness .40 (50 questions, 0 failed, 2 of 50 calls retried: 429 x 2), $0.42, 3 min: OK
-    night: correctness .50 (50 questions, 2 failed, not read: lune.pdf), $0.42, 3 min: FAILED
+    faith: correctness 0.40 (50 questions, 0 failed, 12 not judged as a whole), $0.42, 3 min: PARTIAL
+    down: no answers (50 questions, 50 failed: could not reach 127.0.0.1:8000), cost not known, 3 min: FAILED
+    login: correctness 0.00 (50 questions, 0 failed, 50 pages of HTML), $0.42, 3 min: OK
+    broken: correctness 0.40 (15 questions, 5 failed: HTTP 500), $0.42, 3 min: FAILED
+    busy: correctness 0.40 (50 questions, 0 failed, 2 of 50 calls retried: 429 x 2), $0.42, 3 min: OK
+    night: correctness 0.50 (50 questions, 2 failed, not read: lune.pdf), $0.42, 3 min: FAILED
 
 The last word is `OK`, `FAILED` (the command failed, or more questions failed than allowed), `STOPPED` (the
 budget was used up), `INTERRUPTED` (by a signal) or `PARTIAL` (questions were left out because documents or
@@ -24,15 +24,16 @@ from typing import Any, Literal
 
 from fathoms.errors import some_of
 from fathoms.models.prices import on_this_machine
-from fathoms.report.amounts import dollars, duration, short
 from fathoms.report.text import plain, shorten
 from fathoms.runs.run import Run
+from fathoms.text.amounts import dollars, duration, figure
 from fathoms.types import Failure
 from fathoms.types.run.manifest import Manifest
 from fathoms.types.run.summary import Summary, known_cost
 
 _HTML = re.compile(r"not JSON but ['\"](\\[nrt]|\s)*<")
 _REFUSED = re.compile("connection ?refused", re.IGNORECASE)
+_ADDRESS = re.compile(r"\b(?:https?://)([^\s/'\"<>]{1,200})")
 _CAUSE = 60
 Verdict = Literal["OK", "FAILED", "STOPPED", "INTERRUPTED", "PARTIAL"]
 
@@ -69,7 +70,7 @@ class Ending:
     @property
     def line(self) -> str:
         """The line, as in the example of the module."""
-        score = f"correctness {'n/a' if self.correctness is None else short(self.correctness)}"
+        score = f"correctness {figure(self.correctness)}"
         if self.failed and self.failed == self.done:
             score = "no answers"
         if self.retrieval_only:
@@ -79,7 +80,7 @@ class Ending:
         replies = "".join(f", {plain(what)}" for what in self.replies)
         parts = [
             f"{score} ({self._questions}, {self.failed} failed{self._why}{replies}{unjudged}{unread})",
-            "local" if self.is_local else "cost not known" if self.cost is None else dollars(self.cost),
+            "local model" if self.is_local else "cost not known" if self.cost is None else dollars(self.cost),
             "time not known" if self.seconds is None else duration(self.seconds),
         ]
         return f"{plain(self.name)}: {', '.join(parts)}: {self.verdict}"
@@ -137,7 +138,8 @@ def cause_of(failure: Failure) -> str:
     if failure.kind == "Timeout":
         return "timeout"
     if "no service is there" in said or is_refused(said):
-        return "connection refused"
+        found = _ADDRESS.search(said)
+        return f"could not reach {found[1].rstrip(':.,')}" if found else "connection refused"
     if " not JSON but " in said:
         return "HTML instead of JSON" if _HTML.search(said) else "no JSON"
     return shorten(said, _CAUSE)

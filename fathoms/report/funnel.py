@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from rich.console import RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from fathoms.metrics.stages import STAGES, Stage
-from fathoms.report.leaderboard import RunRow, figure
-from fathoms.report.text import plain, squeeze
+from fathoms.report.grid import Grid
+from fathoms.report.leaderboard import RunRow
+from fathoms.report.text import plain
 from fathoms.runs.run import Run
+from fathoms.text.amounts import figure
 from fathoms.types import LOST_TEXT
 from fathoms.types.run.figures import FunnelStage, FunnelStages, RunFunnel
 
@@ -20,6 +21,15 @@ NOTE = (
     "phrase recall at each stage; below it the loss and the gain since the stage before, over the questions"
     " where both stages are known; n: the number of questions"
 )
+
+
+_NOT_COUNTED = {
+    "common": "whose answer also stands in many other documents",
+    "unanswerable": "without an answer in the documents",
+    "yes-no": "with yes or no as the answer",
+    "no-phrases": "without gold phrases",
+}
+"""Why questions do not count in the figures, by the name of the reason in the summary."""
 
 
 def funnel_of(run: Run, profile: str) -> RunFunnel | None:
@@ -52,15 +62,11 @@ def funnel_panel(run: Run, profile: str) -> list[RenderableType]:
     funnel = funnel_of(run, profile)
     if not funnel:
         return []
-    table = Table(box=None, padding=(0, 1, 0, 0), show_edge=False, header_style="bold")
-    table.add_column("where answers were lost", no_wrap=True)
     shown = stages_of(run)
-    for head in shown:
-        table.add_column(head, justify="right", no_wrap=True)
-    table.add_column("n", justify="right", no_wrap=True)
+    table = Grid("where answers were lost", *shown, "n")
     for name, stages in funnel_rows(funnel):
         cells = [stage_cell(stages.at(stage)) for stage in shown]
-        table.add_row(Text(squeeze(name, 24)), *cells, "\n".join(count_lines(stages, shown)))
+        table.add_row(plain(name), *cells, "\n".join(count_lines(stages, shown)))
     return [table, *(Text(plain(line), style="dim") for line in notes(funnel, run)), Text()]
 
 
@@ -82,11 +88,11 @@ def count_lines(stages: FunnelStages, shown: Sequence[Stage] = STAGES) -> list[s
 
 
 def stage_cell(stage: FunnelStage) -> str:
-    """Format a stage as recall over loss and gain, `0.71` over `-.15 +.02`; a dash if it is not known."""
+    """Format a stage as recall over loss and gain, `0.71` over `-0.15 +0.02`; a dash if it is not known."""
     if stage.recall is None:
         return "-\n"
     steps = [
-        f"{sign}{figure(value).removeprefix('0')}"
+        f"{sign}{figure(value)}"
         for sign, value in (("-", stage.lost), ("+", stage.gained))
         if value is not None and f"{value:.2f}" != "0.00"
     ]
@@ -96,9 +102,9 @@ def stage_cell(stage: FunnelStage) -> str:
 def notes(funnel: RunFunnel, run: Run) -> Iterator[str]:
     """Explain the figures, list what they leave out, and name documents whose text may be incomplete."""
     yield NOTE
-    left_out = ", ".join(f"{count} {reason}" for reason, count in funnel.left_out.items())
+    left_out = ", ".join(f"{n} {_NOT_COUNTED.get(why, why)}" for why, n in funnel.left_out.items())
     chance = f"; another document holds an answer by chance: {figure(funnel.chance)}"
-    yield f"left out: {left_out or 'none'}{'' if funnel.chance is None else chance}"
+    yield f"not counted: {left_out or 'none'}{'' if funnel.chance is None else chance}"
     if said := list(partial(funnel)):
         yield f"* {'; '.join(said)}"
     if funnel.estimate:

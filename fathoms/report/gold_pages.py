@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 
 from fathoms.metrics.names import GOLD_PAGES
 from fathoms.report.funnel import assumed
-from fathoms.report.leaderboard import bracket, figure
 from fathoms.runs.run import Run
+from fathoms.text.amounts import bracket, figure
 from fathoms.types.run.figures import MetricFigure, MetricFigures
 
 *PAGE_STAGES, AGREEMENT = GOLD_PAGES
@@ -48,7 +48,7 @@ def page_rows(figures: dict[str, MetricFigures]) -> Iterator[tuple[str, list[Met
 
 
 def page_cell(found: MetricFigure) -> str:
-    """Format a figure as `0.71 [.60, .80] (57)`, a dash if it is not known."""
+    """Format a figure as `0.71 [0.60, 0.80] (57)`, a dash if it is not known."""
     return "-" if found.value is None else f"{figure(found.value)}{bracket(found.bounds)} ({found.n})"
 
 

@@ -14,9 +14,9 @@ from typing import Any
 
 from fathoms.metrics.names import CORRECT, WRONG
 from fathoms.metrics.retrieval.gold import gold_of
-from fathoms.report.leaderboard import bracket, figure
 from fathoms.runs.run import Run
 from fathoms.runs.views import scored_question
+from fathoms.text.amounts import bracket, figure
 from fathoms.types.run.rows import ScoredQuestion, ScoredRepeat
 
 KINDS = ("correct", "partial", "incorrect")
@@ -112,7 +112,7 @@ def mean_figure(values: Sequence[tuple[Graded, float]]) -> Mapping[str, Any] | N
 
 
 def figure_text(found: Mapping[str, Any] | None) -> str:
-    """Format a figure as `mean_figure` returns it with its interval: `0.29 [.16, .44]`, `n/a` without one."""
+    """Format a figure of `mean_figure` with its interval: `0.29 [0.16, 0.44]`, `n/a` without one."""
     if found is None:
         return "n/a"
     low, high = found.get("low"), found.get("high")

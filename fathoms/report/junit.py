@@ -12,10 +12,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from fathoms.report.amounts import short
 from fathoms.report.metrics_table import metric_table
 from fathoms.report.text import shorten
 from fathoms.runs.run import Run
+from fathoms.text.amounts import figure
 from fathoms.types import Failure
 from fathoms.types.run.figures import Means
 from fathoms.types.run.rows import ScoredRepeat
@@ -135,7 +135,7 @@ def category_cases(run: Run, *, too_many_failed: bool) -> Iterator[Case]:
         failed = [repeat.error for repeat in found if repeat.error]
         seconds = sum(repeat.timings.get("generate", 0.0) for repeat in found)
         correctness = figures.get(name, Means()).correctness
-        score = f"correctness {'n/a' if correctness is None else short(correctness)}"
+        score = f"correctness {figure(correctness)}"
         if run.summary.retrieval_only:
             score = "retrieval only"
         others = "".join(f", {line.metric} {line.text(line.figures.cell(name))}" for line in further)
@@ -158,7 +158,7 @@ def question_cases(run: Run, *, too_many_failed: bool) -> Iterator[Case]:
         answered[question.category] += 1
         failed = [repeat.error for repeat in found if repeat.error]
         figures = (
-            f"{metric} {short(fmean(known))}"
+            f"{metric} {figure(fmean(known))}"
             for metric in metrics
             if (known := [value for value in view.values(metric, profile) if value is not None])
         )

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from fathoms.report.leaderboard import Leaderboard, Metric, bracket, figure, leaderboard
+from fathoms.report.leaderboard import Leaderboard, Metric, leaderboard
 from fathoms.report.metrics_table import RETRIEVAL, MetricTable, metric_table
 from fathoms.report.stage_times import NOTE as TIMES
 from fathoms.report.stage_times import stage_rows
 from fathoms.report.text import plain, wrap
 from fathoms.runs.run import Run
+from fathoms.text.amounts import bracket, figure
 from fathoms.types.run.figures import MeanScores
 
 SPECIAL = {
@@ -48,7 +49,7 @@ def report_latex(
     """Return the table of some runs under one profile, with `intervals` after the values if wanted. Further
     metrics, including those named by `metrics`, follow in a table of their own.
 
-    Values have two digits and no leading zero. Bold marks the Overall correctness of a run that is shown to
+    Values have two digits. Bold marks the Overall correctness of a run that is shown to
     be better than all others, and nothing else. Runs that only searched are in the table of further metrics
     alone. The last line gives the number of questions behind each
     value. Raises as `leaderboard` does.
@@ -203,7 +204,7 @@ def cell_text(cell: MeanScores, metric: Metric, intervals: bool) -> str:
 
 def printed(value: float | None) -> str:
     """Format a value as `.19` or `1.00`, a dash if the metric does not apply."""
-    return "--" if value is None else figure(value).removeprefix("0")
+    return "--" if value is None else figure(value)
 
 
 def counts(column: Sequence[Figure]) -> str:

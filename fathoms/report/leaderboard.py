@@ -14,8 +14,8 @@ from typing import Literal
 from fathoms.compare.pairing import difference
 from fathoms.errors import DataError
 from fathoms.runs.run import QuestionMean, Run
+from fathoms.text.amounts import bracket, figure
 from fathoms.types.run.figures import Means, MeanScores
-from fathoms.types.run.part import Number
 
 Metric = Literal["correctness", "hallucination"]
 Rank = tuple[int, int]
@@ -71,9 +71,9 @@ class Leaderboard:
     notes: tuple[str, ...]
 
     def cells(self, row: RunRow) -> Iterator[tuple[str, MeanScores]]:
-        """Yield the column header and the scores of Overall (the macro mean), Micro and every category."""
+        """Yield the column header and the scores of Overall, of all questions, and of every category."""
         yield "Overall", row.overall
-        yield "Micro", row.micro
+        yield "Questions", row.micro
         for category in self.categories:
             yield category, row.cell(category)
 
@@ -107,7 +107,9 @@ def leaderboard(runs: Sequence[Run], scores: str | None = None) -> Leaderboard:
     elif about_ranks:
         notes.append(about_ranks)
     if any(ranks):
-        notes.append("Rank: the places by correctness that these questions allow (95 %, all runs together).")
+        notes.append(
+            "Rank 1 to 2: with these questions, its place is between first and second (95 % confidence)."
+        )
     if keys := sorted({run.grouped_by for run in runs if run.grouped_by}):
         notes.append(f"Grouped by the metadata {', '.join(keys)} instead of the category.")
     return Leaderboard(tuple(dict.fromkeys(listed + scored)), tuple(rows), tuple(notes))
@@ -199,11 +201,6 @@ def footnote_mark(run: Run, marks: dict[str, str]) -> str:
     return marks.setdefault(reason, str(len(marks) + 1).translate(SUPERSCRIPTS))
 
 
-def figure(value: float | None, digits: int = 2) -> str:
-    """Format a score, as in all reports: `n/a` if the metric does not apply."""
-    return "n/a" if value is None else f"{value:.{digits}f}"
-
-
 def with_interval(means: MeanScores, metric: Metric) -> str:
     """Format a mean with its interval."""
     return figure(means.mean(metric)) + bracket(means.bounds(metric))
@@ -213,17 +210,6 @@ def both_counts(means: MeanScores) -> str:
     """Format the denominators: `n`, or `n/hallucination_n` if the two differ."""
     same = means.n == means.hallucination_n
     return str(means.n) if same else f"{means.n}/{means.hallucination_n}"
-
-
-def bracket(interval: tuple[Number, Number] | None) -> str:
-    """Format an interval to follow its value: ` [.17, .42]`, empty if it is not known."""
-    return f" [{', '.join(map(short_figure, interval))}]" if interval else ""
-
-
-def short_figure(value: float) -> str:
-    """Format a bound in [0, 1] without a leading zero, and 1.00 as `1`."""
-    text = f"{value:.2f}"
-    return "1" if text == "1.00" else text.removeprefix("0")
 
 
 def interval_note(run: Run, profile: str) -> str | None:
@@ -236,9 +222,9 @@ def interval_note(run: Run, profile: str) -> str | None:
     groups = found.groups
     if found.clustered:
         wide = bracket(found.clustered.pair).strip()
-        parts.append(f"overall correctness for other documents too: {wide}, {groups} groups")
+        parts.append(f"overall correctness with other documents too: {wide}, {groups} groups")
     elif found.not_clustered:
-        parts.append(f"for other documents too: not known ({found.not_clustered})")
+        parts.append(f"says nothing about other documents ({found.not_clustered})")
     elif groups is not None:  # a run that was scored before the reason was stored
         parts.append(f"{groups} group{'s' * (groups != 1)} of documents, not clustered")
     return "; ".join(parts)

@@ -11,27 +11,19 @@ from urllib.parse import quote
 
 from fathoms.report import gold_pages, honesty, shrunk, stage_times
 from fathoms.report.funnel import HEADS, funnel_section
-from fathoms.report.leaderboard import (
-    Leaderboard,
-    Metric,
-    RunRow,
-    bracket,
-    figure,
-    interval_note,
-    leaderboard,
-    with_interval,
-)
+from fathoms.report.leaderboard import Leaderboard, Metric, RunRow, interval_note, leaderboard, with_interval
 from fathoms.report.metrics_table import RETRIEVAL, RETRIEVAL_HEADS, MetricTable, listed_parts, metric_table
-from fathoms.report.modalities import modality_table
 from fathoms.report.outcomes import RATES, outcomes, rate_text
 from fathoms.report.purposes import purpose_lines
 from fathoms.report.radar import TITLES
-from fathoms.report.search_table import search_table
+from fathoms.report.screen import categories_section, lost_section, scores_section
+from fathoms.report.section import Section
 from fathoms.report.sections import reviews, sections
 from fathoms.report.text import describe, plain, shorten
 from fathoms.report.worst import Miss, first_messages, worst_questions
 from fathoms.runs.run import Run
 from fathoms.runs.search_notes import search_notes
+from fathoms.text.amounts import bracket, figure
 from fathoms.types.run.figures import ProfileFigures
 
 STRUCTURE = re.compile(r"[\\`*_{}\[\]|~#!]")
@@ -63,16 +55,15 @@ def report_markdown(
     title = runs[0].name if len(runs) == 1 else f"{len(runs)} runs"
     parts = (
         [f"# fathoms report: {escape(title)}"],
+        first_sections(with_figures, scores),
         what_was_run(runs, scored),
         document_section(runs, scored),
         score_sections(answered, answers) if answered else (),
         shrunk_section(answered, scores) if shrink and answered else (),
         sections_of_runs(with_figures),
-        search_section(with_figures),
-        modality_section(with_figures),
         metric_section(with_figures, scores, metrics),
         radar_section() if plots and answered else (),
-        lost_section(with_figures, figured),
+        stages_section(with_figures, figured),
         pages_section(with_figures, figured),
         honesty_section(with_figures, figured),
         abstention_section(answered, answers) if answered else (),
@@ -143,70 +134,35 @@ def no_figures_section(runs: Sequence[Run]) -> Iterator[str]:
 
 def sections_of_runs(runs: Sequence[Run]) -> Iterator[str]:
     """Show the tables that runs of one sweep have together."""
-    for number, section in enumerate(sections(runs)):
+    yield from section_lines(sections(runs))
+
+
+def first_sections(runs: Sequence[Run], scores: str | None) -> Iterator[str]:
+    """Show the tables of the first screen: scores, correctness by category, and where answers were lost."""
+    answered = [run for run in runs if not run.summary.retrieval_only]
+    found = (
+        scores_section(answered, scores),
+        categories_section(answered, scores),
+        lost_section(runs, scores),
+    )
+    yield from section_lines([one for one in found if one is not None])
+
+
+def section_lines(found: Sequence[Section]) -> Iterator[str]:
+    """Write some tables, each with its title and its notes."""
+    for number, section in enumerate(found):
         yield f"{chr(10) * (number > 0)}## {section.title}\n"
-        headers = [escape(name[:1].upper() + name[1:]) for name in section.header]
+        headers = [escape(name[:1].upper() + name[1:]) or " " for name in section.header]
         rows = [[escape(cell) for cell in row] for row in section.rows]
         yield from table(headers, rows, section.numbers)
         yield from (f"\n{escape(text)}." for text in section.notes)
-
-
-def search_section(runs: Sequence[Run]) -> Iterator[str]:
-    """Show recall at each k, the seconds of a search and the size of the index; empty if no run has them."""
-    found = search_table(runs)
-    if found is None:
-        return
-    yield "## Retrieval\n"
-    headers = ["Run", *(f"Recall@{k}" for k in found.ks), "n", "Seconds per question", "Chunks", "Index"]
-    rows = [
-        [
-            escape(row.label),
-            *(" ".join(row.recall.get(k, ("n/a", ""))).strip() for k in found.ks),
-            row.n,
-            " ".join(row.seconds).strip(),
-            row.chunks,
-            row.index,
-        ]
-        for row in found.rows
-    ]
-    yield from table(headers, rows, len(headers) - 1)
-    yield f"\n{escape(found.note)}."
-    if found.budgets:
-        headers = ["Run", *(f"Within {tokens} tokens" for tokens in found.budgets)]
-        rows = [
-            [escape(row.label), *(" ".join(row.within.get(n, ("n/a", ""))).strip() for n in found.budgets)]
-            for row in found.rows
-        ]
-        yield ""
-        yield from table(headers, rows, len(headers) - 1)
-        yield f"\n{escape(found.token_note)}."
-
-
-def modality_section(runs: Sequence[Run]) -> Iterator[str]:
-    """Show hits at each k by modality of the gold; empty if the questions of no run state one."""
-    found = modality_table(runs)
-    if found is None:
-        return
-    yield "## Hits by modality\n"
-    headers = ["Modality", "Run", *(f"Hit@{k}" for k in found.ks), "n"]
-    rows = [
-        [
-            escape(row.modality),
-            escape(row.label),
-            *(" ".join(row.cell(k)).strip() for k in found.ks),
-            str(row.n),
-        ]
-        for row in found.rows
-    ]
-    yield from table(headers, rows, len(headers) - 2)
-    yield f"\n{escape(found.note)}."
 
 
 def metric_section(runs: Sequence[Run], scores: str | None, asked: Sequence[str]) -> Iterator[str]:
     """List the further metrics of the runs and then those of retrieval, one line per run and metric; empty if
     there are none. Parts of a metric with a figure of their own stand below it."""
     further = metric_table(runs, scores, asked)
-    yield from _metric_lines("Further metrics", further, "Metric", "Overall", "Micro")
+    yield from _metric_lines("Further metrics", further, "Metric", "Overall", "Mean of questions")
     retrieval = metric_table(runs, scores, asked, RETRIEVAL)
     if further.lines and retrieval.lines:
         yield ""
@@ -285,7 +241,7 @@ def document_section(runs: Sequence[Run], scored: Leaderboard) -> Iterator[str]:
 def score_sections(runs: Sequence[Run], scored: Leaderboard) -> Iterator[str]:
     """Show the scores, each with its denominator."""
     yield "## Scores\n"
-    yield "Overall is the unweighted mean of the categories (macro), Micro the mean over all questions."
+    yield "Overall is the unweighted mean of the categories, Questions the mean over all questions."
     if len(runs) > 1:
         yield "In round brackets: the number of questions behind a figure."
     yield "A failed question scores 0 in correctness and has no hallucination."
@@ -300,7 +256,7 @@ def score_sections(runs: Sequence[Run], scored: Leaderboard) -> Iterator[str]:
 def category_table(scored: Leaderboard, row: RunRow) -> list[str]:
     """Show one run in the layout of lm-evaluation-harness: a line for each category and metric."""
     lines = []
-    names = ["Overall (macro)", "Micro", *map(escape, scored.categories)]
+    names = ["Overall", "Questions", *map(escape, scored.categories)]
     for name, (_, cell) in zip(names, scored.cells(row), strict=True):
         for metric, arrow in ARROWS.items():
             interval = bracket(cell.bounds(metric)).strip()
@@ -313,7 +269,7 @@ def category_table(scored: Leaderboard, row: RunRow) -> list[str]:
 
 def side_by_side(scored: Leaderboard) -> Iterator[str]:
     """Show several runs: a table for each metric with a line for each run."""
-    figures = ["Overall (macro)", "Micro", *map(escape, scored.categories)]
+    figures = ["Overall", "Questions", *map(escape, scored.categories)]
     for metric in METRICS:
         # the ranks are those by correctness
         ranked = metric == "correctness" and any(row.rank for row in scored.rows)
@@ -352,7 +308,7 @@ def radar_section() -> list[str]:
     return ["## Radar plots\n", *pictures]
 
 
-def lost_section(runs: Sequence[Run], scored: Leaderboard) -> Iterator[str]:
+def stages_section(runs: Sequence[Run], scored: Leaderboard) -> Iterator[str]:
     """Show the funnel of each run, which says where answers were lost; empty if no run kept its texts."""
     found = list(funnel_section(list(zip(runs, scored.rows, strict=True))))
     if not found:
@@ -398,9 +354,9 @@ def honesty_section(runs: Sequence[Run], scored: Leaderboard) -> Iterator[str]:
     ]
     if not tables:
         return
-    yield "## Honesty: retrieval, answer, correctness"
+    yield "## Answers with and without the evidence"
     for row, found in tables:
-        yield f"\n### {title(row)}: honesty\n"
+        yield f"\n### {title(row)}: answers by retrieval\n"
         yield from table(
             ["Answers", *(name.capitalize() for name in honesty.COLUMNS.values())],
             honesty.honesty_rows(found),
@@ -462,7 +418,7 @@ def profile_section(runs: Sequence[Run], scored: Leaderboard) -> Iterator[str]:
             means = [figure(figures.overall.mean(metric)) for metric in metrics]
             rules = map(escape, (name, *rules_of(figures)))
             rows.append([title(row), *rules, *means, str(figures.overall.n)])
-    titles = [metric.replace("_", " ").capitalize() for metric in metrics]
+    titles = [metric.replace("micro_", "all questions: ").capitalize() for metric in metrics]
     yield from table([*headers, *titles, "n"], rows, len(metrics) + 1)
 
 
@@ -470,7 +426,7 @@ def failure_section(runs: Sequence[Run], scored: Leaderboard) -> list[str]:
     """Count the failures of each kind, with the first message of each."""
     rows = []
     for run, row in zip(runs, scored.rows, strict=True):
-        messages = first_messages(run, row.profile)
+        messages = first_messages(run)
         for kind, count in run.summary.errors.items():
             message = shorten(messages.get(kind, ""), EXCERPT)
             rows.append([title(row), escape(kind), escape(message), str(count)])

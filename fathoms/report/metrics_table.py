@@ -6,15 +6,17 @@ where somebody asks for them by name.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from fathoms.config import suggest
 from fathoms.errors import UsageError
-from fathoms.report.leaderboard import bracket, figure, run_labels
+from fathoms.report.leaderboard import run_labels
 from fathoms.report.modalities import is_in_table
 from fathoms.report.quotes import is_group_part
 from fathoms.runs.run import Run
+from fathoms.text.amounts import figure, measured
 from fathoms.types.run.figures import MetricFigure, MetricFigures
 from fathoms.types.run.part import Number
 from fathoms.types.run.rows import ScoredRepeat
@@ -27,6 +29,9 @@ RETRIEVAL_HEADS = ("retrieval", "mean of categories [95 %]", "mean of questions"
 """The heads of the table of retrieval metrics. The mean over all questions is the average of Double-Bench."""
 SEARCHED = "recall-in-retrieved"
 """The metric that every run has which only searched, if its questions have gold phrases."""
+_SAID = ("share", "seconds", "US dollars")
+"""Units that every figure itself says."""
+_AT_K = re.compile(r"@([1-9]\d{0,5})$")
 ARROWS = {"higher": "↑", "lower": "↓"}
 
 
@@ -41,17 +46,14 @@ class MetricLine:
     @property
     def head(self) -> str:
         """The name of the metric, its unit unless it is a share, and an arrow for the better direction."""
-        unit = "" if self.figures.unit == "share" else f" ({self.figures.unit})"
+        unit = "" if self.figures.unit in _SAID else f" ({self.figures.unit})"
         return f"{self.metric}{unit} {ARROWS[self.figures.direction]}"
 
     def text(self, found: MetricFigure, *, interval: bool = False) -> str:
         """Format a figure of this metric, with its interval if wanted."""
-        if self.figures.unit == "share":
-            return figure(found.value) + (bracket(found.bounds) if interval else "")
-        if found.value is None:
-            return "n/a"
-        bounds = f" [{', '.join(f'{end:.4g}' for end in found.bounds)}]" if interval and found.bounds else ""
-        return f"{found.value:.4g}{bounds}"
+        unit = self.figures.unit
+        ends = ", ".join(measured(end, unit) for end in found.bounds or ())
+        return measured(found.value, unit) + (f" [{ends}]" if interval and ends else "")
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ def metric_table(
     judged: dict[str, list[str]] = {}
     for run, label, figures in zip(runs, run_labels(runs), known, strict=True):
         for name, found in figures.items():
-            if found.group != group:
+            if found.group != group or not is_measured(run, name):
                 continue
             if name in asked or is_shown(run, name, found) or ("all" in asked and has_value(run, found)):
                 lines.append(MetricLine(label, name, found))
@@ -102,6 +104,12 @@ def metric_table(
     notes += [f"{', '.join(names)} of {label}: {what}" for (label, what), names in counted.items()]
     categories = dict.fromkeys(category for run in runs for category in run.summary.categories)
     return MetricTable(tuple(lines), tuple(categories), tuple(dict.fromkeys(notes)))
+
+
+def is_measured(run: Run, metric: str) -> bool:
+    """Return whether a run retrieved enough for a metric: hit@5 says nothing new of 2 retrieved chunks."""
+    found = _AT_K.search(metric)
+    return found is None or run.manifest.most_chunks is None or int(found[1]) <= run.manifest.most_chunks
 
 
 def listed_parts(metric: str, figures: MetricFigures) -> list[tuple[str, MetricFigure]]:

@@ -1,17 +1,17 @@
 """The table of hits by modality of the gold, such as text, table and image: how often the first k pages that
 a run retrieved hold a gold page with evidence of that modality. It sets retrieval by text, by page images and
-by both side by side; the terminal, Markdown and the page share it.
+by both side by side.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
-from fathoms.report.leaderboard import bracket, figure
 from fathoms.report.search_table import row_labels
+from fathoms.report.section import Section
 from fathoms.runs.run import Run
+from fathoms.text.amounts import bracket, figure
 from fathoms.types.run.figures import MetricFigure
 
 NOTE = (
@@ -25,46 +25,40 @@ Hits = Mapping[str, Mapping[int, MetricFigure]]
 """The figure of each k, by modality."""
 
 
-@dataclass(frozen=True)
-class ModalityRow:
-    """One modality and one run: the figure of each k, and the number of questions."""
-
-    modality: str
-    label: str
-    hits: Mapping[int, MetricFigure]
-
-    @property
-    def n(self) -> int:
-        """The questions with gold of the modality."""
-        return max(found.n or 0 for found in self.hits.values())
-
-    def cell(self, k: int) -> tuple[str, str]:
-        """The value at k and its interval, as texts."""
-        found = self.hits.get(k)
-        return ("n/a", "") if found is None else (figure(found.value), bracket(found.bounds).strip())
-
-
-@dataclass(frozen=True)
-class ModalityTable:
-    """The rows, all runs of a modality together, the `k` of the columns, and a note on how to read them."""
-
-    ks: tuple[int, ...]
-    rows: tuple[ModalityRow, ...]
-    note: str = NOTE
-
-
-def modality_table(runs: Sequence[Run]) -> ModalityTable | None:
+def modality_section(runs: Sequence[Run]) -> Section | None:
     """Return the table of the runs whose questions state modalities; `None` if there is no such run."""
     found = [(label, modality_hits(run)) for run, label in zip(runs, row_labels(runs), strict=True)]
-    modalities = sorted({modality for _, hits in found for modality in hits})
-    rows = tuple(
-        ModalityRow(modality, label, hits[modality])
-        for modality in modalities
+    lines = [
+        (modality, label, hits[modality])
+        for modality in sorted({modality for _, hits in found for modality in hits})
         for label, hits in found
         if modality in hits
+    ]
+    if not lines:
+        return None
+    ks = sorted({k for _, _, hits in lines for k in hits})
+    rows = [
+        [
+            modality,
+            label,
+            *(_cell(hits.get(k)) for k in ks),
+            str(max(one.n or 0 for one in hits.values())),
+        ]
+        for modality, label, hits in lines
+    ]
+    figures = [
+        {"modality": modality, "run": label, "hits": {str(k): one.model_dump() for k, one in hits.items()}}
+        for modality, label, hits in lines
+    ]
+    header = ("modality", "run", *(f"hit@{k}" for k in ks), "n")
+    return Section(
+        "modalities", "Hits by modality", header, rows, [NOTE], {"rows": figures}, numbers=len(ks) + 1
     )
-    ks = sorted({k for row in rows for k in row.hits})
-    return ModalityTable(tuple(ks), rows) if rows else None
+
+
+def _cell(found: MetricFigure | None) -> str:
+    """Format a figure with its interval."""
+    return "n/a" if found is None else figure(found.value) + bracket(found.bounds)
 
 
 def modality_hits(run: Run) -> Hits:
@@ -72,7 +66,9 @@ def modality_hits(run: Run) -> Hits:
     state no modality, or no pages were retrieved."""
     hits: dict[str, dict[int, MetricFigure]] = {}
     for name, figures in run.summary.metrics.items():  # under every profile alike
-        if known := _HIT.fullmatch(name):
+        if (known := _HIT.fullmatch(name)) and (
+            run.manifest.most_chunks is None or int(known[1]) <= run.manifest.most_chunks
+        ):
             for part, found in figures.parts.items():
                 if part.startswith(_PART) and found.value is not None:
                     hits.setdefault(part.removeprefix(_PART), {})[int(known[1])] = found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fathoms.report.leaderboard import bracket, figure
+from fathoms.text.amounts import bracket, figure
 from fathoms.types.run.figures import AbstentionCounts, AbstentionRates
 
 OUTCOMES = ("answered", "abstained")
@@ -16,7 +16,7 @@ def outcomes(counts: AbstentionCounts) -> list[str]:
 
 
 def rate_text(rates: AbstentionRates, name: str) -> str:
-    """Format a rate with its interval and the number of answers behind it: `0.81 [.72, .88] (93)`."""
+    """Format a rate with its interval and the number of answers behind it: `0.81 [0.72, 0.88] (93)`."""
     number = getattr(rates, f"{name}_n")
     return f"{figure(getattr(rates, name))}{bracket(rates.bounds(name))}" + (
         "" if number is None else f" ({number})"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from fathoms.report.leaderboard import bracket, figure
+from fathoms.text.amounts import bracket, p_value, with_sign
 
 
 def paired(first: Mapping[str, float], second: Mapping[str, float]) -> dict[str, Any] | None:
@@ -79,7 +79,6 @@ def chosen_on_other_half(scores: Mapping[str, Mapping[str, float]]) -> dict[str,
 
 
 def signed(found: Mapping[str, Any]) -> str:
-    """Format a difference with its interval and p value, as `-0.20 [-0.41, 0.03], p 0.12`."""
-    p = found["p"]
-    shown = "p < 0.001" if p < 0.001 else f"p {p:.2g}"
-    return f"{figure(found['value'])} {bracket((found['low'], found['high'])).strip()}, {shown}"
+    """Format a difference with its interval and p value, as `-0.20 [-0.41, 0.03], p 0.120`."""
+    bounds = bracket((found["low"], found["high"]))
+    return f"{with_sign(found['value'])}{bounds}, {p_value(found['p'])}"

@@ -21,10 +21,10 @@ from fathoms.report.graded import (
     mean_figure,
     of_one_sweep,
 )
-from fathoms.report.leaderboard import figure
 from fathoms.report.paired import chosen_on_other_half, signed
 from fathoms.report.section import Chart, Section
 from fathoms.runs.run import Run
+from fathoms.text.amounts import figure
 
 PLACES = ("first", "middle", "last")
 _SWEPT = ("position", "distractors")

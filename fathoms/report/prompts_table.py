@@ -21,11 +21,11 @@ from fathoms.report.graded import (
     mean_figure,
     of_one_sweep,
 )
-from fathoms.report.leaderboard import figure
 from fathoms.report.paired import halves
 from fathoms.report.section import Section
 from fathoms.runs.marks import SETTING
 from fathoms.runs.run import Run
+from fathoms.text.amounts import figure
 
 OVERALL = "overall"
 _SWEPT = ("prompt", "data", "generate", "name")

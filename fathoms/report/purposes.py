@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fathoms.report.amounts import dollars
 from fathoms.report.stage_times import called_text
 from fathoms.report.text import plain
 from fathoms.runs.run import Run
+from fathoms.text.amounts import dollars
 
 APART = ("answer", "judge")
 """Purposes that have a place of their own: answers are what is left, and judging is no cost of a pipeline."""

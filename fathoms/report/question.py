@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from rich import box
 from rich.console import RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from fathoms.metrics.names import GOLD_PAGES
 from fathoms.metrics.stages import STAGES
-from fathoms.report.amounts import dollars
 from fathoms.report.gold_pages import AGREEMENT, HEADS, PAGE_STAGES
+from fathoms.report.grid import Grid
 from fathoms.report.grouping import label
-from fathoms.report.leaderboard import figure
 from fathoms.report.metrics_table import answer_metrics
 from fathoms.report.read_answer import read_answer
 from fathoms.report.text import gold, plain, shorten, yes_or_no
+from fathoms.text.amounts import dollars, duration, figure
 from fathoms.types import Citation, Question, Reply
 from fathoms.types.run.figures import ProfileFigures
 from fathoms.types.run.part import Number
@@ -133,13 +131,13 @@ def taken(answer: Reply, seconds: Number | None) -> str:
     tokens = [answer.usage.prompt_tokens, answer.usage.completion_tokens]
     parts = ["tokens not known" if None in tokens else f"{tokens[0]} + {tokens[1]} tokens"]
     parts.append("cost not known" if answer.cost is None else dollars(answer.cost))
-    parts += [f"{seconds:.1f} s"] if seconds is not None else []
+    parts += [duration(seconds)] if seconds is not None else []
     return ", ".join(parts) + (" (in an earlier run)" if answer.cached else "")
 
 
-def hit_table(hits: Sequence[ShownHit]) -> Table:
+def hit_table(hits: Sequence[ShownHit]) -> Grid:
     """List the retrieved chunks with the start of their texts."""
-    table = Table("rank", "score", "document", "pages", "text", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Grid("rank", "score", "document", "pages", "text")
     for hit in hits:
         pages = ", ".join(map(str, hit.pages))
         texts = (shorten(hit.source, 40), pages, shorten(hit.text, HIT))
@@ -158,9 +156,9 @@ def why_lines(scores: Mapping[str, AnswerScores]) -> list[Text]:
     return lines
 
 
-def score_lines(scores: Mapping[str, AnswerScores]) -> Table:
+def score_lines(scores: Mapping[str, AnswerScores]) -> Grid:
     """Show the scores with one line per profile, and the phrases that were missed."""
-    table = Table("profile", "correct", "halluc.", "abstained", "missed", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Grid("profile", "correct", "halluc.", "abstained", "missed")
     for profile, values in scores.items():
         figures = (figure(values.correctness), figure(values.hallucination), yes_or_no(values.abstained))
         table.add_row(Text(plain(profile)), *figures, Text(plain(" + ".join(values.missed or ()))))
@@ -173,7 +171,7 @@ def page_lines(repeat: ScoredRepeat) -> list[RenderableType]:
     found = [repeat.metrics.get(name, MetricScore()) for name in PAGE_STAGES]
     if all(one.get("value") is None for one in found):
         return []
-    table = Table("gold pages", *HEADS, box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Grid("gold pages", *HEADS)
     table.add_row("share", *(figure(one.get("value")) for one in found))
     table.add_row("missing", *(Text(plain(one.get("why", {}).get("missing", ""))) for one in found))
     meaning = repeat.metrics.get(AGREEMENT, MetricScore()).get("why", {}).get("meaning")
@@ -182,7 +180,7 @@ def page_lines(repeat: ScoredRepeat) -> list[RenderableType]:
 
 def funnel_lines(scores: Mapping[str, AnswerScores]) -> list[RenderableType]:
     """Show phrase recall at each stage by profile, and the stage that lost each missed phrase."""
-    table = Table("profile", *STAGES, "missing from", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Grid("profile", *STAGES, "missing from")
     for profile, values in scores.items():
         funnel = values.funnel
         if not funnel:
@@ -193,4 +191,4 @@ def funnel_lines(scores: Mapping[str, AnswerScores]) -> list[RenderableType]:
             found = [figure(funnel.recall(stage)) for stage in STAGES]
             missed = "; ".join(f"{phrase}: {stage}" for phrase, stage in funnel.missed.items())
         table.add_row(Text(plain(profile)), *found, Text(plain(missed)))
-    return [table] if table.row_count else []
+    return [table] if table.rows else []

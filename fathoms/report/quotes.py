@@ -14,6 +14,7 @@ from fathoms.report.graded import figure_text
 from fathoms.report.search_table import row_labels
 from fathoms.report.section import Chart, Section
 from fathoms.runs.run import Run
+from fathoms.text.amounts import figure
 from fathoms.types.run.figures import MetricFigures
 
 F1, QUALITY, TOKENS = "mmdocrag.overall-f1", "mmdocrag.answer-quality", "completion-tokens"
@@ -156,7 +157,7 @@ def thinking_section(runs: Sequence[Run]) -> Section | None:
         [
             str(one["without"]),
             str(one["with"]),
-            *(_bare(one[name][side]) for name in ("f1", "quality") for side in (0, 1)),
+            *(figure(one[name][side]) for name in ("f1", "quality") for side in (0, 1)),
             *(_count(one["tokens"][side]) for side in (0, 1)),
             "n/a" if one["ratio"] is None else f"{one['ratio']:.1f}",
         ]
@@ -216,10 +217,6 @@ def _cells(found: dict[str, Any] | None) -> tuple[str, str]:
 
 def _value(figures: MetricFigures | None) -> float | None:
     return None if figures is None else figures.overall.value
-
-
-def _bare(value: float | None) -> str:
-    return "n/a" if value is None else f"{value:.2f}"
 
 
 def _count(value: float | None) -> str:

@@ -25,9 +25,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from fathoms.errors import UsageError
 from fathoms.paths import write_atomic
 from fathoms.report.layout import Box, Point, Values, directions, normalise, place, value_spot
-from fathoms.report.leaderboard import Leaderboard, Metric, RunRow, figure, leaderboard
+from fathoms.report.leaderboard import Leaderboard, Metric, RunRow, leaderboard
 from fathoms.report.text import squeeze, wrap
 from fathoms.runs.run import Run
+from fathoms.text.amounts import figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

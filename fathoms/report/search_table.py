@@ -1,17 +1,18 @@
-"""The table of searches: recall at each k, seconds and the size of the index, one row per run.
+"""The tables of searches: recall at each k and within so many tokens, times and the size of the index.
 
-The terminal and Markdown share it. It has the runs that only searched, and the runs of answers whose
+A row is a run. They have the runs that only searched, and the runs of answers whose
 questions have gold pages, so that the two can be compared.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
-from fathoms.report.leaderboard import bracket, figure, run_labels
+from fathoms.report.leaderboard import run_labels
+from fathoms.report.section import Section
 from fathoms.report.text import describe
 from fathoms.runs.run import Run
+from fathoms.text.amounts import bracket, duration, figure
 from fathoms.types.run.summary import CurvePoint, RecallCurves
 
 SHOWN = (1, 3, 5, 10, 20, 50, 100)
@@ -20,48 +21,64 @@ BUDGETS = (128, 512, 2048, 8192, 32768)
 """The tokens of the columns of the second table, as far as any run has so many."""
 NOTE = (
     "recall@k: the share of the gold {level}s among the first k {level}s, as the mean of the categories;"
-    " [low, high]: 95 % intervals; n: questions with gold; seconds: for one question; index: bytes of the"
+    " [low, high]: 95 % intervals; n: questions with gold; time: for one question; index: bytes of the"
     " vectors, and of the word scores of BM25"
 )
 
 
-@dataclass(frozen=True)
-class SearchRow:
-    """One run: the text and the interval of recall by k, and `within` so many tokens, the questions behind
-    it, the seconds of a question, the number of chunks and the bytes of the index, as texts."""
-
-    label: str
-    recall: Mapping[int, tuple[str, str]]
-    within: Mapping[int, tuple[str, str]]
-    n: str
-    seconds: tuple[str, str]
-    chunks: str
-    index: str
-
-
-@dataclass(frozen=True)
-class SearchTable:
-    """The rows of some runs, the `k` and the tokens of the columns, and notes on how to read them."""
-
-    ks: tuple[int, ...]
-    budgets: tuple[int, ...]
-    rows: tuple[SearchRow, ...]
-    note: str
-    token_note: str
-
-
-def search_table(runs: Sequence[Run]) -> SearchTable | None:
+def search_section(runs: Sequence[Run]) -> Section | None:
     """Return the table of the runs that have curves of recall; `None` if no run has, or none only searched
     and no two can be compared."""
     shown = [(run, label) for run, label in zip(runs, row_labels(runs), strict=True) if _curves(run)]
     if not any(run.summary.retrieval_only for run, _ in shown) and len(shown) < 2:
         return None
-    rows = tuple(_row(run, label) for run, label in shown)
-    ks = tuple(k for k in SHOWN if any(k in row.recall for row in rows))
+    return searched_section(shown, SHOWN)
+
+
+def searched_section(shown: Sequence[tuple[Run, str]], of: Sequence[int]) -> Section:
+    """Return the table of runs with labels: recall at each k that any run reaches, and times."""
+    found = [(label, run, _points(run)) for run, label in shown]
+    ks = [k for k in of if any(k in points for _, _, points in found)]
     levels = dict.fromkeys(curves.level for run, _ in shown if (curves := _curves(run)))
-    budgets = tuple(tokens for tokens in BUDGETS if any(tokens in row.within for row in rows))
+    rows = [
+        [
+            label,
+            *(_point(points.get(k)) for k in ks),
+            str(max((point.n for point in points.values()), default=0)),
+            _seconds(run),
+            "n/a" if run.manifest.ingest.chunks is None else f"{run.manifest.ingest.chunks:,}",
+            "n/a" if run.manifest.ingest.index_bytes is None else _size(run.manifest.ingest.index_bytes),
+        ]
+        for label, run, points in found
+    ]
+    header = ("run", *(f"recall@{k}" for k in ks), "n", "time", "chunks", "index")
+    figures = {"runs": {run.run: {str(k): _json(points.get(k)) for k in ks} for _, run, points in found}}
+    note = NOTE.format(level=" or ".join(levels))
+    return Section("search", "Retrieval", header, rows, [note], figures, numbers=len(header) - 1)
+
+
+def budget_section(runs: Sequence[Run]) -> Section | None:
+    """Return recall within so many tokens of the runs that `search_section` shows; `None` without any."""
+    shown = [(run, label) for run, label in zip(runs, row_labels(runs), strict=True) if _curves(run)]
+    found = [
+        (label, run, {point.tokens: point for point in (_curves(run) or RecallCurves()).by_tokens or ()})
+        for run, label in shown
+    ]
+    budgets = [tokens for tokens in BUDGETS if any(tokens in points for _, _, points in found)]
+    if not budgets or search_section(runs) is None:
+        return None
+    rows = [[label, *(_point(points.get(tokens)) for tokens in budgets)] for label, _, points in found]
     own = [label for run, label in shown if (curves := _curves(run)) and not curves.estimated]
-    return SearchTable(ks, budgets, rows, NOTE.format(level=" or ".join(levels)), _token_note(own, len(rows)))
+    figures = {"runs": {run.run: {str(n): _json(points.get(n)) for n in budgets} for _, run, points in found}}
+    return Section(
+        "within",
+        "Retrieval within a number of tokens",
+        ("run", *(f"within {tokens}" for tokens in budgets)),
+        rows,
+        [_token_note(own, len(rows))],
+        figures,
+        numbers=len(budgets),
+    )
 
 
 def _token_note(own: Sequence[str], runs: int) -> str:
@@ -96,35 +113,29 @@ def _curves(run: Run) -> RecallCurves | None:
     return run.summary.retrieval.curves
 
 
-def _row(run: Run, label: str) -> SearchRow:
-    """Build the row of one run."""
-    curves, seconds = _curves(run) or RecallCurves(), run.summary.retrieval.seconds
-    took, bounds = seconds.value, seconds.bounds
-    if took is None:  # a run of answers
-        took = run.summary.seconds.retrieve
-    ingest = run.manifest.ingest
-    return SearchRow(
-        label=label,
-        recall={point.k: _point(point) for point in curves.by_rank if point.k is not None},
-        within={point.tokens: _point(point) for point in curves.by_tokens or () if point.tokens is not None},
-        n=str(max((point.n for point in curves.by_rank), default=0)),
-        seconds=(
-            "n/a" if took is None else _seconds(took),
-            f"[{', '.join(map(_seconds, bounds))}]" if bounds else "",
-        ),
-        chunks="n/a" if ingest.chunks is None else f"{ingest.chunks:,}",
-        index="n/a" if ingest.index_bytes is None else _size(ingest.index_bytes),
-    )
+def _points(run: Run) -> dict[int, CurvePoint]:
+    """The recall of a run by k."""
+    return {point.k: point for point in (_curves(run) or RecallCurves()).by_rank if point.k is not None}
 
 
-def _point(point: CurvePoint) -> tuple[str, str]:
+def _seconds(run: Run) -> str:
+    """Format the time of a search with its interval; of a run of answers, without one."""
+    found = run.summary.retrieval.seconds
+    took = run.summary.seconds.retrieve if found.value is None else found.value
+    ends = f" [{', '.join(map(duration, found.bounds))}]" if found.bounds else ""
+    return "n/a" if took is None else duration(took) + ends
+
+
+def _point(point: CurvePoint | None) -> str:
     """Format recall and its interval."""
-    return figure(point.value), bracket(point.bounds).strip()
+    return "n/a" if point is None else figure(point.value) + bracket(point.bounds)
 
 
-def _seconds(value: float) -> str:
-    """Format seconds with two significant digits."""
-    return f"{value:.2g}" if value < 1 else f"{value:.1f}"
+def _json(point: CurvePoint | None) -> dict[str, float | int | None] | None:
+    """Recall with its interval as JSON values."""
+    return (
+        None if point is None else {"value": point.value, "low": point.low, "high": point.high, "n": point.n}
+    )
 
 
 def _size(size: int) -> str:

@@ -11,10 +11,12 @@ from typing import Any, cast
 
 from fathoms import hooks
 from fathoms.report.filtered import filtered_section
+from fathoms.report.modalities import modality_section
 from fathoms.report.of_metrics import TABLES as OF_METRICS
 from fathoms.report.positions import positions_section
 from fathoms.report.prompts_table import prompts_section
 from fathoms.report.quotes import QUOTE_TABLES
+from fathoms.report.search_table import budget_section, search_section
 from fathoms.report.section import Reviews, Section
 from fathoms.report.settings_table import settings_section
 from fathoms.report.variants import variants_section
@@ -27,6 +29,9 @@ _TABLES: tuple[Callable[[Sequence[Run]], Section | None], ...] = (
     variants_section,
     filtered_section,
     prompts_section,
+    search_section,
+    budget_section,
+    modality_section,
     *OF_METRICS,
 )
 
@@ -34,6 +39,11 @@ _TABLES: tuple[Callable[[Sequence[Run]], Section | None], ...] = (
 def sections(runs: Sequence[Run]) -> list[Section]:
     """Return the tables that these runs have together."""
     return [found for table in _TABLES if (found := table(runs)) is not None]
+
+
+def page_sections(runs: Sequence[Run]) -> list[Section]:
+    """Return those tables that the page does not draw by itself as a plot."""
+    return [one for one in sections(runs) if one.key not in ("search", "within", "modalities")]
 
 
 def sections_json(runs: Sequence[Run]) -> dict[str, Any]:

@@ -15,11 +15,11 @@ from typing import Any
 from fathoms.errors import amount
 from fathoms.metrics.names import PLANTED
 from fathoms.report.graded import KINDS, Graded, by_which, figure_text, graded_questions, mean_figure
-from fathoms.report.leaderboard import figure
 from fathoms.report.paired import paired, signed
 from fathoms.report.section import Section
 from fathoms.runs.marks import SETTING
 from fathoms.runs.run import Run
+from fathoms.text.amounts import figure
 
 _RESAMPLES = 2_000
 

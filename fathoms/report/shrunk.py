@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from fathoms.report.leaderboard import figure, run_labels
+from fathoms.report.leaderboard import run_labels
 from fathoms.runs.run import Run
+from fathoms.text.amounts import figure
 
 HEADS = ("category", "mean", "shrunk", "n")
 NOTE = (

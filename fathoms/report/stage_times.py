@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from fathoms.report.amounts import dollars
 from fathoms.report.leaderboard import run_labels
 from fathoms.report.text import plain
 from fathoms.runs.run import Run
+from fathoms.text.amounts import dollars, duration
 from fathoms.types.run.figures import MetricFigure
 from fathoms.types.run.manifest import IngestTime
 from fathoms.types.run.part import Number
 
 TOTAL = "total"
 NOTE = (
-    "mean seconds of a question, without answers from the cache; in brackets: 95 % interval, then the number"
+    "mean time of a question, without answers from the cache; in brackets: 95 % interval, then the number"
     " of questions; x: how many times the fastest of these runs it takes"
 )
 _INGEST = {
@@ -53,14 +53,9 @@ class StageTime:
             return "n/a"
         bounds = ""
         if interval and found.bounds:
-            bounds = f" [{', '.join(map(seconds, found.bounds))}]"
+            bounds = f" [{', '.join(map(duration, found.bounds))}]"
         count = f" ({found.n})" if interval and found.n else ""
-        return " ".join(filter(None, (f"{seconds(found.value)}{bounds}{count}", self.ratio)))
-
-
-def seconds(value: Number) -> str:
-    """Format seconds with three significant digits, short times in milliseconds: `1.25 s`, `340 ms`."""
-    return f"{1000 * value:.3g} ms" if 0 < value < 0.9995 else f"{float(f'{value:.3g}'):g} s"
+        return " ".join(filter(None, (f"{duration(found.value)}{bounds}{count}", self.ratio)))
 
 
 def stage_times(runs: Sequence[Run]) -> tuple[list[str], list[dict[str, StageTime]]]:
@@ -114,7 +109,7 @@ def _ingest_text(stage: str, took: IngestTime) -> str:
         return "from the cache"
     unit = _INGEST.get(stage, "item")
     counted = f"{took.made:,}; {took.device}" if took.device else f"{took.made:,}"
-    text = f"{seconds(took.seconds)}, {seconds(took.seconds / took.made)} a {unit} ({counted})"
+    text = f"{duration(took.seconds)}, {duration(took.seconds / took.made)} a {unit} ({counted})"
     return text if not took.calls else f"{text}, {called_text(took.calls, took.tokens, took.cost)}"
 
 

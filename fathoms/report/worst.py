@@ -8,6 +8,7 @@ from statistics import fmean
 from fathoms.report.text import gold
 from fathoms.runs.question_tables import QuestionTables
 from fathoms.runs.run import Run
+from fathoms.types import Failure
 from fathoms.types.run.rows import BriefQuestion
 
 MOST = 10
@@ -70,17 +71,22 @@ def worst_questions(run: Run, profile: str, limit: int = MOST) -> list[Miss]:
     return [_miss(views[id], profile, right, invented) for right, invented, id in worst if id in views]
 
 
-def first_messages(run: Run, profile: str) -> dict[str, str]:
-    """Return the first message of every kind of failure; no question file is read if there are none."""
+def first_failures(run: Run) -> dict[str, Failure]:
+    """Return the first failure of every kind; no question file is read if there are none."""
     places = run.scores.first_failures() if run.summary.errors else {}
     views = run.some_questions([id for id, _ in places.values()])
     return {
-        kind: repeat.error.message[:EXCERPT]
+        kind: repeat.error
         for kind, (id, number) in places.items()
         if id in views
         for repeat in views[id].repeats
         if repeat.repeat == number and repeat.error
     }
+
+
+def first_messages(run: Run) -> dict[str, str]:
+    """Return the first message of every kind of failure."""
+    return {kind: failure.message[:EXCERPT] for kind, failure in first_failures(run).items()}
 
 
 def _miss(view: BriefQuestion, profile: str, correctness: float | None, hallucination: float | None) -> Miss:

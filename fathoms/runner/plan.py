@@ -52,7 +52,7 @@ class Plan:
     repeats but no embeddings; they are `None` where they cannot be made, and `unknown` then says why.
     `retrieval_only` says that no answers are asked for. `attached` counts pages and bytes of the attached
     PDFs (or of images of their pages) over the questions of one repeat, `None` where none are attached.
-    `missing` holds the reasons, by stage, why the run would not start.
+    `missing` holds the reasons, by stage, why the run would not start, and `ahead` what it goes through.
     """
 
     name: str
@@ -67,6 +67,7 @@ class Plan:
     estimates: Estimates | None
     unknown: str | None
     retrieval_only: bool = False
+    ahead: tuple[str, ...] = ()
 
     @property
     def estimate(self) -> Estimate | None:
@@ -135,6 +136,7 @@ def plan(
         estimates=found,
         unknown=unknown,
         retrieval_only=experiment.depth is not None,
+        ahead=tuple(stages_ahead(experiment)),
     )
 
 
@@ -145,6 +147,15 @@ def _describing(stages: Stages, corpus: Corpus, work: Preparation) -> Estimates:
     stages.parse(corpus.documents, work)
     prompts = stages.undescribed(corpus.documents, work.cache)
     return {"describe": calling(model, prompts, DESCRIPTION)} if prompts else {}
+
+
+def stages_ahead(experiment: Runnable) -> list[str]:
+    """Return what a run goes through, in order, by the names that its progress has."""
+    found, stages = [], experiment.stages
+    if stages is not None:
+        found += ["parse", "chunk", *(["embed"] if stages.retrieve.needs == "vectors" else [])]
+    found.append("answer" if experiment.depth is None else "search")
+    return [*found, *(["judge"] if experiment.judging is not None else []), "score"]
 
 
 def described(component: Any) -> str:

@@ -13,9 +13,10 @@ FILE = "reviews.jsonl"
 class Rating(StoredValue):
     """One reviewer's rating of the scores of one answer.
 
-    `correctness`, `hallucination` and `abstained` are the values shown to the reviewer. `score_rating` is the
-    agreement with the first, from 1 (strongly disagree) to 5 (strongly agree), `flag_rating` with the other
-    two; each is `None` where there was nothing to rate. `seed` is that of the sample; `time` is UTC.
+    `correctness`, `hallucination` and `abstained` were shown to the reviewer. `own` is how right the
+    reviewer found the answer before these were shown, from 1 (wrong) to 5 (right). `score_rating` is the
+    agreement with the first value, from 1 (strongly disagree) to 5 (strongly agree), `flag_rating` with the
+    other two; each is `None` where there was nothing to rate. `seed` is that of the sample; `time` is UTC.
     """
 
     run: str
@@ -27,6 +28,7 @@ class Rating(StoredValue):
     correctness: float | None
     hallucination: float | None
     abstained: bool | None
+    own: Likert | None = None
     score_rating: Likert | None
     flag_rating: Likert | None
     comment: str | None = None

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from fathoms.runs.folder import read_file, read_part, write_file
 from fathoms.runs.run import read_manifest, read_summary
+from fathoms.text.amounts import figure
 from fathoms.types.run.summary import Summary
 
 FOLDER = "scorings"
@@ -54,7 +55,7 @@ def scoring_sentence(version: str, summary: Summary) -> str:
     by = summary.questions.file if summary.questions else None
     means = summary.profiles[summary.profile].overall if summary.profile in summary.profiles else None
     figures = [
-        f"{metric} {value:.3f}"
+        f"{metric} {figure(value)}"
         for metric in ("correctness", "hallucination")
         if means and (value := means.mean(metric)) is not None
     ]

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 
 from fathoms.errors import amount
-from fathoms.report.amounts import dollars, duration, short
+from fathoms.text.amounts import dollars, duration, figure
 from fathoms.tune.result import Interval, Result, Standing
 
 _MOST = 6
@@ -71,22 +71,22 @@ def headline(result: Result) -> list[str]:
     best_name = short_names[result.best.candidate.name]
     best, rest = result.best, [one for one in result.standings[1:] if one.dropped_at is None]
     same = [one for one in rest if one.value == best.value and result.asked == result.questions]
-    figure = f"{result.settings.metric} {short(best.value)}"
+    value = f"{result.settings.metric} {figure(best.value)}"
     if not result.is_decided:
         why = _SAYS.get(result.stopped or "", "it is not decided")
-        first = f"leading on these questions: {best_name} ({figure}); {why}"
+        first = f"leading on these questions: {best_name} ({value}); {why}"
         asked = f"{result.asked} of {amount(result.questions, 'question')}"
         first += f" after {asked}, and {len(rest) + 1} candidates are left"
     elif result.settings.front and rest:
-        first = f"best on these questions: {best_name} ({figure}); {len(rest)} others are left, because"
+        first = f"best on these questions: {best_name} ({value}); {len(rest)} others are left, because"
         first += f" none of less {result.settings.front} is surely better"
     elif same:
-        first = f"best on these questions: {best_name} ({figure}), as good as {_names(same, short_names)}"
+        first = f"best on these questions: {best_name} ({value}), as good as {_names(same, short_names)}"
     else:
         margin = (
-            f" within {short(result.settings.within)}" if rest and result.asked < result.questions else ""
+            f" within {figure(result.settings.within)}" if rest and result.asked < result.questions else ""
         )
-        first = f"best{margin} on these questions: {best_name} ({figure})"
+        first = f"best{margin} on these questions: {best_name} ({value})"
     apart = result.not_apart
     if not apart:
         return [first, "for new questions too: it is told apart from all others"]
@@ -122,10 +122,10 @@ def table(result: Result) -> tuple[list[str], list[list[str]]]:
         [
             short_names[one.candidate.name],
             f"{result.asked}" if one.dropped_at is None else f"{one.dropped_at}, out",
-            short(one.value),
+            figure(one.value),
             _range(one.on_these),
             _range(one.on_new),
-            "" if one.candidate.retrieval is None else short(one.candidate.retrieval),
+            "" if one.candidate.retrieval is None else figure(one.candidate.retrieval),
             "" if one.candidate.cost_each is None else dollars(one.candidate.cost_each),
             "" if one.candidate.latency is None else f"{one.candidate.latency:.2f}",
         ]
@@ -147,7 +147,7 @@ def table(result: Result) -> tuple[list[str], list[list[str]]]:
 
 def _range(interval: Interval) -> str:
     """An interval as `.61-.72`."""
-    return f"{short(interval[0])}-{short(interval[1])}"
+    return f"{figure(interval[0])}-{figure(interval[1])}"
 
 
 def details(result: Result, seconds: float | None = None) -> Iterator[str]:
@@ -176,7 +176,7 @@ def details(result: Result, seconds: float | None = None) -> Iterator[str]:
     front = result.front
     if len(front) > 1:
         yield "quality by cost: " + ", ".join(
-            f"{short_names[one.candidate.name]} {short(one.value)}"
+            f"{short_names[one.candidate.name]} {figure(one.value)}"
             f" at {dollars(one.candidate.cost_each or 0.0)}"
             for one in front[:_MOST_EFFECTS]
         )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from fathoms.report.amounts import dollars, short
 from fathoms.report.notebook.parts import escaped, grid, page, said
+from fathoms.text.amounts import dollars, figure
 from fathoms.tune.lines import details, headline
 from fathoms.tune.result import Result
 
@@ -27,9 +27,9 @@ def race_page(result: Result) -> str:
         (
             one.candidate.name,
             "" if one.dropped_at is None else str(one.dropped_at),
-            short(one.value),
-            f"{short(one.on_these[0])}-{short(one.on_these[1])}",
-            f"{short(one.on_new[0])}-{short(one.on_new[1])}",
+            figure(one.value),
+            f"{figure(one.on_these[0])}-{figure(one.on_these[1])}",
+            f"{figure(one.on_new[0])}-{figure(one.on_new[1])}",
             "" if one.candidate.cost_each is None else dollars(one.candidate.cost_each),
             "" if one.candidate.latency is None else f"{one.candidate.latency:.2f}",
         )
@@ -122,7 +122,7 @@ def _front(result: Result) -> str:
     drawn = [
         f'<circle cx="{across(amount):.1f}" cy="{up(one.value):.1f}" r="4" class="mark"'
         f' fill-opacity="{1 if one.dropped_at is None else 0.3}"><title>{escaped(one.candidate.name)}'
-        f" {short(one.value)}</title></circle>"
+        f" {figure(one.value)}</title></circle>"
         for amount, one in known
     ]
     drawn += [

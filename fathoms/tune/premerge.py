@@ -21,12 +21,12 @@ from fathoms.gate.against_baseline import is_large
 from fathoms.gate.comment import marker
 from fathoms.judges.of_run import Judging
 from fathoms.models.calling.stop import Stop
-from fathoms.report.amounts import short
 from fathoms.report.ending import causes_of, failures_of, listed_causes
 from fathoms.report.junit import Case, Suite
 from fathoms.report.markdown import escape
 from fathoms.report.text import plain, shorten
 from fathoms.runner.rounds import Rounds
+from fathoms.text.amounts import figure
 from fathoms.tune.result import Settings
 from fathoms.tune.session import Session, distinct
 
@@ -91,7 +91,7 @@ class PreMerge:
                 f"{self.verdict}: {self.branch.failed} of {amount(self.branch.asked, 'call')} of the branch"
                 f" failed ({plain(self.branch.causes)}), more than --fail-on-error allows"
             )
-        figures = f"{self.metric} {short(self.branch.value)}, on main {short(self.main.value)}"
+        figures = f"{self.metric} {figure(self.branch.value)}, on main {figure(self.main.value)}"
         over = f"{self.asked} of {amount(self.questions, 'question')}"
         if self.verdict == "PASS":
             return f"PASS: {figures}; at most {self.margin:g} worse, by {over}"

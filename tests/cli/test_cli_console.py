@@ -44,10 +44,14 @@ def test_a_plain_line_says_all_that_a_bar_does(capsys: pytest.CaptureFixture[str
             clock.now += 2
             bars.tally(replace(TALLY, done=done))
     first, second, *_, before, last = capsys.readouterr().err.splitlines()
-    said = "answer openai https://api.example/v1: 12 of 50, 2 failed, 4 from the cache, $0.12"
+    said = (
+        "answer openai https://api.example/v1: 12 of 50, 2 failed, 4 from the cache, $0.12, about $0.38 more"
+    )
     assert (first, second) == ("parse: 1 of 5", said)
-    assert before.endswith(": 17 of 50, 2 failed, 4 from the cache, $0.12, 0.5/s, about 66 s left")
-    assert last.endswith("0.5/s, about 64 s left")
+    assert before.endswith(
+        ": 17 of 50, 2 failed, 4 from the cache, $0.12, about $0.23 more, 0.5/s, about 1 min left"
+    )
+    assert last.endswith("0.5/s, about 1 min left")
 
 
 def test_no_time_is_left_before_there_is_a_pace(capsys: pytest.CaptureFixture[str]) -> None:
@@ -67,7 +71,7 @@ def test_a_stage_that_begins_again_has_a_pace_of_its_own(capsys: pytest.CaptureF
             clock.now += 2
             bars.stage("components", done, 50)
     before, *_, last = capsys.readouterr().err.splitlines()[9:]
-    assert (before, last) == ("components: 1 of 50", "components: 7 of 50, 0.5/s, about 86 s left")
+    assert (before, last) == ("components: 1 of 50", "components: 7 of 50, 0.5/s, about 1 min left")
 
 
 def test_a_run_that_waits_says_so_once_a_minute(capsys: pytest.CaptureFixture[str]) -> None:
@@ -81,9 +85,9 @@ def test_a_run_that_waits_says_so_once_a_minute(capsys: pytest.CaptureFixture[st
         for clock.now in range(30, 200, 10):
             bars.wait()
     assert capsys.readouterr().err.splitlines() == [
-        f"answer: 9 of 50, waiting for {waited} s, question q4, attempt 2 failed (RateLimitError), the next"
+        f"answer: 9 of 50, waiting for {waited}, question q4, attempt 2 failed (RateLimitError), the next"
         " one follows in 90 s"
-        for waited in (40, 100, 160)
+        for waited in ("40 s", "2 min", "3 min")
     ]
 
 

@@ -29,7 +29,7 @@ def test_the_plan_of_attached_files(project: Project, monkeypatch: pytest.Monkey
     done = project.fathoms("run", "closed.yaml", "--dry-run")
     assert (done.returncode, done.stderr) == (0, "")
     # two questions on varn.pdf with two pages, two on lune.pdf with one
-    assert "closed: 4 questions of questions (Text-Only 2, Tables 2)" in done.stdout
+    assert "closed: 4 questions (Text-Only 2, Tables 2), data set questions" in done.stdout
     assert "4 requests, with 6 pages attached" in done.stdout
     assert "generate: anthropic some-model" in done.stdout
     assert KEY not in done.stdout
@@ -105,7 +105,7 @@ def test_tokens_and_cost_are_estimated_without_a_call(project: Project) -> None:
     priced = ("--set", "generate.price={input: 2, output: 8}")
     done = project.fathoms("run", "tiny.yaml", "--dry-run", "--repeats", "2", *priced)
     assert done.returncode == 0, done.stderr
-    assert "4 questions of questions (Text-Only 2, Tables 2), 2 times each" in done.stdout
+    assert "4 questions (Text-Only 2, Tables 2), 2 times each, data set questions" in done.stdout
     # 173 words of prompts, by hand; a reply is taken to have 100 tokens, and may have 256
     assert "  8 requests" in done.stdout
     assert "  about 1,146 tokens (346 of prompts, 800 of replies), at most 2,394;" in done.stdout

@@ -48,10 +48,10 @@ def test_a_service_that_finds_nothing_fails_on_the_first_night(
 ) -> None:
     project.write("night.yaml", CONFIG + section)
     assert main(["run", "night.yaml"]) == 0
-    assert "night: correctness .75 (6 questions, 0 failed)" in capsys.readouterr().out
+    assert "night: correctness 0.75 (6 questions, 0 failed)" in capsys.readouterr().out
     assert main(["gate", "night", "--save-baseline", "baseline.json"]) == 0
     assert main(["run", "night.yaml", "--set", "generate.default=I could not find that"]) == 0
-    assert "night: correctness .00 (6 questions, 0 failed)" in capsys.readouterr().out
+    assert "night: correctness 0.00 (6 questions, 0 failed)" in capsys.readouterr().out
     assert main(["gate", "night", "--baseline", "baseline.json", *options]) == 100
     said = capsys.readouterr().out
     assert said.splitlines()[0] == "FAIL"

@@ -57,7 +57,7 @@ def test_the_whole_flow(project: Project) -> None:
 
     done = project.fathoms("run", "tiny.yaml", fresh=True)
     assert (done.returncode, done.stderr) == (0, "tiny: 4 questions, data set questions\n")
-    assert "Overall" in done.stdout
+    assert "correctness" in done.stdout
     (run,) = project.runs()
 
     # by hand: Text-Only (1 + 0) / 2, Tables 0 / 1 (the other question has no answer), macro 0.25
@@ -254,7 +254,7 @@ def test_a_gold_page_that_is_lost_in_its_document_fails_its_question(
     project.write("questions.json", json.dumps({"Text": [{**row, "answers": [["x"]]} for row in rows]}))
     done = project.fathoms("run", "tiny.yaml", *options)
     said = " ".join(done.stdout.split())
-    assert (done.returncode, "3 questions asked" in said, "1 failed" in said) == (1, True, True), done.stdout
+    assert (done.returncode, "3 questions" in said, "1 failed" in said) == (1, True, True), done.stdout
     assert "gap.pdf: page 2 could not be read" in said
     assert unread_pages(["page 7 could not be read", "pages 2, 5-9 could not be read", "a scan"]) == [
         *(range(7, 8), range(2, 3), range(5, 10))
@@ -342,7 +342,7 @@ def test_a_run_without_some_documents_is_partial(project: Project) -> None:
 def test_the_working_directory_is_no_password(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PWD", str(project.path))
     done = project.fathoms("run", "tiny.yaml", "--out", str(project.path / "elsewhere"))
-    assert f"report: {project.path}/elsewhere/" in done.stdout
+    assert f"--out {project.path}/elsewhere" in done.stdout
 
 
 def test_every_verb_has_help(project: Project) -> None:
@@ -401,7 +401,7 @@ def test_two_interrupts_stop_at_once(project: Project) -> None:
 def test_documents_that_were_left_out_are_named_and_the_run_is_not_complete(project: Project) -> None:
     (project.path / "pdfs" / "lune.pdf").write_bytes(b"this is no PDF")
     done = project.fathoms("run", "tiny.yaml", "--set", "ingest.on_error=skip")
-    assert "left out lune.pdf" in done.stdout
+    assert "not read: lune.pdf" in done.stdout
     summary = json.loads((project.runs()[0] / "summary.json").read_text())
     assert summary["complete"] is False
     assert "lune.pdf" in (project.runs()[0] / "report.md").read_text()

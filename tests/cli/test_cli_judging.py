@@ -72,7 +72,7 @@ def test_a_drop_fails_against_a_saved_baseline(fathoms: Any, tmp_path: Path) -> 
     code, out, _ = fathoms("gate", "bad", "--baseline", file)
     assert code == 100
     assert out.startswith("FAIL\n")
-    assert "correctness is worse by 0.02 or more: p < .001 over the newest run" in out
+    assert "correctness is worse by 0.02 or more: p < 0.001 over the newest run" in out
     code, _, err = fathoms("gate", "bad", "--baseline", file, "--profile", "paper")
     assert (code, "--profile paper" in err) == (1, True)  # no run is scored under it unless that is asked for
 
@@ -86,7 +86,7 @@ def test_the_last_nights_are_found_back_to_the_baseline(fathoms: Any, tmp_path: 
     assert (code, out.count("run 1")) == (0, 1)  # 8 of 60 lost: 2^-8 is not below .001
     code, out, _ = fathoms("gate", "every", "--baseline", file, "--last", "5")
     assert (code, "run 3: " in out, "run 4: " in out) == (100, True, False)
-    assert "p < .001" in out
+    assert "p < 0.001" in out
     assert fathoms("gate", "every", "every~1", "--baseline", file, "--last", "2")[0] == 2
 
 
@@ -149,11 +149,14 @@ def test_the_gate_refuses_wrong_arguments(
 
 
 def test_a_comparison_names_what_flipped(fathoms: Any) -> None:
-    code, out, err = fathoms("compare", "good", "bad", "same", "--metric", "correctness")
+    code, out, err = fathoms("compare", "good", "bad", "same", "--metric", "correctness", "--all")
     assert (code, err) == (0, "")
     text = " ".join(out.split())
-    assert "Overall (category mean) 60 1.00 0.67 -0.33 [-.46, -.23]" in text
-    assert "a difference, p < .001, after Holm < .001 (sign-flip and score test of Overall)" in text
+    assert "Mean of the categories 60 1.00 0.67 -0.33 [-0.46, -0.23]" in text
+    assert (
+        "a difference, p < 0.001, after Holm < 0.001 (sign-flip and score test of the mean of the categories)"
+        in text
+    )
     assert "B wins 0, loses 20, ties 40" in text
     assert "differ: 20 (q0 1.00 to 0.00, " in text
     assert "C wins 0, loses 0, ties 60" in text
@@ -174,10 +177,10 @@ def test_intervals_are_in_the_summary_the_table_and_the_report(
     assert (overall["method"], overall["n"], overall["groups"]) == ("score", N, None)
     # 20 of 30 right in either category: Blaker's interval
     out = fathoms("show", "bad")[1]
-    assert "0.67 [.48, .82]" in out
+    assert "0.67 [0.48, 0.82]" in out
     assert "95 % intervals" in out
     write_report([Run.scored(run.path)], tmp_path)
-    assert "| Odd | Correctness | ↑ | 0.67 | [.48, .82] | 30 |" in (tmp_path / "report.md").read_text()
+    assert "| Odd | Correctness | ↑ | 0.67 | [0.48, 0.82] | 30 |" in (tmp_path / "report.md").read_text()
     (row,) = json.loads(fathoms("report", "bad", "--json")[1])
     assert row["categories"]["Odd"]["intervals"]["correctness"]["n"] == 30
 
@@ -212,9 +215,9 @@ def test_a_comparison_speaks_of_other_documents_where_there_are_enough(tmp_path:
     assert found["low"] < test["overall"]["low"] < test["overall"]["high"] < 0 < found["high"]
     assert main(arguments) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert "for other questions on the same documents: a difference, p .004, after Holm .004" in shown
+    assert "for other questions on the same documents: a difference, p 0.004, after Holm 0.004" in shown
     assert "for other documents: -0.15 [" in shown
-    assert "(CR2 of Overall, 20 groups of documents)" in shown
+    assert "(CR2 of the mean of the categories, 20 groups of documents)" in shown
 
 
 def test_a_question_is_read_with_its_values_and_its_answers_are_counted(nights: Path) -> None:

@@ -205,7 +205,7 @@ def test_the_version_of_a_service_is_part_of_its_fingerprint(
         assert "put the version in quotes" in capsys.readouterr().err
     first, second = (json.loads((run / "manifest.json").read_text()) for run in here.runs())
     assert first["fingerprints"] != second["fingerprints"]
-    assert main(["compare", *(run.name for run in here.runs()), "--metric", "correctness"]) == 0
+    assert main(["compare", *(run.name for run in here.runs()), "--metric", "correctness", "--all"]) == 0
     assert "service version: 2026-10 in A, 2026-11 in B" in capsys.readouterr().out
     assert main(["gate", "latest", "--baseline", here.runs()[0].name]) == 0
     assert "service version: 2026-10 in the baseline, 2026-11 in mine" in capsys.readouterr().out.replace(

@@ -54,9 +54,9 @@ def order_in(text: str) -> list[str]:
     [
         ("score", "after"),
         ("report", "after"),
-        ("report", "before", "after"),
-        ("compare", "before", "after"),
-        ("compare", "before", "after", "--metric", "hallucination"),
+        ("report", "before", "after", "--all"),
+        ("compare", "before", "after", "--all"),
+        ("compare", "before", "after", "--metric", "hallucination", "--all"),
         ("gate", "after", "--baseline", "before", "--metric", "hallucination", "--by-category"),
     ],
 )
@@ -95,7 +95,9 @@ def test_categories_keep_their_order_where_answers_came_in_another(two: Project)
         assert two.fathoms("score", "after").returncode == 0
 
 
-@pytest.mark.parametrize("command", [("ls",), ("compare", "before", "after"), ("report", "before", "after")])
+@pytest.mark.parametrize(
+    "command", [("ls",), ("compare", "before", "after", "--all"), ("report", "before", "after", "--all")]
+)
 def test_ids_of_runs_are_never_broken(
     two: Project, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
 ) -> None:
@@ -107,7 +109,7 @@ def test_ids_of_runs_are_never_broken(
 
 def test_the_hallucination_rates_stand_on_the_terminal_and_in_markdown(two: Project) -> None:
     """By hand: 4 answerable questions are answered rightly, 3 unanswerable ones are answered: 3 of 7."""
-    shown = two.fathoms("score", "after").stdout
+    shown = two.fathoms("score", "after", "--only", "abstention").stdout
     rows = {" ".join(line.split()) for line in shown.splitlines()}
     assert {
         "all questions 0.43 7",
@@ -119,7 +121,9 @@ def test_the_hallucination_rates_stand_on_the_terminal_and_in_markdown(two: Proj
 
 @pytest.mark.parametrize("profile", ["paper", "released-code"])
 def test_the_profiles_of_the_paper_have_no_such_rates(two: Project, profile: str) -> None:
-    assert "unanswerable questions" not in two.fathoms("score", "before", "--profile", profile).stdout
+    assert (
+        "unanswerable questions" not in two.fathoms("score", "before", "--profile", profile, "--all").stdout
+    )
     assert two.fathoms("score", "before", "--profile", "fathoms").returncode == 0
 
 

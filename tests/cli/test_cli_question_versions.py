@@ -152,7 +152,7 @@ def test_old_answers_are_scored_by_new_gold(
     assert "was scored by the gold answers of v2.json, and is by its own again" in capsys.readouterr().err
     assert correctness(earlier) == round(14 / 15, 3)
     assert list(told(capsys, "show", earlier)["scorings"]) == [new]
-    assert main(["score", "--all", "--questions", "v2.json"]) == 0
+    assert main(["score", "--history", "--questions", "v2.json"]) == 0
     assert (correctness(earlier), correctness(later)) == (1, 1)
 
 
@@ -308,7 +308,7 @@ def test_trends_draw_one_line(project: Project, ids: bool, capsys: pytest.Captur
     left_out = "t3, n1, n2, n3" if ids else "text-06, text-01, text-04, text-13"
     for gold, n, without in ((None, 14, 4), ("v2.json", 15, 3)):
         if gold:
-            assert main(["score", "--all", "--questions", gold]) == 0
+            assert main(["score", "--history", "--questions", gold]) == 0
         trend = told(capsys, "trends", "night")
         assert [(night["value"], night["n"], night["changes"]) for night in trend["nights"]] == [
             (1, n, [])

@@ -124,7 +124,7 @@ def test_the_csv_has_every_question_and_its_mean_is_the_papers(files: Path) -> N
                 fmean(float(row[metric]) for row in rows if (row["name"], row["category"]) == (name, column))
                 for column in COLUMNS[1:]
             ]
-            assert f"{fmean(means):.2f}".removeprefix("0") == printed(name, metric)[0]
+            assert f"{fmean(means):.2f}" == printed(name, metric)[0]
 
 
 def test_small_categories_are_shrunk_on_request(imported: Project) -> None:
@@ -136,7 +136,7 @@ def test_small_categories_are_shrunk_on_request(imported: Project) -> None:
     # by a search on a grid: the pooled variance is .147, that of the true values .0046, their center .805
     assert found["Cross-Document Multimodal"] == pytest.approx((0.6417, 0.7038, 10), abs=1e-4)
     done = imported.fathoms("report", name, "--scores", "released", "--shrink", "--to", "shrunk")
-    assert "Cross-Document Multimodal 0.64   0.70 10" in done.stdout
+    assert "Cross-Document Multimodal 0.64 0.70 10" in " ".join(done.stdout.split())
     assert (
         "| Cross-Document Multimodal | 0.64 | 0.70 | 10 |" in (imported.path / "shrunk/report.md").read_text()
     )

@@ -91,9 +91,10 @@ def test_the_sample_corpus_by_text_by_page_images_and_by_both(tmp_path: Path, ro
         scores = json.loads((path / "summary.json").read_text())["profiles"]["fathoms"]["categories"]
         assert scores["Images"]["correctness"] == pytest.approx(1 / 3)  # the other two ask for other pages
 
-    compared = project.fathoms("compare", *(path.name for path in project.runs()))
+    names = [path.name for path in project.runs()]
+    compared = project.fathoms("compare", *names, "--all")
     assert compared.returncode == 0, compared.stderr
-    assert by_modality(compared.stdout) == by_modality(done.stdout)
+    assert by_modality(compared.stdout) == by_modality(project.fathoms("report", *names, "--all").stdout)
 
 
 def by_modality(printed: str) -> list[list[str]]:

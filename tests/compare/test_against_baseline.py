@@ -69,11 +69,11 @@ def test_the_p_value_that_decided_is_the_one_that_is_told():
     console = Console(width=200, file=io.StringIO())
     console.print(*gated_panel(found))
     table = console.file.getvalue()
-    assert re.search(r"\.062 +< \.001 +FAIL", table)
-    why = "p < .001 over the newest run, which lost 4 of the baseline's 4 right answers"
+    assert re.search(r"0\.062 +< 0\.001 +FAIL", table)
+    why = "p < 0.001 over the newest run, which lost 4 of the baseline's 4 right answers"
     assert f"worse by 0.02 or more: {why}" in " ".join(table.split())
-    assert gate_line(found).endswith(", p < .001 against 1 baseline run: FAIL")
-    assert "n 6, p < .001: FAIL" in str(gate_suite(found, strict=False).cases[0].failure)
+    assert gate_line(found).endswith(", p < 0.001 against 1 baseline run: FAIL")
+    assert "n 6, p < 0.001: FAIL" in str(gate_suite(found, strict=False).cases[0].failure)
 
 
 def test_the_errors_of_a_judge_stand_in_change_and_bounds():
@@ -107,7 +107,7 @@ def test_the_test_of_two_nights_that_decided_is_named():
     found = judge(worse("n1", 9), worse("n2", 8))
     (check,) = found.checks
     assert (check.by, check.p) == ("the last two runs", pytest.approx(3.0**-8 * 2 / 3 / 1.5))
-    assert "p < .001 over the last two runs" in str(next(reasons(found)))
+    assert "p < 0.001 over the last two runs" in str(next(reasons(found)))
 
 
 def test_a_gate_by_question_fails_the_questions_that_were_lost():
@@ -180,10 +180,10 @@ def test_a_verdict_that_holm_changed_says_so():
     assert alone.checks[0].p == pytest.approx(2.0**-10)
     assert undecided(both) == (
         "undecided: correctness alone would FAIL, but not after Holm over the 2 checks asked for"
-        " (p .002, it must be below 0.001)"
+        " (p 0.002, it must be below 0.001)"
     )
     (row,) = check_rows(both.checks[0], decides=True)
-    assert row[-3:] == ["< .001", ".002", "UNDECIDED"]
+    assert row[-3:] == ["< 0.001", "0.002", "UNDECIDED"]
 
 
 def test_what_is_worse_by_less_than_the_margin_needs_no_more_questions():

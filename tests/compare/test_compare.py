@@ -70,11 +70,11 @@ def test_flags_of_single_calls_take_mcnemar_and_fewer_are_wins():
     (line,) = [
         str(part)
         for part in comparison_panel(compare([first, second], ["hallucination"]))
-        if "p .0" in str(part)
+        if "p 0.0" in str(part)
     ]
     assert line == (
-        "for other questions on the same documents: a difference, p .039, after Holm .039 (McNemar, mid-p, of"
-        " Micro)"
+        "for other questions on the same documents: a difference, p 0.039, after Holm 0.039 (McNemar, mid-p,"
+        " of the mean of the questions)"
     )
     twice = pool([second, scores_of("three", [0.5] * 21, twos)])
     (test,) = compare([first, twice], ["hallucination"]).tests

@@ -103,7 +103,7 @@ ELSEWHERE = {
     "fathoms questions diff old.json new.json": "test_cli_question_versions.py",
     "fathoms questions log questions.json": "test_cli_question_versions.py",
     "fathoms score RUN --questions new.json": "test_cli_question_versions.py",
-    "fathoms score NAME --all --questions new.json": "test_cli_question_versions.py",
+    "fathoms score NAME --history --questions new.json": "test_cli_question_versions.py",
     "fathoms view": "test_cli_view.py; test_view_browser.py in Chromium",
     "fathoms import otel traces.jsonl": "test_cli_exchange.py, with what a receiver of OTLP got",
     "python benchmarks/simulate_statistics.py": "make slow",

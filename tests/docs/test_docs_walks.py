@@ -96,7 +96,7 @@ def test_following_extending_works(tmp_path: Path) -> None:
     assert "1.00 (2)" in recall  # with the words put together, both answers are there
     assert "correctness 1.00" in ran.splitlines()[-1]
     assert "name: lighthouses.yaml" in validated
-    assert "correctness .50" in lighthouses.splitlines()[-1]
+    assert "correctness 0.50" in lighthouses.splitlines()[-1]
     assert "brief ↑" in scored
     figures = json.loads(shown)[0]["metrics"]["brief"]["overall"]
     assert (figures["value"], round(figures["low"], 2), figures["n"]) == (1, 0.22, 2)
@@ -214,5 +214,5 @@ def test_following_the_gate_goes_through_bad_nights_and_a_repair(tmp_path: Path)
     assert "q01" in flaky
     assert night.returncode == 0, night.stderr
     ran, judged = night.stdout.splitlines()
-    assert ran.startswith("rag: correctness .80 (15 questions, 0 failed), cost not known, ")
+    assert ran.startswith("rag: correctness 0.80 (15 questions, 0 failed), cost not known, ")
     assert judged.startswith("PASS: 0 of 12 right answers lost")

@@ -123,7 +123,8 @@ def printed(*arguments: str) -> str:
 def quick_outputs(name: str, folder: Path) -> Iterator[tuple[str, str]]:
     """Of one run: what `show` prints, and what scoring again changes."""
     run = f"runs/{names()[name].name}"
-    yield "show.txt", settled(printed("show", run), folder)
+    shown = printed("show", run), printed("show", run, "--all"), printed("show", run, "--lost", "model")
+    yield "show.txt", settled("\n".join(shown), folder)
     yield "question.txt", settled(printed("show", run, "--question", _question(folder / run)), folder)
     yield "score.txt", settled(_scored_again(folder, run), folder)
 
@@ -157,6 +158,7 @@ def _judged(name: str, run: str, to: Path) -> Iterator[str]:
     limits = ["--min", "correctness=0.5", "--max-rate", "hallucination=0.5"]
     if name != BASELINE and _same_questions(RUNS / Path(run).name, base):
         yield printed("compare", f"runs/{base.name}", run)
+        yield printed("compare", f"runs/{base.name}", run, "--all")
         if name in (*QUICK, "repeats"):
             limits = ["--baseline", f"runs/{base.name}", "--allow-unchecked-judge"]
     yield printed("gate", run, *limits, "--junit", str(junit))
@@ -188,7 +190,12 @@ def _of_several(runs: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         ]
         yield f"{sweep}.txt", "\n".join([*texts, page((to / "report.html").read_text(encoding="utf-8"))])
     some = [runs[name] for name in ("dense", "other", "bm25", "repeats", "python")]
-    yield "compare.txt", "\n".join([printed("compare", *some), printed("compare", *some, "--json")])
+    yield (
+        "compare.txt",
+        "\n".join(
+            [printed("compare", *some), *(printed("compare", *some, how) for how in ("--all", "--json"))]
+        ),
+    )
     gate = ("gate", runs["other"], "--baseline", runs["dense"], "--by-category")
     yield "gate.txt", printed(*gate, "--comment", "written/comment.md") + _file(Path("written/comment.md"))
     yield "report.txt", printed("report", *some[:2], "--to", "written/two") + _names(Path("written/two"))

@@ -42,7 +42,7 @@ SEEN_BY_METRICS |= {"answers", "models", "text"}
 # what each extra uses of the core: all of it, and no more; no extra imports another one
 PORTS = {
     "review": {"cli", "config", "errors", "hooks", "judges", "report", "runs", "safety", "scoring", "stats"}
-    | {"types"},
+    | {"text", "types"},
     # by retrieval and parsers it finds the pages that questions are about; an experiment names them
     "questions": {"component", "config", "errors", "hooks", "paths", "registry", "safety", "text", "types"}
     | {"cli", "corpora", "experiment", "gate", "judges", "metrics", "models", "report", "runs", "stats"}

@@ -17,9 +17,9 @@ import pytest
 
 import fathoms
 from fathoms.paths import sha256_file
-from fathoms.report.amounts import dollars
 from fathoms.report.html import report_html
 from fathoms.runs.run import Run
+from fathoms.text.amounts import dollars
 from tests.support.axe import findings
 from tests.support.made_run import changed
 from tests.support.report_browser import Watched, chromium, eventually, texts, unfold, watch, written
@@ -205,8 +205,8 @@ def test_the_paper_s_radar_labels_do_not_collide(browser: Any, folder: Path, pap
         watched = Watched(browser, width=width)
         page = watched.open(address, "view=overview")
         assert page.locator("figure.radar").first.locator("[class^=line]").count() == 8
-        for figure in page.locator("figure.radar svg.chart").all():
-            boxes = [label.bounding_box() for label in figure.locator("text.label").all()]
+        for chart in page.locator("figure.radar svg.chart").all():
+            boxes = [label.bounding_box() for label in chart.locator("text.label").all()]
             assert len(boxes) == 6
             assert not any(meet(a, b) for at, a in enumerate(boxes) for b in boxes[:at])
         assert (

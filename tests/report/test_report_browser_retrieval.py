@@ -97,7 +97,7 @@ def test_markdown_has_the_same_figures_and_a_run_of_answers_stands_beside_them(
 ) -> None:
     said = report_markdown(runs, tmp_path)
     assert "| Run | Recall@1 | Recall@3 | n | Seconds per question | Chunks | Index |" in said
-    assert "| bad | 0.00 [.00, .53] | 0.50 [.10, .90] | 4 | 0.25 | n/a | n/a |" in said
+    assert "| bad | 0.00 [0.00, 0.53] | 0.50 [0.10, 0.90] | 4 | 0.25 | n/a | n/a |" in said
     assert "| Run | Within 128 tokens |" in said
     assert "Correctness" not in said
     answered = [each.model_copy(update={"answer": Reply(text="There.")}) for each in map(record, (0,), (1,))]

@@ -62,7 +62,10 @@ def test_the_curve_over_the_places(watched: Watched, tmp_path: Path) -> None:
     page = watched.open(written(tmp_path / "report.html", runs))
     section = "#sweep-positions"
     # 2 of 2: the lower bound is the root of .05
-    assert texts(page, f"{section} tbody tr td:nth-child(3)")[:2] == ["1.00 [.22, 1]", "0.00 [.00, .78]"]
+    assert texts(page, f"{section} tbody tr td:nth-child(3)")[:2] == [
+        "1.00 [0.22, 1.00]",
+        "0.00 [0.00, 0.78]",
+    ]
     spots = page.locator(f"{section} svg.chart path.run0 title").all_text_contents()
     assert [spot.split(" [")[0] for spot in spots] == [
         "2 distractors, first: 1.00",

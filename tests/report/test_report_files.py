@@ -97,7 +97,7 @@ def test_the_first_message_of_every_kind(run_of, question, small_run):
     errors = [{"kind": kind, "message": f"{kind} {n}"} for n, kind in enumerate(["A", "A", "B"])]
     views = [question(str(n), 0.0, None, answer=None, error=error) for n, error in enumerate(errors)]
     run = run_of({**small_run().summary_json, "errors": {"A": 2, "B": 1}}, views)
-    assert first_messages(run, "paper") == {"A": "A 0", "B": "B 2"}
+    assert first_messages(run) == {"A": "A 0", "B": "B 2"}
 
 
 # ----- Markdown
@@ -120,7 +120,7 @@ def test_the_report_of_one_run(run_dir):
     assert "| small | answerable | 2 (0.67) | 1 (0.33) |" in text
     assert "| small | unanswerable | 0 | 0 |" in text
     assert "| Run | Coverage | Selective accuracy |\n| --- | ---: | ---: |\n" in text
-    assert "| small | 0.67 [.21, .94] (3) | 0.50 [.09, .91] (2) |" in text
+    assert "| small | 0.67 [0.21, 0.94] (3) | 0.50 [0.09, 0.91] (2) |" in text
     assert (
         "| small | paper | substring | both | 1-nn (unit answer) | 0.38 | 0.38 | 0.50 | 0.33 | 0.25 | 4 |"
         in text
@@ -144,7 +144,7 @@ def test_intervals_stand_in_the_table_and_are_told_once(small_run, tmp_path):
     found = {"low": 0.17, "high": 1.0, "method": "wilson", "n": 4}
     run.summary_json["profiles"]["paper"]["overall"]["intervals"] = {"correctness": found}
     text = report_markdown([run], tmp_path)
-    assert "| Overall (macro) | Correctness | ↑ | 0.38 | [.17, 1] | 4 |" in text
+    assert "| Overall (macro) | Correctness | ↑ | 0.38 | [0.17, 1.00] | 4 |" in text
     assert report_markdown([run, run], tmp_path).count("95 % intervals, for other questions") == 1
     told = report_markdown([run, small_run(name="other")], tmp_path)
     assert "\nsmall: \\[low, high\\]: 95 % intervals" in told

@@ -56,10 +56,11 @@ def test_the_terminal_shows_recall_over_losses_and_gains() -> None:
     lines = printed(funnel_panel(run(FUNNEL), "paper"))
     assert lines[0].split()[4:] == ["documents", "retrieved", "prompt", "answer", "n"]
     assert lines[1].split() == ["Overall", "0.75", "-", "0.50", "0.62", "4/0/4/5"]
-    assert lines[2].split() == ["-.25", "-.25", "+.12"]
+    assert lines[2].split() == ["-0.25", "-0.25", "+0.12"]
     assert lines[3].startswith("Tables")
     text = " ".join(lines)
-    assert "left out: 2 common, 1 yes-no; another document holds an answer by chance: 0.21" in text
+    left_out = "2 whose answer also stands in many other documents, 1 with yes or no as the answer"
+    assert f"not counted: {left_out}; another document holds an answer by chance: 0.21" in text
     assert (
         "parser: assumed pdfium (pypdfium2 5), as it is not known how this pipeline reads documents" in text
     )
@@ -77,7 +78,7 @@ def test_losses_have_their_own_number_of_questions_and_overall_its_categories() 
     assert lines[1].split()[0] == "Overall*"
     first = next(index for index, line in enumerate(lines) if line.startswith("Tables"))
     assert lines[first].split()[-1] == "7/0/10/10"
-    assert lines[first + 1].split() == ["-1.00", "-.10", "7/0/7/10"]
+    assert lines[first + 1].split() == ["-1.00", "-0.10", "7/0/7/10"]
     text = " ".join(lines)
     assert (
         "* in the documents, recall: 1 of 2 categories; in the documents, lost and gained: 1 of 2 categories"

@@ -7,10 +7,10 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from fathoms.report.amounts import dollars, duration, short
 from fathoms.report.ending import Ending, cause_of, ending
 from fathoms.report.junit import Case, Suite, category_cases, junit, question_cases
 from fathoms.runs.run import Run
+from fathoms.text.amounts import dollars, duration, figure
 from fathoms.types import Failure
 from fathoms.types.run.manifest import Manifest, Totals
 from tests.support.made_run import changed
@@ -18,7 +18,7 @@ from tests.support.made_run import changed
 
 def test_the_line_of_the_morning() -> None:
     end = Ending("demo", "OK", 50, 50, 1, correctness=0.19, cost=0.42, seconds=185)
-    assert end.line == "demo: correctness .19 (50 questions, 1 failed), $0.42, 3 min: OK"
+    assert end.line == "demo: correctness 0.19 (50 questions, 1 failed), $0.42, 3 min: OK"
     unknown = Ending("x\ny", "FAILED", 1, 1, 1)
     assert unknown.line == "x y: no answers (1 question, 1 failed), cost not known, time not known: FAILED"
     stopped = Ending("demo", "STOPPED", 100, 17, 0, repeats=2, correctness=1.0, cost=0.0, seconds=3725)
@@ -26,12 +26,12 @@ def test_the_line_of_the_morning() -> None:
         stopped.line == "demo: correctness 1.00 (17 of 100 questions, 0 failed), $0.00, 1 h 02 min: STOPPED"
     )
     repeated = Ending("demo", "OK", 100, 100, 0, repeats=2, correctness=0.5, cost=12.5, seconds=59.6)
-    assert repeated.line == "demo: correctness .50 (50 questions x 2, 0 failed), $12.50, 1 min: OK"
+    assert repeated.line == "demo: correctness 0.50 (50 questions x 2, 0 failed), $12.50, 1 min: OK"
 
 
 def test_the_line_of_the_morning_has_the_causes_of_failures() -> None:
     one = Ending("demo", "FAILED", 15, 15, 5, causes=(("HTTP 500", 5),), correctness=0.4, cost=0, seconds=5)
-    assert one.line == "demo: correctness .40 (15 questions, 5 failed: HTTP 500), $0.00, 5 s: FAILED"
+    assert one.line == "demo: correctness 0.40 (15 questions, 5 failed: HTTP 500), $0.00, 5 s: FAILED"
     two = dataclasses.replace(one, causes=(("HTTP 500", 3), ("timeout", 2)))
     assert "5 failed: 3 HTTP 500, 2 timeout)" in two.line
 
@@ -43,7 +43,7 @@ def test_the_line_of_the_morning_has_the_causes_of_failures() -> None:
         (Failure(kind="Timeout", message="no answer within 5 s"), "timeout"),
         (
             Failure(kind="NoAnswerError", message="http://127.0.0.1:9: no service is there"),
-            "connection refused",
+            "could not reach 127.0.0.1:9",
         ),
         (
             Failure(kind="NoAnswerError", message="no connection, or it broke off (ConnectionRefusedError)"),
@@ -83,14 +83,14 @@ def test_small_sums_say_something(cost: float, shown: str) -> None:
 
 def test_times_and_scores() -> None:
     assert [duration(s) for s in (0.2, 12, 59.6, 185, 3599, 7500)] == [
-        "0 s",
+        "200 ms",
         "12 s",
         "1 min",
         "3 min",
         "1 h 00 min",
         "2 h 05 min",
     ]
-    assert [short(s) for s in (0.0, 0.194, 1.0)] == [".00", ".19", "1.00"]
+    assert [figure(s) for s in (0.0, 0.194, 1.0)] == ["0.00", "0.19", "1.00"]
 
 
 def test_the_end_of_a_run_that_was_not_scored() -> None:
@@ -101,7 +101,7 @@ def test_the_end_of_a_run_that_was_not_scored() -> None:
 def test_a_file_with_every_kind_of_case() -> None:
     """A gate will be one more case: a judgement that went wrong is a failure, what broke is an error."""
     cases = [
-        Case("Text-Only", 1.5, said="correctness .50"),
+        Case("Text-Only", 1.5, said="correctness 0.50"),
         Case("Tables", 0.25, error=("failed", 'a "quoted" <tag> & \x00')),
         Case("gate", failure=("worse", "correctness fell by .10")),
     ]
@@ -119,7 +119,7 @@ def test_a_file_with_every_kind_of_case() -> None:
     assert error.get("message") == 'a "quoted" <tag> & \ufffd'
     assert failure is not None
     assert failure.get("type") == "worse"
-    assert demo.findtext("testcase/system-out") == "correctness .50"
+    assert demo.findtext("testcase/system-out") == "correctness 0.50"
 
 
 def test_a_case_a_category(run_dir) -> None:
@@ -127,7 +127,7 @@ def test_a_case_a_category(run_dir) -> None:
     view = Run.scored(run_dir)
     allowed = list(category_cases(view, too_many_failed=False))
     assert [(case.name, case.error) for case in allowed] == [("Tables", None), ("Images", None)]
-    assert allowed[0].said == "correctness .75 (2 of 2 answers, 0 failed)"
+    assert allowed[0].said == "correctness 0.75 (2 of 2 answers, 0 failed)"
     _, images = category_cases(view, too_many_failed=True)
     assert images.error == (
         "failed",
@@ -141,7 +141,7 @@ def test_a_case_a_question(run_dir) -> None:
     view = changed(view, manifest={**view.manifest.plain(), "data": data})
     cases = list(question_cases(view, too_many_failed=True))
     assert len(cases) == 5
-    assert "correctness 1.00, hallucination .00 (1 of 1 answers, 0 failed)" in {case.said for case in cases}
+    assert "correctness 1.00, hallucination 0.00 (1 of 1 answers, 0 failed)" in {case.said for case in cases}
     assert {case.name.partition(":")[0]: case.error for case in cases if case.error} == {
         "Images": ("failed", "1 of 1 answers failed (Timeout 1); the first: no answer within 300 s"),
         "Text-Only": ("incomplete", "3 of 3 questions have no answer yet"),

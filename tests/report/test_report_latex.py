@@ -78,14 +78,14 @@ def test_the_papers_table_has_models_as_rows(paper_runs):
     assert len(lines) == 8
     gpt = lines[6]
     assert [read(cell) for cell in gpt[:2]] == ["gpt_4_1 closed", "gpt_4_1"]
-    assert " ".join(gpt[2:]) == ".79 .20 .90 .06 .92 .08 .79 .21 .72 .24 .64 .40"
+    assert " ".join(gpt[2:]) == "0.79 0.20 0.90 0.06 0.92 0.08 0.79 0.21 0.72 0.24 0.64 0.40"
     assert counts[2:] == [str(n) for n in (93, 31, 13, 14, 25, 10) for _ in range(2)]
 
 
 def test_only_what_is_shown_to_be_the_best_is_bold():
     _, metrics, *lines, counts = rows(report_latex(made_runs()))
     assert metrics[2] == "Rank"
-    assert [line[2:4] for line in lines] == [["1", r"\textbf{.50}"], ["2", ".33"], ["3", ".00"]]
+    assert [line[2:4] for line in lines] == [["1", r"\textbf{0.50}"], ["2", "0.33"], ["3", "0.00"]]
     assert counts[:3] == ["$n$", "", ""]
     assert report_latex(made_runs()).count("textbf") == 1
 
@@ -100,7 +100,7 @@ def test_what_does_not_apply_is_a_dash(small_run):
     figures = other.summary_json["profiles"]["paper"]["categories"]["Images"]
     figures |= {"hallucination": None, "hallucination_n": 0, "correctness": 0.5}
     *_, first, second, counts = rows(report_latex([small_run(), other]))
-    assert (first[7:], second[7:]) == ([".00", "1.00"], [".50", "--"])
+    assert (first[7:], second[7:]) == (["0.00", "1.00"], ["0.50", "--"])
     assert counts[3:] == ["4", "3", "2", "2", "2", "0--1"]
 
 
@@ -108,8 +108,8 @@ def test_intervals_on_request(small_run):
     run = small_run()
     found = {"low": 0.17, "high": 1.0, "method": "wilson", "n": 4}
     run.summary_json["profiles"]["paper"]["overall"]["intervals"] = {"correctness": found}
-    assert "[.17, 1]" not in report_latex([run])
-    assert r".38 {\scriptsize [.17, 1]}" in report_latex([run], intervals=True)
+    assert "[0.17, 1.00]" not in report_latex([run])
+    assert r"0.38 {\scriptsize [0.17, 1.00]}" in report_latex([run], intervals=True)
 
 
 def test_runs_that_pipeline_and_model_do_not_tell_apart_have_their_labels(small_run):

@@ -8,8 +8,9 @@ import pytest
 
 from fathoms.errors import DataError, UsageError
 from fathoms.report.as_json import report_json
-from fathoms.report.leaderboard import both_counts, figure, leaderboard, run_labels
+from fathoms.report.leaderboard import both_counts, leaderboard, run_labels
 from fathoms.report.terminal import leaderboard_panel, shrunk_panel
+from fathoms.text.amounts import figure
 from fathoms.types.run.figures import Means
 from tests.support.report_runs import made_runs
 
@@ -50,7 +51,7 @@ def test_the_released_means_print_as_the_papers_table(paper_runs, run_of, shared
         scores = released["scores"]
         categories = {
             name: {"correctness": scores[name], "hallucination": scores[f"{name} Hallucination Rate"]}
-            for name in paper.categories
+            for name in paper.summary.categories
         }
         rates = {
             "correctness": released["overall_score"],
@@ -88,7 +89,7 @@ def test_the_small_run(small_run):
 
 def test_a_category_that_a_run_lacks_is_empty_and_the_others_keep_their_order(small_run, paper_runs):
     table = leaderboard([paper_runs[0], small_run()])
-    assert table.categories == (*paper_runs[0].categories,)
+    assert table.categories == (*paper_runs[0].summary.categories,)
     assert table.rows[1].cell("Text-Only") == Means()
 
 
@@ -102,7 +103,7 @@ def test_incomplete_runs_share_the_mark_of_a_shared_reason(small_run):
         "² incomplete: stopped; 2 questions are missing",
         table.notes[-1],
     )
-    assert table.notes[-1].startswith("Rank: the places by correctness")
+    assert table.notes[-1].startswith("Rank 1 to 2: with these questions")
 
 
 def test_mixed_profiles_are_said_not_to_be_comparable(small_run, run_of):
@@ -118,7 +119,7 @@ def test_ranks_are_intervals(small_run, paper_runs):
     ours = small_run()
     both = leaderboard([ours, ours])
     assert both.notes == (
-        "Rank: the places by correctness that these questions allow (95 %, all runs together).",
+        "Rank 1 to 2: with these questions, its place is between first and second (95 % confidence).",
     )
     assert [row.rank_text for row in both.rows] == ["1 to 2"] * 2
     # half of 120 answers are right, a third, and none; both runs are right on every sixth

@@ -93,7 +93,7 @@ def test_a_run(made: Project) -> None:
         texts[at]: texts[at + 1 : at + 5] for at, text in enumerate(texts) if text in ("Text-Only", "Tables")
     }
     assert [cell.partition(" ")[0] for cell in rows["Text-Only"]] == ["0.50", "0.50", "0.00", "2"]
-    assert rows["Tables"][0].startswith("0.00 [.00, ")
+    assert rows["Tables"][0].startswith("0.00 [0.00, ")
     assert EVIL in texts
     assert "Worst questions" in texts
 

@@ -60,7 +60,7 @@ def test_reading_the_documents_is_given_per_page_and_in_total(small_run: Make) -
     times = {"parse": {"seconds": 5.0, "made": 4}, "embed": {"seconds": 0.01, "made": 0}}
     data = {"ingest": {"times": times}}
     run = changed(run, manifest={**run.manifest.plain(), "data": data})
-    said = "a, documents: parse 5 s, 1.25 s a page (4); embed from the cache"
+    said = "a, documents: parse 5 s, 1.2 s a page (4); embed from the cache"
     times["embed pages"] = {"seconds": 1.0, "made": 2, "device": "cpu, float32"}
     said += "; embed pages 1 s, 500 ms a page (2; cpu, float32)"
     assert list(ingest_lines([run])) == [said]

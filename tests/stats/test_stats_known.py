@@ -375,7 +375,7 @@ def test_sign_flip_draws_where_there_is_too_much_to_count():
 
 
 def test_mcnemar_mid_p_as_fagerland_prints_it():
-    # 1 and 7 discordant pairs: exact .070, mid-p .039 (Fagerland, Lydersen & Laake 2013)
+    # 1 and 7 discordant pairs: exact .070, mid-p 0.039 (Fagerland, Lydersen & Laake 2013)
     assert mcnemar_p(1, 7) == pytest.approx(
         scipy.stats.binomtest(1, 8).pvalue - scipy.stats.binom.pmf(1, 8, 0.5)
     )

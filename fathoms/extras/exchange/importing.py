@@ -149,7 +149,7 @@ class Given:
             run = keep(item, data, self.out, self.parsed)
             scoring.score_run(run)
             runs.append(run)
-        results.present(runs, self.out, each=False)
+        results.present(runs, self.out)
         return 0
 
 

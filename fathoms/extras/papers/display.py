@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from rich.console import RenderableType
 from rich.text import Text
 
-from fathoms.report.terminal import WIDTH, bare_table, note, with_blank_lines
+from fathoms.report.grid import Grid
+from fathoms.report.terminal import WIDTH, note, with_blank_lines
 from fathoms.report.text import abbreviate, plain, shorten
 
 if TYPE_CHECKING:
@@ -32,15 +33,11 @@ Live = Mapping[str, "Figures"]
 def reproduced_panel(table: PrintedTable[Any], comparison: Comparison, ran: Live) -> list[RenderableType]:
     """Build the table with a line per metric; each cell shows the printed value and the reproduced value."""
     headers = abbreviate(list(table.columns), COLUMN)
-    shown = bare_table()
+    shown = Grid("row", "", *headers)
     names = [plain(row.row) for row in comparison.rows]
-    widest = max(len(word) for name in names for word in name.split())
-    shown.add_column("row", min_width=widest, max_width=max(widest, COLUMN))
-    for header in ("", *headers):
-        shown.add_column(header, no_wrap=True)
     for row, name in zip(comparison.rows, names, strict=True):
         lines = list(row_lines(table, row, ran.get(row.row)))
-        shown.add_row(Text(name), *("\n".join(cells) for cells in zip(*lines, strict=True)), end_section=True)
+        shown.add_row(Text(name), *("\n".join(cells) for cells in zip(*lines, strict=True)))
     pairs = zip(headers, table.columns, strict=True)
     short = [f"{header} = {plain(column)}" for header, column in pairs if header != column]
     return [
@@ -53,9 +50,7 @@ def reproduced_panel(table: PrintedTable[Any], comparison: Comparison, ran: Live
 
 def agreement_panel(cells: Cells) -> list[RenderableType]:
     """Build the table with the interval of each cell of a table of agreement, and the other coefficients."""
-    shown = bare_table()
-    for header in ("cell", "tau-b", "Pearson", "Spearman"):
-        shown.add_column(header)
+    shown = Grid("cell", "tau-b", "Pearson", "Spearman")
     for place, found in cells.items():
         shown.add_row(
             plain(" ".join(place)),

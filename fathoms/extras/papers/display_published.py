@@ -9,7 +9,8 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from fathoms.extras.papers.mteb import TASKS
-from fathoms.report.terminal import WIDTH, bare_table, note, with_blank_lines
+from fathoms.report.grid import Grid
+from fathoms.report.terminal import WIDTH, note, with_blank_lines
 from fathoms.report.text import plain, shorten
 
 if TYPE_CHECKING:
@@ -22,11 +23,7 @@ DIGITS = 5
 
 def published_panel(published: Published, cells: Sequence[MtebCell], run: str | None) -> list[RenderableType]:
     """Build the table of cells, with the figures of the run named `run` and the differences to them."""
-    shown = bare_table()
-    shown.add_column("subset")
-    shown.add_column("metric")
-    for header in ("published", *(("ours", "difference", "n") if run else ())):
-        shown.add_column(header, justify="right", min_width=9)
+    shown = Grid("subset", "metric", "published", *(("ours", "difference", "n") if run else ()))
     last = None
     for cell in cells:
         own = (_text(cell.ours), _signed(cell.difference), str(cell.n or "-")) if run else ()

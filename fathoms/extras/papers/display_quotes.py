@@ -9,7 +9,8 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from fathoms.extras.papers.display import MARKS, reproduced_json, sentence
-from fathoms.report.terminal import WIDTH, bare_table, note, with_blank_lines
+from fathoms.report.grid import Grid
+from fathoms.report.terminal import WIDTH, note, with_blank_lines
 from fathoms.report.text import plain, shorten
 from fathoms.runs.grades import QUALITY
 
@@ -41,16 +42,14 @@ def quotes_panel(
 ) -> list[RenderableType]:
     """Build the table, with a line of printed cells for each row and a line of ours for each run at hand, and
     the mean grades under both ways of counting."""
-    shown = bare_table()
-    for header in ("row", "", *(_HEADS.get(column, column) for column in table.columns)):
-        shown.add_column(header, no_wrap=True, justify="left" if header in ("row", "") else "right")
+    shown = Grid("row", "", *(_HEADS.get(column, column) for column in table.columns))
     for row in comparison.rows:
         name = shorten(plain(row.row), _NAME)
         if any(cell.paper != "n/a" for cell in row.cells):
             shown.add_row(Text(name), "printed", *(_dash(cell.paper) for cell in row.cells))
             name = ""
         if any(cell.ours for cell in row.cells):
-            shown.add_row(Text(name), "ours", *map(_ours, row.cells), end_section=True)
+            shown.add_row(Text(name), "ours", *map(_ours, row.cells))
     return [
         Text(shorten(f"{table.table}, {table.paper}", WIDTH), style="bold"),
         note(
@@ -67,17 +66,9 @@ def _grades(runs: Sequence[QuotesRun]) -> Iterator[RenderableType]:
     graded = [run for run in runs if run.judge]
     if not graded:
         return
-    shown = bare_table()
     names = [*QUALITY, "answer-quality"]
-    for header in (
-        "row",
-        *(_HEADS[key] for key in ("fluency", "citation", "coherence", "logic")),
-        "fac.",
-        "avg.",
-    ):
-        shown.add_column(header, no_wrap=True, justify="left" if header == "row" else "right")
-    shown.add_column("answers", justify="right")
-    shown.add_column("not read", justify="right")
+    grades = (_HEADS[key] for key in ("fluency", "citation", "coherence", "logic"))
+    shown = Grid("row", *grades, "fac.", "avg.", "answers", "not read")
     for run in graded:
         values = [run.values.get(f"mmdocrag.{name}") for name in names]
         cells = ["-" if value is None else f"{value:.2f}" for value in values]

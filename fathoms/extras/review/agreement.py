@@ -12,10 +12,10 @@ from itertools import combinations
 from statistics import fmean
 from typing import Any, Literal
 
-from fathoms.report.leaderboard import figure
 from fathoms.report.section import Reviews
 from fathoms.runs.ratings import FILE, Rating, read_ratings
 from fathoms.runs.run import Run
+from fathoms.text.amounts import figure
 
 Column = Literal["score", "flag"]
 COLUMNS: tuple[Column, ...] = ("score", "flag")

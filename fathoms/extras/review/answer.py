@@ -12,10 +12,10 @@ from rich.rule import Rule
 from rich.text import Text
 
 from fathoms.cli.asking import labelled
-from fathoms.report.leaderboard import figure
 from fathoms.report.metrics_table import answer_metrics
 from fathoms.report.text import gold, shorten, visible, yes_or_no
 from fathoms.runs.ratings import Rating
+from fathoms.text.amounts import figure
 from fathoms.types import Question, Reply
 from fathoms.types.run.rows import AnswerScores, ScoredRepeat
 
@@ -27,11 +27,8 @@ def review_panel(
     place: str,
     question: Question,
     repeat: ScoredRepeat,
-    scores: AnswerScores,
-    before: Rating | None,
 ) -> list[RenderableType]:
-    """Show the question, gold answer, start of each retrieved text, answer, score and flag, and the
-    reviewer's earlier rating `before`, if any."""
+    """Show the question, gold answer, start of each retrieved text, and answer, without any figure."""
     answer = repeat.answer or Reply(text="")
     parts: list[RenderableType] = [
         Rule(place, style="dim"),
@@ -42,9 +39,15 @@ def review_panel(
     ]
     if answer.refusal:
         parts.append(labelled("refused", answer.refusal))
+    return parts
+
+
+def figures_panel(repeat: ScoredRepeat, scores: AnswerScores, before: Rating | None) -> list[RenderableType]:
+    """Show the score, the flags and further metrics of an answer, and the reviewer's earlier rating `before`,
+    if any."""
     missed = f" (missed: {' + '.join(scores.missed)})" if scores.missed else ""
     flags = f"hallucination: {yes_or_no(scores.hallucination)}; abstained: {yes_or_no(scores.abstained)}"
-    parts.append(labelled("score", f"correctness {figure(scores.correctness)}{missed}"))
+    parts: list[RenderableType] = [labelled("score", f"correctness {figure(scores.correctness)}{missed}")]
     parts.append(labelled("flag", flags))
     parts += [labelled(name, text) for name, text in answer_metrics(repeat)]
     if before:

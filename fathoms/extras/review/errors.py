@@ -15,8 +15,8 @@ from fathoms.config import fingerprint, read_yaml, validate
 from fathoms.extras.review.answer import context_panel, excerpts
 from fathoms.extras.review.quality import answer_parts
 from fathoms.extras.review.sample import Item
-from fathoms.report.leaderboard import figure
 from fathoms.runs.people import FoundErrors
+from fathoms.text.amounts import figure
 
 OWN = Path(__file__).with_name("errors.yaml")
 

@@ -81,11 +81,11 @@ def review(
 ) -> int:
     """Rate the scores of answers, grade answers, name their errors, or judge their claims.
 
-    Shows a few random answers of each run with their scores, and asks how far you agree with these, from 1 to
-    5. With --quality, you grade the answers instead; with --errors, you name what is wrong with them; with
-    --claims, you say which of their claims the sources support. What you say is saved at once: stop whenever
-    you want, and run the same command again to continue. `fathoms agree RUN...` then says how far people,
-    judges and metrics agree.
+    Shows a few random answers of each run, and asks how right each is, from 1 to 5. Only then it shows the
+    scores, and asks how far you agree with them. With --quality, you grade the answers instead; with
+    --errors, you name what is wrong with them; with --claims, you say which of their claims the sources
+    support. What you say is saved at once: stop whenever you want, and run the same command again to
+    continue. `fathoms agree RUN...` then says how far people, judges and metrics agree.
     """
     from fathoms.runs.run import Run
 
@@ -222,20 +222,27 @@ def _files(views: Sequence[Run], to: Path | None, file: str) -> dict[str, Path]:
 
 def _ask_about(session: Session, reader: Reader) -> None:
     """Show an item, and read its ratings, or a command to leave it."""
-    from fathoms.extras.review.answer import context_panel, review_panel
+    from fathoms.extras.review.answer import context_panel, figures_panel, review_panel
 
     item: Item = session.items[session.position]
     place = f"{session.position + 1} of {len(session.items)}"
-    console.show(*review_panel(place, item.question, item.repeat, item.scores, session.before))
+    console.show(*review_panel(place, item.question, item.repeat))
     comment = session.before.comment if session.before else None
     ratings: dict[str, int] = {}
-    for what, applies in zip(("score", "flag"), item.rateable, strict=True):
+    asked = {
+        "own": "how right is the answer, 1-5",  # before any figure is shown, which would sway the reviewer
+        "score": "agree with the score, 1-5",
+        "flag": "agree with the flag, 1-5",
+    }
+    for what, applies in zip(asked, (True, *item.rateable), strict=True):
+        if what == "score":
+            console.show(*figures_panel(item.repeat, item.scores, session.before))
         while applies and what not in ratings:
-            word = reader.read(f"agree with the {what}, 1-5")
+            word = reader.read(asked[what])
             if word in ("1", "2", "3", "4", "5"):
                 ratings[what] = int(word)
             elif word == "c":
                 comment = reader.read("comment") or None
             elif leaves(session, word, SCALE, partial(context_panel, item.repeat)):
                 return
-    session.rate(ratings.get("score"), ratings.get("flag"), comment)
+    session.rate(ratings.get("score"), ratings.get("flag"), comment, ratings["own"])

@@ -103,7 +103,9 @@ class Session(Progress[Item, Rating]):
             if rating and rating.shown == item.scores.shown:
                 yield number, rating
 
-    def rate(self, score: int | None, flag: int | None, comment: str | None = None) -> None:
+    def rate(
+        self, score: int | None, flag: int | None, comment: str | None = None, own: int | None = None
+    ) -> None:
         """Save a rating of the current item, and go to the next one."""
         item = self.items[self._position]
         run, question, repeat, profile = item.key
@@ -118,6 +120,7 @@ class Session(Progress[Item, Rating]):
             correctness=correctness,
             hallucination=hallucination,
             abstained=abstained,
+            own=own,
             score_rating=score,
             flag_rating=flag,
             comment=comment,

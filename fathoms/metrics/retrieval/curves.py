@@ -96,8 +96,8 @@ class Curves:
 
         - `level` says what was counted; documents only if no question has gold pages.
         - `by_rank` holds recall among the first `k` items, up to `depth` where the search went so deep for
-          every question, or else up to the length of the longest ranking. A ranking that ends earlier counts
-          as it is, as in recall@k.
+          every question, or else up to the length of the longest ranking. If fewer than `k`
+          were retrieved, all of them count, as in recall@k.
         - `by_tokens` holds recall in the first hits that together have at most so many `tokens`.
           `characters_per_token` is that of the run's own prompts, or an estimate (`estimated`). `None` where
           the text of hits is not known.

@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import AfterValidator, JsonValue, TypeAdapter
 
-from fathoms.errors import ConfigError
+from fathoms.errors import ConfigError, not_set
 from fathoms.models.options import Options, http_address, secret_values
 from fathoms.safety.masking import Mask, remember
 from fathoms.types import Question
@@ -135,4 +135,4 @@ def _variable(name: str) -> str:
     try:
         return os.environ[name]
     except KeyError:
-        raise ConfigError(f"the environment variable {name} is not set, and the pipeline needs it") from None
+        raise ConfigError(not_set(name, ", and the pipeline needs it")) from None

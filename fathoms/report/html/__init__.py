@@ -20,7 +20,7 @@ from fathoms.report.html.questions import Questions
 from fathoms.report.html.reading import IndexedRun, index_run
 from fathoms.report.html.texts import clean
 from fathoms.report.leaderboard import leaderboard, run_labels
-from fathoms.report.sections import sections
+from fathoms.report.sections import page_sections
 from fathoms.runs.run import Run
 
 DETAILS = 24_000_000
@@ -141,7 +141,7 @@ def whole_overview(
     made = {
         "sections": [
             {key: value for key, value in asdict(section).items() if key != "figures"}
-            for section in sections(runs)
+            for section in page_sections(runs)
         ],
         "title": f"fathoms: {title}",
         "version": f"fathoms {VERSION}",

@@ -12,6 +12,7 @@ from fathoms.report.comparison import effect_cells, verdict
 from fathoms.report.notebook.parts import grid, page, said, small
 from fathoms.report.of_sweeps import read_all_scores
 from fathoms.runs.run import Run
+from fathoms.text.amounts import figure
 
 FLIPS = 10
 
@@ -42,18 +43,13 @@ class Compared:
 
 def _shown(test: Tested) -> list[str]:
     """The table of one metric, what the test says, and the questions that differ."""
-    effects = [("Overall (category mean)", test.overall), ("Micro (question mean)", test.micro)]
+    effects = [("Mean of the categories", test.overall), ("Mean of the questions", test.micro)]
     rows = [(name, *effect_cells(effect)) for name, effect in [*effects, *test.categories.items()]]
-    flips = [f"{each.question} ({_score(each.first)} → {_score(each.second)})" for each in test.flips[:FLIPS]]
+    flips = [f"{each.question} ({figure(each.first)} → {figure(each.second)})" for each in test.flips[:FLIPS]]
     more = f" and {len(test.flips) - FLIPS} more" if len(test.flips) > FLIPS else ""
     told = f"{verdict(test.p, test.p_holm)}; B wins {test.wins}, loses {test.losses}, ties {test.ties}"
     differ = [small(f"differ: {', '.join(flips)}{more}")] if flips else []
     return [grid(test.metric, ("", "n", "A", "B", "B - A"), rows, 4), said(told), *differ]
-
-
-def _score(value: float | None) -> str:
-    """Format a score."""
-    return "n/a" if value is None else f"{value:.2f}"
 
 
 def compared(runs: Sequence[Run], metrics: Sequence[str], profile: str | None) -> Compared:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from fathoms.report.leaderboard import bracket, figure
 from fathoms.report.notebook.parts import grid, page, said, small
 from fathoms.report.text import shorten
 from fathoms.report.worst import Miss, worst_questions
 from fathoms.runs.run import Run
+from fathoms.text.amounts import bracket, figure
 from fathoms.types.run.figures import MeanScores
 
 WORST = 5

@@ -413,6 +413,13 @@ class Manifest(Part):
         return self.data.ingest or Ingest()
 
     @property
+    def most_chunks(self) -> int | None:
+        """The most chunks that a run of answers retrieves for a question, `None` where it is not known or of
+        no concern, as in a run that only searched."""
+        found = (self.config.get("retrieve") or {}).get("top_k")
+        return None if self.retrieval_only or not isinstance(found, int) else found
+
+    @property
     def read_by(self) -> ParserFacts | None:
         """The parser that read the documents; `None` where no parser of fathoms did."""
         ingest = self.config.get("ingest")

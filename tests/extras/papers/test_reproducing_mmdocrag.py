@@ -72,7 +72,7 @@ def test_files_are_found_by_model_mode_and_number_of_quotes(
 
     assert main(["reproduce", TABLE, "--results", str(results), "--row", "Grok-3-beta"]) == 1
     shown = capsys.readouterr().out
-    assert re.search(r"ours +100.0 100.0 100.0 +100.0 100.0 100.0 100.0! 2.00 4.00", shown)
+    assert re.search(r"ours +100.0 +100.0 +100.0 +100.0 +100.0 +100.0 +100.0! +2.00 +4.00", shown)
     assert "Grok-3-beta, printed, quote F1: printed 57.9, ours 100.0: DIFFERS" in shown
     assert "1 of 1 rows compared; of their printed cells 0 the same, 2 differ" in shown
 

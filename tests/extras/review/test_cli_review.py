@@ -57,25 +57,34 @@ def rows(project: Project) -> list[dict[str, object]]:
 
 
 def test_all_keys_over_a_pipe(reviewed: Project) -> None:
-    done = review(reviewed, "b\n9\n5\n4\ns\nb\n3\nc\nthe unit is missing\nx\n2\nq\n")
+    done = review(reviewed, "b\n9\n1\n5\n4\ns\nb\n2\n3\nc\nthe unit is missing\nx\n2\nq\n")
     assert done.returncode == 0, done.stderr
     assert "this is the first" in done.stdout
     assert done.stdout.count("1 strongly disagree") == 2  # at the start, and after 9
     assert "2 of 3 answers rated; run the same command again to continue" in done.stdout
     first, second = rows(reviewed)
-    assert (first["score_rating"], first["flag_rating"], first["comment"]) == (5, 4, None)
+    assert (first["own"], first["score_rating"], first["flag_rating"], first["comment"]) == (1, 5, 4, None)
     assert (second["score_rating"], second["flag_rating"]) == (3, 2)
     assert second["comment"] == "the unit is missing"
 
-    last = review(reviewed, "1\n1\n")
+    last = review(reviewed, "1\n1\n1\n")
     assert last.returncode == 0, last.stderr
     assert "3 of 3" in last.stdout
     assert len(rows(reviewed)) == 3
     assert review(reviewed, "").stdout == "3 of 3 answers rated\n"
 
 
+def test_no_figure_is_shown_before_a_person_has_rated_the_answer(reviewed: Project) -> None:
+    """Only the answer, then the person's own judgement, and then its score."""
+    before = review(reviewed, "q\n").stdout
+    assert "how right is the answer, 1-5> " in before
+    assert not any(word in before for word in ("correctness", "hallucination", "truthfulness"))
+    after = review(reviewed, "1\nq\n").stdout
+    assert after.index("how right is the answer") < after.index("correctness")
+
+
 def test_what_a_model_said_steers_no_terminal(reviewed: Project) -> None:
-    done = review(reviewed, "x\n5\n5\n" * 3)
+    done = review(reviewed, "x\n5\n5\n5\n" * 3)
     assert done.returncode == 0, done.stderr
     assert r"\x1b]0;owned\x07\x1b[31mred\x1b[0m \u202e42." in done.stdout
     assert "\n| not | a | table |\n" in done.stdout
@@ -83,7 +92,7 @@ def test_what_a_model_said_steers_no_terminal(reviewed: Project) -> None:
 
 
 def test_a_pipe_that_ends_early_is_no_success(reviewed: Project) -> None:
-    done = review(reviewed, "5\n5\n4\n")
+    done = review(reviewed, "5\n5\n4\n4\n")
     assert (done.returncode, done.stderr) == (1, "fathoms: the input ended before every answer was rated\n")
     assert len(rows(reviewed)) == 1
 
@@ -105,7 +114,7 @@ def test_review_without_a_terminal_is_refused(reviewed: Project) -> None:
 
 
 def test_a_file_of_ones_own_and_the_report_on_it(reviewed: Project) -> None:
-    for name, typed in (("ann", "5\n4\n" * 3), ("ben", "3\n4\n" * 3)):
+    for name, typed in (("ann", "5\n5\n4\n" * 3), ("ben", "5\n3\n4\n" * 3)):
         done = review(reviewed, typed, "--to", "said.jsonl", "--reviewer", name)
         assert done.returncode == 0, done.stderr
     (row,) = reviewed.json("report", "made")
@@ -120,15 +129,15 @@ def test_a_file_of_ones_own_and_the_report_on_it(reviewed: Project) -> None:
 
 
 def test_show_and_report_know_of_it(reviewed: Project) -> None:
-    assert review(reviewed, "5\n4\n" * 3).returncode == 0
-    for verb in ("show", "report"):
-        assert "5.00 [" in reviewed.fathoms(verb, "made").stdout
+    assert review(reviewed, "5\n5\n4\n" * 3).returncode == 0
+    for verb, how in (("show", ("--only", "reviews")), ("report", ("--all",))):
+        assert "5.00 [" in reviewed.fathoms(verb, "made", *how).stdout
     (run,) = reviewed.runs()
     assert "## Human review" in (run / "report.md").read_text()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no pseudo-terminals")
-@pytest.mark.parametrize(("typed", "rated"), [((b"4\n", b"5\n", b"\x04"), 1), ((b"\x04",), 0)])
+@pytest.mark.parametrize(("typed", "rated"), [((b"3\n", b"4\n", b"5\n", b"\x04"), 1), ((b"\x04",), 0)])
 def test_on_a_terminal(reviewed: Project, typed: tuple[bytes, ...], rated: int) -> None:
     """Typed as a person does, each line when it is asked for; the end of input (Ctrl-D) is a way to stop."""
     import pty
@@ -156,7 +165,7 @@ def test_an_interrupt_says_how_far_the_reviewer_came(reviewed: Project) -> None:
     with reviewed.start(*REVIEW, **streams) as done:
         assert done.stdin is not None
         assert done.stdout is not None
-        done.stdin.write("5\n4\n")
+        done.stdin.write("5\n5\n4\n")
         done.stdin.flush()
         while "2 of 3" not in done.stdout.readline():
             assert done.poll() is None

@@ -26,7 +26,7 @@ def tell_plan(recipe: Recipe, corpus: Corpus, set_: Path | None, *, as_json: boo
     from fathoms.corpora import read_questions
     from fathoms.extras.questions.making.maker import lacking_in
     from fathoms.extras.questions.making.planning import PASSING, planned, total
-    from fathoms.report.amounts import dollars
+    from fathoms.text.amounts import dollars
 
     have = () if set_ is None else read_questions(set_).questions
     plan = planned(recipe, corpus.components.kept, lacking_in(recipe, have))
@@ -89,7 +89,7 @@ def coverage_lines(found: Coverage) -> list[str]:
 
 def _tell_spent(spent: Mapping[str, Mapping[str, float]]) -> None:
     """Print what was asked and paid."""
-    from fathoms.report.amounts import dollars
+    from fathoms.text.amounts import dollars
 
     calls, reused = (int(sum(one[key] for one in spent.values())) for key in ("calls", "reused"))
     tokens = int(sum(one["prompt_tokens"] + one["reply_tokens"] for one in spent.values()))

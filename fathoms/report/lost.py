@@ -1,0 +1,72 @@
+"""The questions behind a figure of where answers were lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from fathoms.config import suggest
+from fathoms.errors import UsageError, amount
+from fathoms.metrics.stages import LOST_BY
+from fathoms.report.grid import Grid
+from fathoms.report.text import plain, shorten
+from fathoms.runs.run import Run
+from fathoms.text.amounts import figure
+
+TEXT = 300
+"""The characters of a question that are shown."""
+
+
+@dataclass(frozen=True)
+class Lost:
+    """A question of whose gold answer a part of the pipeline lost something: the share as the mean of its
+    repeats, in [0, 1], and the phrases."""
+
+    id: str
+    category: str
+    question: str
+    share: float
+    phrases: tuple[str, ...]
+
+
+def lost_questions(run: Run, part: str, scores: str | None = None) -> list[Lost]:
+    """Return the questions of which a part of the pipeline, such as `retriever`, lost something, the most
+    lost first; raises UsageError for an unknown part."""
+    if part not in LOST_BY:
+        raise UsageError(f"--lost {part}: expected one of {', '.join(LOST_BY)}{suggest(part, LOST_BY)}")
+    stage, profile, found = LOST_BY[part], run.profile(scores), []
+    for view in run.questions():
+        funnels = [funnel for repeat in view.repeats if (funnel := repeat.under(profile).funnel) is not None]
+        shares = [funnel.lost[stage] for funnel in funnels if stage in funnel.lost and not funnel.left_out]
+        if shares and sum(shares) > 0:
+            phrases = dict.fromkeys(
+                phrase for funnel in funnels for phrase, where in funnel.missed.items() if where == stage
+            )
+            asked = view.question
+            share = sum(shares) / len(shares)
+            found.append(Lost(asked.id, asked.category, asked.text, share, tuple(phrases)))
+    return sorted(found, key=lambda one: -one.share)
+
+
+def lost_panel(run: Run, part: str, name: str) -> Iterator[RenderableType]:
+    """Show the questions of which a part of the pipeline lost something, with the phrases."""
+    found = lost_questions(run, part)
+    stage = run.figures().funnel
+    overall = stage.overall.at(LOST_BY[part]).lost if stage else None
+    if overall is None:
+        yield Text(f"what the {part} lost is not known of this run")
+        return
+    yield Text(f"lost by the {part}: {figure(overall)}, from {amount(len(found), 'question')}")
+    if not found:
+        return
+    grid = Grid("id", "lost", "missing", "question")
+    for one in found:
+        missing = ", ".join(f"'{plain(phrase)}'" for phrase in one.phrases)
+        grid.add_row(plain(one.id), figure(one.share), missing, shorten(one.question, TEXT))
+    yield Text()
+    yield grid
+    yield Text()
+    yield Text(f"next   fathoms show {name} --question {plain(found[0].id)}", no_wrap=True, overflow="ignore")
