@@ -152,17 +152,17 @@ def test_a_browser_shows_a_metric_of_ones_own(runs: list[Run], watched: Watched,
     lines = texts(page, "#further > details > .scroll tbody tr")
     shown = [line.split("[")[0].split(" n ")[0] for line in lines]
     assert [line for line in shown if line.startswith("page-words")] == [
-        "page-words (words) lower is better alpha 1.5",
-        "page-words (words) lower is better beta 2",
+        "page-words (words) lower is better alpha 1.50",
+        "page-words (words) lower is better beta 2.00",
     ]
     page.click("#other-metrics")
     assert any("latency" in line for line in texts(page, "#further details tbody th"))
     page = watched.open(file.as_uri(), "view=compare&metric=page-words")
     # fewer words are better: alpha wins on q1, and both say one word to q2
-    assert texts(page, "table.tally tbody tr")[-1] == "All questions 0 1 1 1.5 2 +0.5"
+    assert texts(page, "table.tally tbody tr")[-1] == "All questions 0 1 1 1.50 2.00 +0.50"
     page = watched.open(file.as_uri(), "view=question&id=q1")
     rows = texts(page, "article.run >> nth=0 >> table.metrics tbody tr")
-    assert "page-words 2 letters: 6 said: <b>one" in rows
+    assert "page-words 2.00 letters: 6 said: <b>one" in rows
 
 
 @pytest.fixture

@@ -136,18 +136,24 @@ function printed(value) {
   return ((below + (below % 2)) / 100).toFixed(2);
 }
 
-const figure = (value) => (known(value) ? printed(value) : 'n/a');
+/** A figure with two decimals; there is no -0.00. */
+const figure = (value) => (!known(value) ? 'n/a' : value <= -0.005 ? `-${printed(-value)}` : printed(Math.abs(value)));
 
-/** Format a value of a metric: two decimals for a share, else four significant digits. */
-const inUnit = (unit, value) =>
-  !known(value) ? 'n/a' : unit === 'share' && value >= 0 ? figure(value) : String(Number(value.toPrecision(4)));
+/** Format a value of a metric by its unit: a duration, a cost, a count without decimals from 100 on, or two decimals. */
+function inUnit(unit, value) {
+  if (!known(value)) return 'n/a';
+  if (unit === 'seconds') return seconds(value);
+  if (unit === 'US dollars') return money(value);
+  return Math.abs(value) >= 100 ? count(Math.round(value)) : figure(value);
+}
 
 const count = (value) => (known(value) ? value.toLocaleString('en') : 'not known');
 const bracket = (fig) =>
-  fig && known(fig.low) && known(fig.high) ? `[${printed(fig.low)}, ${printed(fig.high)}]` : '';
+  fig && known(fig.low) && known(fig.high) ? `[${figure(fig.low)}, ${figure(fig.high)}]` : '';
 
 function seconds(value) {
   if (!known(value)) return 'n/a';
+  if (value > 0 && value < 0.001) return '<1 ms';
   if (value >= 100) return `${Math.round(value)} s`;
   return value >= 0.1 || value === 0
     ? `${value.toFixed(value >= 10 ? 1 : 2)} s`

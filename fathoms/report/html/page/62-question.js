@@ -235,7 +235,7 @@ function metricTable(caption, metrics) {
       Object.entries(values ?? {}).map(([name, value]) => [
         said(name, 40),
         ': ',
-        said(typeof value === 'string' ? value : JSON.stringify(value), 600),
+        typeof value === 'number' && !Number.isInteger(value) ? figure(value) : said(typeof value === 'string' ? value : JSON.stringify(value), 600),
       ]),
     );
   const rows = metrics.map(({ name, value, parts, why }) => [
