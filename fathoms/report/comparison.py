@@ -140,7 +140,8 @@ def tested_parts(test: Tested, letter: str) -> Iterator[RenderableType]:
         table.add_row(plain(category), *effect_cells(effect))
     yield with_blank_lines(table)
     yield Text(
-        f"for other questions on the same documents: {verdict(test.p, test.p_holm)} ({TESTS[test.test]})"
+        f"for other questions on the same documents: {verdict(test.p, test.p_holm)}"
+        f" ({TESTS[test.test]}{_why_apart(test)})"
     )
     least = "unreachable" if test.detectable is None else figure(test.detectable)
     of = "the mean of the questions" if test.test == "mcnemar" else "the mean of the categories"
@@ -159,6 +160,13 @@ def tested_parts(test: Tested, letter: str) -> Iterator[RenderableType]:
     if test.flips:
         flips = [f"{flip.question} {figure(flip.first)} to {figure(flip.second)}" for flip in test.flips]
         yield note(f"differ: {listed(flips)}")
+
+
+def _why_apart(test: Tested) -> str:
+    """Say why the interval leaves out 0 although p shows no difference, or the other way round."""
+    if (test.p < ALPHA) == (not test.overall.low <= 0 <= test.overall.high):
+        return ""
+    return "; interval: score test of Overall alone"
 
 
 def verdict(p: float, p_holm: float) -> str:

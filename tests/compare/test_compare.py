@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
 
 import pytest
 import scipy
+from rich.console import Console
 from rich.text import Text
 
 from fathoms.compare.compare import compare
@@ -82,6 +84,20 @@ def test_flags_of_single_calls_take_mcnemar_and_fewer_are_wins():
 
 
 @pytest.mark.slow
+def test_a_p_value_beside_an_interval_that_says_something_else_is_explained():
+    """Five of 40 answers are won and none lost: 2 / 32 = .062 by sign flips, and an interval above 0."""
+    before = scores_of("a", [0] * 5 + [1] * 35, [0] * 40)
+    after = scores_of("b", [1] * 40, [0] * 40)
+    found = compare([before, after], ["correctness"])
+    (test,) = found.tests
+    assert test.p == pytest.approx(2 / 2**5)
+    assert test.overall.low > 0
+    console = Console(width=200, file=io.StringIO())
+    console.print(*comparison_panel(found))
+    said = " ".join(console.file.getvalue().split())
+    assert "(sign-flip and score test of Overall; interval: score test of Overall alone)" in said
+
+
 def test_holm_is_over_every_test():
     runs = [scores_of(name, [0.5] * 20, [flag] * 20) for name, flag in (("a", 0), ("b", 1), ("c", 0))]
     found = compare(runs, ["correctness", "hallucination"])
