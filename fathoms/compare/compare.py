@@ -192,8 +192,8 @@ def _test(first: QuestionScores, other: QuestionScores, metric: str, alpha: floa
     from fathoms.stats.difference import macro_weights
     from fathoms.stats.paired import mcnemar_p, repeats_p
 
-    theirs = other.questions
-    shared = [name for name, q in first.questions.items() if name in theirs and q.gold == theirs[name].gold]
+    golds = other.golds
+    shared = [name for name, gold in first.golds.items() if golds.get(name) == gold]
     if first.adds_counts(metric):
         return _test_ratios(first, other, metric, shared, alpha)
     matched = match(first, other, metric, shared)
@@ -205,13 +205,9 @@ def _test(first: QuestionScores, other: QuestionScores, metric: str, alpha: floa
     wins, losses = (ups, downs) if first.higher_is_better(metric) else (downs, ups)
     macro, micro = macro_weights(_codes(matched.categories)), _alike(len(differences))
     # McNemar's test needs one hallucination flag (0 or 1) per question and run
-    flags = metric == "hallucination" and all(
-        len(side.questions[name].values[metric]) == 1 for side in (first, other) for name in matched.ids
-    )
-    sides = [
-        [[value / scale for value in run.questions[name].values[metric]] for name in matched.ids]
-        for run in (first, other)
-    ]
+    values = [run.values_of(metric) for run in (first, other)]
+    flags = metric == "hallucination" and all(len(side[name]) == 1 for side in values for name in matched.ids)
+    sides = [[[value / scale for value in side[name]] for name in matched.ids] for side in values]
     equal = all(len(ours) == len(theirs) for ours, theirs in zip(*sides, strict=True))
     codes, everything = np.array(_codes(matched.categories)), np.arange(len(differences))
     whole, by_question = (_effect(matched, everything, weights, scale) for weights in (macro, micro))
@@ -331,7 +327,7 @@ def _other_documents(
     from fathoms.stats.clusters import connected, cr2_difference, usable
     from fathoms.stats.difference import macro_weights
 
-    documents = [first.questions[name].documents for name in ids]
+    documents = first.documents_of(ids)
     if not all(documents):
         return None, "not all questions name their documents"
     groups, codes = np.array(connected(documents)), np.array(_codes(categories))

@@ -96,10 +96,14 @@ def difference(
 
 
 def _is_written(name: str, side: Mapping[str, Identity]) -> bool:
+    """Return whether an id of one side stands in the question file."""
+    return is_written(name, side[name].category, side[name].written)
+
+
+def is_written(name: str, category: str, written: bool | None) -> bool:
     """Return whether an id stands in the question file; where that is not known, whether it must, because it
     is not one that fathoms derives."""
-    one = side[name]
-    return not looks_derived(name, one.category) if one.written is None else one.written
+    return not looks_derived(name, category) if written is None else written
 
 
 def _changes(first: Identity, second: Identity, *, known: bool) -> tuple[str, ...]:

@@ -9,15 +9,16 @@ from __future__ import annotations
 import json
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from pydantic import Field
 
-from fathoms.compare.pairing import Difference, difference
+from fathoms.compare.pairing import Difference, difference, is_written
 from fathoms.config import misread, suggest
 from fathoms.errors import DataError, StoreError, UsageError, some_of
 from fathoms.paths import write_atomic
@@ -29,7 +30,7 @@ from fathoms.runs.score_table import ScoreTable, in_profile
 from fathoms.safety.inputs import parse_json, read_text
 from fathoms.types import StoredValue
 from fathoms.types.run.figures import range_of
-from fathoms.types.run.manifest import Manifest, ParserFacts
+from fathoms.types.run.manifest import ParserFacts
 from fathoms.types.run.summary import Summary
 
 SCHEMA = 1
@@ -123,7 +124,7 @@ class QuestionScores(StoredValue):
     runs: tuple[str, ...]
     profile: str
     rules: dict[str, Any]
-    questions: dict[str, QuestionScore]
+    questions: Mapping[str, QuestionScore]
     metrics: dict[str, MetricKind] = Field(
         default_factory=lambda: {name: MetricKind(direction=kind) for name, kind in _OF_OLD_BASELINES.items()}
     )
@@ -157,7 +158,49 @@ class QuestionScores(StoredValue):
     def adds_counts(self, metric: str) -> bool:
         """Return whether a metric is a ratio of counts added up over all questions, without a value for a
         single one."""
+        if isinstance(self.questions, StoredQuestions):
+            return self.questions.adds_counts(metric)
         return any(metric in question.ratios for question in self.questions.values())
+
+    def values_of(self, metric: str) -> Mapping[str, tuple[float, ...]]:
+        """Return the values of a metric by question, one for each repeat in which it is defined."""
+        if isinstance(self.questions, StoredQuestions):
+            return self.questions.values_of(metric)
+        return {name: one.values.get(metric, ()) for name, one in self.questions.items()}
+
+    def means_of(self, metric: str) -> dict[str, float]:
+        """Return the mean of a metric over the repeats by question, of those to which it applies."""
+        known = ((name, values) for name, values in self.values_of(metric).items() if values)
+        return {name: values[0] if len(values) == 1 else fmean(values) for name, values in known}
+
+    @property
+    def golds(self) -> Mapping[str, str]:
+        """The fingerprint of each question's gold."""
+        if isinstance(self.questions, StoredQuestions):
+            return self.questions.golds
+        return {name: one.gold for name, one in self.questions.items()}
+
+    @property
+    def categories(self) -> Mapping[str, str]:
+        """The category of each question."""
+        if isinstance(self.questions, StoredQuestions):
+            return self.questions.categories
+        return {name: one.category for name, one in self.questions.items()}
+
+    def documents_of(self, ids: Iterable[str]) -> list[Sequence[str]]:
+        """Return the gold documents of some questions."""
+        if isinstance(self.questions, StoredQuestions):
+            return self.questions.documents_of(ids)
+        return [self.questions[name].documents for name in ids]
+
+    def only(self, wanted: Collection[str]) -> QuestionScores:
+        """Return the scores of some questions, in their order."""
+        if self.questions.keys() == wanted:
+            return self
+        if isinstance(self.questions, StoredQuestions):
+            return self.model_copy(update={"questions": self.questions.only(wanted)})
+        kept = {name: question for name, question in self.questions.items() if name in wanted}
+        return self.model_copy(update={"questions": kept})
 
     def higher_is_better(self, metric: str) -> bool:
         """Return whether higher values of a metric are better."""
@@ -197,21 +240,17 @@ def read_scores(run: Run, profile: str | None = None) -> QuestionScores:
             f" run 'fathoms score {run.id} --profile {wanted}'"
         )
     listed = all_metrics(summary, wanted)
-    manifest, table = run.manifest, run.scores
+    table = run.scores
     if (unscored := table.first_without(wanted)) is not None:
         raise DataError(f"{run.id}: question '{unscored}' is not scored: run 'fathoms score {run.id}'")
-    found = list(_questions(table, wanted, listed, manifest, summary))
-    order = {name: number for number, name in enumerate(summary.categories)}
+    written = (summary.questions or run.manifest.data).written_ids
+    questions = StoredQuestions.of(table, wanted, listed, run.manifest.data.variant_ids, written)
     figures = summary.profiles[wanted]
-    known = {
-        name
-        for name in listed
-        if table.has(name, wanted) and any(one.values.get(name) or one.ratios.get(name) for _, one in found)
-    }
     given = table.total("answer/answered")
     unlabelled = given - table.total(in_profile(wanted, "labelled"), "answer/answered")
     without_label = unlabelled / given if figures.judges_labels and given else 0.0
-    return QuestionScores(
+    return QuestionScores.model_construct(
+        set(QuestionScores.model_fields),  # the table was checked when it was read
         runs=(run.id,),
         profile=wanted,
         rules={
@@ -221,7 +260,7 @@ def read_scores(run: Run, profile: str | None = None) -> QuestionScores:
             "classifier": figures.classifier,
             "classifier_key": figures.classifier_key,
         },
-        questions=dict(sorted(found, key=lambda pair: order.get(pair[1].category, len(order)))),
+        questions=questions.sorted_by(summary.categories),
         metrics={
             name: MetricKind(
                 direction=kind.direction,
@@ -237,46 +276,152 @@ def read_scores(run: Run, profile: str | None = None) -> QuestionScores:
                 counted=kind.counted,
             )
             for name, kind in listed.items()
-            if name in known or (name in _OF_OLD_BASELINES and not summary.retrieval_only)
+            if questions.has(name) or (name in _OF_OLD_BASELINES and not summary.retrieval_only)
         },
         answers=len(table),
         failed=table.failed,
         cached=table.total("answer/cached"),
         versions=tuple(summary.service.versions),
         retrieval_only=summary.retrieval_only,
-        parsers=(parser,) if (parser := manifest.read_by) else (),
+        parsers=(parser,) if (parser := run.manifest.read_by) else (),
     )
 
 
-def _questions(
-    table: ScoreTable, profile: str, metrics: Iterable[str], manifest: Manifest, summary: Summary
-) -> Iterator[tuple[str, QuestionScore]]:
-    """Yield the scores of each question by its id; those of a variant only where it has any of its own."""
-    variants = manifest.data.variant_ids
-    written = (summary.questions or manifest.data).written_ids
-    names = tuple(metrics)
-    of_variants = tuple(name for name in names if name in OF_VARIANTS)
-    counting = [name for name in names if table.adds_counts(name)]
-    set_fields = set(QuestionScore.model_fields)
-    for number, (id, *_) in enumerate(table.questions):
-        own = of_variants if id in variants else names
-        values = _Values(table, number, profile, own)
-        if own is names or any(values.values()):
-            pairs = {name: table.ratios(number, name) for name in counting if name in own}
-            # the table was checked when it was read, and 100,000 questions are checked in half a second
-            yield (
-                id,
-                QuestionScore.model_construct(
-                    set_fields,
-                    **table.identity(number),
-                    written=written,
-                    values=values,
-                    ratios={name: some for name, some in pairs.items() if some} if pairs else _NO_RATIOS,
-                ),
-            )
+class StoredQuestions(Mapping[str, QuestionScore]):
+    """The scores of the questions of a run by id. Each is made from the run's table when it is asked for: a
+    large run has 100,000, and a comparison needs a column or two of them."""
 
+    def __init__(
+        self,
+        table: ScoreTable,
+        profile: str,
+        metrics: Iterable[str],
+        variants: Collection[str],
+        written: bool | None,
+        numbers: Mapping[str, int],
+    ) -> None:
+        self._table = table
+        self._profile = profile
+        self._metrics = tuple(metrics)
+        self._of_variants = tuple(name for name in self._metrics if name in OF_VARIANTS)
+        self._counting = [name for name in self._metrics if table.adds_counts(name)]
+        self._variants = variants
+        self._written = written
+        self._numbers = numbers
 
-_NO_RATIOS: Mapping[str, tuple[tuple[float, float], ...]] = {}
+    @classmethod
+    def of(
+        cls,
+        table: ScoreTable,
+        profile: str,
+        metrics: Iterable[str],
+        variants: Collection[str],
+        written: bool | None,
+    ) -> StoredQuestions:
+        """Return the questions of a table; of the variants, those that have any scores of their own."""
+        numbers = {one[0]: number for number, one in enumerate(table.questions)}
+        whole = cls(table, profile, metrics, variants, written, numbers)
+        bare = {id for id in variants if id in numbers and not any(whole[id].values.values())}
+        return whole.only(numbers.keys() - bare) if bare else whole
+
+    def _with(self, numbers: Mapping[str, int]) -> StoredQuestions:
+        """Return these questions with other numbers of rows by id."""
+        return StoredQuestions(
+            self._table, self._profile, self._metrics, self._variants, self._written, numbers
+        )
+
+    def only(self, wanted: Collection[str]) -> StoredQuestions:
+        """Return some of the questions, in their order."""
+        return self._with({id: number for id, number in self._numbers.items() if id in wanted})
+
+    def sorted_by(self, categories: Sequence[str]) -> StoredQuestions:
+        """Return the questions in the order of their categories."""
+        places = {name: place for place, name in enumerate(categories)}
+        asked = self._table.questions
+        pairs = ((places.get(asked[number][1], len(places)), id) for id, number in self._numbers.items())
+        return self._with({id: self._numbers[id] for _, id in sorted(pairs, key=lambda pair: pair[0])})
+
+    def __getitem__(self, id: str) -> QuestionScore:
+        number, names = self._numbers[id], self._own(id)
+        pairs = {name: self._table.ratios(number, name) for name in self._counting if name in names}
+        return QuestionScore.model_construct(
+            set(QuestionScore.model_fields),
+            **self._table.identity(number),
+            written=self._written,
+            values=_Values(self._table, number, self._profile, names),
+            ratios={name: some for name, some in pairs.items() if some},
+        )
+
+    def _own(self, id: str) -> tuple[str, ...]:
+        """The metrics that apply to a question."""
+        return self._of_variants if id in self._variants else self._metrics
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._numbers)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def values_of(self, metric: str) -> Mapping[str, tuple[float, ...]]:
+        """Return the values of a metric by question."""
+        if metric not in self._metrics:
+            return dict.fromkeys(self._numbers, ())
+        rows = self._table.all_values(metric, self._profile)
+        found = {id: rows[number] for id, number in self._numbers.items()}
+        lacking = () if metric in OF_VARIANTS else self._variants
+        return found | {id: () for id in lacking if id in found}
+
+    def adds_counts(self, metric: str) -> bool:
+        """Return whether any question has counts of a metric that adds them up."""
+        if metric not in self._counting:
+            return False
+        own = (number for id, number in self._numbers.items() if metric in self._own(id))
+        return any(self._table.ratios(number, metric) for number in own)
+
+    def has(self, metric: str) -> bool:
+        """Return whether any question has a value of a metric, or counts that are added up."""
+        if not self._table.has(metric, self._profile):
+            return False
+        own = (number for id, number in self._numbers.items() if metric in self._own(id))
+        return self.adds_counts(metric) or any(
+            self._table.values(number, metric, self._profile) for number in own
+        )
+
+    @cached_property
+    def golds(self) -> Mapping[str, str]:
+        """The fingerprint of each question's gold."""
+        golds = self._table.golds()
+        return {id: golds[number] for id, number in self._numbers.items()}
+
+    @cached_property
+    def categories(self) -> Mapping[str, str]:
+        """The category of each question."""
+        asked = self._table.questions
+        return {id: asked[number][1] for id, number in self._numbers.items()}
+
+    def documents_of(self, ids: Iterable[str]) -> list[Sequence[str]]:
+        """Return the gold documents of some questions."""
+        asked, numbers = self._table.questions, self._numbers
+        return [asked[numbers[id]][3] for id in ids]
+
+    def are_those_of(self, other: Mapping[str, QuestionScore]) -> bool:
+        """Return whether another run has exactly these questions in this order, by ids that stand in its
+        question file."""
+        import numpy as np
+
+        if not isinstance(other, StoredQuestions):
+            return False
+        numbers = [np.fromiter(one._numbers.values(), np.int64, len(one)) for one in (self, other)]
+        return (
+            self._numbers.keys() == other._numbers.keys()
+            and all(map(self._is_written, self._numbers))
+            and (self._written == other._written or all(map(other._is_written, other._numbers)))
+            and self._table.same_questions(numbers[0], other._table, numbers[1])
+        )
+
+    def _is_written(self, id: str) -> bool:
+        """Return whether the id of a question stands in the question file, as far as is known."""
+        return is_written(id, self._table.questions[self._numbers[id]][1], self._written)
 
 
 class _Values(Mapping[str, tuple[float, ...]]):
@@ -342,6 +487,8 @@ def pool(parts: Sequence[QuestionScores]) -> QuestionScores:
     Raises DataError if their questions, profiles or scoring rules differ.
     """
     first = parts[0]
+    if len(parts) == 1:
+        return first
     shared = dict.fromkeys(name for name in first.metrics if all(name in part.metrics for part in parts))
     for other in parts[1:]:
         require_alike(first, other, shared)
@@ -433,7 +580,7 @@ def parser_notes(baseline: QuestionScores, runs: Iterable[QuestionScores], *, ol
 def require_alike(first: QuestionScores, other: QuestionScores, metrics: Iterable[str]) -> None:
     """Raise DataError unless both have the same questions, gold answers, profile and scoring rules."""
     require_rules(first, other, metrics)
-    found = difference(first.questions, other.questions, (names(first), names(other)))
+    _, found = aligned(first, other)
     if differing := [*found.changed, *found.removed, *found.added]:
         raise DataError(
             f"{names(first)} and {names(other)} did not ask the same questions: {some_of(differing)}"
@@ -444,13 +591,16 @@ def aligned(first: QuestionScores, other: QuestionScores) -> tuple[QuestionScore
     """Return the scores of `other` with the ids and categories that its questions have in `first`, and what
     differs between the two. Equal `gold` then says that the scores of a question can be compared. A question
     that only `other` has keeps its id; where `first` has another of this id, the run is added to it."""
-    found = difference(first.questions, other.questions, (names(first), names(other)))
+    ours, theirs = first.questions, other.questions
+    if isinstance(ours, StoredQuestions) and ours.are_those_of(theirs):
+        return other, Difference(dict(zip(ours, ours, strict=True)))
+    found = difference(ours, theirs, (names(first), names(other)))
     changed = frozenset(found.changed)
     questions = {}
-    for name, theirs in found.pairs.items():
-        ours, one = first.questions[name], other.questions[theirs]
-        gold = f"not that of {ours.gold}" if name in changed else ours.gold
-        questions[name] = one.model_copy(update={"category": ours.category, "gold": gold})
+    for name, own in found.pairs.items():
+        asked, one = ours[name], theirs[own]
+        gold = f"not that of {asked.gold}" if name in changed else asked.gold
+        questions[name] = one.model_copy(update={"category": asked.category, "gold": gold})
     for name in found.added:
         own = f"{name} of {names(other)}" if name in first.questions else name
         questions[own] = other.questions[name]
@@ -549,17 +699,17 @@ def match_ratios(
 
 def match(first: QuestionScores, second: QuestionScores, metric: str, shared: Iterable[str]) -> Matched:
     """Pair the means over repeats of the questions `shared`; raises DataError if no pair is left."""
+    ours, theirs, categories = first.means_of(metric), second.means_of(metric), first.categories
     rows, left_out = [], []
     for name in shared:
-        pair = (first.questions[name].mean(metric), second.questions[name].mean(metric))
-        if pair[0] is None or pair[1] is None:
+        if (one := ours.get(name)) is None or (other := theirs.get(name)) is None:
             left_out.append(name)
         else:
-            rows.append((name, first.questions[name].category, pair[0], pair[1]))
+            rows.append((name, categories[name], one, other))
     if not rows:
         raise DataError(f"no question has {metric} in both {names(first)} and {names(second)}")
-    ids, categories, ours, theirs = zip(*rows, strict=True)
-    return Matched(ids, categories, ours, theirs, tuple(left_out))
+    ids, found, before, after = zip(*rows, strict=True)
+    return Matched(ids, found, before, after, tuple(left_out))
 
 
 def write_baseline(scores: QuestionScores, path: Path) -> None:
@@ -604,9 +754,9 @@ def scores_like(run: QuestionScores, baseline: QuestionScores, metric: str) -> d
     low, high = range_of(baseline.kind_of(metric).unit) or (0.0, 1.0)
     better = baseline.higher_is_better(metric)
     found = {}
-    for name, asked in baseline.questions.items():
-        answered = run.questions.get(name)
-        if answered is not None and answered.gold == asked.gold and answered.values.get(metric):
-            shares = ((value - low) / (high - low) for value in answered.values[metric])
+    golds, answered = run.golds, run.values_of(metric)
+    for name, gold in baseline.golds.items():
+        if golds.get(name) == gold and (values := answered[name]):
+            shares = ((value - low) / (high - low) for value in values)
             found[name] = tuple(share if better else 1 - share for share in shares)
     return found

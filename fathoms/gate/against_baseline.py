@@ -401,9 +401,7 @@ def _changed(
 
 def _only(scores: QuestionScores, baseline: QuestionScores, left_out: Sequence[str]) -> QuestionScores:
     """Return the scores of the questions of the baseline, without some."""
-    wanted = baseline.questions.keys() - set(left_out)
-    kept = {name: question for name, question in scores.questions.items() if name in wanted}
-    return scores.model_copy(update={"questions": kept})
+    return scores.only(baseline.questions.keys() - set(left_out))
 
 
 def _gate_check(family: _Family, check: Check, margin: float, alpha: float) -> GateCheck:
@@ -531,8 +529,8 @@ def _categories(scores: QuestionScores, runs: Sequence[QuestionScores], metric: 
         ]
         listed = dict.fromkeys(question.category for question in scores.questions.values())
         return [name for name in listed if all(name in found for found in counted)]
-    known = (question for question in scores.questions.values() if question.values[metric])
-    return list(dict.fromkeys(question.category for question in known))
+    categories = scores.categories
+    return list(dict.fromkeys(categories[name] for name, known in scores.values_of(metric).items() if known))
 
 
 def _family(
@@ -544,21 +542,22 @@ def _family(
     better = baseline.higher_is_better(metric)
     low, high = range_of(baseline.kind_of(metric).unit) or (0.0, 1.0)
     width = high - low
-    wanted = [name for name, q in baseline.questions.items() if category in (None, q.category)]
+    categories = baseline.categories
+    wanted = [name for name, own in categories.items() if category in (None, own)]
     if baseline.adds_counts(metric):
         return _ratio_family(runs, baseline, metric, category, wanted, width if better else -width)
     matched = tuple(match(baseline, run, metric, wanted) for run in runs)
     numbers = {name: number for number, name in enumerate(_categories(baseline, runs, metric))}
-    known = [name for name in wanted if baseline.questions[name].category in numbers]
+    known = [name for name in wanted if categories[name] in numbers]
 
     def scaled(scores: QuestionScores) -> tuple[tuple[float, ...], ...]:
         """The scores in [0, 1], of which higher ones are better."""
-        values = (scores.questions[name].values.get(metric, ()) for name in known)
-        shares = (tuple((value - low) / width for value in each) for each in values)
-        return tuple(each if better else tuple(1 - share for share in each) for each in shares)
+        found = scores.values_of(metric)
+        shares = (tuple([(value - low) / width for value in found[name]]) for name in known)
+        return tuple(each if better else tuple([1 - share for share in each]) for each in shares)
 
     answers = Answers(
-        tuple(numbers[baseline.questions[name].category] for name in known),
+        tuple(numbers[categories[name]] for name in known),
         scaled(baseline),
         tuple(map(scaled, runs)),
     )

@@ -22,6 +22,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from io import BytesIO
+from itertools import chain, pairwise
 from math import isfinite, nan
 from pathlib import Path
 from sys import intern
@@ -146,6 +147,20 @@ class ScoreTable:
         """Return the name of the column of a metric; those of FATHOMS-RAG depend on the profile."""
         return in_profile(profile, metric) if metric in _IN_PROFILE else f"metric/{metric}"
 
+    def all_values(self, metric: str, profile: str) -> list[tuple[float, ...]]:
+        """Return the values of a metric for every question, as `values` does for one."""
+        rows = self._list(self.name_of(metric, profile))
+        if rows is None:
+            return [()] * len(self.questions)
+        if self.starts == list(range(len(self.questions) + 1)):  # asked once each, as most runs are
+            found: list[tuple[float, ...]] = [(value,) if value == value else () for value in rows]
+        else:
+            parts = (rows[start:end] for start, end in pairwise(self.starts))
+            found = [tuple([value for value in part if value == value]) for part in parts]
+        if metric != "abstention":
+            return found
+        return [known if one[2] else () for known, one in zip(found, self.questions, strict=True)]
+
     def values(self, number: int, metric: str, profile: str) -> tuple[float, ...]:
         """Return the values of a metric for the question with a number, without repeats that have none;
         abstention applies to answerable questions alone."""
@@ -178,11 +193,23 @@ class ScoreTable:
     def identity(self, number: int) -> dict[str, Any]:
         """Return the fields of the `Identity` of the question with a number, without `written`."""
         _, category, _, documents = self.questions[number]
-        # runs that are compared have the same questions, whose texts are then in memory once
-        known = {
-            name: intern(digits[32 * number : 32 * (number + 1)]) for name, digits in self._digits.items()
-        }
+        known = {name: digits[32 * number : 32 * (number + 1)] for name, digits in self._digits.items()}
         return {"category": category, "documents": documents, **known}
+
+    def same_questions(self, numbers: NDArray[Any], other: ScoreTable, others: NDArray[Any]) -> bool:
+        """Return whether the questions with some numbers are those of another table with other numbers, in
+        this order, with the same texts, gold answers, categories and evidence."""
+        import numpy as np
+
+        if [self.questions[n][:2] for n in numbers] != [other.questions[n][:2] for n in others]:
+            return False
+        parts = ((part[numbers], other.hashes[name][others]) for name, part in self.hashes.items())
+        return all(np.array_equal(ours, theirs) for ours, theirs in parts)
+
+    def golds(self) -> list[str]:
+        """Return the fingerprint of the gold of every question, as `identity` has it."""
+        digits = self._digits["gold"]
+        return [digits[start : start + 32] for start in range(0, len(digits), 32)]
 
     @cached_property
     def _digits(self) -> dict[str, str]:
@@ -332,7 +359,7 @@ class TableMaker:
         has a file for each question; otherwise it stays in the order in which questions were added."""
         import numpy as np
 
-        questions = list(map(_question, map(from_json, self._questions)))
+        questions = _questions(list(map(from_json, self._questions)))
         hashes = {
             name: np.frombuffer(bytes(part), np.uint8).reshape(-1, _HASHES[name])
             for name, part in self._hashes.items()
@@ -353,13 +380,18 @@ class TableMaker:
         return ScoreTable(questions, hashes, columns, self._marks, tuple(self._errors))
 
 
-def _question(value: Any) -> tuple[str, str, bool, Sequence[str]]:
-    """A question of the table; raises ValueError for any other value."""
-    match value:
-        case [str(id), str(category), bool(answerable), [*documents]]:
-            if all(isinstance(document, str) for document in documents):
-                return intern(id), intern(category), answerable, tuple(map(intern, documents))
-    raise ValueError("it is not a question")
+def _questions(values: Sequence[Any]) -> list[tuple[str, str, bool, Sequence[str]]]:
+    """The questions of a table; raises ValueError or TypeError for any other value."""
+    if not values:
+        return []
+    columns = list(zip(*values, strict=True))
+    documents = columns[-1]
+    kinds = [*map(set, (map(type, column) for column in columns)), set(map(type, chain(*documents)))]
+    if kinds[:-1] != [{str}, {str}, {bool}, {list}] or not kinds[-1] <= {str}:
+        raise ValueError("they are not questions")
+    # runs that are compared have the same questions, whose ids are then in memory once
+    ids, categories = (map(intern, column) for column in columns[:2])
+    return list(zip(ids, categories, columns[2], (tuple(map(intern, one)) for one in documents), strict=True))
 
 
 def _as_stored(question: Question) -> Question:
@@ -459,7 +491,7 @@ def _table(file: zipfile.ZipFile, head: Json) -> ScoreTable:
     """Read a whole table; raises one of `_UNUSABLE` where its parts do not fit together."""
     import numpy as np
 
-    questions = list(map(_question, from_json(_member(file, "questions.json"), cache_strings="all")))
+    questions = _questions(from_json(_member(file, "questions.json"), cache_strings="all"))
     hashes = {name: _array(file, name, "|u1", (len(questions), size)) for name, size in _HASHES.items()}
     names = [name.removesuffix(".npy") for name in file.namelist() if "/" in name]
     columns = {name: _array(file, name, "<f8", (head["rows"],)) for name in names}

@@ -5,7 +5,7 @@ pseudo-differences are added, one in each direction. A true difference turns the
 differences, and where it is larger than all of them together, more questions differ, by 1. Where a change of
 the pipeline adds differences to those of chance instead, the test finds it less often. Each simulated
 comparison is judged by the same test as the real one (with unequal numbers of repeats, by the sign-flip test
-alone).
+alone). Of many questions, sums of their differences are normally distributed, and nothing is simulated.
 """
 
 from __future__ import annotations
@@ -14,12 +14,14 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 
 from fathoms.stats.difference import Array, macro_weights, pair, score_p
 from fathoms.stats.paired import exact_sign_flip_p, mcnemar_p
 
 POWER = 0.8
+SIMULATED = 5_000
+"""The most questions of which comparisons are simulated."""
 TIMES = 500
 """The number of simulated comparisons for each true difference that is tried."""
 _STEPS = 9
@@ -41,11 +43,12 @@ def detectable(
     difference is that of the mean of the categories, for McNemar's test that of all questions. `None` if no
     difference up to `most` is found so often. The seed is fixed.
     """
-    found = _Simulated(differences, strata, test)
+    few = differences.size <= SIMULATED
+    found = (_Simulated if few else _Normal)(differences, strata, test)
     low, high = 0.0, most
     if found.power(high, alpha) < POWER:
         return None
-    for _ in range(_STEPS):
+    for _ in range(_STEPS if few else 3 * _STEPS):
         middle = (low + high) / 2
         low, high = (low, middle) if found.power(middle, alpha) >= POWER else (middle, high)
     return high
@@ -103,6 +106,44 @@ class _Simulated:
             return mcnemar_p((changes > 0).sum(axis=1), (changes < 0).sum(axis=1))
         flipped = sign_flip_ps(changes * self.weights, self._known)
         return np.maximum(flipped, score_p(pair(changes, self.weights)))
+
+
+class _Normal:
+    """The comparisons of `_Simulated` on so many questions that the sum of their differences is normally
+    distributed, with the mean and the variance that drawing gives it."""
+
+    def __init__(self, differences: Array, strata: NDArray[np.int64], test: Test) -> None:
+        n = differences.size
+        self.weights = np.full(n, 1 / n) if test == "mcnemar" else macro_weights(strata)
+        sizes = np.abs(differences)
+        everywhere = np.concatenate([sizes, np.ones(2)])
+        counts = np.bincount(strata)
+        own = counts / (counts + _BORROWED)
+        # of each question, the mean of the size that is drawn for it, and of the square
+        self.size, self.square = (
+            (
+                own * np.bincount(strata, sizes**k) / np.maximum(counts, 1)
+                + (1 - own) * np.mean(everywhere**k)
+            )[strata]
+            for k in (1, 2)
+        )
+        self._mean = float(self.size @ self.weights)
+
+    def power(self, difference: float, alpha: float) -> float:
+        """Return how often the test finds a true difference."""
+        if difference > self._mean:  # a share of questions differs by 1 in addition
+            share = (difference - self._mean) / (1 - self._mean)
+            means, squares = (share + (1 - share) * part for part in (self.size, self.square))
+        else:  # a share of the differences is upwards
+            means, squares = difference / self._mean * self.size, self.square
+        squared = self.weights**2
+        mean, moved = float(means @ self.weights), max(difference, self._mean)
+        # the larger one of the variances by which the sign-flip test and the score test divide
+        under = float(squares @ squared)
+        scored = (under + 2 * float(np.mean(squared))) * moved / (moved + 2 / squared.size)
+        limit = -float(ndtri(alpha / 2)) * np.sqrt(max(under, scored))
+        error = np.sqrt(max(float((squares - means**2) @ squared), 1e-300))
+        return float(ndtr((mean - limit) / error) + ndtr((-mean - limit) / error))
 
 
 def sign_flip_ps(steps: Array, known: dict[bytes, float] | None = None) -> Array:

@@ -138,7 +138,7 @@ def lost_p(answers: Answers) -> tuple[int, int, float] | None:
     if any(len(scores) > 1 for scores in ours):
         return None
     right = [now for before, now in zip(ours, theirs, strict=True) if before[0] > 0.5]
-    lost = sum(float(np.mean(now)) <= 0.5 for now in right)
+    lost = sum(_mean(now) <= 0.5 for now in right)
     if not 0 < len(right) < FEW:
         return None
     return len(right), lost, float(bdtrc(lost - 1, len(right), WAVERING)) if lost else 1.0
@@ -167,10 +167,15 @@ def _night(answers: Answers, end: int, z: float) -> Night:
     """Compute the figures of one run."""
     ours, theirs, strata = answers.compared(end=end)
     weights = macro_weights(strata)
-    differences = [float(np.mean(now) - np.mean(before)) for before, now in zip(ours, theirs, strict=True)]
+    differences = [_mean(now) - _mean(before) for before, now in zip(ours, theirs, strict=True)]
     found = pair(differences, weights)
     low, high = bounds(found, z)
     return Night(float(found.mean), float(low), float(high), pooled_p(ours, theirs, weights.tolist()))
+
+
+def _mean(scores: Scores) -> float:
+    """Return the mean of a question's scores; numpy takes microseconds for each question."""
+    return scores[0] if len(scores) == 1 else float(np.mean(scores))
 
 
 def _verdict(check: Check, p: float, margin: float) -> GateVerdict:

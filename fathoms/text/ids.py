@@ -7,6 +7,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
+from functools import lru_cache
 from itertools import count
 
 
@@ -26,7 +27,13 @@ def same_words(text: str) -> str:
 
 def looks_derived(own_id: str, category: str) -> bool:
     """Return whether an id could be one of `question_ids`, which changes with the place of its question."""
-    return re.fullmatch(re.escape(slug(category)) + r"-[0-9]{2,}", own_id) is not None
+    return _derived(category).fullmatch(own_id) is not None
+
+
+@lru_cache(maxsize=1_000)
+def _derived(category: str) -> re.Pattern[str]:
+    """The form of the derived ids of a category."""
+    return re.compile(re.escape(slug(category)) + r"-[0-9]{2,}")
 
 
 def question_ids(categories: Sequence[str], written: Collection[str] = ()) -> list[str]:
