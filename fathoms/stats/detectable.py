@@ -20,10 +20,13 @@ from fathoms.stats.difference import Array, macro_weights, pair, score_p
 from fathoms.stats.paired import exact_sign_flip_p, mcnemar_p
 
 POWER = 0.8
-SIMULATED = 5_000
-"""The most questions of which comparisons are simulated."""
 TIMES = 500
 """The number of simulated comparisons for each true difference that is tried."""
+SIMULATED = 5_000
+"""With more questions, the sum of their differences is taken to be normally distributed."""
+_MANY = 200
+"""Unless fewer of them differ: then there are fewer simulated comparisons, for which memory suffices."""
+_NUMBERS = 10**7
 _STEPS = 9
 _COUNTABLE = 500
 _AT_ONCE = 1 << 16
@@ -43,7 +46,7 @@ def detectable(
     difference is that of the mean of the categories, for McNemar's test that of all questions. `None` if no
     difference up to `most` is found so often. The seed is fixed.
     """
-    few = differences.size <= SIMULATED
+    few = differences.size <= SIMULATED or np.count_nonzero(differences) < _MANY
     found = (_Simulated if few else _Normal)(differences, strata, test)
     low, high = 0.0, most
     if found.power(high, alpha) < POWER:
@@ -63,14 +66,14 @@ class _Simulated:
         n = differences.size
         self.test = test
         self.weights = np.full(n, 1 / n) if test == "mcnemar" else macro_weights(strata)
-        step = max(1, _AT_ONCE // n)
-        self._blocks = [slice(start, min(start + step, TIMES)) for start in range(0, TIMES, step)]
+        step, times = max(1, _AT_ONCE // n), max(100, min(TIMES, _NUMBERS // n))
+        self._blocks = [slice(start, min(start + step, times)) for start in range(0, times, step)]
         sizes = np.abs(differences)
         everywhere = np.concatenate([sizes, np.ones(2)])
-        self.sizes = np.empty((TIMES, n))
+        self.sizes = np.empty((times, n))
         for code in np.unique(strata):
             inside = np.flatnonzero(strata == code)
-            own = np.empty((TIMES, inside.size), bool)
+            own = np.empty((times, inside.size), bool)
             for block in self._blocks:
                 own[block] = rng.random(own[block].shape) < inside.size / (inside.size + _BORROWED)
             for block in self._blocks:
@@ -98,7 +101,7 @@ class _Simulated:
             chosen = luck.random(sizes.shape) < share
             changes = np.where(chosen, 1.0, sizes) if beyond else np.where(chosen, sizes, -sizes)
             found += int(np.count_nonzero(self._p(changes) <= alpha))
-        return found / TIMES
+        return found / len(self.sizes)
 
     def _p(self, changes: Array) -> Array:
         """Return the p value of each comparison."""

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy
 
+from fathoms.stats import detectable as detecting
 from fathoms.stats.clusters import cr2_difference, usable
 from fathoms.stats.detectable import detectable, sign_flip_ps
 from fathoms.stats.difference import macro_weights
@@ -136,6 +137,23 @@ def test_six_questions_show_only_what_all_of_them_show() -> None:
     assert detectable(np.zeros(6), one, "sign-flip", 0.05) == pytest.approx(0.8 ** (1 / 6), abs=0.008)
     assert detectable(np.zeros(6), one, "sign-flip", 0.025) is None
     assert detectable(np.zeros(6), one, "sign-flip", 0.05, most=0.75) is None
+
+
+def test_many_questions_are_not_simulated_and_give_what_simulation_gives() -> None:
+    """500 simulated comparisons know a probability of .8 to +- .035 (95 %)."""
+    rng = np.random.default_rng(3)
+    strata = np.sort(rng.choice(3, 2_000, p=[0.7, 0.2, 0.1]))
+    differences = rng.choice([-1.0, 0.0, 0.5, 1.0], 2_000, p=[0.05, 0.85, 0.05, 0.05])
+    simulated = detecting._Simulated(differences, strata, "sign-flip")
+    normal = detecting._Normal(differences, strata, "sign-flip")
+    for difference in (0.02, 0.04, 0.2):
+        assert normal.power(difference, 0.05) == pytest.approx(simulated.power(difference, 0.05), abs=0.06)
+    # by hand: 10,000 flags of which a tenth differ have a standard error of sqrt(.1 / 10000)
+    flags = np.tile([1.0, -1.0, *[0.0] * 18], 500)
+    expected = (1.959964 + 0.841621) * np.sqrt(0.1 / 10_000)
+    one = np.zeros(10_000, int)
+    assert detectable(flags, one, "mcnemar", 0.05) == pytest.approx(expected, rel=0.01)
+    assert detectable(np.zeros(10_000), one, "sign-flip", 0.05) is not None
 
 
 def test_the_smallest_difference_of_mcnemar_is_that_of_the_binomial() -> None:
