@@ -336,10 +336,12 @@ class StoredQuestions(Mapping[str, QuestionScore]):
 
     def sorted_by(self, categories: Sequence[str]) -> StoredQuestions:
         """Return the questions in the order of their categories."""
-        places = {name: place for place, name in enumerate(categories)}
+        parts: dict[str, dict[str, int]] = {name: {} for name in categories}
+        rest: dict[str, int] = {}
         asked = self._table.questions
-        pairs = ((places.get(asked[number][1], len(places)), id) for id, number in self._numbers.items())
-        return self._with({id: self._numbers[id] for _, id in sorted(pairs, key=lambda pair: pair[0])})
+        for id, number in self._numbers.items():
+            parts.get(asked[number][1], rest)[id] = number
+        return self._with({id: number for part in (*parts.values(), rest) for id, number in part.items()})
 
     def __getitem__(self, id: str) -> QuestionScore:
         number, names = self._numbers[id], self._own(id)

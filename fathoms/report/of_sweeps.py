@@ -31,23 +31,22 @@ UNIT = "score -1 to 1"
 def read_all_scores(run: Run, profile: str | None = None) -> QuestionScores:
     """Read the scores of a run as `read_scores` does, with the metrics of the runs that were made with it."""
     scores = read_scores(run, profile)
-    own = Run.scored(run.path)
-    if setting_of(own) is None and SETTING not in own.manifest.sweep.cell:
+    if setting_of(run) is None and SETTING not in run.manifest.sweep.cell:
         return scores
-    together = [each for each in _made_with(own, run) if scores.profile in each.summary.profiles]
-    for metric, runs in ((POSITION_GAP, _by_place(own, together)), (GPD_GO_GAP, _by_setting(own, together))):
+    together = [each for each in _made_with(run) if scores.profile in each.summary.profiles]
+    for metric, runs in ((POSITION_GAP, _by_place(run, together)), (GPD_GO_GAP, _by_setting(run, together))):
         if len(runs) > 1:
             scores = _with(scores, metric, runs)
     return scores
 
 
-def _made_with(own: Run, run: Run) -> Iterator[Run]:
+def _made_with(run: Run) -> Iterator[Run]:
     """Yield the scored runs of the same command in the same folder, this one included. Runs that cannot be
     read are none of them."""
-    sweep = own.manifest.sweep.id
+    sweep = run.manifest.sweep.id
     for other in list_runs(run.path.parent) if sweep else ():
         if other.path == run.path:
-            yield own
+            yield run
             continue
         with suppress(StoreError):
             found = Run.scored(other.path)

@@ -58,6 +58,10 @@ def connected(sets: Sequence[Iterable[Hashable]]) -> list[int]:
     Sets that share a member, directly or through other sets, are in one group. An empty set is a group of its
     own.
     """
+    numbers: dict[Hashable, int] = {}
+    tuples = [one for one in sets if isinstance(one, tuple)]
+    if len(tuples) == len(sets) and set(map(len, tuples)) == {1}:  # as in most large runs
+        return [numbers.setdefault(one, len(numbers)) for one in tuples]
     parent = list(range(len(sets)))
 
     def root(index: int) -> int:  # union-find with path halving
@@ -70,7 +74,6 @@ def connected(sets: Sequence[Iterable[Hashable]]) -> list[int]:
     for index, members in enumerate(sets):
         for member in members:
             parent[root(index)] = root(first.setdefault(member, index))
-    numbers: dict[int, int] = {}
     return [numbers.setdefault(root(index), len(numbers)) for index in range(len(sets))]
 
 

@@ -116,36 +116,35 @@ class _Normal:
     distributed, with the mean and the variance that drawing gives it."""
 
     def __init__(self, differences: Array, strata: NDArray[np.int64], test: Test) -> None:
-        n = differences.size
-        self.weights = np.full(n, 1 / n) if test == "mcnemar" else macro_weights(strata)
+        counts = np.bincount(strata)
+        n, categories = differences.size, np.count_nonzero(counts)
+        # what all questions of a category weigh together, and the sum of the squares of their weights
+        self.share = counts / n if test == "mcnemar" else (counts > 0) / categories
+        self.squared = self.share**2 / np.maximum(counts, 1)
+        self.pseudo = 2 / n
         sizes = np.abs(differences)
         everywhere = np.concatenate([sizes, np.ones(2)])
-        counts = np.bincount(strata)
         own = counts / (counts + _BORROWED)
-        # of each question, the mean of the size that is drawn for it, and of the square
+        # the mean of the size that is drawn for a question of a category, and of its square
         self.size, self.square = (
-            (
-                own * np.bincount(strata, sizes**k) / np.maximum(counts, 1)
-                + (1 - own) * np.mean(everywhere**k)
-            )[strata]
+            own * np.bincount(strata, sizes**k) / np.maximum(counts, 1) + (1 - own) * np.mean(everywhere**k)
             for k in (1, 2)
         )
-        self._mean = float(self.size @ self.weights)
+        self._mean = float(np.sum(self.share * self.size))
 
     def power(self, difference: float, alpha: float) -> float:
         """Return how often the test finds a true difference."""
         if difference > self._mean:  # a share of questions differs by 1 in addition
-            share = (difference - self._mean) / (1 - self._mean)
-            means, squares = (share + (1 - share) * part for part in (self.size, self.square))
+            more = (difference - self._mean) / (1 - self._mean)
+            means, squares = (more + (1 - more) * part for part in (self.size, self.square))
         else:  # a share of the differences is upwards
             means, squares = difference / self._mean * self.size, self.square
-        squared = self.weights**2
-        mean, moved = float(means @ self.weights), max(difference, self._mean)
+        mean, moved = float(np.sum(self.share * means)), max(difference, self._mean)
         # the larger one of the variances by which the sign-flip test and the score test divide
-        under = float(squares @ squared)
-        scored = (under + 2 * float(np.mean(squared))) * moved / (moved + 2 / squared.size)
+        under = float(np.sum(self.squared * squares))
+        scored = (under + self.pseudo * float(np.sum(self.squared))) * moved / (moved + self.pseudo)
         limit = -float(ndtri(alpha / 2)) * np.sqrt(max(under, scored))
-        error = np.sqrt(max(float((squares - means**2) @ squared), 1e-300))
+        error = np.sqrt(max(float(np.sum(self.squared * (squares - means**2))), 1e-300))
         return float(ndtr((mean - limit) / error) + ndtr((-mean - limit) / error))
 
 
