@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fathoms.answers import SETTABLE
 from fathoms.metrics.asked import Asked, RecordFacts
@@ -20,6 +20,17 @@ from fathoms.metrics.columns import Column, Repeated, averaged
 from fathoms.metrics.intervals import overall_intervals, plain_interval, rate_interval
 from fathoms.metrics.profiles import PROFILES, Profile
 from fathoms.metrics.score_records import RELEASED, RecordScore, Scores, Scoring
+from fathoms.types.run.figures import (
+    AbstentionCounts,
+    AbstentionRates,
+    AbstentionShares,
+    AbstentionTable,
+    HallucinationRates,
+    Means,
+    Overall,
+    ProfileFigures,
+    Rate,
+)
 
 if TYPE_CHECKING:
     from numpy import bool_
@@ -74,42 +85,38 @@ def _scored(records: Sequence[RecordFacts], scores: Sequence[RecordScore]) -> _S
     )
 
 
-def summarise(records: Sequence[RecordFacts], scores: Scores) -> dict[str, dict[str, Any]]:
-    """Return the figures of a run per profile: the `profiles` object of its summary.
+def summarise(records: Sequence[RecordFacts], scores: Scores) -> dict[str, ProfileFigures]:
+    """Return the figures of a run per profile, as far as they rest on its scores: the `profiles` of its
+    summary without the funnel.
 
     - `correctness` and `hallucination` are means over `n` and `hallucination_n` questions; of a run whose
       calls all failed, nothing is known.
     - `abstention` is the abstention rate on answerable questions; failed calls and refusals are left out.
     - Under `fathoms`, `hallucination_over` holds the rate over `all`, `answerable` and `unanswerable`
       questions.
-    - `intervals` holds the confidence interval of each mean, and `errors` the number of failed calls.
     - `abstention_table` counts answers by answerable or unanswerable question and by answered or abstained.
-      `abstention_rates` holds the same as shares, plus coverage and selective accuracy. `labels` counts
-      answers per label.
-    - `set_aside` are the kinds of parts that are not read as answers, `None` where the raw text is scored.
-    - `classifier` is the abstention classifier of this profile. `classifier_key` is a fingerprint of
-      everything that decides its labels, including the content of its exemplars and cues.
+      `abstention_rates` holds the same as shares, plus coverage and selective accuracy.
     """
-    figures: dict[str, dict[str, Any]] = {}
+    figures: dict[str, ProfileFigures] = {}
     for name in scores.rows[0] if scores.rows else ():
         column = [row[name] for row in scores.rows]
         scored = _scored(records, column)
         head = _head(next((profile for profile in PROFILES if profile.name == name), None), scores.scoring)
-        figures[name] = {**head, **_figures(scored, name)}
+        more: dict[str, Any] = {}
         if name != RELEASED:
             table = _abstention_table(scored)
-            shares: dict[str, dict[str, float | None]] = {}
-            for group, line in table.items():
-                total = sum(line.values())
-                shares[group] = {cell: n / total if total else None for cell, n in line.items()}
-            figures[name]["labels"] = dict(Counter(score.abstention for score in column if score.abstention))
-            figures[name]["abstention_table"] = table
-            figures[name]["abstention_rates"] = {**shares, **_abstention_rates(scored)}
+            more = {
+                "labels": dict(Counter(score.abstention for score in column if score.abstention)),
+                "abstention_table": table,
+                "abstention_rates": _abstention_rates(scored, table),
+            }
+        figures[name] = ProfileFigures(**head, **_figures(scored, name)._asdict(), **more)
     return figures
 
 
 def _head(profile: Profile | None, scoring: Scoring) -> dict[str, Any]:
-    """Return the rules behind a profile's figures; all `None` for released scores."""
+    """Return the rules behind a profile's figures, fields of `ProfileFigures`; all `None` for released
+    scores."""
     if profile is None:
         return {"match": None, "hyphens": None, "set_aside": None, "classifier": None, "classifier_key": None}
     classifier = profile.classifier(scoring.abstention)
@@ -122,14 +129,20 @@ def _head(profile: Profile | None, scoring: Scoring) -> dict[str, Any]:
     }
 
 
-def figures_of(records: Sequence[RecordFacts], scores: Sequence[RecordScore], profile: str) -> dict[str, Any]:
-    """Return the `overall` and `categories` figures of records with their scores under one profile;
-    categories are in order of first appearance."""
+class MeanFigures(NamedTuple):
+    """The mean scores of records over all of them, and by category in order of first appearance."""
+
+    overall: Overall
+    categories: dict[str, Means]
+
+
+def figures_of(records: Sequence[RecordFacts], scores: Sequence[RecordScore], profile: str) -> MeanFigures:
+    """Return the mean scores of records with their scores under one profile."""
     return _figures(_scored(records, scores), profile)
 
 
-def _figures(scored: _Scored, profile: str) -> dict[str, Any]:
-    """Return the `overall` and `categories` figures."""
+def _figures(scored: _Scored, profile: str) -> MeanFigures:
+    """Return the mean scores of records in columns."""
     import numpy as np
 
     columns = {metric: scored.column(metric) for metric in METRICS}
@@ -139,35 +152,34 @@ def _figures(scored: _Scored, profile: str) -> dict[str, Any]:
         name: {metric: column.take(places) for metric, column in columns.items()}
         for name, places in groups.items()
     }
+    has_rates = profile == "fathoms"
+    answerable = np.array([question.answerable for question in scored.asked], dtype=bool)
     categories = {
-        name: {
+        name: Means(
             **_means(part, errors[groups[name]]),
-            "intervals": {metric: plain_interval(column.known()) for metric, column in part.items()},
-        }
+            intervals={metric: plain_interval(column.known()) for metric, column in part.items()},
+            **_over(part["hallucination"], answerable[groups[name]] if has_rates else None),
+        )
         for name, part in parts.items()
     }
     micro = _means(columns, errors)
-    macro = {metric: mean(category[metric] for category in categories.values()) for metric in METRICS}
+    macro = {metric: mean(category.mean(metric) for category in categories.values()) for metric in METRICS}
     intervals = {}
     for metric in METRICS:
         found = overall_intervals({name: part[metric].known() for name, part in parts.items()})
         intervals[metric], intervals[f"micro_{metric}"] = found
-    overall = {
-        **micro,
-        **macro,
+    overall = Overall(
+        **(micro | macro),
         **{f"micro_{metric}": micro[metric] for metric in METRICS},
-        "intervals": intervals,
-    }
-    figures: dict[str, Any] = {"overall": overall, "categories": categories}
-    if profile == "fathoms":
-        answerable = np.array([question.answerable for question in scored.asked], dtype=bool)
-        _add_denominators(figures, columns["hallucination"], answerable)
-    return figures
+        intervals=intervals,
+        **_over(columns["hallucination"], answerable if has_rates else None),
+    )
+    return MeanFigures(overall, categories)
 
 
 def _means(columns: dict[str, Column], errors: Values) -> dict[str, Any]:
-    """Return the means over some questions, with the number of questions behind each mean; `errors` are the
-    failed calls of each question."""
+    """Return the means over some questions, with the number of questions behind each mean, as fields of
+    `MeanScores`; `errors` are the failed calls of each question."""
     return {
         **{metric: column.mean() for metric, column in columns.items()},
         "n": columns["correctness"].count(),
@@ -176,39 +188,44 @@ def _means(columns: dict[str, Column], errors: Values) -> dict[str, Any]:
     }
 
 
-def _add_denominators(figures: dict[str, Any], hallucination: Column, answerable: NDArray[bool_]) -> None:
-    """Add `hallucination_over` to the overall figures and to those of each category.
+def _over(hallucination: Column, answerable: NDArray[bool_] | None) -> dict[str, HallucinationRates]:
+    """Return the field `hallucination_over` of some questions, given which of them are answerable; no field
+    for `None`.
 
     It holds the hallucination rate over `all`, over the `answerable` and over the `unanswerable` questions,
     as a mean over these questions (`value`) with their number (`n`). Failed calls, and answerable questions
     without gold phrases, are in no denominator.
     """
-    parts = {
-        "all": hallucination,
-        "answerable": hallucination.take(answerable),
-        "unanswerable": hallucination.take(~answerable),
-    }
-    for part, column in parts.items():
-        by_category = column.by_category()
-        for category, found in ((None, figures["overall"]), *figures["categories"].items()):
-            one = column if category is None else by_category.get(category)
-            rate = {"value": one.mean() if one else None, "n": one.count() if one else 0}
-            found.setdefault("hallucination_over", {})[part] = rate
+    if answerable is None:
+        return {}
+    rates = HallucinationRates(
+        all=_rate(hallucination),
+        answerable=_rate(hallucination.take(answerable)),
+        unanswerable=_rate(hallucination.take(~answerable)),
+    )
+    return {"hallucination_over": rates}
 
 
-def _abstention_table(scored: _Scored) -> dict[str, dict[str, int]]:
+def _rate(column: Column) -> Rate:
+    """Return the mean of some questions with their number."""
+    return Rate(value=column.mean(), n=column.count())
+
+
+def _abstention_table(scored: _Scored) -> AbstentionTable:
     """Count answers by answerable and by abstained, without failed calls and refusals."""
-    return {
-        name: {
-            "answered": int((scored.abstained[group] == 0).sum()),
-            "abstained": int((scored.abstained[group] == 1).sum()),
-        }
-        for name, group in (("answerable", scored.answerable), ("unanswerable", ~scored.answerable))
-    }
+    counts = (
+        AbstentionCounts(
+            answered=int((scored.abstained[group] == 0).sum()),
+            abstained=int((scored.abstained[group] == 1).sum()),
+        )
+        for group in (scored.answerable, ~scored.answerable)
+    )
+    return AbstentionTable(**dict(zip(("answerable", "unanswerable"), counts, strict=True)))
 
 
-def _abstention_rates(scored: _Scored) -> dict[str, Any]:
-    """Compute coverage and selective accuracy, as in selective prediction (El-Yaniv and Wiener 2010).
+def _abstention_rates(scored: _Scored, table: AbstentionTable) -> AbstentionRates:
+    """Compute coverage and selective accuracy, as in selective prediction (El-Yaniv and Wiener 2010), and the
+    shares of the table.
 
     `coverage` is the share of answers to answerable questions that do not abstain. `selective_accuracy` is
     the share of those that are fully correct (correctness 1). Failed calls and refusals count in neither.
@@ -227,11 +244,20 @@ def _abstention_rates(scored: _Scored) -> dict[str, Any]:
         ),
     }
     most = int(np.bincount(scored.numbers[scored.answerable]).max(initial=0))
-    return {
+    return AbstentionRates(
+        **{group: _shares(line) for group, line in table.lines.items()},
         **{name: float(flag.mean()) if len(flag) else None for name, (_, flag) in flags.items()},
         **{f"{name}_n": len(flag) for name, (_, flag) in flags.items()},
-        "intervals": {name: rate_interval(*pairs, most) for name, pairs in flags.items()},
-    }
+        intervals={name: rate_interval(*pairs, most) for name, pairs in flags.items()},
+    )
+
+
+def _shares(counts: AbstentionCounts) -> AbstentionShares:
+    """Return counts as shares; `None` where there is no answer."""
+    total = counts.answered + counts.abstained
+    if not total:
+        return AbstentionShares(answered=None, abstained=None)
+    return AbstentionShares(answered=counts.answered / total, abstained=counts.abstained / total)
 
 
 def mean(values: Iterable[float | None]) -> float | None:

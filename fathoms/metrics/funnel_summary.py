@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from fathoms.metrics.aggregate import mean
 from fathoms.metrics.asked import Asked, RecordFacts
@@ -19,6 +19,7 @@ from fathoms.metrics.profiles import PROFILES
 from fathoms.metrics.score_records import RecordScore, Scores
 from fathoms.metrics.stages import STAGES, Funnel, Stage
 from fathoms.types import Record
+from fathoms.types.run.figures import FunnelStage, FunnelStages, OverallStage, OverallStages, RunFunnel
 
 if TYPE_CHECKING:
     from fathoms.metrics.columns import Codes
@@ -52,7 +53,7 @@ def with_funnels(
     return made
 
 
-def summarise_funnels(records: Sequence[RecordFacts], scores: Scores) -> dict[str, dict[str, Any]]:
+def summarise_funnels(records: Sequence[RecordFacts], scores: Scores) -> dict[str, RunFunnel]:
     """Return the funnel of a run by profile; empty if its answers have no funnels.
 
     - `overall` and `categories` hold for each stage the mean `recall` over `n` questions, and the mean `lost`
@@ -67,7 +68,7 @@ def summarise_funnels(records: Sequence[RecordFacts], scores: Scores) -> dict[st
     return {name: _summary(records, [row[name].funnel for row in scores.rows]) for name in names}
 
 
-def _summary(records: Sequence[RecordFacts], funnels: Iterable[Funnel | None]) -> dict[str, Any]:
+def _summary(records: Sequence[RecordFacts], funnels: Iterable[Funnel | None]) -> RunFunnel:
     """Summarise the funnels of one profile."""
     import numpy as np
 
@@ -83,19 +84,19 @@ def _summary(records: Sequence[RecordFacts], funnels: Iterable[Funnel | None]) -
 
     chance = column(lambda one: one.chance)
     places = chance.places()
-    categories: dict[str, dict[Stage, dict[str, Any]]] = {name: {} for name in places}
+    categories: dict[str, dict[Stage, FunnelStage]] = {name: {} for name in places}
     for stage in STAGES:  # one after another, because the columns of all take much memory
         figures = _Stage(*map(column, _at(stage)))
         for name, where in places.items():
             categories[name][stage] = _means(figures.take(where))
     # Repeats share the gold answer, so either all of them are left out or none.
     first = np.unique(numbers, return_index=True)[1]
-    return {
-        "overall": _macro(list(categories.values())),
-        "categories": categories,
-        "left_out": dict(Counter(why for place in first if (why := found[place].left_out))),
-        "chance": chance.mean(),
-    }
+    return RunFunnel(
+        overall=_macro(list(categories.values())),
+        categories={name: FunnelStages(**stages) for name, stages in categories.items()},
+        left_out=dict(Counter(why for place in first if (why := found[place].left_out))),
+        chance=chance.mean(),
+    )
 
 
 def _at(stage: Stage) -> tuple[Callable[[Funnel], float | None], ...]:
@@ -107,25 +108,30 @@ def _at(stage: Stage) -> tuple[Callable[[Funnel], float | None], ...]:
     )
 
 
-def _means(figures: _Stage) -> dict[str, Any]:
+def _means(figures: _Stage) -> FunnelStage:
     """Average a stage over the questions of one category, with the number of questions behind each mean."""
-    return {
-        "recall": figures.recall.mean(),
-        "n": figures.recall.count(),
-        "lost": figures.lost.mean(),
-        "gained": figures.gained.mean(),
-        "compared": figures.lost.count(),
-    }
+    return FunnelStage(
+        recall=figures.recall.mean(),
+        n=figures.recall.count(),
+        lost=figures.lost.mean(),
+        gained=figures.gained.mean(),
+        compared=figures.lost.count(),
+    )
 
 
-def _macro(categories: Sequence[Mapping[Stage, Mapping[str, Any]]]) -> dict[Stage, dict[str, Any]]:
+def _macro(categories: Sequence[Mapping[Stage, FunnelStage]]) -> OverallStages:
     """Return the unweighted means of the categories; question counts are added up."""
-    return {
-        stage: {
-            **{key: mean(group[stage][key] for group in categories) for key in ("recall", "lost", "gained")},
-            **{key: sum(group[stage][key] for group in categories) for key in ("n", "compared")},
-            "categories": sum(group[stage]["n"] > 0 for group in categories),
-            "compared_categories": sum(group[stage]["compared"] > 0 for group in categories),
-        }
-        for stage in STAGES
-    }
+    return OverallStages(**{stage: _overall([group[stage] for group in categories]) for stage in STAGES})
+
+
+def _overall(groups: Sequence[FunnelStage]) -> OverallStage:
+    """Return the unweighted mean of one stage over the categories."""
+    return OverallStage(
+        recall=mean(group.recall for group in groups),
+        lost=mean(group.lost for group in groups),
+        gained=mean(group.gained for group in groups),
+        n=sum(group.n for group in groups),
+        compared=sum(group.compared for group in groups),
+        categories=sum(group.n > 0 for group in groups),
+        compared_categories=sum(group.compared > 0 for group in groups),
+    )

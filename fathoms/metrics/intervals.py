@@ -11,22 +11,21 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from fathoms.metrics.columns import Column
+from fathoms.types.run.figures import Bounds, ClusteredBounds
 
 if TYPE_CHECKING:
     from fathoms.metrics.columns import Codes, Values
 
 
-def plain_interval(known: Column) -> dict[str, Any] | None:
-    """Return `low`, `high`, `method` and `n` of the mean over some questions, whose values are all known and
-    in [0, 1]; `None` without a question."""
+def plain_interval(known: Column) -> Bounds | None:
+    """Return the interval of the mean over some questions, whose values are all known and in [0, 1]; `None`
+    without a question."""
     from fathoms.stats.intervals import mean_interval
 
-    return {**mean_interval(known.values)._asdict(), "n": len(known)} if len(known) else None
+    return Bounds(**mean_interval(known.values)._asdict(), n=len(known)) if len(known) else None
 
 
-def overall_intervals(
-    categories: Mapping[str, Column],
-) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+def overall_intervals(categories: Mapping[str, Column]) -> tuple[Bounds | None, Bounds | None]:
     """Return the intervals of the macro mean and of the micro mean; `None` without a question.
 
     The macro interval also has `groups`, the number of document groups (`None` if a question names no
@@ -40,10 +39,10 @@ def overall_intervals(
     macro = _stratified(named, [1 / len(named)] * len(named))
     # The sizes of the categories are taken as fixed.
     micro = _stratified(named, [len(known) / total for known in named.values()])
-    return {**macro, **_clustered(named)}, micro
+    return macro.model_copy(update=_clustered(named)), micro
 
 
-def rate_interval(numbers: Codes, flags: Values, most: int) -> dict[str, Any] | None:
+def rate_interval(numbers: Codes, flags: Values, most: int) -> Bounds | None:
     """Return the interval of a share of answers, each with the number of its question and 0 or 1; `None`
     without answers.
 
@@ -58,24 +57,23 @@ def rate_interval(numbers: Codes, flags: Values, most: int) -> dict[str, Any] | 
         return None
     tops, bottoms = (np.bincount(numbers, weights).astype(float) for weights in (flags, None))
     there = bottoms > 0
-    return {
-        **ratio_interval(tops[there], bottoms[there], most=most)._asdict(),
-        "n": int(there.sum()),
-    }
+    interval = ratio_interval(tops[there], bottoms[there], most=most)
+    return Bounds(**interval._asdict(), n=int(there.sum()))
 
 
-def _stratified(strata: Mapping[str, Column], weights: list[float]) -> dict[str, Any]:
+def _stratified(strata: Mapping[str, Column], weights: list[float]) -> Bounds:
     """Return the interval of a weighted mean of category means."""
     import numpy as np
 
     from fathoms.stats.intervals import stratified_interval
 
     found = stratified_interval([known.values for known in strata.values()], np.array(weights))
-    return {**found._asdict(), "n": sum(map(len, strata.values()))}
+    return Bounds(**found._asdict(), n=sum(map(len, strata.values())))
 
 
 def _clustered(categories: Mapping[str, Column]) -> dict[str, Any]:
-    """Return the number of document groups, the clustered interval, and why there is none."""
+    """Return the fields of `Bounds` about groups of documents: their number, the clustered interval, and why
+    there is none."""
     import numpy as np
 
     from fathoms.stats.clusters import cr2_interval, usable
@@ -90,4 +88,4 @@ def _clustered(categories: Mapping[str, Column]) -> dict[str, Any]:
         return {"groups": count, "clustered": None, "not_clustered": why_not}
     values = np.concatenate([known.values for known in strata])
     found = cr2_interval(values, codes, groups, np.full(len(strata), 1 / len(strata)))
-    return {"groups": count, "clustered": found._asdict(), "not_clustered": None}
+    return {"groups": count, "clustered": ClusteredBounds(**found._asdict()), "not_clustered": None}

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from fathoms.metrics.answer_length import AnswerLength
 from fathoms.metrics.pooling import Pool, pooled
+from fathoms.types.run.summary import Correlation, LengthGroup, LengthSupport
 
 _LENGTH = str(AnswerLength.model_fields["kind"].default)
 _GROUPS, _SMALLEST = 4, 5
@@ -18,7 +18,7 @@ def is_support(metric: str) -> bool:
     return "faithfulness" in metric.split(".")[-1]
 
 
-def length_against_support(pools: Mapping[str, Pool]) -> dict[str, dict[str, Any]]:
+def length_against_support(pools: Mapping[str, Pool]) -> dict[str, LengthSupport]:
     """Return, for each kind of faithfulness that a run was scored by together with `answer-length`, how it
     goes with the length of the answers; empty if there is none.
 
@@ -35,7 +35,7 @@ def length_against_support(pools: Mapping[str, Pool]) -> dict[str, dict[str, Any
     return {name: _against(length, pool) for name, pool in of_support.items()}
 
 
-def _against(length: Pool, support: Pool) -> dict[str, Any]:
+def _against(length: Pool, support: Pool) -> LengthSupport:
     """Return how one kind of support goes with the length of answers."""
     import numpy as np
 
@@ -46,15 +46,13 @@ def _against(length: Pool, support: Pool) -> dict[str, Any]:
     words, shares = words.take(both), shares.take(both)
     order = np.argsort(words.values, kind="stable")
     count = min(_GROUPS, max(1, len(order) // _SMALLEST)) if len(order) else 0
-    return {
-        "n": len(order),
-        "spearman": spearman(words.values, shares.values, words.documents)._asdict(),
-        "groups": [
-            {
-                "shortest": float(words.values[places[0]]),
-                "longest": float(words.values[places[-1]]),
-                **pooled(shares.take(places), "questions", support.metric.measured_in)["overall"],
-            }
-            for places in (np.array_split(order, count) if count else ())
-        ],
-    }
+    groups = [
+        LengthGroup(
+            shortest=float(words.values[places[0]]),
+            longest=float(words.values[places[-1]]),
+            **dict(pooled(shares.take(places), "questions", support.metric.measured_in).overall),
+        )
+        for places in (np.array_split(order, count) if count else ())
+    ]
+    correlation = Correlation(**spearman(words.values, shares.values, words.documents)._asdict())
+    return LengthSupport(n=len(order), spearman=correlation, groups=tuple(groups))

@@ -12,11 +12,12 @@ import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fathoms.metrics.metric import Facts, JudgedMetric
 from fathoms.runs.people import ClaimLabel, Judged, judged
 from fathoms.types import Judgement, Score, Verdict
+from fathoms.types.run.figures import CorrectedRate, PeopleFigures, PoweredMean
 
 if TYPE_CHECKING:
     from numpy import bool_
@@ -118,7 +119,7 @@ class ByPeople:
 
     def figures(
         self, numbers: Codes, column: Column, ends: tuple[float, float] | None, macro: bool
-    ) -> dict[str, Any]:
+    ) -> PeopleFigures:
         """Return the figures as the summary stores them, given the numbers of the questions, their values by
         the judge, and the lowest and the highest value of the metric; `macro` says that the figure of the run
         is the mean of its categories.
@@ -136,33 +137,34 @@ class ByPeople:
         numbers, column = numbers[known], column.take(known)
         labelled = np.array([int(number) in self._values for number in numbers], dtype=bool)
         count = int(labelled.sum())
-        found: dict[str, Any] = {"labels": count, "answers": len(column)}
+        found = PeopleFigures(labels=count, answers=len(column))
         if count < FEWEST_LABELS:
-            return found | {
-                "why": f"people have labelled answers to {count} of {len(column)} questions;"
-                f" {FEWEST_LABELS} are needed"
-            }
+            few = f"people have labelled answers to {count} of {len(column)} questions"
+            why = f"{few}; {FEWEST_LABELS} are needed"
+            return found.model_copy(update={"why": why})
         if ends is None:
-            return found | {"why": "the values of the metric have no bounds"}
+            return found.model_copy(update={"why": "the values of the metric have no bounds"})
         people = column.values.copy()
         for place in np.flatnonzero(labelled):
             people[place] = fmean(self._values[int(numbers[place])])
         drawn = self._with_certain(numbers, labelled)
         scaled = [(values - ends[0]) / (ends[1] - ends[0]) for values in (people, column.values)]
         places = column.places()
-        found["micro"] = _powered(scaled, drawn, [np.arange(len(column))], ends)
-        found["overall"] = found["micro"]
+        micro = _powered(scaled, drawn, [np.arange(len(column))], ends)
+        more: dict[str, PoweredMean | CorrectedRate | str | None] = {"micro": micro, "overall": micro}
         if macro:
             fewest = min((int(drawn[group].sum()), name) for name, group in places.items())
             if fewest[0] < FEWEST_IN_STRATUM:
-                found["overall"] = None
-                found["why_not_overall"] = (
+                more["overall"] = None
+                more["why_not_overall"] = (
                     f"people have labelled answers to {fewest[0]} questions of {fewest[1]}, and"
                     f" {FEWEST_IN_STRATUM} of every category are needed for the mean of the categories"
                 )
             else:
-                found["overall"] = _powered(scaled, drawn, list(places.values()), ends)
-        return found | self._corrected(numbers, people, column.values, labelled)
+                more["overall"] = _powered(scaled, drawn, list(places.values()), ends)
+        corrected = self._corrected(numbers, people, column.values, labelled)
+        more["why_not_corrected" if isinstance(corrected, str) else "corrected"] = corrected
+        return found.model_copy(update=more)
 
     def _with_certain(self, numbers: Codes, labelled: NDArray[bool_]) -> NDArray[bool_]:
         """Return which answers count as labelled. Where a metric asks nothing of some answers, such as empty
@@ -178,7 +180,7 @@ class ByPeople:
 
     def _corrected(
         self, numbers: Codes, people: Values, judge: Values, labelled: NDArray[bool_]
-    ) -> dict[str, Any]:
+    ) -> CorrectedRate | str:
         """Return Rogan-Gladen's correction of the rate of the unlabelled answers, or why there is none."""
         import numpy as np
 
@@ -190,23 +192,25 @@ class ByPeople:
         elif self._shares:
             items, pairs = "claims", [self._claims[int(number)] for number in numbers[labelled]]
         else:
-            return {"why_not_corrected": "the metric is no rate of answers or claims"}
+            return "the metric is no rate of answers or claims"
         asked = np.array([int(number) in self._asked for number in numbers], dtype=bool)
         if not (asked & ~labelled).any():
-            return {"why_not_corrected": "people have labelled all answers"}
+            return "people have labelled all answers"
         yes, no = _agreeing(pairs, True), _agreeing(pairs, False)
         found = corrected_share(judge[asked & ~labelled], yes, no)
         if found is None:
-            return {
-                "why_not_corrected": "the judge is no better than chance, or people gave only one of both"
-                " labels"
-            }
+            return "the judge is no better than chance, or people gave only one of both labels"
         # answers of which nothing is asked keep their values, in which the judge has no part
         certain = float(judge[~asked].sum()) / judge.size
         bounds = {name: certain + asked.mean() * end for name, end in found._asdict().items()}
-        rates = {"sensitivity": yes.rate, "specificity": no.rate}
-        counts = {"positives": int(yes.sizes.sum()), "negatives": int(no.sizes.sum())}
-        return {"corrected": bounds | rates | counts | {"items": items}}
+        return CorrectedRate(
+            **bounds,
+            items=items,
+            sensitivity=yes.rate,
+            specificity=no.rate,
+            positives=int(yes.sizes.sum()),
+            negatives=int(no.sizes.sum()),
+        )
 
 
 def _powered(
@@ -214,7 +218,7 @@ def _powered(
     labelled: NDArray[bool_],
     groups: Sequence[Codes],
     ends: tuple[float, float],
-) -> dict[str, Any]:
+) -> PoweredMean:
     """Return the prediction-powered mean of the means of groups of answers, on the scale of the metric."""
     from fathoms.stats.prediction_powered import Stratum, prediction_powered_mean
 
@@ -226,7 +230,8 @@ def _powered(
     ]
     found = prediction_powered_mean(strata, [1 / len(groups)] * len(groups))._asdict()
     low, high = ends
-    return found | {name: low + (high - low) * found[name] for name in ("value", "low", "high")}
+    scale = {name: low + (high - low) * found[name] for name in ("value", "low", "high")}
+    return PoweredMean(**found | scale)
 
 
 def _agreeing(pairs: Sequence[Pairs], said: bool) -> Agreeing:

@@ -7,12 +7,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fathoms.metrics.columns import packed, renumbered, unpacked
+from fathoms.types.run.figures import MetricFigure
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fathoms.metrics.columns import Values
     from fathoms.stats.f1_interval import Mean
+
+UNKNOWN = MetricFigure(value=None, low=None, high=None, method=None, n=0)
+"""The figure of no question."""
 
 
 class F1Counts(NamedTuple):
@@ -65,7 +69,7 @@ class F1Pool:
         return np.stack([np.bincount(number, column, questions) for column in self._columns], axis=1)
 
 
-def f1_figure(counts: NDArray[Any], how: Mean) -> dict[str, Any]:
+def f1_figure(counts: NDArray[Any], how: Mean) -> MetricFigure:
     """Return the mean of precision and recall over some questions, given by their rows, with its interval;
     its `n` is the number of questions with any judged item."""
     from fathoms.stats.f1_interval import f1_interval, f1_of_counts
@@ -74,8 +78,8 @@ def f1_figure(counts: NDArray[Any], how: Mean) -> dict[str, Any]:
     judged = judged[judged[:, [1, 3]].any(axis=1)]
     value = f1_of_counts(judged, how)
     if value is None:
-        return {"value": None, "low": None, "high": None, "method": None, "n": 0}
-    return {"value": value, **f1_interval(judged, how)._asdict(), "n": len(judged)}
+        return UNKNOWN
+    return MetricFigure(value=value, **f1_interval(judged, how)._asdict(), n=len(judged))
 
 
 def f1_bounds(counts: NDArray[Any]) -> tuple[float | None, float | None]:

@@ -21,9 +21,17 @@ from fathoms.metrics.columns import Column, averaged, packed, renumbered, unpack
 from fathoms.metrics.intervals import overall_intervals, plain_interval
 from fathoms.metrics.metric import Facts, JudgedMetric, Metric, Pooling
 from fathoms.metrics.people import ByPeople, Labels
-from fathoms.metrics.pooled_f1 import F1Pool, f1_bounds, f1_figure
+from fathoms.metrics.pooled_f1 import UNKNOWN, F1Pool, f1_bounds, f1_figure
 from fathoms.types import Score
-from fathoms.types.run.figures import range_of
+from fathoms.types.run.figures import (
+    Bounds,
+    JudgedItems,
+    MetricFigure,
+    MetricFigures,
+    PeopleFigures,
+    range_of,
+)
+from fathoms.types.run.part import MADE
 
 if TYPE_CHECKING:
     from numpy import bool_
@@ -31,8 +39,8 @@ if TYPE_CHECKING:
 
     from fathoms.metrics.columns import Codes, Values
     from fathoms.stats.f1_interval import Mean
+    from fathoms.stats.intervals import Interval
 
-Figure = dict[str, Any]
 Ends = tuple[float, float] | None
 """The lowest and the highest value of a metric, `None` if it has no bounds."""
 _NONE = float("nan")
@@ -48,6 +56,15 @@ class JudgedBy(NamedTuple):
     key: str
     prompts: tuple[str, ...] = ()
     checked: Mapping[str, Any] | None = None
+
+
+class Pooled(NamedTuple):
+    """The figures of the values of some questions: over all of them by the rule of the metric (`overall`),
+    over all of them alike (`micro`), and by category."""
+
+    overall: MetricFigure
+    micro: MetricFigure
+    categories: dict[str, MetricFigure]
 
 
 class Pool:
@@ -153,51 +170,49 @@ class Pool:
         self._unjudged += unjudged
         self._failed += failed
 
-    def figures(self, judge: JudgedBy | None = None) -> dict[str, Any]:
-        """Return the figures of the metric as the summary stores them; `judge` is who gave the
-        verdicts, if the metric rests on any.
-
-        `overall`, `micro` and each of the `categories` hold `value`, `low`, `high` and `n`, the number of
-        questions. `people` says what the labels of people make of a judged metric. `missing` says what the
-        run lacks if the metric applies to none of its records. `parts` are the figures of the parts that are
-        pooled apart, as means over all questions, and `counted` the counts that a reader must know. `cells`
-        are the cells of the cross table of a metric that has one, each with its number `n` of answers.
-        """
+    def figures(self, judge: JudgedBy | None = None) -> MetricFigures:
+        """Return the figures of the metric as the summary stores them; `judge` is who gave the verdicts, if
+        the metric rests on any. The parts are pooled apart, as means over all questions."""
         metric = self.metric
         if self._failed and self._failed == len(self._values):
             # what every failed call counts as is no figure of the pipeline
             self._values = array("d", [_NONE] * len(self._values))
         if not (isinstance(metric, JudgedMetric) or any("judge" in cell[1:] for cell in self._cells)):
             judge = None
-        return {
+        is_judged = isinstance(metric, JudgedMetric)
+        where_known = {
+            "prompts": judge and judge.prompts,
+            "checked": judge and judge.checked,
+            "judged": self._judged() if is_judged else None,
+            "people": self._people() if is_judged else None,
+            "splits": isinstance(metric, JudgedMetric) and metric.splits,
+            "cells": self._counted_cells(),
+            "group": metric.group,
+            "parts": self._figures_of_parts(),
+            "counted": dict(self._counted),
+        }
+        found = {
             "direction": metric.better,
             "unit": metric.measured_in,
             "pooling": metric.pooling,
             "headline": metric.is_headline,
             "judge": judge.name if judge else None,
-            **({"prompts": list(judge.prompts)} if judge and judge.prompts else {}),
-            **({"checked": judge.checked} if judge and judge.checked else {}),
             "rules": fingerprint(metric.identity(), *([judge.key] if judge else [])),
             "missing": self._missing(),
-            **({"judged": self._judged()} if isinstance(metric, JudgedMetric) else {}),
-            **({"people": self._people()} if isinstance(metric, JudgedMetric) else {}),
-            **({"splits": True} if isinstance(metric, JudgedMetric) and metric.splits else {}),
-            **({"cells": self._counted_cells()} if self._cells else {}),
-            **({"group": metric.group} if metric.group else {}),
-            **({"parts": self._figures_of_parts()} if self._parts else {}),
-            **({"counted": dict(self._counted)} if self._counted else {}),
-            **self._pooled(metric.pooling),
+            **{key: value for key, value in where_known.items() if value},
+            **self._pooled(metric.pooling)._asdict(),
         }
+        return MetricFigures.model_validate(found, context=MADE)
 
-    def _figures_of_parts(self) -> dict[str, Figure]:
+    def _figures_of_parts(self) -> dict[str, MetricFigure]:
         """Return the mean of each part over the questions that have it."""
-        return {name: part._pooled("questions")["overall"] for name, part in sorted(self._parts.items())}
+        return {name: part._pooled("questions").overall for name, part in sorted(self._parts.items())}
 
     def column(self) -> Column:
         """Return the mean of each question over its repeats, in the order of the questions' numbers."""
         return averaged(self._asked, self._numbers, self._values)
 
-    def _pooled(self, pooling: Pooling) -> dict[str, Any]:
+    def _pooled(self, pooling: Pooling) -> Pooled:
         """Return the figures over all questions and by category."""
         if pooling in ("f1", "mean-of-ratios"):
             return self._pooled_f1("harmonic" if pooling == "f1" else "arithmetic")
@@ -210,16 +225,16 @@ class Pool:
             name: _ratio(ratios.take(places), self.metric.hit_weight)
             for name, places in counts.places().items()
         }
-        return {"overall": overall, "micro": overall, "categories": categories}
+        return Pooled(overall, overall, categories)
 
-    def _pooled_f1(self, how: Mean) -> dict[str, Any]:
+    def _pooled_f1(self, how: Mean) -> Pooled:
         """Return the mean of pooled precision and recall over all questions and by category."""
         import numpy as np
 
         rows = self._f1.by_question(len(self._asked))[np.unique(self._numbers)]
         overall = f1_figure(rows, how)
         categories = {name: f1_figure(rows[places], how) for name, places in self.column().places().items()}
-        return {"overall": overall, "micro": overall, "categories": categories}
+        return Pooled(overall, overall, categories)
 
     def _ratios(self) -> _Ratios:
         """Return the counts of each question, in the order of the questions' numbers."""
@@ -249,13 +264,13 @@ class Pool:
         keys = ("category", *self.metric.cells)
         return [dict(zip(keys, cell, strict=True)) | {"n": n} for cell, n in sorted(self._cells.items())]
 
-    def _judged(self) -> dict[str, Any]:
+    def _judged(self) -> JudgedItems:
         """Return how many items were to be judged, how many were not (`unjudged`), and the mean of the
         questions if all unjudged items were wrong (`lowest`) or right (`highest`), taken as the figure is."""
         lowest, highest = map(self._bound, (self._lowest, self._highest))
         if self._f1:
             lowest, highest = f1_bounds(self._f1.by_question(len(self._asked)))
-        return {"items": self._items, "unjudged": self._unjudged, "lowest": lowest, "highest": highest}
+        return JudgedItems(items=self._items, unjudged=self._unjudged, lowest=lowest, highest=highest)
 
     def _bound(self, ends: array[float]) -> float | None:
         """Return the mean of the lowest or highest values, over the questions or their categories."""
@@ -263,13 +278,14 @@ class Pool:
         parts = known.by_category().values() if self.metric.pooling == "categories" else (known,)
         return mean(part.mean() for part in parts)
 
-    def _people(self) -> dict[str, Any]:
+    def _people(self) -> PeopleFigures:
         """Return what the labels of people make of the figures; see `ByPeople.figures`."""
         import numpy as np
 
         column = self.column()
         if self._by_people is None:
-            return {"labels": 0, "answers": column.count(), "why": "people have labelled none of the answers"}
+            why = "people have labelled none of the answers"
+            return PeopleFigures(labels=0, answers=column.count(), why=why)
         ends = None if self._adds_counts else range_of(self.metric.measured_in)
         numbers = np.unique(np.asarray(self._numbers))
         return self._by_people.figures(numbers, column, ends, self.metric.pooling == "categories")
@@ -300,39 +316,38 @@ class _Ratios(NamedTuple):
         return _Ratios(*(column[places] for column in self))
 
 
-def pooled(column: Column, pooling: Pooling, unit: str) -> dict[str, Any]:
-    """Return the figures of the values of some questions, which are no counts: `overall`, `micro`, and
-    `categories` in order of appearance."""
+def pooled(column: Column, pooling: Pooling, unit: str) -> Pooled:
+    """Return the figures of the values of some questions, which are no counts; the categories are in order of
+    appearance."""
     known, ends = column.known(), range_of(unit)
     if ends and not ((ends[0] <= known.values) & (known.values <= ends[1])).all():
         ends = None
     parts = {name: part.known() for name, part in column.by_category().items()}
     overall, micro = _overall(parts, known, ends)
-    return {
-        "overall": micro if pooling == "questions" else overall,
-        "micro": micro,
-        "categories": {name: _mean(part, ends) for name, part in parts.items()},
-    }
+    categories = {name: _mean(part, ends) for name, part in parts.items()}
+    return Pooled(micro if pooling == "questions" else overall, micro, categories)
 
 
-def _figure(value: float | None, n: int, interval: Mapping[str, Any] | None) -> Figure:
+def _figure(value: float | None, n: int, interval: Interval | None) -> MetricFigure:
     """Return a figure with its bounds, which are `None` if there is no interval."""
-    bounds = interval or {"low": None, "high": None, "method": None}
-    return {"value": value, **{name: bounds[name] for name in ("low", "high", "method")}, "n": n}
+    low, high, method = interval or (None, None, None)
+    return MetricFigure(value=value, low=low, high=high, method=method, n=n)
 
 
-def _mean(known: Column, ends: Ends) -> Figure:
+def _mean(known: Column, ends: Ends) -> MetricFigure:
     """Return the mean over the questions of one category."""
     if ends is None:
         return _figure(known.mean(), len(known), _unbounded([known], [1.0]))
     return _figure(known.mean(), len(known), _scaled(plain_interval(_in_unit(known, ends)), ends))
 
 
-def _overall(categories: Mapping[str, Column], known: Column, ends: Ends) -> tuple[Figure, Figure]:
+def _overall(
+    categories: Mapping[str, Column], known: Column, ends: Ends
+) -> tuple[MetricFigure, MetricFigure]:
     """Return the mean of the category means (macro) and the mean over all questions (micro)."""
     strata = [part for part in categories.values() if len(part)]
-    macro: Mapping[str, Any] | None = None
-    micro: Mapping[str, Any] | None = None
+    macro: Interval | None = None
+    micro: Interval | None = None
     if ends:
         found = overall_intervals({name: _in_unit(part, ends) for name, part in categories.items()})
         macro, micro = (_scaled(interval, ends) for interval in found)
@@ -349,15 +364,18 @@ def _in_unit(known: Column, ends: tuple[float, float]) -> Column:
     return replace(known, values=(known.values - low) / (high - low))
 
 
-def _scaled(interval: Mapping[str, Any] | None, ends: tuple[float, float]) -> Mapping[str, Any] | None:
+def _scaled(interval: Bounds | None, ends: tuple[float, float]) -> Interval | None:
     """Return the interval on the scale of the metric."""
+    from fathoms.stats.intervals import Interval
+
     if interval is None:
         return None
     low, high = ends
-    return {**interval, **{name: low + (high - low) * interval[name] for name in ("low", "high")}}
+    scaled = [low + (high - low) * end for end in interval.pair]
+    return Interval(scaled[0], scaled[1], str(interval.method))
 
 
-def _unbounded(strata: Sequence[Column], weights: Sequence[float]) -> Mapping[str, Any] | None:
+def _unbounded(strata: Sequence[Column], weights: Sequence[float]) -> Interval | None:
     """Return the interval of a weighted mean of means of values without bounds, such as seconds.
 
     `None` where `log_t_interval` has none: for few questions, and if all values are equal.
@@ -367,18 +385,17 @@ def _unbounded(strata: Sequence[Column], weights: Sequence[float]) -> Mapping[st
     from fathoms.stats.intervals import log_t_interval
 
     arrays = [known.values for known in strata if len(known)]
-    found = log_t_interval(arrays, np.array(weights)) if arrays else None
-    return None if found is None else found._asdict()
+    return log_t_interval(arrays, np.array(weights)) if arrays else None
 
 
-def _ratio(ratios: _Ratios, hit_weight: float) -> Figure:
+def _ratio(ratios: _Ratios, hit_weight: float) -> MetricFigure:
     """Return the ratio of counts added up over some questions."""
     from fathoms.stats.intervals import ratio_interval
 
     counted = ratios.take(ratios.counted)
     bottom = float(counted.bottoms.sum())
     if not bottom:
-        return _figure(None, 0, None)
+        return UNKNOWN
     most = float(counted.largest.max() * counted.repeats.max())
     interval = ratio_interval(counted.tops, counted.bottoms, hit_weight, most)
-    return _figure(float(counted.tops.sum()) / bottom, len(counted.tops), interval._asdict())
+    return _figure(float(counted.tops.sum()) / bottom, len(counted.tops), interval)

@@ -107,5 +107,5 @@ def _figure(values: Sequence[Values]) -> Mapping[str, Any] | None:
         return None
     from fathoms.metrics.pooling import pooled  # with it come all metrics, which most reports do not need
 
-    found: Mapping[str, Any] = pooled(column_of(known), "questions", "share")["overall"]
+    found: Mapping[str, Any] = pooled(column_of(known), "questions", "share").overall.plain()
     return found

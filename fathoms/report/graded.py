@@ -107,7 +107,7 @@ def mean_figure(values: Sequence[tuple[Graded, float]]) -> Mapping[str, Any] | N
     from fathoms.metrics.pooling import pooled
 
     scores = [("", one.documents, [value]) for one, value in values]
-    found: Mapping[str, Any] = pooled(column_of(scores), "questions", "share")["overall"]
+    found: Mapping[str, Any] = pooled(column_of(scores), "questions", "share").overall.plain()
     return found
 
 

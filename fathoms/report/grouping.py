@@ -18,6 +18,7 @@ from fathoms.runs.marks import KIND
 from fathoms.runs.run import Run
 from fathoms.runs.views import scored_question
 from fathoms.types import Record, Scalar
+from fathoms.types.run.figures import MetricFigures, ProfileFigures
 from fathoms.types.run.part import Json, misfit
 from fathoms.types.run.rows import MetricScore, ScoredQuestion, ScoredRepeat
 from fathoms.types.run.summary import Summary
@@ -138,7 +139,8 @@ def _regrouped_metric(
     for group, view in questions:
         values = [repeat.metrics.get(name, {}).get("value") for repeat in view.repeats]
         rows.append((group, view.question.gold_documents, values))
-    return pooled(column_of(rows), pooling, str(figures.get("unit")))
+    made = pooled(column_of(rows), pooling, str(figures.get("unit")))
+    return MetricFigures(**made._asdict()).plain()
 
 
 def _regrouped(
@@ -148,7 +150,8 @@ def _regrouped(
     funnels = summarise_funnels(records, Scores(Scoring(), tuple(rows), {}))
     made = {}
     for name, figures in profiles.items():
-        made[name] = {**figures, **figures_of(records, [row[name] for row in rows], name)}
+        means = figures_of(records, [row[name] for row in rows], name)
+        made[name] = {**figures, **ProfileFigures(**means._asdict()).plain()}
         if figures.get("funnel") and name in funnels:
-            made[name]["funnel"] = {**figures["funnel"], **funnels[name]}
+            made[name]["funnel"] = {**figures["funnel"], **funnels[name].plain()}
     return made

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any
+from typing import Any, TypeVar
 
 from fathoms.judges.base import CUT, UNPARSED
 from fathoms.judges.journal import damage_sentence
@@ -30,11 +30,12 @@ from fathoms.runs.service import service_figures
 from fathoms.scoring.questions import Rules
 from fathoms.scoring.tally import Tally
 from fathoms.scoring.verdicts import RunVerdicts
-from fathoms.types.run.figures import MetricFigures, ProfileFigures
+from fathoms.types.run.figures import MetricFigure, MetricFigures, ProfileFigures, RunFunnel
 from fathoms.types.run.manifest import Data, Manifest
 from fathoms.types.run.part import MADE, SCHEMA
 from fathoms.types.run.summary import Counts, Seconds, Summary
 
+F = TypeVar("F", ProfileFigures, MetricFigures, RunFunnel)
 _STAGES = ("retrieve", "expand", "rerank", "describe", "prompt", "generate")
 BY_WORDS = (
     "'paper-by-words' finds abstentions by hashed words, so its hallucination is not that of 'paper':"
@@ -140,19 +141,17 @@ def _profiles(
     """Return the figures under each profile, with the retrieval funnel where it is known."""
     made, funnels = summarise(records, scores), summarise_funnels(records, scores)
     for name, funnel in funnels.items():
-        made[name]["funnel"] = {**_ordered(funnel, categories), "estimate": _estimate(manifest)}
-    return {
-        name: ProfileFigures.model_validate(_ordered(found, categories), context=MADE)
-        for name, found in made.items()
-    }
+        ordered = _ordered(funnel, categories).model_copy(update={"estimate": _estimate(manifest)})
+        made[name] = made[name].model_copy(update={"funnel": ordered})
+    return {name: _ordered(found, categories) for name, found in made.items()}
 
 
-def _ordered(figures: Mapping[str, Any], categories: Sequence[str]) -> dict[str, Any]:
+def _ordered(figures: F, categories: Sequence[str]) -> F:
     """Put the categories of some figures into the order of the data set; figures are made in the order in
     which answers came."""
-    made = figures["categories"]
-    first = [name for name in categories if name in made]
-    return {**figures, "categories": {name: made[name] for name in dict.fromkeys([*first, *made])}}
+    made: Mapping[str, Any] = figures.categories
+    order = dict.fromkeys([*(name for name in categories if name in made), *made])
+    return figures.model_copy(update={"categories": {name: made[name] for name in order}})
 
 
 def _answer_warnings(
@@ -238,11 +237,13 @@ def _figures(
         if metric.in_profile or not (name in asked or metric.group is None or not pool.applies_to_none):
             continue
         figures = _ordered(pool.figures(verdicts.by(metric) if verdicts else None), categories)
-        for part, whole in metric.halves.items():
-            if whole in asked:  # it has a row of its own
-                figures.get("parts", {}).pop(part, None)
-        more = {"asked": name in asked, "profile": profile if metric.follows_profile else None}
-        found[name] = MetricFigures.model_validate(figures | more, context=MADE)
+        more: dict[str, Any] = {"asked": name in asked}
+        if metric.follows_profile:
+            more["profile"] = profile
+        if figures.parts:  # without those that have a row of their own
+            rows = {part for part, whole in metric.halves.items() if whole in asked}
+            more["parts"] = {part: one for part, one in figures.parts.items() if part not in rows}
+        found[name] = figures.model_copy(update=more)
     return found
 
 
@@ -360,7 +361,7 @@ def _seconds(tally: Tally) -> dict[str, float | None]:
     return {stage: fmean(values) if values else None for stage, values in known.items()}
 
 
-def _stage_times(tally: Tally) -> dict[str, dict[str, Any]]:
+def _stage_times(tally: Tally) -> dict[str, MetricFigure]:
     """Return the mean seconds of a question for each stage that any record has, in the order of the pipeline,
     and for all stages together (`total`).
 
@@ -372,8 +373,7 @@ def _stage_times(tally: Tally) -> dict[str, dict[str, Any]]:
     return {stage: _stage_time(tally, stage) for stage in order if stage in tally.stages or stage == "total"}
 
 
-def _stage_time(tally: Tally, stage: str) -> dict[str, Any]:
+def _stage_time(tally: Tally, stage: str) -> MetricFigure:
     """Return the mean of one stage over the questions."""
     column = averaged(tally.asked, tally.timed.get(stage, ()), tally.seconds.get(stage, ()))
-    figure: dict[str, Any] = pooled(column.as_one(), "questions", "seconds")["overall"]
-    return figure
+    return pooled(column.as_one(), "questions", "seconds").overall

@@ -132,7 +132,7 @@ def test_every_profile_has_its_own_classifier(colours: Path) -> None:
         {"paper-configured": "statement", "fathoms": "abstention"},
         {"paper-configured": "abstention", "fathoms": "statement"},
     ]
-    made = {name: figures["classifier"] for name, figures in summarise(records, scores).items()}
+    made = {name: figures.classifier for name, figures in summarise(records, scores).items()}
     assert {name: (rule["unit"], rule["least_cosine"]) for name, rule in made.items()} == {
         "paper-configured": ("answer", -1),
         "fathoms": ("sentence", 0.4),

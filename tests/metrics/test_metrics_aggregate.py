@@ -86,7 +86,7 @@ def test_a_failed_call_keeps_its_released_score() -> None:
     scores = score([record], Scoring())
     assert scores.rows[0]["released"].hallucination == 1
     assert scores.rows[0]["paper-by-words"].hallucination is None
-    assert summarise([record], scores)["released"]["overall"]["errors"] == 1
+    assert summarise([record], scores)["released"].overall.errors == 1
 
 
 def test_means_by_hand() -> None:
@@ -96,7 +96,7 @@ def test_means_by_hand() -> None:
         *(failed(A3, 0), failed(A3, 1)),  # correctness 0, no hallucination
         *(said(B1, RIGHT, 0), said(B1, RIGHT, 1)),
     ]
-    figures = summarise(records, score(records, Scoring()))["fathoms"]
+    figures = summarise(records, score(records, Scoring()))["fathoms"].plain()
     for cell in (figures["overall"], *figures["categories"].values()):
         del cell["hallucination_over"]
     intervals = figures["categories"]["A"].pop("intervals")
@@ -126,7 +126,7 @@ def test_unanswerable_questions_count_in_the_abstention_table_alone() -> None:
         said(A1, SILENT),
         said(B1, RIGHT),
     ]
-    figures = summarise(records, score(records, Scoring()))["fathoms"]
+    figures = summarise(records, score(records, Scoring()))["fathoms"].plain()
     assert figures["abstention_table"] == {
         "answerable": {"answered": 1, "abstained": 1},
         "unanswerable": {"answered": 1, "abstained": 1},  # an empty answer is no decision
@@ -155,7 +155,7 @@ def test_repeats_are_no_further_questions_for_the_interval_of_coverage() -> None
         said(question, text, number) for number in range(3) for question, text in ((A1, SILENT), (B1, RIGHT))
     ]
     rates = [
-        summarise(records, score(records, Scoring()))["fathoms"]["abstention_rates"]
+        summarise(records, score(records, Scoring()))["fathoms"].plain()["abstention_rates"]
         for records in (once, thrice)
     ]
     assert [rate["coverage_n"] for rate in rates] == [2, 6]
@@ -165,7 +165,7 @@ def test_repeats_are_no_further_questions_for_the_interval_of_coverage() -> None
 
 def test_means_do_not_count_the_unanswerable() -> None:
     records = [said(U1, WRONG), said(U3, ""), failed(U3, 1), said(A1, SILENT), said(B1, RIGHT)]
-    figures = summarise(records, score(records, Scoring()))["fathoms"]
+    figures = summarise(records, score(records, Scoring()))["fathoms"].plain()
     assert figures["overall"]["n"] == 2
     assert figures["overall"]["correctness"] == 0.5
     assert figures["categories"]["A"]["abstention"] == 1
@@ -174,7 +174,7 @@ def test_means_do_not_count_the_unanswerable() -> None:
 
 def test_a_mean_over_nothing_is_none() -> None:
     records = [said(U1, SILENT)]
-    overall = summarise(records, score(records, Scoring()))["paper-by-words"]["overall"]
+    overall = summarise(records, score(records, Scoring()))["paper-by-words"].plain()["overall"]
     assert (overall["correctness"], overall["hallucination"], overall["n"]) == (None, None, 0)
     assert summarise([], score([], Scoring())) == {}
 
@@ -182,9 +182,9 @@ def test_a_mean_over_nothing_is_none() -> None:
 def test_a_figure_says_how_it_was_made() -> None:
     records = [said(A1, RIGHT)]
     summary = summarise(records, score(records, Scoring()))
-    made = {name: (figures["match"], figures["hyphens"]) for name, figures in summary.items()}
+    made = {name: (figures.match, figures.hyphens) for name, figures in summary.items()}
     assert made == {
         "paper-by-words": ("substring", "both"),
         "fathoms": ("word", "both"),
     }
-    assert summary["paper-by-words"]["classifier"]["kind"] == "nearest-neighbour"
+    assert summary["paper-by-words"].classifier["kind"] == "nearest-neighbour"

@@ -53,7 +53,7 @@ def means(judged: list[tuple[Record, object]], family: str) -> list[float | None
         pool = Pool(metric)
         for one, _ in judged:
             pool.add(one.question, metric.of(Facts(one, RecordScore(), verdicts=verdicts)))
-        found.append(pool.figures(JudgedBy("judge", "key"))["overall"]["value"])
+        found.append(pool.figures(JudgedBy("judge", "key")).overall.value)
     return [None if value is None else round(value, 2) for value in found]
 
 
@@ -82,7 +82,7 @@ def test_what_cannot_be_read_is_counted_and_never_0() -> None:
     for one, reply in judged:
         facts = Facts(one, RecordScore(), verdicts={graded_answer(one): verdict(one, reply)})
         pool.add(one.question, metric.of(facts))
-    figures = pool.figures(JudgedBy("judge", "key"))
+    figures = pool.figures(JudgedBy("judge", "key")).plain()
     assert figures["counted"] == {"grades that the judge did not give, or that could not be read": 2}
     assert (figures["judged"]["items"], figures["judged"]["unjudged"]) == (4, 2)
     assert (figures["judged"]["lowest"], figures["judged"]["highest"]) == (1.5, 4.0)

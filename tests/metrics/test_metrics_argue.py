@@ -157,11 +157,11 @@ def test_f1_is_macro_over_topics_and_micro_over_pooled_counts() -> None:
         pool = Pool(metric)
         for one in (record(ANSWER), big):
             pool.add(one.question, score(metric, one))
-        figures[metric.name] = pool.figures(JudgedBy("a judge", ""))
+        figures[metric.name] = pool.figures(JudgedBy("a judge", "")).plain()
         other = Pool(metric)
         other.extend(pool.state(), [other._asked.number(one.question) for one in (record(ANSWER), big)])
         if metric is micro:
-            assert other.figures()["overall"] == pool.figures()["overall"]
+            assert other.figures().overall == pool.figures().overall
     precision, recall = (1 + 1) / (5 + 1), (2 + 0) / (3 + 1)
     found = figures["argue.f1-micro"]
     assert found["overall"]["value"] == pytest.approx(2 * precision * recall / (precision + recall))
@@ -179,7 +179,7 @@ def test_f1_is_macro_over_topics_and_micro_over_pooled_counts() -> None:
         micro, record(ANSWER), {("It is red.", "citing"): None, ("41.5 m", "nugget"): "supported"}
     )
     pool.add(record(ANSWER).question, unknown)
-    judged = pool.figures(JudgedBy("a judge", ""))["judged"]
+    judged = pool.figures(JudgedBy("a judge", "")).plain()["judged"]
     bounds = [2 * p * (3 / 4) / (p + 3 / 4) for p in (1 / 5, 1 / 4)]
     assert [judged["lowest"], judged["highest"]] == pytest.approx(bounds)
     assert found["counted"] == {DRAFTED: 2}

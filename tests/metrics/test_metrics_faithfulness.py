@@ -140,7 +140,7 @@ def test_an_answer_that_could_not_be_split_is_unjudged_and_its_value_may_be_any(
                 verdicts[key] = Verdict(claim=key.claim, premise=key.premise, label=label)
         score = METRIC.of(Facts(one, RecordScore(), claims=claims, verdicts=verdicts, failures=failures))
         pool.add(question, score)
-    found = pool.figures(JudgedBy("judge", "key"))
+    found = pool.figures(JudgedBy("judge", "key")).plain()
     assert found["overall"]["value"] == pytest.approx(0.65)
     assert (found["judged"]["items"], found["judged"]["unjudged"]) == (15, 3)
     assert found["judged"]["lowest"] == pytest.approx(0.45)

@@ -229,7 +229,7 @@ def test_summary_by_hand() -> None:
     second = ASKED.model_copy(update={"id": "q2", "category": "B"})
     third = ASKED.model_copy(update={"id": "q3", "category": "B", "answers": (("no",),)})
     rows = [*twice, record(hit("alder, oak"), asked=second), record(asked=third, context="")]
-    found = summarise_funnels(rows, scores_of(rows, 0.25, 0.0, 0.5, 1.0))["fathoms"]
+    found = summarise_funnels(rows, scores_of(rows, 0.25, 0.0, 0.5, 1.0))["fathoms"].plain()
     assert found["categories"]["A"]["answer"] == {
         "recall": 0.125,
         "n": 1,

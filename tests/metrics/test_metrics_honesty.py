@@ -111,7 +111,7 @@ def test_the_rates_by_hand() -> None:
         pool = Pool(metric)
         for number, one in enumerate(made):
             pool.add(ASKED.model_copy(update={"id": str(number)}), metric.of(one))
-        found[metric.name] = pool.figures()
+        found[metric.name] = pool.figures().plain()
     rates = {name: (figures["overall"]["value"], figures["overall"]["n"]) for name, figures in found.items()}
     assert rates == {
         "answer-rate-on-hits": (0.75, 4),

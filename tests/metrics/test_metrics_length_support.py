@@ -27,7 +27,7 @@ def pools(support: tuple[float | None, ...]) -> dict[str, Pool]:
 
 
 def test_longer_answers_are_supported_less() -> None:
-    (found,) = length_against_support(pools(SUPPORT)).values()
+    (found,) = (one.plain() for one in length_against_support(pools(SUPPORT)).values())
     assert found["n"] == 10
     # scipy.stats.spearmanr of the ten pairs
     assert found["spearman"]["value"] == pytest.approx(-0.8989, abs=1e-4)
@@ -38,6 +38,6 @@ def test_longer_answers_are_supported_less() -> None:
 
 
 def test_without_support_or_length_there_is_nothing_to_compare() -> None:
-    (nothing,) = length_against_support(pools((None,) * 11)).values()
+    (nothing,) = (one.plain() for one in length_against_support(pools((None,) * 11)).values())
     assert (nothing["n"], nothing["spearman"]["value"], nothing["groups"]) == (0, None, [])
     assert length_against_support({"faithfulness": Pool(Faithfulness())}) == {}

@@ -49,7 +49,7 @@ def figures(records: list[Record], *names: str) -> dict[str, dict[str, object]]:
         pool = Pool(metric)
         for one in records:
             pool.add(one.question, metric.of(Facts(one, RecordScore())))
-        found[metric.name] = pool.figures()
+        found[metric.name] = pool.figures().plain()
     return found
 
 

@@ -41,7 +41,7 @@ def scored(path: Path) -> tuple[tuple[Record, ...], Scores, dict[str, dict[str, 
     """One released file, imported and scored."""
     records = read_result_file(path).records
     scores = score(records, Scoring(), profiles=RULES)
-    return records, scores, summarise(records, scores)
+    return records, scores, {name: one.plain() for name, one in summarise(records, scores).items()}
 
 
 def cells(figures: dict[str, Any], metric: str) -> list[str]:

@@ -202,7 +202,7 @@ def pooled(metric: Metric, records: list[Record]) -> dict:
         pool.add(one.question, metric.of(Facts(one, RecordScore())))
     other.extend(pool.state(), [other._asked.number(one.question) for one in records])
     assert other.figures() == pool.figures()
-    return pool.figures()
+    return pool.figures().plain()
 
 
 def test_double_benchs_average_is_the_mean_of_the_questions_beside_the_mean_of_the_categories():

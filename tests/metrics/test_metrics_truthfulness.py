@@ -53,7 +53,7 @@ def figures(metric: Metric) -> dict[str, Any]:
     pool = Pool(metric)
     for one, row in zip(TEN, ROWS.rows, strict=True):
         pool.add(one.question, metric.of(Facts(one, row["fathoms"])))
-    return pool.figures()
+    return pool.figures().plain()
 
 
 def values(metric: Metric) -> list[float | None]:
@@ -126,8 +126,7 @@ def over(cell: dict[str, Any]) -> dict[str, tuple[float | None, int]]:
 def test_hallucination_has_its_own_denominators() -> None:
     # hallucinations: a2, a3 and b1; b2 refuses; b3 (failed), b4 (empty) and b5 (no gold
     # phrases) are in no denominator
-    found = summarise(TEN, ROWS)
-    own = found["fathoms"]
+    own = summarise(TEN, ROWS)["fathoms"].plain()
     assert over(own["overall"]) == {
         "all": (3 / 7, 7),
         "answerable": (2 / 5, 5),
@@ -148,6 +147,6 @@ def test_hallucination_has_its_own_denominators() -> None:
 
 def test_the_profiles_of_the_paper_know_no_hallucination_without_an_answer() -> None:
     profile = "paper-by-words"
-    found = summarise(TEN, ROWS)[profile]
+    found = summarise(TEN, ROWS)[profile].plain()
     assert [row[profile].hallucination for row in ROWS.rows][4:6] == [None, None]
     assert "hallucination_over" not in found["overall"]

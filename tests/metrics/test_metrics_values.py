@@ -58,7 +58,7 @@ def pooled(metric: Metric, records: list[Record]) -> dict[str, object]:
     pool = Pool(metric)
     for one in records:
         pool.add(one.question, metric.of(Facts(one, RecordScore())))
-    return pool.figures()
+    return pool.figures().plain()
 
 
 def test_every_metric_says_what_it_is() -> None:

@@ -290,13 +290,13 @@ def test_shares_add_up_to_the_whole(setup: dict[str, object], killed: int, tmp_p
     assert len(scorer.tally) == told[-1] == len(records)
     assert told == sorted(told)
     assert scorer.verdicts.keys() == alone.verdicts("abstention").keys()
-    figures = {name: pool.figures() for name, pool in scorer.pools.items()}
+    figures = {name: pool.figures().plain() for name, pool in scorer.pools.items()}
     for name, found in summary["metrics"].items():
         assert {key: found[key] for key in figures[name]} == figures[name], name
     records, rows = scorer.tally.without(())
     scores = Scores(Scoring(), rows, {})
     fathoms = {key: one for key, one in summary["profiles"]["fathoms"].items() if key != "funnel"}
-    assert summarise(records, scores)["fathoms"] == fathoms
+    assert summarise(records, scores)["fathoms"].plain() == fathoms
     files, lines = (
         {view["question"]["id"]: [one["metrics"] for one in view["repeats"]] for view in run.views()}
         for run in (alone, together)

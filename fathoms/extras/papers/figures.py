@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from fathoms.extras.papers.tables import Table
 from fathoms.metrics.aggregate import summarise
@@ -12,6 +11,7 @@ from fathoms.metrics.hallucination import hallucination
 from fathoms.metrics.profiles import PROFILES, Profile
 from fathoms.metrics.score_records import Scores
 from fathoms.types import Record
+from fathoms.types.run.figures import ProfileFigures
 
 Columns = dict[str, float | None]
 OURS = "fathoms"
@@ -70,11 +70,10 @@ def figures_of(table: Table, records: Sequence[Record], scores: Scores) -> Figur
     )
 
 
-def _columns(table: Table, figures: Mapping[str, Any], metric: str) -> Columns:
+def _columns(table: Table, figures: ProfileFigures, metric: str) -> Columns:
     """Return one metric by column; `None` for a category without questions."""
-    categories = figures["categories"]
     groups = {
-        column: figures["overall"] if name is None else categories.get(name, {})
+        column: figures.overall if name is None else figures.categories.get(name)
         for column, name in table.columns.items()
     }
-    return {column: group.get(metric) for column, group in groups.items()}
+    return {column: group.mean(metric) if group else None for column, group in groups.items()}

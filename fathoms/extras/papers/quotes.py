@@ -135,7 +135,7 @@ def measured(imported: Imported) -> tuple[dict[str, float | None], dict[str, int
         facts = Facts(record, RecordScore(), verdicts=verdicts)
         for pool in pools:
             pool.add(record.question, pool.metric.of(facts))
-    values = {pool.metric.name: pool.figures()["overall"]["value"] for pool in pools}
+    values = {pool.metric.name: pool.figures().overall.value for pool in pools}
     return values, counts
 
 

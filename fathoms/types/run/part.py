@@ -76,6 +76,8 @@ class Part(StoredValue):
     @model_validator(mode="before")
     @classmethod
     def _without_nulls(cls, value: Any, info: ValidationInfo) -> Any:
+        if isinstance(value, Part):
+            return value
         if info.context == FILE and (lacking := [key for key in cls.NEEDED if key not in value]):
             raise ValueError(f"there is no '{lacking[0]}'")
         if info.context == MADE and (unknown := [key for key in value if key not in cls.model_fields]):
