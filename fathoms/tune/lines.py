@@ -137,7 +137,7 @@ def table(result: Result) -> tuple[list[str], list[list[str]]]:
         "score",
         "on these",
         "on new",
-        "ndcg@10",
+        "ndcg",
         "$ each",
         "s each",
     ]
