@@ -286,7 +286,7 @@ def _further_notes(found: MetricFigures) -> Iterator[str]:
     if found.missing:
         yield found.missing
     elif found.judge:
-        judged, unjudged = f"judged by {found.judge}, {found.checked.sentence}", found.judged
+        judged, unjudged = f"judged by {found.judge_sentence}, {found.checked.sentence}", found.judged
         if unjudged and unjudged.unjudged:
             judged += f"; {unjudged.unjudged} of {unjudged.items} items have no verdict"
         if found.people and found.people.why:

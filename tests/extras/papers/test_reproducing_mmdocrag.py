@@ -45,7 +45,7 @@ def reproduced(capsys: pytest.CaptureFixture[str], results: Path, *more: str) ->
 
 
 def test_files_are_found_by_model_mode_and_number_of_quotes(
-    results: Path, capsys: pytest.CaptureFixture[str]
+    results: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     code, done, said = reproduced(capsys, results)
     assert code == 1  # the figures are not those of the printed row
@@ -70,6 +70,7 @@ def test_files_are_found_by_model_mode_and_number_of_quotes(
     assert cells["quality"] == ("n/a", None, "not compared")
     assert [cell["column"] for cell in done["differs"]] == ["quote F1", "quality"]
 
+    monkeypatch.setenv("COLUMNS", "120")
     assert main(["reproduce", TABLE, "--results", str(results), "--row", "Grok-3-beta"]) == 1
     shown = capsys.readouterr().out
     assert re.search(r"ours +100.0 +100.0 +100.0 +100.0 +100.0 +100.0 +100.0! +2.00 +4.00", shown)
