@@ -47,18 +47,22 @@ def report_latex(
     metrics: Sequence[str] = (),
 ) -> str:
     """Return the table of some runs under one profile, with `intervals` after the values if wanted. Further
-    metrics, including those named by `metrics`, follow in a table of their own.
+    metrics, including those named by `metrics`, follow in a table of their own. Those of retrieval follow if
+    `metrics` names any, and the seconds if it has `latency` or `all`; runs that only searched always have
+    them.
 
     Values have two digits. Bold marks the Overall correctness of a run that is shown to
     be better than all others, and nothing else. Runs that only searched are in the table of further metrics
     alone. The last line gives the number of questions behind each
     value. Raises as `leaderboard` does.
     """
-    further = [
-        *metric_lines(metric_table(runs, scores, metrics), intervals),
-        *metric_lines(metric_table(runs, scores, metrics, RETRIEVAL), intervals, "Retrieval", RETRIEVAL),
-    ]
-    times = time_lines(runs, intervals)
+    searched = all(run.summary.retrieval_only for run in runs)
+    further = list(metric_lines(metric_table(runs, scores, metrics), intervals))
+    if metrics or searched:
+        retrieval = metric_table(runs, scores, metrics, RETRIEVAL)
+        further += metric_lines(retrieval, intervals, "Retrieval", RETRIEVAL)
+    timed = searched or not {"latency", "all"}.isdisjoint(metrics)
+    times = list(time_lines(runs, intervals)) if timed else []
     runs = [run for run in runs if not run.summary.retrieval_only]
     if not runs:
         return "\n".join([*further, *times]) + "\n"
