@@ -201,6 +201,7 @@ class Result:
         max_empty: str | None = None,
         max_retry_rate: str | None = None,
         allow_unchecked: bool = False,
+        rescore: bool = False,
         profile: str | None = None,
         **limits: float,
     ) -> Verdict:
@@ -232,6 +233,7 @@ class Result:
             limits=limits,
             profile=profile,
             allow_unchecked=allow_unchecked,
+            rescore=rescore,
         )
 
     def _view(self) -> Run:

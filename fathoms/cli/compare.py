@@ -20,7 +20,7 @@ def compare(
 
     Prints whether there is a difference, by how much, and the questions whose result changed; tests are
     corrected for their number. With --all, also every category, other documents, and hits by modality where
-    the questions state one.
+    the questions state one. RUN@FILE is a run as an earlier version of its questions scored it.
     """
     from fathoms.compare.compare import compare as compare_runs
     from fathoms.compare.question_scores import default_metrics
@@ -30,17 +30,16 @@ def compare(
     from fathoms.report.terminal import section_panels
     from fathoms.runs.run import Run
 
-    stores = [Run.open(name, out) for name in runs]
+    stores = [Run.open(name, out, scorings=True) for name in runs]
     scores = [read_all_scores(store, profile) for store in stores]
     metrics = list(dict.fromkeys(metric or default_metrics(scores)))
     found = compare_runs(scores, metrics)
     if as_json:
         console.show_json(asdict(found))
         return 0
-    views = [Run.scored(store.path) for store in stores]
     if everything:
-        console.show(*comparison_panel(found), *section_panels(views, ("modalities",)))
+        console.show(*comparison_panel(found), *section_panels(stores, ("modalities",)))
     else:
-        labels = dict(zip((view.run for view in views), run_labels(views), strict=True))
+        labels = dict(zip((store.id for store in stores), run_labels(stores), strict=True))
         console.show(*short_comparison(found, labels))
     return 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,7 +16,6 @@ from fathoms.errors import DataError, ExitCode, UsageError
 
 if TYPE_CHECKING:
     from fathoms.gate.against_baseline import Gated
-    from fathoms.gate.runs import Terms
     from fathoms.runs.run import Run
 
 
@@ -291,7 +290,7 @@ def gate(
     settings, section = settings_of(stored[-1], given)
     terms = Terms(settings, section, baseline or (), profile, out, last, sequential, allow_unchecked)
     if rescore:
-        terms = _with_rescored(terms, saves=save_baseline is not None)
+        terms = terms.with_rescored(saves=save_baseline is not None)
     if save_baseline is not None:
         return _save(stored, terms, save_baseline)
     if baseline is None and not terms.has_limits:
@@ -324,20 +323,6 @@ def _save(stored: Sequence[Run], terms: Terms, path: Path) -> int:
     write_baseline(scores, path)
     console.say(f"baseline of {len(stored)} run{'s' * (len(stored) != 1)}: {path}")
     return 0
-
-
-def _with_rescored(terms: Terms, *, saves: bool) -> Terms:
-    """Return the terms with a baseline that is scored again; raises UsageError where there is none, or where
-    one that changes from night to night is of no use."""
-    from fathoms.scoring.rescored import rescored
-
-    if terms.sequential or saves or not terms.baseline:
-        raise UsageError(
-            "--rescore scores the baseline of one verdict again: give --baseline, and leave out"
-            " --save-baseline and --sequential ('fathoms score RUN --questions FILE' and 'fathoms gate RUN"
-            " --save-baseline FILE' make a baseline by other questions)"
-        )
-    return replace(terms, rescored=rescored)
 
 
 def _require_tonight(references: Sequence[str], newest: Run, out: Path) -> None:

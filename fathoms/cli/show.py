@@ -42,6 +42,14 @@ def show(
     everything: All = False,
     only: Only = None,
     by: By = None,
+    scoring: Annotated[
+        str | None,
+        typer.Option(
+            "--scoring",
+            help="An earlier scoring, by its question file, the beginning of the file's sha256, or `own`:"
+            " RUN@NAME.",
+        ),
+    ] = None,
     out: Out = RUNS,
     as_json: Json = False,
 ) -> int:
@@ -50,12 +58,14 @@ def show(
     For a question: the gold answer, the retrieved chunks, the prompt, the answer and the scores.
     """
     from fathoms.runs.run import Run
-    from fathoms.runs.scorings import earlier_scorings, scoring_sentence
+    from fathoms.runs.scorings import EarlierScoring, earlier_scorings, scoring_sentence
 
     if by is not None and question is not None:
         raise UsageError("--by groups the figures of all questions: leave out --question")
     wanted = results.Figures(everything, tuple(only or ())).checked()
-    store = Run.open(run, out)
+    store = Run.open(run if scoring is None else f"{run}@{scoring}", out, scorings=True)
+    if isinstance(store, EarlierScoring) and (question is not None or lost is not None):
+        store.no_questions()
     if question is not None:
         from fathoms.report.question import question_panel
         from fathoms.runs.views import scored_question
@@ -75,22 +85,25 @@ def show(
         else:
             console.show(*lost_panel(Run.scored(store.path), lost, results.reference(store, out)))
         return 0
-    regrouped = None
+    shown: Run | None = store if isinstance(store, EarlierScoring) else None
     if by is not None:
         from fathoms.report.grouping import grouped  # imports all of scoring
 
-        regrouped = grouped(Run.scored(store.path), by)
+        shown = grouped(shown or Run.scored(store.path), by)
+    scorings = {} if isinstance(store, EarlierScoring) else earlier_scorings(store.path)
     if as_json:
-        shown_run = regrouped or store
-        found = shown_run.summary.plain() if shown_run.is_scored else None
-        earlier = {version: one.plain() for version, one in earlier_scorings(store.path).items()}
-        shown = {"manifest": store.manifest.plain(), "summary": found}
-        console.show_json({**shown, **({"scorings": earlier} if earlier else {})})
+        whole = shown or store
+        found = whole.summary.plain() if whole.is_scored else None
+        earlier = {version: one.plain() for version, one in scorings.items()}
+        parts = {"manifest": store.manifest.plain(), "summary": found}
+        console.show_json({**parts, **({"scorings": earlier} if earlier else {})})
         return 0
     console.say(str(store.path))
-    console.show(*results.shown([regrouped or Run.scored(store.path)], [store], out, wanted, WORST))
-    for version, scoring in earlier_scorings(store.path).items():
-        console.say(scoring_sentence(version, scoring))
+    if isinstance(store, EarlierScoring):
+        console.say(scoring_sentence(store.version, store.summary))
+    console.show(*results.shown([shown or Run.scored(store.path)], [store], out, wanted, WORST))
+    for version, one in scorings.items():
+        console.say(scoring_sentence(version, one))
     return 0
 
 

@@ -21,9 +21,10 @@ def judged(
     limits: Mapping[str, float],
     profile: str | None,
     allow_unchecked: bool,
+    rescore: bool = False,
 ) -> Verdict:
     """Judge a run by options (`given`, `None` where one is not given) and wanted values of metrics
-    (`limits`).
+    (`limits`). With `rescore`, the baseline is scored by the questions of the run.
 
     Raises UsageError if there is neither a limit nor a baseline, or where a verdict would be meaningless.
     """
@@ -37,4 +38,5 @@ def judged(
         raise UsageError(
             "nothing to judge by: name the wanted value of a metric, such as correctness=0.6, or a baseline"
         )
+    terms = terms.with_rescored() if rescore else terms
     return Verdict(explained(judge_runs([run], terms), run))

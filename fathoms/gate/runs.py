@@ -64,6 +64,19 @@ class Terms:
     allow_unchecked: bool = False
     rescored: Rescored | None = None
 
+    def with_rescored(self, *, saves: bool = False) -> Terms:
+        """Return the terms with a baseline that is scored again; raises UsageError where there is none, or
+        where one that changes from night to night is of no use."""
+        from fathoms.scoring.rescored import rescored
+
+        if self.sequential or saves or not self.baseline:
+            raise UsageError(
+                "--rescore scores the baseline of one verdict again: give --baseline, and leave out"
+                " --save-baseline and --sequential ('fathoms score RUN --questions FILE' and 'fathoms gate"
+                " RUN --save-baseline FILE' make a baseline by other questions)"
+            )
+        return replace(self, rescored=rescored)
+
     @property
     def limits(self) -> list[Limit]:
         """The fixed limits of the settings."""
@@ -241,9 +254,9 @@ class _Scores:
         """Return the scores of a baseline: those that it holds, or those of its runs."""
         profile, out = self.terms.profile, self.terms.out
         if not Path(reference).is_file():
-            if reference.endswith(".json"):
+            if reference.endswith(".json") and "@" not in reference:
                 raise UsageError(f"no file {reference}; --save-baseline {reference} makes one")
-            return [self.of(Run.open(reference, out))]
+            return [self.of(Run.open(reference, out, scorings=True))]
         scores = read_baseline(Path(reference))
         if profile not in (None, scores.profile):
             raise UsageError(

@@ -426,14 +426,29 @@ def write_table(root: Path, table: ScoreTable) -> None:
     write_file(root, FILE, packed.getvalue())
 
 
+def copy_table(root: Path, target: str) -> None:
+    """Copy the table of a run under another name (without `.npz`), beside a copy of its summary."""
+    if (root / FILE).is_file():
+        write_file(root, f"{target}.npz", read_file(root, FILE))
+
+
+def read_copied_table(root: Path, name: str) -> ScoreTable | None:
+    """Read a table that `copy_table` has copied, `None` where it cannot be used or is not that of the summary
+    beside it."""
+    return _read(root, _table, f"{name}.npz", lambda: {"summary": _sha256(root, f"{name}.json")})
+
+
+def _sha256(root: Path, name: str) -> str:
+    return hashlib.sha256(read_file(root, name)).hexdigest()
+
+
 def _belongs_to(root: Path) -> dict[str, Any]:
     """Return what a table says of the files that it belongs to: the hash of the summary, and the number and
     the bytes of the question files. Raises OSError and StoreError."""
-    summary = hashlib.sha256(read_file(root, "summary.json")).hexdigest()
     sizes = []
     with os.scandir(root / "questions") as found:
         sizes = [one.stat().st_size for one in found if one.name.endswith((".json", ".jsonl"))]
-    return {"summary": summary, "files": len(sizes), "bytes": sum(sizes)}
+    return {"summary": _sha256(root, "summary.json"), "files": len(sizes), "bytes": sum(sizes)}
 
 
 def read_marks(root: Path) -> Mapping[str, Mapping[str, Any]] | None:
@@ -450,18 +465,23 @@ def read_table(root: Path) -> ScoreTable | None:
 _Found = TypeVar("_Found")
 
 
-def _read(root: Path, read: Callable[[zipfile.ZipFile, Json], _Found]) -> _Found | None:
+def _read(
+    root: Path,
+    read: Callable[[zipfile.ZipFile, Json], _Found],
+    name: str = FILE,
+    belongs_to: Callable[[], dict[str, Any]] | None = None,
+) -> _Found | None:
     """Read something from the table of a run; `None` where it cannot be used, whatever the reason: the
     question files say the same."""
-    if not (root / FILE).is_file():
+    if not (root / name).is_file():
         return None
     try:
-        with zipfile.ZipFile(BytesIO(read_file(root, FILE))) as file:
+        with zipfile.ZipFile(BytesIO(read_file(root, name))) as file:
             members = file.infolist()
             if len(members) > _MOST_MEMBERS or sum(one.file_size for one in members) > LARGEST_FILE:
                 return None
             head = from_json(_member(file, "head.json"))
-            belongs = {"version": VERSION, **_belongs_to(root)}
+            belongs = {"version": VERSION, **(belongs_to() if belongs_to else _belongs_to(root))}
             return read(file, head) if belongs.items() <= head.items() else None
     except _UNUSABLE:
         return None

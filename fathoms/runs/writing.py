@@ -40,7 +40,7 @@ The answers of one pipeline and their scores. All files can be read without fath
 | verdicts/ | judgements behind the scores, stored so that scoring again need not repeat them |
 | summary.json | mean scores per category and overall, with counts |
 | scores.npz | the scores of all answers in columns, for `numpy.load`; made from questions/ |
-| scorings/HASH.json | the summary by another version of the questions, if the run was scored by one before |
+| scorings/ | the summaries and scores by earlier versions of the questions, if there are any |
 | report.html, report.md | the report for people; `fathoms report` adds radar plots |
 | scores.csv, table.tex | the scores for spreadsheets and LaTeX |
 | reviews.jsonl | human ratings of the scores, if there are any |

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from fathoms.api import Result
 from fathoms.cli import main
 from fathoms.corpora.versions import questions_of_run
 from fathoms.errors import ExitCode
@@ -148,6 +149,26 @@ def test_old_answers_are_scored_by_new_gold(
     assert main(["show", earlier]) == 0
     assert f"scored before by its own questions ({own[:12]}): correctness 0.9" in capsys.readouterr().out
 
+    # an earlier scoring is compared and shown like a run, question by question
+    then = f"{earlier}@{own[:12]}"
+    compared = told(capsys, "compare", f"{earlier}@own", earlier)
+    assert compared["first"] == then
+    assert (compared["tests"][0]["overall"]["n"], compared["unshared"][0]["changed"]) == (14, [corrected])
+    assert main(["compare", then, earlier]) == 0
+    assert told(capsys, "show", earlier, "--scoring", own[:8])["summary"] == before[1]
+    assert told(capsys, "show", f"{earlier}@v2.json") == shown
+    capsys.readouterr()
+    assert main(["show", then]) == 0
+    assert "scored before by its own questions" in capsys.readouterr().out
+    gated = told(capsys, "gate", later, "--baseline", then, "--margin", "0.5")
+    assert (gated["verdict"], gated["baseline"], gated["changed"]) == ("PASS", [then], [corrected])
+    for command in (["show", earlier, "--scoring", "v3.json"], ["score", then], ["show", f"{earlier}@abcd"]):
+        assert main(command) == 2
+    assert "it was scored by own (" in capsys.readouterr().err
+    assert main(["show", then, "--question", corrected]) == 2
+    assert main(["show", then, "--by", "part"]) == 2
+    assert "is an earlier scoring" in capsys.readouterr().err
+
     assert main(["score", earlier]) == 0
     assert "was scored by the gold answers of v2.json, and is by its own again" in capsys.readouterr().err
     assert correctness(earlier) == round(14 / 15, 3)
@@ -174,6 +195,8 @@ def test_a_gate_scores_its_baseline_again(
             f" ({corrected}); the stored scores stay what they were"
         ) in gated["notes"]
     assert {path: path.read_bytes() for path in Path("runs", earlier).rglob("*.json*")} == before
+    judged = Result(Path("runs", later).absolute()).gate(baseline=earlier, margin=0.5, rescore=True)
+    assert (judged.verdict, judged.found.changed) == ("PASS", ())
     assert sorted(path.name for path in Path("runs").glob("*") if path.is_dir()) == [
         ".documents",
         ".questions",
