@@ -16,6 +16,7 @@ from fathoms.errors import DataError, ExitCode, UsageError
 
 if TYPE_CHECKING:
     from fathoms.gate.against_baseline import Gated
+    from fathoms.gate.runs import Terms
     from fathoms.runs.run import Run
 
 

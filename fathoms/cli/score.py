@@ -11,7 +11,7 @@ import typer
 from fathoms.cli import completion, console, progress, results
 from fathoms.cli.loading import Address, Executor, cluster, cluster_at
 from fathoms.cli.options import RUNS, All, FailOnError, Only, Out, Trust
-from fathoms.errors import ExitCode, UsageError
+from fathoms.errors import DataError, ExitCode, UsageError
 
 if TYPE_CHECKING:
     from fathoms.scoring.gold import NewGold
@@ -119,9 +119,16 @@ def score(
         with progress.bars() as bars, cluster(execution) as workers:
             how = Judging(own, max_cost=left, on_done=partial(bars.stage, "judge"), on_ahead=results.announce)
             before = read_summary(store.path)
-            summary = score_run(
-                store, changed, asked, how, partial(bars.stage, "score"), executor=workers, gold=gold
-            )
+            try:
+                summary = score_run(
+                    store, changed, asked, how, partial(bars.stage, "score"), executor=workers, gold=gold
+                )
+            except DataError as error:
+                if not whole_history:
+                    raise
+                missing = True
+                console.complain(f"{error}: its scores stay what they are")
+                continue
         if gold is None and before and before.questions:
             console.note(
                 f"note: {store.id} was scored by the gold answers of {before.questions.file}, and is by its"
@@ -134,7 +141,7 @@ def score(
             missing = missing or judging.unjudged > allowed(summary.counts.answered or 0)
         alone = [summary.metrics.get(one.name) for one in beside_default(asked)]
         missing = missing or any(figures and figures.missing for figures in alone)
-    results.present(found, out, wanted)
+    results.present([store for store in found if store.is_scored], out, wanted)
     if over_budget:
         return ExitCode.OVER_BUDGET
     return ExitCode.FAILED if missing else ExitCode.OK

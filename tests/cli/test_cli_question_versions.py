@@ -175,6 +175,14 @@ def test_old_answers_are_scored_by_new_gold(
     assert list(told(capsys, "show", earlier)["scorings"]) == [new]
     assert main(["score", "--history", "--questions", "v2.json"]) == 0
     assert (correctness(earlier), correctness(later)) == (1, 1)
+    # a run that has nothing in common with the file does not keep others of the history from being scored
+    first = json.loads((project.path / "v2.json").read_text())["Text"][0]
+    (project.path / "new.json").write_text(json.dumps({"Text": [first]}))
+    before_all = (Path("runs") / earlier / "summary.json").read_bytes()
+    assert main(["score", "--all", "--questions", "new.json"]) == 1
+    assert f"{earlier} has no question in common with new.json" in capsys.readouterr().err
+    assert (Path("runs") / earlier / "summary.json").read_bytes() == before_all
+    assert told(capsys, "show", later)["summary"]["questions"]["file"] == "new.json"
 
 
 def test_a_gate_scores_its_baseline_again(
