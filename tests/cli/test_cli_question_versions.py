@@ -179,7 +179,7 @@ def test_old_answers_are_scored_by_new_gold(
     first = json.loads((project.path / "v2.json").read_text())["Text"][0]
     (project.path / "new.json").write_text(json.dumps({"Text": [first]}))
     before_all = (Path("runs") / earlier / "summary.json").read_bytes()
-    assert main(["score", "--all", "--questions", "new.json"]) == 1
+    assert main(["score", "--history", "--questions", "new.json"]) == 1
     assert f"{earlier} has no question in common with new.json" in capsys.readouterr().err
     assert (Path("runs") / earlier / "summary.json").read_bytes() == before_all
     assert told(capsys, "show", later)["summary"]["questions"]["file"] == "new.json"
