@@ -28,9 +28,9 @@ def compare(
     from fathoms.report.leaderboard import run_labels
     from fathoms.report.of_sweeps import read_all_scores
     from fathoms.report.terminal import section_panels
-    from fathoms.runs.run import Run
+    from fathoms.runs.scorings import open_scored
 
-    stores = [Run.open(name, out, scorings=True) for name in runs]
+    stores = [open_scored(name, out) for name in runs]
     scores = [read_all_scores(store, profile) for store in stores]
     metrics = list(dict.fromkeys(metric or default_metrics(scores)))
     found = compare_runs(scores, metrics)

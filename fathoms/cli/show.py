@@ -58,12 +58,12 @@ def show(
     For a question: the gold answer, the retrieved chunks, the prompt, the answer and the scores.
     """
     from fathoms.runs.run import Run
-    from fathoms.runs.scorings import EarlierScoring, earlier_scorings, scoring_sentence
+    from fathoms.runs.scorings import EarlierScoring, earlier_scorings, open_scored, scoring_sentence
 
     if by is not None and question is not None:
         raise UsageError("--by groups the figures of all questions: leave out --question")
     wanted = results.Figures(everything, tuple(only or ())).checked()
-    store = Run.open(run if scoring is None else f"{run}@{scoring}", out, scorings=True)
+    store = open_scored(run if scoring is None else f"{run}@{scoring}", out)
     if isinstance(store, EarlierScoring) and (question is not None or lost is not None):
         store.no_questions()
     if question is not None:

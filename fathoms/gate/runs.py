@@ -34,6 +34,7 @@ from fathoms.report.of_sweeps import read_all_scores
 from fathoms.runs.finding import with_earlier
 from fathoms.runs.order import is_run, run_name
 from fathoms.runs.run import Run, read_manifest, read_summary
+from fathoms.runs.scorings import open_scored
 from fathoms.types.run.summary import NewQuestions, Summary
 
 Rescored = Callable[[Run, Run, str | None], tuple[QuestionScores, NewQuestions]]
@@ -256,7 +257,7 @@ class _Scores:
         if not Path(reference).is_file():
             if reference.endswith(".json") and "@" not in reference:
                 raise UsageError(f"no file {reference}; --save-baseline {reference} makes one")
-            return [self.of(Run.open(reference, out, scorings=True))]
+            return [self.of(open_scored(reference, out))]
         scores = read_baseline(Path(reference))
         if profile not in (None, scores.profile):
             raise UsageError(

@@ -92,9 +92,8 @@ class Run:
             self.summary = summary
 
     @classmethod
-    def open(cls, reference: str | Path, out: Path = Path("runs"), *, scorings: bool = False) -> Run:
-        """Find a run by path, id, `latest`, `NAME` (its newest run) or `NAME~1` (the run before that). With
-        `scorings`, `@` and a version of its questions may follow, for the run as that version scored it.
+    def open(cls, reference: str | Path, out: Path = Path("runs")) -> Run:
+        """Find a run by path, id, `latest`, `NAME` (its newest run) or `NAME~1` (the run before that).
 
         Raises UsageError with a suggestion or a list of the names there are.
         """
@@ -103,13 +102,6 @@ class Run:
             with suppress(OSError, ValueError):  # not a valid path, so it is a name
                 if is_run(path):
                     return cls(path)
-        before, _, scoring = reference.rpartition("@")
-        if before and not scorings:
-            raise UsageError(f"'{reference}': a scoring (@) is named to 'fathoms show', 'compare' and 'gate'")
-        if before:
-            from fathoms.runs.scorings import scored_by
-
-            return scored_by(cls.open(before, out), scoring)
         name, _, back = reference.partition("~")
         if back and not back.isdigit():
             raise UsageError(f"'{reference}': expected NAME~1 for the run before the newest")

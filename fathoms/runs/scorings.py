@@ -15,6 +15,7 @@ from pathlib import Path
 
 from fathoms.errors import StoreError, UsageError
 from fathoms.runs.folder import read_file, read_part, write_file
+from fathoms.runs.order import is_run
 from fathoms.runs.run import Run, read_manifest, read_summary
 from fathoms.runs.score_table import ScoreTable, copy_table, read_copied_table
 from fathoms.text.amounts import figure
@@ -58,6 +59,15 @@ def earlier_scorings(run_dir: Path) -> dict[str, Summary]:
         for name in names
         if name != current
     }
+
+
+def open_scored(reference: str, out: Path) -> Run:
+    """Find a run as `Run.open` does, or after `@` and a version of its questions, the run as that version
+    scored it. Raises UsageError where there is none."""
+    before, _, scoring = reference.rpartition("@")
+    if not before or is_run(Path(reference)) or is_run(out / reference):
+        return Run.open(reference, out)
+    return scored_by(Run.open(before, out), scoring)
 
 
 def scored_by(run: Run, wanted: str) -> Run:
