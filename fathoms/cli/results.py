@@ -97,7 +97,8 @@ def shown(
         yield from everything(views)
     else:
         yield from screen(views)
-        if worst and len(views) == 1 and (misses := worst_questions(views[0], views[0].profile(), worst)):
+        alone = len(views) == 1 and not views[0].summary.all_failed
+        if worst and alone and (misses := worst_questions(views[0], views[0].profile(), worst)):
             yield from (Text(), worst_grid(misses))
         where = "" if out == RUNS else f" --out {shlex.quote(str(out))}"
         yield from next_steps(views, [reference(run, out) for run in runs], where, alone=len(runs) == 1)

@@ -105,7 +105,7 @@ def test_the_latex_table_holds_the_papers_cells(files: Path) -> None:
     tex = (files / "table.tex").read_text()
     body = tex.split(r"\midrule")[1].strip().splitlines()
     rows = [line.removesuffix(r" \\").split(" & ") for line in body]
-    assert [" ".join(row[3:]) for row in rows] == list(TABLE.values())
+    assert [" ".join(row[3:]).replace("0.", ".") for row in rows] == list(TABLE.values())
     ranks = {name: row[2] for name, row in zip(TABLE, rows, strict=True)}
     # both GPTs are shown to be better than the six open pipelines, but neither than the other
     assert {rank for name, rank in ranks.items() if name.endswith("openai_api")} == {"1--2"}
@@ -124,7 +124,7 @@ def test_the_csv_has_every_question_and_its_mean_is_the_papers(files: Path) -> N
                 fmean(float(row[metric]) for row in rows if (row["name"], row["category"]) == (name, column))
                 for column in COLUMNS[1:]
             ]
-            assert f"{fmean(means):.2f}" == printed(name, metric)[0]
+            assert f"{fmean(means):.2f}".removeprefix("0") == printed(name, metric)[0]
 
 
 def test_small_categories_are_shrunk_on_request(imported: Project) -> None:

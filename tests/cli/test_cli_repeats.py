@@ -113,7 +113,7 @@ def test_from_python(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     result = fathoms.run("tiny.yaml", repeats=2, reuse_replies=True)
     assert [record.repeat for record in result.records()] == [0] * 4 + [1] * 4
     again = fathoms.run("tiny.yaml", repeats=3, reuse_replies=True)
-    cached = [record.answer.cached for record in again.records.all() if record.answer]
+    cached = [record.answer.cached for record in again.records() if record.answer]
     assert cached == [True] * 8 + [False] * 4  # a reply is kept for its repeat
     priced = fathoms.run("tiny.yaml", "generate.price={input: 1000000, output: 0}", max_cost=60.0)
     assert (priced.summary["complete"], priced.summary["cost"]) == (False, 43.0)

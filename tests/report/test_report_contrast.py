@@ -18,6 +18,7 @@ TEXTS = [
     *(("ink", "best"), ("soft", "best"), ("ink", "mark"), ("paper", "ink")),
     *((kind, f"{kind}-back") for kind in ("good", "half", "bad", "fail")),
     *(("ink", "half-back"), ("sheet", "box"), ("sheet", "chosen")),
+    *(("on-frame", f"frame-{what}") for what in ("phrase", "lost", "evidence", *range(8))),
     *(
         (f"on-{part}", part)
         for part in ("reached", *(f"lost-{s}" for s in ("documents", "retrieved", "prompt", "answer")))
@@ -67,4 +68,4 @@ def test_all_colours_have_the_contrast_that_wcag_demands(style: str) -> None:
 def test_every_colour_of_the_style_is_in_the_list(style: str) -> None:
     """A colour elsewhere in the style would be checked by nobody."""
     for line in style.splitlines():
-        assert PAIR.search(line) or not re.search(r"#[0-9a-fA-F]{3}|rgb|hsl", line), line
+        assert PAIR.search(line) or not re.search(r"#[0-9a-fA-F]{3}|\brgb|\bhsl", line), line

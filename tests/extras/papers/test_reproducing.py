@@ -226,7 +226,8 @@ def test_an_unknown_row_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 
 def test_names() -> None:
-    assert table_names() == ("fathoms-rag/table-2", "mirage/table-2", "mirage/table-9", "mmdocrag/quotes20")
+    mirage = (f"mirage/table-{number}" for number in range(1, 10))
+    assert table_names() == ("fathoms-rag/table-2", *mirage, "mmdocrag/quotes20")
     with pytest.raises(UsageError, match="did you mean 'fathoms-rag/table-2'"):
         load_table("fathoms-rag/table2")
     with pytest.raises(UsageError, match="did you mean 'tiny'"):
