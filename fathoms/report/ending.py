@@ -23,7 +23,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from fathoms.errors import some_of
-from fathoms.models.prices import on_this_machine
 from fathoms.report.text import plain, shorten
 from fathoms.runs.run import Run
 from fathoms.text.amounts import dollars, duration, figure
@@ -122,7 +121,12 @@ def is_local(config: Mapping[str, Any]) -> bool:
     if generate.get("kind") in ("embedded", "ollama"):  # the cost of Ollama elsewhere is not known
         return True
     address = str(generate.get("base_url"))
-    return generate.get("kind") == "openai-compatible" and on_this_machine(address)
+    if generate.get("kind") != "openai-compatible":
+        return False
+    # imported here, because it imports all models, which takes a third of the time of `show`
+    from fathoms.models.prices import on_this_machine
+
+    return on_this_machine(address)
 
 
 def is_refused(message: str) -> bool:
