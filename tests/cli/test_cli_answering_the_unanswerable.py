@@ -66,7 +66,7 @@ def test_abstention_f1_is_compared_by_the_counts_of_all_questions(two: Project) 
     (turned,) = two.json("compare", "after", "before", "--metric", "abstention-f1")["tests"]
     assert (turned["wins"], turned["losses"]) == (10, 0)
     assert turned["overall"]["low"] == pytest.approx(-test["overall"]["high"])
-    shown = two.fathoms("compare", "before", "after", "--metric", "abstention-f1")
+    shown = two.fathoms("compare", "before", "after", "--metric", "abstention-f1", "--all")
     assert "text-only-11 1.00 to 0.00" in shown.stdout
 
 
@@ -91,7 +91,7 @@ def test_the_other_rates_are_compared(two: Project) -> None:
 
 
 def test_the_leaderboard_shows_it(two: Project, tmp_path: Path) -> None:
-    shown = two.fathoms("report", "before", "after", "--to", str(tmp_path / "both"))
+    shown = two.fathoms("report", "before", "after", "--to", str(tmp_path / "both"), "--all")
     assert shown.returncode == 0, shown.stderr
     assert shown.stdout.count("truthfulness (score -1 to 1) ↑") == 2
     for name in ("report.md", "table.tex", "scores.csv", "report.html"):

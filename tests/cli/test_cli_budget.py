@@ -150,7 +150,7 @@ def test_a_model_on_this_machine_fits_into_every_limit_of_cost(twelve: Project) 
         done = twelve.fathoms("run", "paid.yaml", "--max-cost", "0.01")
         assert done.returncode == 0, done.stderr
         assert len(server.bodies(CHAT)) == 12
-    assert ", local, " in done.stdout.splitlines()[-1]
+    assert ", local model, " in done.stdout.splitlines()[-1]
     assert manifest(twelve.runs()[0])["totals"]["cost"] == 0
 
 

@@ -129,7 +129,7 @@ def test_a_reader_of_the_first_context_has_a_position_gap_of_one(robust: Project
     assert correct == {"first": 1, "middle": 0, "last": 0}
     gap = found["position-gap"]["2"]
     assert (gap["value"], gap["n"], gap["chosen"]) == (1, 1, ["first", "middle"])
-    assert "position-gap with 2 distractors: 1.00 [" in report["shown"]
+    assert "position-gap with 2 distractors: +1.00 [" in report["shown"]
     first, *_, last = (path.name for path in robust.runs())
     bounded = robust.json("gate", last, "--max-rate", "position-gap=0.2", code=100)
     assert [(one["found"], one["questions"]) for one in bounded["limits"]] == [(1.0, 1)]

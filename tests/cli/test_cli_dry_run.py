@@ -69,7 +69,8 @@ def test_the_missing_key_is_named(project: Project, monkeypatch: pytest.MonkeyPa
     project.write("closed.yaml", CLOSED)
     done = project.fathoms("run", "closed.yaml", "--dry-run")
     assert done.returncode == 2
-    missing = "missing: generate: the environment variable DRY_RUN_KEY is not set: it holds the key"
+    unset = "the environment variable DRY_RUN_KEY is not set: it holds the key"
+    missing = f"missing: generate: {unset}; set it: export DRY_RUN_KEY=..."
     assert missing in done.stdout
     doctor = project.fathoms("doctor", "closed.yaml", "--json")
     assert doctor.returncode == 1

@@ -176,7 +176,7 @@ def test_intervals_are_in_the_summary_the_table_and_the_report(
     overall = (run.summary.plain() or {})["profiles"]["fathoms"]["overall"]["intervals"]["correctness"]
     assert (overall["method"], overall["n"], overall["groups"]) == ("score", N, None)
     # 20 of 30 right in either category: Blaker's interval
-    out = fathoms("show", "bad")[1]
+    out = fathoms("show", "bad", "--all")[1]
     assert "0.67 [0.48, 0.82]" in out
     assert "95 % intervals" in out
     write_report([Run.scored(run.path)], tmp_path)
@@ -194,8 +194,8 @@ def test_documents_are_grouped_and_enough_of_them_are_clustered(tmp_path: Path, 
     assert overall["groups"] == 20
     # three questions of a document are right or wrong together here: the interval is the wider one
     assert overall["clustered"]["low"] < overall["low"] < overall["high"] < overall["clustered"]["high"]
-    assert main(["show", "many", "--out", str(tmp_path)]) == 0
-    assert "for other documents too: [" in " ".join(capsys.readouterr().out.split())
+    assert main(["show", "many", "--all", "--out", str(tmp_path)]) == 0
+    assert "with other documents too: [0.43, 0.84], 20 groups" in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_comparison_speaks_of_other_documents_where_there_are_enough(tmp_path: Path, capsys: Any) -> None:
@@ -213,7 +213,7 @@ def test_a_comparison_speaks_of_other_documents_where_there_are_enough(tmp_path:
     assert (found["groups"], found["difference"]) == (20, test["overall"]["difference"])
     assert 0.05 < found["p"] == found["p_holm"] < 0.2
     assert found["low"] < test["overall"]["low"] < test["overall"]["high"] < 0 < found["high"]
-    assert main(arguments) == 0
+    assert main([*arguments, "--all"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "for other questions on the same documents: a difference, p 0.004, after Holm 0.004" in shown
     assert "for other documents: -0.15 [" in shown
