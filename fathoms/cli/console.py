@@ -39,9 +39,10 @@ def out() -> Console:
 
 def show(*renderables: RenderableType) -> None:
     """Print tables, panels and texts of a result to standard output."""
-    console = out()
-    for renderable in renderables:
-        console.print(renderable, crop=False)
+    from rich.console import Group
+
+    # a bare text would lose its own `no_wrap`, and ids and commands in it would be broken
+    out().print(Group(*renderables), crop=False)
 
 
 def show_table(heads: Sequence[str], rows: Sequence[Sequence[object]], *, folds: bool = True) -> None:

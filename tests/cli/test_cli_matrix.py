@@ -70,7 +70,7 @@ def test_a_sweep_is_listed_as_a_grid(project: Project, monkeypatch: pytest.Monke
     assert [row["correctness"] for row in rows] == [0.0, 0.5, 0.0, 0.5]
     shown = project.fathoms("ls", "--sweep", rows[0]["sweep"]).stdout.splitlines()
     assert shown[0] == f"sweep {rows[0]['sweep']}"
-    heads = "retrieve.top_k generate.max_tokens correct halluc. n errors cost seconds"
+    heads = "retrieve.top_k generate.max_tokens correct halluc. n failed cost time"
     assert " ".join(shown[1].split()) == heads
     assert shown[3].split()[:3] == ["1", "64", "0.50"]
     unknown = project.fathoms("ls", "--sweep", "nothing")

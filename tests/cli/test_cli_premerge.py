@@ -72,7 +72,7 @@ def test_two_equal_pipelines_pass(services: Services, capsys: pytest.CaptureFixt
     services.start("branch", lambda number: number % 10)
     code, line, comment = judged(capsys)
     assert code == 0
-    assert line.startswith("PASS: correctness 0.90, on main .90; at most 0.02 worse, by ")
+    assert line.startswith("PASS: correctness 0.90, on main 0.90; at most 0.02 worse, by ")
     assert len(comment.splitlines()) <= 10
     assert comment.startswith("<!-- fathoms: branch_before_merging -->\n### fathoms: PASS, ")
 
@@ -83,7 +83,7 @@ def test_a_branch_that_lost_a_third_fails_before_all_questions_are_asked(
     services.start("branch", lambda number: number % 10 and number % 3)
     code, line, comment = judged(capsys, "--junit", "found.xml", "--log-file", "log.jsonl")
     assert code == 100
-    assert line.startswith("FAIL: correctness .")
+    assert line.startswith("FAIL: correctness 0.")
     assert " lost (q1" in line
     assert line in comment.replace("\\", "")
     assert len(comment.splitlines()) <= 10
@@ -101,7 +101,7 @@ def test_a_few_lost_answers_are_undecided(services: Services, capsys: pytest.Cap
     code, line, _ = judged(capsys)
     assert code == 0
     said = "chance may explain it, by 30 of 30 questions; 2 lost (q101 q102), 0 gained"
-    assert line == f"UNDECIDED: correctness 0.83, on main .90; {said}"
+    assert line == f"UNDECIDED: correctness 0.83, on main 0.90; {said}"
     assert judged(capsys, "--strict")[0] == 101
 
 

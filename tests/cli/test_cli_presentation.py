@@ -52,8 +52,8 @@ def order_in(text: str) -> list[str]:
 @pytest.mark.parametrize(
     "command",
     [
-        ("score", "after"),
-        ("report", "after"),
+        ("score", "after", "--all"),
+        ("report", "after", "--all"),
         ("report", "before", "after", "--all"),
         ("compare", "before", "after", "--all"),
         ("compare", "before", "after", "--metric", "hallucination", "--all"),

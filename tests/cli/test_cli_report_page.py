@@ -79,12 +79,13 @@ def test_a_big_run_gets_its_page_on_demand(tmp_path: Path, capsys: pytest.Captur
     capsys.readouterr()
     assert main(["score", "made", "--out", str(tmp_path)]) == 0
     assert not page.exists()  # it would have shown the scores of before
-    command = f"fathoms report {run.id} --out {shlex.quote(str(tmp_path))}"
-    assert f"run '{command}'" in capsys.readouterr().out
-    assert main(shlex.split(command)[1:]) == 0
+    command = f"fathoms report made --open --out {shlex.quote(str(tmp_path))}"
+    assert command in capsys.readouterr().out
+    assert main(shlex.split(command.replace(" --open", ""))[1:]) == 0
     assert page.is_file()
     assert main(["score", str(run.path)]) == 0
-    assert f"run 'fathoms report {shlex.quote(str(run.path))}'" in capsys.readouterr().out
+    assert not page.exists()
+    assert f"fathoms report {shlex.quote(str(run.path))} --open" in capsys.readouterr().out
 
 
 def test_no_page_is_opened_where_none_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

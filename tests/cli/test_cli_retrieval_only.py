@@ -111,7 +111,7 @@ def test_a_killed_search_is_resumed_and_gives_the_same_figures(
     capsys.readouterr()
     assert main(["ls", "--sweep"]) == 0
     assert capsys.readouterr().out.splitlines()[1].split() == [
-        *("retrieve.kind", "recall@10", "searched", "errors", "cost", "seconds"),
+        *("retrieve.kind", "recall@10", "searched", "failed", "cost", "time"),
     ]
 
 
