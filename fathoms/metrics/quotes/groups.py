@@ -7,8 +7,12 @@ keys of MMDocRAG (`question_type`, `evidence_modality_type`), or else the modali
 
 from __future__ import annotations
 
-from fathoms.metrics.quotes.selection import Selection
+from typing import TYPE_CHECKING
+
 from fathoms.types import Question
+
+if TYPE_CHECKING:  # reading figures does not need what reads answers
+    from fathoms.metrics.quotes.selection import Selection
 
 PLACE, GOLD_IN, MODALITY, TYPE, GOLD_QUOTES = (
     *("place ", "gold in ", "modality of evidence ", "question type "),
