@@ -22,6 +22,10 @@ SHOWN = {
 
 ELSEWHERE = {
     "fathoms tune --replay baseline --replay docling": "test_tune_command.py",
+    "fathoms tune choice.yaml --write best.yaml": "test_tune_command.py, with scripted models",
+    "fathoms compare RUN@v1.json RUN": "test_cli_question_versions.py",
+    "fathoms show RUN --scoring v1.json": "test_cli_question_versions.py",
+    "fathoms gate RUN --baseline RUN~1@own": "test_cli_question_versions.py",
     "python service.py": "test_docs_walks.py",
     "fathoms premerge branch.yaml --against main.yaml --comment fathoms-comment.md": "test_cli_premerge.py",
     "fathoms doctor --executor ray --address HOST:6379": "test_ray_executor.py",
@@ -33,7 +37,8 @@ ELSEWHERE = {
     'fathoms reproduce fathoms-rag/table-2 --live --row "LlamaIndex gemma3:4b" --limit 10': (
         "test_reproducing.py, with a scripted model"
     ),
-    "fathoms reproduce mirage/table-9 --results mirage/": "test_reproducing_mirage.py",
+    "fathoms reproduce mirage/table-1 --results mirage/": "test_reproducing_mirage.py",
+    "fathoms agree scores.csv --people ratings.csv": "test_metrics_and_people.py",
     "fathoms reproduce mmdocrag/quotes20 --results mmdocrag/": "test_reproducing_mmdocrag.py",
     "fathoms import mmdocrag gpt-4.1_response.jsonl --gold gold.jsonl --judge gpt-4.1_llm-judge.jsonl": (
         "test_importers_mmdocrag.py"
@@ -112,6 +117,7 @@ ELSEWHERE = {
 
 OF_RUNS = [
     "fathoms compare gpt-4.1 gpt-4o",
+    "fathoms compare gpt-4.1 gpt-4o --all",
     "fathoms compare A B C --metric correctness --profile fathoms --json",
     "fathoms gate nightly nightly~1 nightly~2 nightly~3 nightly~4 --save-baseline baseline.json",
     "fathoms gate night --sequential --baseline baseline.json --log-file night.jsonl --junit night.xml",
