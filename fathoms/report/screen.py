@@ -103,7 +103,7 @@ def next_steps(
     if alone and pairs:
         steps.append((f"fathoms show {pairs[0][1]} --all{where}", "all figures"))
     for run, name in pairs:
-        if errors := run.summary.counts.errors:
+        if (errors := run.summary.counts.errors) and not run.manifest.imported:
             steps.append(
                 (f"fathoms run --resume {name}{where}", f"asks {amount(errors, 'failed question')} again")
             )
