@@ -89,7 +89,8 @@ def metric_table(
     judged: dict[str, list[str]] = {}
     for run, label, figures in zip(runs, run_labels(runs), known, strict=True):
         for name, found in figures.items():
-            if found.group != group or not is_measured(run, name):
+            requested = name in asked or found.asked
+            if found.group != group or not (requested or is_measured(run, name)):
                 continue
             if name in asked or is_shown(run, name, found) or ("all" in asked and has_value(run, found)):
                 lines.append(MetricLine(label, name, found))

@@ -257,7 +257,7 @@ def further_section(runs: Sequence[Run], scores: str | None = None) -> Section |
         name: one
         for run, found in zip(runs, known, strict=True)
         for name, one in found.items()
-        if one.group is None and (one.asked or one.judge) and is_shown(run, name, one)
+        if (one.asked or (one.judge and one.group is None)) and is_shown(run, name, one)
     }
     if not wanted:
         return None

@@ -62,7 +62,8 @@ def test_imported_rounds_are_stored_and_shown(project: Project) -> None:
         "round 2": (1, 1),
         "round 3": (1, 1),
     }
-    assert "round 1" in scored.stdout
+    assert "recall-by-round" in scored.stdout
+    assert "round 1" in project.fathoms("show", path.name, "--only", "retrieval").stdout
     _, chunks = unpacked(report_html([Run.scored(path)]))
     detail, texts = detail_of(chunks, 0, record.question.id)
     first, second = detail["repeats"][0]["rounds"]
