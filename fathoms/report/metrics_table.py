@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from fathoms.config import suggest
 from fathoms.errors import UsageError
+from fathoms.metrics.retrieval.names import DEFAULT
 from fathoms.report.leaderboard import run_labels
 from fathoms.report.modalities import is_in_table
 from fathoms.report.quotes import is_group_part
@@ -89,7 +90,7 @@ def metric_table(
     judged: dict[str, list[str]] = {}
     for run, label, figures in zip(runs, run_labels(runs), known, strict=True):
         for name, found in figures.items():
-            requested = name in asked or found.asked
+            requested = name in asked or is_requested(name, found)
             if found.group != group or not (requested or is_measured(run, name)):
                 continue
             if name in asked or is_shown(run, name, found) or ("all" in asked and has_value(run, found)):
@@ -105,6 +106,11 @@ def metric_table(
     notes += [f"{', '.join(names)} of {label}: {what}" for (label, what), names in counted.items()]
     categories = dict.fromkeys(category for run in runs for category in run.summary.categories)
     return MetricTable(tuple(lines), tuple(categories), tuple(dict.fromkeys(notes)))
+
+
+def is_requested(name: str, figures: MetricFigures) -> bool:
+    """Return whether a run has a metric only because it was asked for; every run has those of retrieval."""
+    return figures.asked and name not in DEFAULT
 
 
 def is_measured(run: Run, metric: str) -> bool:

@@ -18,7 +18,7 @@ from fathoms.report.ending import cause_of
 from fathoms.report.funnel import assumed, funnel_of
 from fathoms.report.grid import Grid, section_grid
 from fathoms.report.leaderboard import footnote_mark, run_labels
-from fathoms.report.metrics_table import is_shown
+from fathoms.report.metrics_table import is_requested, is_shown
 from fathoms.report.search_table import searched_section
 from fathoms.report.section import Section
 from fathoms.report.sections import sections
@@ -257,7 +257,7 @@ def further_section(runs: Sequence[Run], scores: str | None = None) -> Section |
         name: one
         for run, found in zip(runs, known, strict=True)
         for name, one in found.items()
-        if (one.asked or (one.judge and one.group is None)) and is_shown(run, name, one)
+        if (is_requested(name, one) or (one.judge and one.group is None)) and is_shown(run, name, one)
     }
     if not wanted:
         return None
