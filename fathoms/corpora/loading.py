@@ -64,12 +64,12 @@ def _load_files(source: FileSource, base: Path) -> Corpus:
         return _corpus(path.stem, path, questions, {}, (), ())
     folder = _at(source.documents, base)
     documents, warnings = find_pdfs(folder)
-    questions = _as_spelt(questions, documents, path)
+    questions = as_spelt(questions, documents, path)
     missing = _missing(source.missing, questions, documents, (), f"in {folder}")
     return _corpus(path.stem, path, questions, documents, missing, warnings)
 
 
-def _as_spelt(file: QuestionFile, documents: Collection[str], path: Path) -> QuestionFile:
+def as_spelt(file: QuestionFile, documents: Collection[str], path: Path) -> QuestionFile:
     """Return the questions with the names of documents as the folder spells them, where they differ in case
     or lack the suffix, and one document alone is meant; a warning names them."""
     folded: dict[str, list[str]] = {}

@@ -383,7 +383,8 @@ def no_answer(run: Run, scores: str | None = None) -> str:
     why = f" ({cause_of(failure)})" if failure else ""
     name = f"{run.name}: " if run.summary.name else ""
     calls = f"No answer: {errors} of {amount(errors, 'call')} failed{why}"
-    return f"{name}{calls}. Nothing was scored. Continue: fathoms run --resume"
+    more = "" if run.manifest.imported else " Continue: fathoms run --resume"
+    return f"{name}{calls}. Nothing was scored.{more}"
 
 
 def worst_grid(misses: Sequence[Miss]) -> Grid:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from fathoms.config import suggest
 from fathoms.corpora import find_places, read_questions
+from fathoms.corpora.loading import as_spelt
 from fathoms.corpora.questions import format_of, is_table
 from fathoms.corpora.workbook import SUFFIX
 from fathoms.errors import DataError, QuestionsError, UsageError
@@ -98,7 +99,7 @@ def check(
     if not is_table(path) and path.suffix.lower() != SUFFIX:
         format_of(path)
     try:
-        file = read_questions(path)
+        file = as_spelt(read_questions(path), paths, path)  # a run takes such names as meant, too
     except DataError as error:
         complaints = error.complaints if isinstance(error, QuestionsError) else str(error).splitlines()
         return Checked(tuple(_invalid(path, complaints)), 0, len(paths))

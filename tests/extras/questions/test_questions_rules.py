@@ -56,6 +56,12 @@ def test_a_good_question_has_no_finding(tmp_path: Path) -> None:
     assert (found.questions, found.documents) == (1, 3)
 
 
+def test_a_name_of_a_document_in_another_case_is_taken_as_a_run_takes_it(tmp_path: Path) -> None:
+    other = {"files": ["VARN.pdf"], "evidence": [{"document": "VARN.pdf", "page": 1}]}
+    found = checked(tmp_path, {**GOOD, **other})
+    assert found.findings == ()
+
+
 BROKEN: dict[str, tuple[dict[str, Any], str]] = {
     "placeholder": ({"question": "FILL IN: a question"}, "still to be filled in"),
     "encoding": ({"reference": "41.5\u0000"}, "contains the control character U+0000: remove it"),
