@@ -166,7 +166,7 @@ def _why_apart(test: Tested) -> str:
     """Say why the interval leaves out 0 although p shows no difference, or the other way round."""
     if (test.p < ALPHA) == (not test.overall.low <= 0 <= test.overall.high):
         return ""
-    return "; interval: score test of Overall alone"
+    return "; interval: score test of the mean of the categories alone"
 
 
 def verdict(p: float, p_holm: float) -> str:

@@ -95,7 +95,8 @@ def test_a_p_value_beside_an_interval_that_says_something_else_is_explained():
     console = Console(width=200, file=io.StringIO())
     console.print(*comparison_panel(found))
     said = " ".join(console.file.getvalue().split())
-    assert "(sign-flip and score test of Overall; interval: score test of Overall alone)" in said
+    mean = "score test of the mean of the categories"
+    assert f"(sign-flip and {mean}; interval: {mean} alone)" in said
 
 
 def test_holm_is_over_every_test():

@@ -14,11 +14,12 @@ OVERVIEW = re.compile(r'<script type="application/json" id="overview">(.*?)</scr
 
 
 def unpacked(text: str) -> tuple[Json, dict[str, Json]]:
-    """The overview and the chunks of a file."""
+    """The overview and the chunks of a file; pictures are plain images, without JSON."""
     [overview] = OVERVIEW.findall(text)
     chunks = {
         name: json.loads(gzip.decompress(base64.b64decode(data, validate=True)))
         for name, data in CHUNK.findall(text)
+        if not name.startswith("picture-")
     }
     return json.loads(overview), chunks
 
