@@ -41,6 +41,8 @@ class Figures:
 
     everything: bool = False
     only: tuple[str, ...] = ()
+    metrics: tuple[str, ...] = ()
+    """The metrics that the command computed on request, which come first among those of the screen."""
 
     def checked(self) -> Figures:
         """Raise UsageError for an unknown group, before anything else is done."""
@@ -96,7 +98,7 @@ def shown(
     elif wanted.everything:
         yield from everything(views)
     else:
-        yield from screen(views)
+        yield from screen(views, asked=wanted.metrics)
         alone = len(views) == 1 and not views[0].summary.all_failed
         if worst and alone and (misses := worst_questions(views[0], views[0].profile(), worst)):
             yield from (Text(), worst_grid(misses))

@@ -94,8 +94,8 @@ def score(
     from fathoms.runs.writing import trust_run
     from fathoms.scoring import score_run
 
-    allowed, wanted = allowance(fail_on_error), results.Figures(everything, tuple(only or ())).checked()
-    asked = tuple(one.at(Path.cwd()) for one in named(metric or ()))
+    allowed, asked = allowance(fail_on_error), tuple(one.at(Path.cwd()) for one in named(metric or ()))
+    wanted = results.Figures(everything, tuple(only or ()), tuple(one.name for one in asked)).checked()
     for one in asked:
         one.check()
     own = None if judge is None else read_judge(judge)

@@ -119,10 +119,12 @@ def next_steps(
         yield Steps(steps)
 
 
-def screen(runs: Sequence[Run], scores: str | None = None) -> Iterator[RenderableType]:
+def screen(
+    runs: Sequence[Run], scores: str | None = None, asked: Sequence[str] = ()
+) -> Iterator[RenderableType]:
     """Yield the first screen of some runs: scores, categories, further metrics, and where answers were lost.
 
-    Runs that only searched have a table of their own, and a run all of whose calls failed has a sentence in
+    The metrics `asked` come before the further ones, which do not all have room. Runs that only searched have a table of their own, and a run all of whose calls failed has a sentence in
     place of figures.
     """
     with_figures = [run for run in runs if not run.summary.all_failed]
@@ -135,7 +137,7 @@ def screen(runs: Sequence[Run], scores: str | None = None) -> Iterator[Renderabl
         scores_section(answered, scores),
         *swept,
         categories_section(answered, scores) if len(runs) <= MOST_RUNS and not swept else None,
-        further_section(answered, scores),
+        further_section(answered, scores, asked),
         _searches(searched),
         lost_section(with_figures, scores),
     ):
@@ -249,9 +251,11 @@ def categories_section(runs: Sequence[Run], scores: str | None = None) -> Sectio
     return Section("categories", title, (head, *names), rows, [], {"runs": figures}, numbers=len(names))
 
 
-def further_section(runs: Sequence[Run], scores: str | None = None) -> Section | None:
-    """Return the metrics that the runs were scored by on request, a column for each, with what is known of
-    their judge; `None` without any."""
+def further_section(
+    runs: Sequence[Run], scores: str | None = None, asked: Sequence[str] = ()
+) -> Section | None:
+    """Return the metrics that the runs were scored by on request, those `asked` first, a column for each, with
+    what is known of their judge; `None` without any."""
     known = [run.metrics(scores) for run in runs]
     wanted = {
         name: one
@@ -261,7 +265,7 @@ def further_section(runs: Sequence[Run], scores: str | None = None) -> Section |
     }
     if not wanted:
         return None
-    names = list(wanted)[:MOST_FURTHER]
+    names = sorted(wanted, key=lambda name: name not in asked)[:MOST_FURTHER]
     labels, _ = _labelled(runs)
     cells = [[_value(found.get(name)) for name in names] for found in known]
     hidden = len(wanted) - len(names)

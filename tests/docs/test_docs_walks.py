@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -97,7 +98,7 @@ def test_following_extending_works(tmp_path: Path) -> None:
     assert "correctness 1.00" in ran.splitlines()[-1]
     assert "name: lighthouses.yaml" in validated
     assert "correctness 0.50" in lighthouses.splitlines()[-1]
-    assert "brief ↑" in scored
+    assert re.search(r"metric +brief\nlighthouses +1.00 \[0.22, 1.00\]\n", scored)
     figures = json.loads(shown)[0]["metrics"]["brief"]["overall"]
     assert (figures["value"], round(figures["low"], 2), figures["n"]) == (1, 0.22, 2)
 
@@ -128,16 +129,23 @@ def test_following_claims_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     ran, released, imported = walk(DOCS / "claims.md", tmp_path)
     assert "(15 questions, 0 failed, 15 all the same)" in ran
-    assert "ragchecker.precision ↑" in ran
-    assert "alce.citation-recall ↑" in ran
-    assert "ragas.context-relevance ↑" in ran
-    assert "extrinsic-hallucination ↓" in ran
-    assert "ragchecker.precision-released ↑" in released
-    assert "ragchecker.precision ↑           0.50" in imported
+    assert re.search(r"\nragchecker.precision +0.50 \[0.30, 0.70\]\n", ran)
+    every = run("fathoms show claims --only metrics", tmp_path).stdout
+    for name in (
+        "ragchecker.precision ↑",
+        "alce.citation-recall ↑",
+        "ragas.context-relevance ↑",
+        "extrinsic-hallucination ↓",
+        "ragchecker.precision-released ↑",
+    ):
+        assert f"\n{name}" in every
+    # the metrics that a command computes come first
+    assert re.search(r"\nmetric .*\nragchecker.precision-released +0.50 \[0.30, 0.70\]\n", released)
+    assert re.search(r"\nragchecker.precision +0.50 ", imported)
     # the first set of MiRAGE, without the hub
     again = run("fathoms score claims --metric mirage-quick", tmp_path)
     assert again.returncode == 0, again.stderr
-    assert "mirage.info-f1-reference ↑" in again.stdout
+    assert "\nmirage.info-f1-reference " in again.stdout
     assert "bertscore was left out, the other metrics stand: the model 'roberta-large'" in again.stderr
 
 

@@ -107,9 +107,9 @@ def test_the_report_of_one_run(run_dir):
     text = report_markdown([Run.scored(run_dir)], run_dir)
     assert "| Category | Metric |  | Value | 95 % interval | n |" in text
     for line in (
-        "| Overall (macro) | Correctness | ↑ | 0.38 |  | 4 |",
+        "| Overall | Correctness | ↑ | 0.38 |  | 4 |",
         "|  | Hallucination | ↓ | 0.50 |  | 3 |",
-        "| Micro | Correctness | ↑ | 0.38 |  | 4 |",
+        "| Questions | Correctness | ↑ | 0.38 |  | 4 |",
         "|  | Hallucination | ↓ | 0.33 |  | 3 |",
         "| Tables | Correctness | ↑ | 0.75 |  | 2 |",
         "| Images | Correctness | ↑ | 0.00 |  | 2 |",
@@ -144,7 +144,7 @@ def test_intervals_stand_in_the_table_and_are_told_once(small_run, tmp_path):
     found = {"low": 0.17, "high": 1.0, "method": "wilson", "n": 4}
     run.summary_json["profiles"]["paper"]["overall"]["intervals"] = {"correctness": found}
     text = report_markdown([run], tmp_path)
-    assert "| Overall (macro) | Correctness | ↑ | 0.38 | [0.17, 1.00] | 4 |" in text
+    assert "| Overall | Correctness | ↑ | 0.38 | [0.17, 1.00] | 4 |" in text
     assert report_markdown([run, run], tmp_path).count("95 % intervals, for other questions") == 1
     told = report_markdown([run, small_run(name="other")], tmp_path)
     assert "\nsmall: \\[low, high\\]: 95 % intervals" in told
@@ -154,7 +154,7 @@ def test_every_table_has_as_many_cells_in_each_line(paper_runs, small_run, tmp_p
     text = report_markdown([*paper_runs, small_run(complete=False, incomplete=["a | b"])], tmp_path)
     for block in re.findall(r"(?:^\|.*\n)+", text, flags=re.M):
         assert len({len(re.findall(r"(?<!\\)\|", line)) for line in block.splitlines()}) == 1
-    assert html_of(text).count("<table>") == 10
+    assert html_of(text).count("<table>") == 12
     assert "¹ incomplete: a \\| b" in text
 
 

@@ -156,7 +156,7 @@ def test_the_page_draws_them_in_one_plot(
     assert len(rows) == 3 * len(HITS)
     assert rows[0].split()[:4] == ["image", "by-text", "1", "0.00"]
     kinds = [record(f"q{n}", [1], [(1, f"kind {n:02}")]) for n in range(30)]
-    many = watched.open(written(tmp_path / "many.html", [searched(tmp_path, "many", kinds)]))
+    many = unfold(watched.open(written(tmp_path / "many.html", [searched(tmp_path, "many", kinds)])))
     assert many.locator("#modalities svg.chart").count() == 2  # as many bands side by side as have room
     assert many.locator("#modalities svg.chart path > title").count() == 24 * 3
     assert "6 more modalities stand in the table alone." in texts(many, "#modalities p.small")
