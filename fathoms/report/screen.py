@@ -44,6 +44,8 @@ WIDTH = 80
 """The width at whose end the first line says what the brackets mean."""
 SHOWN_LOSS = 0.005
 """The smallest loss that is not printed as 0.00."""
+JUDGED = "judged by "
+"""How the sentence about the judge of a metric begins."""
 MOST_FURTHER = 8
 """The further metrics that are on the screen."""
 
@@ -124,8 +126,8 @@ def screen(
 ) -> Iterator[RenderableType]:
     """Yield the first screen of some runs: scores, categories, further metrics, and where answers were lost.
 
-    The metrics `asked` come before the further ones, which do not all have room. Runs that only searched have a table of their own, and a run all of whose calls failed has a sentence in
-    place of figures.
+    The metrics `asked` come before the further ones, which do not all have room. Runs that only searched have
+    a table of their own, and a run all of whose calls failed has a sentence in place of figures.
     """
     with_figures = [run for run in runs if not run.summary.all_failed]
     answered = [run for run in with_figures if not run.summary.retrieval_only]
@@ -254,8 +256,8 @@ def categories_section(runs: Sequence[Run], scores: str | None = None) -> Sectio
 def further_section(
     runs: Sequence[Run], scores: str | None = None, asked: Sequence[str] = ()
 ) -> Section | None:
-    """Return the metrics that the runs were scored by on request, those `asked` first, a column for each, with
-    what is known of their judge; `None` without any."""
+    """Return the metrics that the runs were scored by on request, those `asked` first, a column for each,
+    with what is known of their judge; `None` without any."""
     known = [run.metrics(scores) for run in runs]
     wanted = {
         name: one
@@ -269,9 +271,7 @@ def further_section(
     labels, _ = _labelled(runs)
     cells = [[_value(found.get(name)) for name in names] for found in known]
     hidden = len(wanted) - len(names)
-    notes = dict.fromkeys(
-        note for found in known for name in names if name in found for note in _further_notes(found[name])
-    )
+    notes = _further_notes([(name, found[name]) for found in known for name in names if name in found])
     figures = {
         run.run: {name: found[name].overall.value for name in names if name in found}
         for run, found in zip(runs, known, strict=True)
@@ -285,12 +285,25 @@ def further_section(
     return Section("further", "Further metrics", header, rows, shown, {"runs": figures}, len(header) - 1)
 
 
-def _further_notes(found: MetricFigures) -> Iterator[str]:
+def _further_notes(metrics: Sequence[tuple[str, MetricFigures]]) -> list[str]:
+    """Return what must be known of metrics, each sentence once; judges that differ name their metrics."""
+    said: dict[str, list[str]] = {}
+    for name, found in metrics:
+        for note in _notes_of(found):
+            said.setdefault(note, []).append(name)
+    several = sum(note.startswith(JUDGED) for note in said) > 1
+    return [
+        f"{some_of(list(dict.fromkeys(names)), 3)}: {note}" if several and note.startswith(JUDGED) else note
+        for note, names in said.items()
+    ]
+
+
+def _notes_of(found: MetricFigures) -> Iterator[str]:
     """Yield what must be known of a metric: what the run lacks, or its judge and what that left out."""
     if found.missing:
         yield found.missing
     elif found.judge:
-        judged, unjudged = f"judged by {found.judge_sentence}, {found.checked.sentence}", found.judged
+        judged, unjudged = f"{JUDGED}{found.judge_sentence}, {found.checked.sentence}", found.judged
         if unjudged and unjudged.unjudged:
             judged += f"; {unjudged.unjudged} of {unjudged.items} items have no verdict"
         if found.people and found.people.why:

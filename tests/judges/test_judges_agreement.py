@@ -79,7 +79,8 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
 
 
 def test_a_report_names_a_judge_that_was_never_checked_and_the_gate_refuses_it(judged: Project) -> None:
-    shown = judged.fathoms("report", "one").stdout
+    assert "\njudged by scripted, never checked against people" in judged.fathoms("report", "one").stdout
+    shown = judged.fathoms("show", "one", "--only", "metrics").stdout
     assert "faithfulness: judged by scripted, never checked against people" in " ".join(shown.split())
     # how the claims were split, and what is known of it, from `metrics/claims/extraction.yaml`
     assert "claims by sentences: 25% of them match claims of MiRAGE" in " ".join(shown.split())
@@ -189,7 +190,8 @@ def test_too_many_unjudged_claims_are_bounded_and_refused(judged: Project) -> No
     judged.write("broken.yaml", "kind: scripted\nlabels_by: {Nobody: failed}\n")
     done = judged.fathoms("score", "two", "--judge", "broken.yaml")
     assert done.returncode == 1
-    shown = " ".join(judged.fathoms("report", "two").stdout.split())
+    assert "; 2 of 4 items have no verdict" in " ".join(judged.fathoms("report", "two").stdout.split())
+    shown = " ".join(judged.fathoms("show", "two", "--only", "metrics").stdout.split())
     assert "50.0% of 4 items have no verdict: between" in shown
     refused = judged.fathoms("gate", "two", "--baseline", "one", "--metric", "faithfulness")
     assert refused.returncode == 1

@@ -130,7 +130,8 @@ def test_a_search_alone_states_what_its_questions_took(place: Project) -> None:
         assert not server.bodies
         done = place.fathoms(*SEARCH, "--max-cost", "0.05")
         assert done.returncode == 0, done.stderr
-        assert "besides, embed questions: 3 calls, 50 tokens, $0.05" in done.stdout
+        shown = place.fathoms("show", "--all").stdout
+        assert "besides, embed questions: 3 calls, 50 tokens, $0.05" in shown
         (run,) = place.runs()
         took = times_of(run)
         assert (took["made"], took["calls"], took["tokens"]) == (5, 3, 50)
