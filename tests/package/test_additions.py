@@ -305,7 +305,7 @@ def test_a_new_metric_stands_in_every_output(project: Project, root: Path, tmp_p
     commands = {
         "run": ["run", "new.yaml"],
         "again": ["run", "new.yaml"],
-        "show": ["show", "latest"],
+        "show": ["show", "latest", "--all"],
         "question": ["show", "latest", "--question", "tables-01"],
         "report": ["report", "latest"],
         "json": ["report", "latest", "--json"],
