@@ -11,7 +11,7 @@ import typer
 from fathoms import hooks
 from fathoms.cli import completion, console
 from fathoms.cli.browser import show_in_browser
-from fathoms.cli.options import RUNS, All, By, Json, Out, Trust
+from fathoms.cli.options import RUNS, All, By, Json, Only, Out, Trust
 from fathoms.cli.results import folder_name
 from fathoms.cli.trends import Logs
 from fathoms.errors import UsageError
@@ -92,6 +92,7 @@ def report(
     show: Annotated[bool, typer.Option("--open", help="Open report.html in the browser.")] = False,
     trust: Trust = False,
     everything: All = False,
+    only: Only = None,
     as_json: Json = False,
 ) -> int:
     """Write the report of one or more runs.
@@ -105,7 +106,8 @@ def report(
     from fathoms.report.grouping import grouped
     from fathoms.report.radar import Scale
     from fathoms.report.screen import screen
-    from fathoms.report.terminal import leaderboard_panel, metrics_panel, shrunk_panel
+    from fathoms.report.terminal import leaderboard_panel, metrics_panel, require_groups, shrunk_panel
+    from fathoms.report.terminal import only as some_figures
     from fathoms.report.write import write_report
     from fathoms.runs.run import Run
     from fathoms.runs.writing import trust_run
@@ -113,12 +115,13 @@ def report(
     if site is not None:
         others: dict[str, object] = {"--to": to, "--by": by, "--intervals": intervals, "--metric": metric}
         others |= {"--shrink": shrink, "--reviews": reviews, "--json": as_json}
-        others |= {"--radar-scale": radar_scale != "plain"}
+        others |= {"--radar-scale": radar_scale != "plain", "--only": only}
         if given := [name for name, value in others.items() if value]:
             raise UsageError(f"--site writes files of its own: leave out {', '.join(given)}")
         return _site(
             runs or [], out, site, scores, log or [], thumbnails=bool(thumbnails), trust=trust, show=show
         )
+    require_groups(only or ())
     if not runs:
         raise UsageError("name the runs of the report, such as latest")
     if log:
@@ -154,7 +157,9 @@ def report(
         shrink=shrink,
         warn=console.note,
     )
-    if everything:
+    if only:
+        console.show(*some_figures(views, tuple(only)))
+    elif everything:
         console.show(*leaderboard_panel(views, scores, metrics=metric or ()))
     else:
         console.show(*screen(views, scores), *(metrics_panel(views, scores, metric) if metric else ()))

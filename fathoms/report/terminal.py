@@ -106,7 +106,7 @@ def require_groups(names: Iterable[str]) -> None:
     """Raise UsageError for an unknown name of a group."""
     for name in names:
         if name not in ONLY:
-            raise UsageError(f"--only {name}: expected one of {', '.join(ONLY)}{suggest(name, ONLY)}")
+            raise UsageError(f"--only {name}: there is no such group of figures{suggest(name, ONLY)}")
 
 
 def only(runs: Sequence[Run], names: Sequence[str]) -> Iterator[RenderableType]:

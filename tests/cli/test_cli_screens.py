@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console, RenderableType
 
-from fathoms.cli import results
+from fathoms.cli import main, results
 from fathoms.compare.compare import compare
 from fathoms.errors import UsageError
 from fathoms.report.comparison import short_comparison
@@ -111,7 +111,7 @@ def test_only_shows_its_group_and_an_unknown_one_is_an_error(place: Path) -> Non
     assert "time of a question" in texts["time"]
     assert "where answers were lost" in texts["lost"]
     assert "nothing is known of this run" in texts["reviews"]
-    with pytest.raises(UsageError, match=r"--only retreival: expected one of .*did you mean 'retrieval'"):
+    with pytest.raises(UsageError, match=r"--only retreival: there is no .*did you mean 'retrieval'"):
         list(only([view], ["retreival"]))
 
 
@@ -133,3 +133,8 @@ if __name__ == "__main__":
     SCREENS.mkdir(exist_ok=True)
     for name, text in texts.items():
         (SCREENS / f"{name}.txt").write_text(text, encoding="utf-8")
+
+
+def test_a_report_prints_a_group_of_figures(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", "any", "--only", "losst"]) == 2
+    assert "did you mean 'lost'" in capsys.readouterr().err
