@@ -388,6 +388,9 @@ def remarks_of(run: Run, scores: str | None) -> Iterator[str]:
     if failures := run.manifest.ingest.failures:
         reasons = [f"{document} ({reason})" for document, reason in failures.items()]
         yield f"{run.name}: not read: {some_of(reasons, 3)}"
+    if warnings := run.manifest.ingest.warnings:
+        said = [f"{document}: {'; '.join(each)}" for document, each in warnings.items()]
+        yield f"{run.name}: {some_of(said, 3)}"
     if number := summary.counts.cut_by_server:
         were = "1 prompt was" if number == 1 else f"{number} prompts were"
         yield f"{run.name}: {were} cut by the server: raise generate.n_ctx or retrieve less"

@@ -208,9 +208,8 @@ def test_the_version_of_a_service_is_part_of_its_fingerprint(
     assert main(["compare", *(run.name for run in here.runs()), "--metric", "correctness", "--all"]) == 0
     assert "service version: 2026-10 in A, 2026-11 in B" in capsys.readouterr().out
     assert main(["gate", "latest", "--baseline", here.runs()[0].name]) == 0
-    assert "service version: 2026-10 in the baseline, 2026-11 in mine" in capsys.readouterr().out.replace(
-        here.runs()[1].name, "mine"
-    )
+    said = " ".join(capsys.readouterr().out.split()).replace(here.runs()[1].name, "mine")
+    assert "service version: 2026-10 in the baseline, 2026-11 in mine" in said
 
 
 def test_a_version_that_changes_during_a_run_is_a_warning(

@@ -138,7 +138,7 @@ def test_a_baseline_of_one_night_is_called_that(nights: Project, capsys: pytest.
     assert main(["gate", "night", "--save-baseline", "baseline.json"]) == 0
     run("number 04", "number 07", "number 09", "number 11")
     lines = gate(capsys, 0)
-    assert any("one night does not show which answers waver" in line for line in lines)
+    assert "one night does not show which answers waver" in " ".join(" ".join(lines).split())
     (nights.path / "night.yaml").write_text(CONFIG + "gate: {preset: small, min: {correctness: 0.7}}\n")
     run("number 04", "number 07", "number 09", "number 11")
     assert main(["gate", "night", "--baseline", "baseline.json", "--junit", "night.xml"]) == 100  # the floor

@@ -60,5 +60,5 @@ def test_what_a_cascade_costs_and_how_far_it_agrees_with_each_of_its_judges_is_p
     for name in ("cheap judge", "dear judge"):
         assert f"cascade and {name} say the same of" in shown
     assert f"cascade asks the dear judge about {found['to_dear']} claims" in shown
-    assert "seconds of all verdicts" in shown
-    assert "cost of all verdicts" in shown
+    assert "seconds of all" in shown  # a narrow column folds
+    assert "cost of all" in shown

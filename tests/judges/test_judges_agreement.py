@@ -79,7 +79,8 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
 
 
 def test_a_report_names_a_judge_that_was_never_checked_and_the_gate_refuses_it(judged: Project) -> None:
-    assert "\njudged by scripted, never checked against people" in judged.fathoms("report", "one").stdout
+    said = " ".join(judged.fathoms("report", "one").stdout.split())
+    assert "judged by scripted, never checked against people" in said
     shown = judged.fathoms("show", "one", "--only", "metrics").stdout
     assert "faithfulness: judged by scripted, never checked against people" in " ".join(shown.split())
     # how the claims were split, and what is known of it, from `metrics/claims/extraction.yaml`

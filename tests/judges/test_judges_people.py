@@ -71,7 +71,7 @@ def lamps(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Path]:
 
 def scored(project: Project, run: Path) -> tuple[dict[str, Any], str]:
     """What the labels make of the figures, and what is printed."""
-    done = project.fathoms("score", "lamps", "--metric", "faithfulness", "--judge", "judge.yaml")
+    done = project.fathoms("score", "lamps", "--metric", "faithfulness", "--judge", "judge.yaml", "--all")
     assert done.returncode == 0, done.stderr
     summary = json.loads((run / "summary.json").read_text())
     return summary["metrics"]["faithfulness"]["people"], " ".join(done.stdout.split())
