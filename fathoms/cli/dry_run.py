@@ -51,18 +51,23 @@ def print_plans(
 
 
 def _time(job: Job, questions: int, out: Path) -> str:
-    """Say about how long a run takes, by the newest run of the same model."""
+    """Say about how long a run takes, by the newest run of the same model, and of this pipeline if there is
+    one: prompts with retrieved passages take longer than those without."""
     from fathoms.runs.finding import list_runs
 
     asks = job.experiment.model_dump(mode="json").get("generate")
+    known = []
     for run in list_runs(out)[: -_LOOKED_AT - 1 : -1]:
         with suppress(FathomsError):  # damaged runs say nothing
             totals, config = run.manifest.totals, run.manifest.config
             if totals.seconds and totals.answers and config.get("generate") == asks is not None:
-                about = duration(totals.seconds / totals.answers * questions)
-                took, number = duration(totals.seconds), console.amount(totals.answers, "question")
-                return f"about {about}, as {run.id} took {took} for {number}"
-    return "time not known: no earlier run asked this model"
+                is_own = run.manifest.name == job.experiment.name
+                known.append((is_own, totals.seconds, totals.answers, run.id))
+    if not known:
+        return "time not known: no earlier run asked this model"
+    _, seconds, answers, id = max(known, key=lambda one: one[0])  # the newest of those alike
+    about, number = duration(seconds / answers * questions), console.amount(answers, "question")
+    return f"about {about}, as {id} took {duration(seconds)} for {number}"
 
 
 def _print_plan(found: Plan, repeats: int) -> None:
@@ -73,7 +78,7 @@ def _print_plan(found: Plan, repeats: int) -> None:
     questions = console.amount(sum(found.questions.values()), "question")
     console.say(f"{found.name}: {questions} ({sizes}){times}, data set {found.data}")
     console.say(f"  {console.amount(found.documents, 'document')}; {stages}")
-    console.say(f"  {console.amount(len(found.ahead), 'stage')}: {', '.join(found.ahead)}")
+    console.say(f"  {console.amount(len(found.stage_names), 'stage')}: {', '.join(found.stage_names)}")
     if found.retrieval_only:
         console.say("  no answers are asked for")
     if found.requests is not None and found.providers:

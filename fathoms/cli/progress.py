@@ -87,7 +87,7 @@ class Bars:
 
     On a terminal, one bar per stage and per provider, with rate, time left, failures, cost and retries.
     Elsewhere, and with `--verbose`, one plain line per stage and minute, also while nothing goes on. With
-    `--quiet`, nothing. `ahead` names the stages of the whole command, if that is known: then each line says
+    `--quiet`, nothing. `stages` names the stages of the whole command, if that is known: then each line says
     which of them it is.
     """
 
@@ -95,7 +95,7 @@ class Bars:
         self,
         plain_seconds: float = PLAIN_SECONDS,
         clock: Callable[[], float] = time.monotonic,
-        ahead: Sequence[str] = (),
+        stages: Sequence[str] = (),
     ) -> None:
         from rich.progress import (
             BarColumn,
@@ -117,7 +117,7 @@ class Bars:
         watched = sys.stderr.isatty() and os.environ.get("TERM") != "dumb" and not settings.verbose
         self._loud = watched and not settings.quiet and not os.environ.get("CI")
         self._plain = not watched and not settings.quiet
-        self._plain_seconds, self._clock, self._ahead = plain_seconds, clock, list(ahead)
+        self._plain_seconds, self._clock, self._all_stages = plain_seconds, clock, list(stages)
         self._began = clock()
         self._said: dict[str, float] = {}
         self._paces: dict[str, Pace] = {}
@@ -194,9 +194,9 @@ class Bars:
     def _place(self, stage: str) -> str:
         """Say which of the stages of the command a stage is: `stage 3 of 5, `; empty where not known."""
         name = stage.partition(" ")[0]
-        if name not in self._ahead:
+        if name not in self._all_stages:
             return ""
-        return f"stage {self._ahead.index(name) + 1} of {len(self._ahead)}, "
+        return f"stage {self._all_stages.index(name) + 1} of {len(self._all_stages)}, "
 
     def _left(self, stage: str) -> str:
         """The last column of the bar of a stage: rate and time left, or how long it has waited."""
@@ -224,7 +224,7 @@ class Bars:
 
 
 @contextmanager
-def bars(ahead: Sequence[str] = ()) -> Iterator[Bars]:
-    """Show progress while the block runs; `ahead` names the stages of the command."""
-    with Bars(ahead=ahead) as progress:
+def bars(stages: Sequence[str] = ()) -> Iterator[Bars]:
+    """Show progress while the block runs; `stages` names the stages of the command."""
+    with Bars(stages=stages) as progress:
         yield progress

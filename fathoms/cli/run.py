@@ -233,16 +233,16 @@ def run(
         nightly.log_to(log_file),
         _reporting_failure(configs or (), junit, None if resume else out, comment) as names,
     ):
-        budget, ahead = options.budget(), list[str]()
+        budget, stages = options.budget(), list[str]()
         with opened(no_cache=no_cache, refresh=refresh) as cache:
             if resume:
                 outcomes = [_resume(configs or [], cache, options, budget, trust=trust)]
             else:
                 jobs = jobs_of(configs or (), settings, cells, model, concurrency, retrieval_only)
                 names[:] = [job.experiment.name for job in jobs]
-                ahead = _ahead(jobs, scored=not no_score)
-                outcomes = _run(jobs, selection, cache, options, budget, ahead)
-        results = [] if no_score else _scored(outcomes, budget, ahead)
+                stages = _stages_of(jobs, scored=not no_score)
+                outcomes = _run(jobs, selection, cache, options, budget, stages)
+        results = [] if no_score else _scored(outcomes, budget, stages)
         panels = write_reports(results, out, wanted) if results else []
         verdicts = [
             _verdict(outcome, allowed, partial_is_ok=partial, scored=not no_score) for outcome in outcomes
@@ -428,7 +428,7 @@ def _run(
     cache: Cache,
     options: RunOptions,
     budget: Budget,
-    ahead: Sequence[str],
+    stages: Sequence[str],
 ) -> list[Outcome]:
     """Run all jobs, and show the progress. Several jobs form a sweep."""
     from fathoms.runner import runner
@@ -438,7 +438,7 @@ def _run(
         console.note(f"{job.experiment.name}: {questions}, data set {job.corpus.name}")
     for note in dict.fromkeys(filter(None, map(_deeper, jobs))):
         console.note(note)
-    with progress.bars(ahead) as bars:
+    with progress.bars(stages) as bars:
         return runner.run(
             jobs,
             out=options.out,
@@ -455,12 +455,12 @@ def _run(
         )
 
 
-def _ahead(jobs: Sequence[Job], *, scored: bool) -> list[str]:
+def _stages_of(jobs: Sequence[Job], *, scored: bool) -> list[str]:
     """The stages of all jobs together, in order, those of scoring only if answers are `scored`."""
-    from fathoms.runner.plan import stages_ahead
+    from fathoms.runner.plan import stage_names
 
-    most = max((stages_ahead(job.experiment) for job in jobs), key=len)
-    found = dict.fromkeys([*most, *(name for job in jobs for name in stages_ahead(job.experiment))])
+    most = max((stage_names(job.experiment) for job in jobs), key=len)
+    found = dict.fromkeys([*most, *(name for job in jobs for name in stage_names(job.experiment))])
     return [name for name in found if scored or name not in ("judge", "score")]
 
 
@@ -518,7 +518,7 @@ def _resume(
         )
 
 
-def _scored(outcomes: Sequence[Outcome], budget: Budget, ahead: Sequence[str] = ()) -> list[Run]:
+def _scored(outcomes: Sequence[Outcome], budget: Budget, stages: Sequence[str] = ()) -> list[Run]:
     """Score the runs that have answers, and return them. Judges may spend what answering has left of the
     budget of the command."""
     from fathoms.judges.of_run import Judging
@@ -528,7 +528,7 @@ def _scored(outcomes: Sequence[Outcome], budget: Budget, ahead: Sequence[str] = 
     found = [outcome.run for outcome in outcomes if outcome.done]
     left = None if budget.max_cost is None else budget.max_cost - budget.spent.cost
     for run in found:
-        with progress.bars(ahead) as bars, cluster(read_measures(run.manifest).execution) as executor:
+        with progress.bars(stages) as bars, cluster(read_measures(run.manifest).execution) as executor:
             judging = Judging(max_cost=left, on_done=partial(bars.stage, "judge"), on_ahead=announce)
             told = partial(bars.stage, "score")
             summary = score_run(run, judging=judging, on_done=told, executor=executor)

@@ -52,7 +52,8 @@ class Plan:
     repeats but no embeddings; they are `None` where they cannot be made, and `unknown` then says why.
     `retrieval_only` says that no answers are asked for. `attached` counts pages and bytes of the attached
     PDFs (or of images of their pages) over the questions of one repeat, `None` where none are attached.
-    `missing` holds the reasons, by stage, why the run would not start, and `ahead` what it goes through.
+    `missing` holds the reasons, by stage, why the run would not start, and `stage_names` what it goes
+    through.
     """
 
     name: str
@@ -67,7 +68,7 @@ class Plan:
     estimates: Estimates | None
     unknown: str | None
     retrieval_only: bool = False
-    ahead: tuple[str, ...] = ()
+    stage_names: tuple[str, ...] = ()
 
     @property
     def estimate(self) -> Estimate | None:
@@ -136,7 +137,7 @@ def plan(
         estimates=found,
         unknown=unknown,
         retrieval_only=experiment.depth is not None,
-        ahead=tuple(stages_ahead(experiment)),
+        stage_names=tuple(stage_names(experiment)),
     )
 
 
@@ -149,7 +150,7 @@ def _describing(stages: Stages, corpus: Corpus, work: Preparation) -> Estimates:
     return {"describe": calling(model, prompts, DESCRIPTION)} if prompts else {}
 
 
-def stages_ahead(experiment: Runnable) -> list[str]:
+def stage_names(experiment: Runnable) -> list[str]:
     """Return what a run goes through, in order, by the names that its progress has."""
     found, stages = [], experiment.stages
     if stages is not None:

@@ -16,6 +16,8 @@ Array = NDArray[np.float64]
 _DIGITS = 12
 """Figures that are equal to so many digits are ties: rounding errors must not order systems."""
 RESAMPLES = 10_000
+MOST_DRAWN = 2_000
+"""The most items of which Kendall's tau over all of them has an interval."""
 _TOGETHER = 2**22
 """How many counts of drawn groups are in memory together: all of 5,000 groups would take 800 MB."""
 
@@ -113,13 +115,18 @@ def kendall(ours: ArrayLike, theirs: ArrayLike, groups: ArrayLike) -> Coefficien
     """Return Kendall's tau-b of all pairs of items, within and across groups, with an interval from drawing
     whole groups of them.
 
-    A draw in which a group occurs twice compares its items with themselves, which are ties. Time and memory
-    grow with the square of the number of items.
+    A draw in which a group occurs twice compares its items with themselves, which are ties. Drawing takes
+    time and memory that grow with the square of their number, so more than `MOST_DRAWN` items have no
+    interval.
     """
     numbered = np.unique(np.asarray(groups), return_inverse=True)[1]
     mine, other = (np.round(np.asarray(side, dtype=float), _DIGITS) for side in (ours, theirs))
     if mine.size < 2 or not np.ptp(mine) or not np.ptp(other):
         return Coefficient(None, None, None)
+    if mine.size > MOST_DRAWN:
+        from scipy.stats import kendalltau
+
+        return Coefficient(float(kendalltau(mine, other).statistic), None, None)
     count = int(numbered.max()) + 1
     # by two groups: concordant minus discordant pairs, and the pairs without a tie on either side
     sums = np.zeros((3, count, count))

@@ -228,3 +228,14 @@ def test_a_reranker_of_another_provider_has_its_own_sum(project: Project) -> Non
     assert "800 of replies" in lines["scripted"]  # two runs of four answers
     other = f"openai-compatible {server.address}/v1"
     assert "2,400 of replies" in lines[other]  # two runs of twelve grades
+
+
+@pytest.mark.slow
+def test_the_time_is_that_of_the_same_pipeline_before_that_of_the_same_model(project: Project) -> None:
+    """The run of another pipeline is newer."""
+    for name in ("tiny", "other"):
+        assert project.fathoms("run", "tiny.yaml", "--set", f"name={name}").returncode == 0
+    planned = project.fathoms("run", "tiny.yaml", "--dry-run").stdout
+    own, _ = sorted(run.name for run in project.runs())
+    assert own.split("_")[1] == "tiny"
+    assert f"as {own} took" in planned

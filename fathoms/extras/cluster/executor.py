@@ -91,8 +91,8 @@ class RayExecutor(Cluster):
         """Describe the cluster, for `fathoms doctor`; raises ServerError where it cannot do the work."""
         state = look_at(self.address, stages)
         if state.faults:
-            raise ServerError(state.told)
-        return state.told
+            raise ServerError(state.text)
+        return state.text
 
     def _count(self, ray: Any) -> None:
         """Count the processors of the cluster."""

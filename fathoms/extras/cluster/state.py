@@ -30,8 +30,8 @@ class ClusterState(NamedTuple):
     warnings: tuple[str, ...] = ()
 
     @property
-    def told(self) -> str:
-        """All lines."""
+    def text(self) -> str:
+        """What was found, a line each, warnings last."""
         return "\n".join([self.line, *self.faults, *(f"warning: {one}" for one in self.warnings)])
 
 

@@ -8,27 +8,33 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from fathoms.errors import DataError
+from fathoms.errors import DataError, UsageError
 from fathoms.extras.review.score_tables import Item, Pair, ScoreTable
 
 Json = dict[str, Any]
 
 
 def table_of_runs(references: Sequence[str], out: Path) -> ScoreTable:
-    """Return the scores of runs by question and name of the run, under the profile `fathoms`. Of a question
-    that a run answered several times, the mean counts."""
+    """Return the scores of runs by question and name of the run, under the profile of the run. Of a question
+    that a run answered several times, the mean counts. Values of which lower ones are better are negative, so
+    that agreement always means the opinion of people. Raises UsageError where two runs have one name."""
+    from fathoms.extras.review.people import signs_of_shown
     from fathoms.runs.run import Run
 
-    table = ScoreTable()
-    for run in (Run.scored(Run.open(one, out).path) for one in references):
+    runs = [Run.scored(Run.open(one, out).path) for one in references]
+    names = [run.name for run in runs]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise UsageError(f"two runs are called {twice[0]}, so that people's files cannot tell them apart")
+    table, signs = ScoreTable(), signs_of_shown(runs, None)
+    for run in runs:
         profile = run.profile(None)
         for view in run.questions():
             for repeat in view.repeats:
-                for name in run.metrics():
+                for name, sign in signs.items():
                     value = repeat.value(name, profile)
                     if value is not None:
                         item = (view.question.id, run.name)
-                        table.scores.setdefault(name, {}).setdefault(item, []).append(value)
+                        table.scores.setdefault(name, {}).setdefault(item, []).append(sign * value)
     return table
 
 

@@ -71,6 +71,17 @@ def _means(grades: Iterable[Grade]) -> dict[tuple[str, str, int], float]:
     return {key: fmean(values) for key, values in found.items()}
 
 
+def signs_of_shown(runs: Sequence[Run], scores: str | None) -> dict[str, int]:
+    """Return the metrics that are compared with people, each with 1, or -1 where lower values are better.
+    Metrics that reports do not show, and counts, are left out."""
+    return {
+        name: -1 if figures.direction == "lower" else 1
+        for run in runs
+        for name, figures in run.metrics(scores).items()
+        if (name in MAIN or is_shown(run, name, figures)) and figures.pooling != "counts"
+    }
+
+
 def rankings(
     runs: Sequence[Run], given: Mapping[tuple[str, str, int], float], scores: str | None
 ) -> dict[str, RankAgreement]:
@@ -81,13 +92,7 @@ def rankings(
     """
     from fathoms.stats.ranking import rank_agreement
 
-    tables = [run.metrics(scores) for run in runs]
-    shown = {
-        name: figures.direction
-        for run, table in zip(runs, tables, strict=True)
-        for name, figures in table.items()
-        if (name in MAIN or is_shown(run, name, figures)) and figures.pooling != "counts"
-    }
+    shown = signs_of_shown(runs, scores)
     values: dict[str, dict[str, list[tuple[float, float]]]] = {name: {} for name in shown}
     for run in runs:
         profile = run.profile(scores)
@@ -97,8 +102,7 @@ def rankings(
                 for name in shown if grade is not None else ():
                     value = repeat.value(name, profile)
                     if value is not None and grade is not None:
-                        sign = -1 if shown[name] == "lower" else 1
-                        values[name].setdefault(view.question.id, []).append((sign * value, grade))
+                        values[name].setdefault(view.question.id, []).append((shown[name] * value, grade))
     found = {}
     for name, topics in values.items():
         compared = [pairs for pairs in topics.values() if len(pairs) > 1]

@@ -25,7 +25,7 @@ def test_a_machine_tells_its_versions_and_weights() -> None:
 
 
 def test_faults_come_before_warnings() -> None:
-    told = ClusterState("Ray at x", ("a: Python is 3.11 here and 3.12 there",), ("the dashboard is on",)).told
+    told = ClusterState("Ray at x", ("a: Python is 3.11 here and 3.12 there",), ("the dashboard is on",)).text
     assert told.splitlines() == [
         "Ray at x",
         "a: Python is 3.11 here and 3.12 there",

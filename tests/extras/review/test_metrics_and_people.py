@@ -12,7 +12,9 @@ import pytest
 from scipy.stats import pearsonr, spearmanr
 
 from fathoms.cli import main
+from fathoms.corpora import read_questions
 from fathoms.importers.mirage_release import find_release
+from tests.support.project import Project
 
 Rows = list[dict[str, Any]]
 SCORES = [
@@ -169,3 +171,26 @@ def test_ragcheckers_scores_are_compared_with_the_preferences_that_were_released
     for name, coefficient in (("pearson", pearsonr), ("spearman", spearmanr)):
         assert overall[name]["value"] == pytest.approx(float(coefficient(differences, means).statistic))
     assert overall["pairs"] + overall["tied_by_people"] == 40
+
+
+@pytest.mark.slow
+def test_of_runs_lower_is_better_where_the_metric_says_so_and_names_must_differ(
+    project: Project, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first run invents every answer, the second abstains from all: people like the second."""
+    monkeypatch.chdir(project.path)
+    for name, reply in (("bold", "It is blue."), ("shy", "I do not know.")):
+        said = f"generate={{kind: scripted, default: {reply}}}"
+        assert main(["run", "tiny.yaml", "--set", f"name={name}", "--set", said]) == 0
+    questions = [question.id for question in read_questions(Path("questions.json")).questions]
+    rows = [
+        {"question": id, "system": system, "quality": grade}
+        for id in questions
+        for system, grade in (("bold", 1), ("shy", 5))
+    ]
+    people = written(Path("people.csv"), rows)
+    capsys.readouterr()
+    found = {row["metric"]: row for row in agreed(capsys, "bold", "shy", "--people", people)["agreement"]}
+    assert found["hallucination"]["accuracy"]["value"] == 1
+    assert main(["agree", "bold", "bold", "--people", str(people)]) == 2
+    assert "two runs are called bold" in capsys.readouterr().err
