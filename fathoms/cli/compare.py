@@ -27,7 +27,8 @@ def compare(
     from fathoms.report.comparison import comparison_panel, short_comparison
     from fathoms.report.leaderboard import run_labels
     from fathoms.report.of_sweeps import read_all_scores
-    from fathoms.report.terminal import section_panels
+    from fathoms.report.sections import sections
+    from fathoms.report.terminal import drawn
     from fathoms.runs.scorings import open_scored
 
     stores = [open_scored(name, out) for name in runs]
@@ -38,7 +39,7 @@ def compare(
         console.show_json(asdict(found))
         return 0
     if everything:
-        console.show(*comparison_panel(found), *section_panels(stores, ("modalities",)))
+        console.show(*comparison_panel(found), *drawn(sections(stores), ("modalities",)))
     else:
         labels = dict(zip((store.id for store in stores), run_labels(stores), strict=True))
         console.show(*short_comparison(found, labels))

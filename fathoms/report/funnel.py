@@ -1,16 +1,11 @@
-"""Shows the funnel of runs as tables: how much of the gold answers each stage kept, lost or gained."""
+"""The table of the funnel of runs: how much of the gold answers each stage has, lost or gained."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from rich.console import RenderableType
-from rich.text import Text
-
 from fathoms.metrics.stages import STAGES, Stage
-from fathoms.report.grid import Grid
-from fathoms.report.leaderboard import RunRow
-from fathoms.report.text import plain
+from fathoms.report.section import Lines, Section, table_of_runs
 from fathoms.runs.run import Run
 from fathoms.text.amounts import figure
 from fathoms.types import LOST_TEXT
@@ -18,8 +13,8 @@ from fathoms.types.run.figures import FunnelStage, FunnelStages, RunFunnel
 
 HEADS = ("in the documents", "retrieved", "in the prompt", "in the answer")
 NOTE = (
-    "phrase recall at each stage; below it the loss and the gain since the stage before, over the questions"
-    " where both stages are known; n: the number of questions"
+    "phrase recall at each stage, then what was lost (-) and gained (+) since the stage before, over the"
+    " questions where both are known; n: the number of questions, in round brackets where a figure has fewer"
 )
 
 
@@ -57,17 +52,17 @@ def partial(funnel: RunFunnel) -> Iterator[str]:
                 yield f"{head}, {what}: {count} of {total} categories"
 
 
-def funnel_panel(run: Run, profile: str) -> list[RenderableType]:
-    """Build the funnel table for the terminal; empty if there is no funnel."""
-    funnel = funnel_of(run, profile)
-    if not funnel:
-        return []
-    shown = stages_of(run)
-    table = Grid("where answers were lost", *shown, "n")
-    for name, stages in funnel_rows(funnel):
-        cells = [stage_cell(stages.at(stage)) for stage in shown]
-        table.add_row(plain(name), *cells, "\n".join(count_lines(stages, shown)))
-    return [table, *(Text(plain(line), style="dim") for line in notes(funnel, run)), Text()]
+def funnel_section(runs: Sequence[Run], scores: str | None = None) -> Section | None:
+    """Return the table of the funnels of some runs; `None` if none has any."""
+    shown: Sequence[Stage] = max(map(stages_of, runs), key=len, default=())
+
+    def lines(run: Run) -> Lines | None:
+        if (funnel := funnel_of(run, run.profile(scores))) is None:
+            return None
+        return [_row(name, stages, shown) for name, stages in funnel_rows(funnel)], list(notes(funnel, run))
+
+    header = ("phrase recall", *HEADS[: len(shown)], "n")
+    return table_of_runs(runs, lines, "funnel", "Phrase recall by stage", header, [NOTE])
 
 
 def stages_of(run: Run) -> tuple[Stage, ...]:
@@ -75,33 +70,34 @@ def stages_of(run: Run) -> tuple[Stage, ...]:
     return STAGES[:2] if run.summary.retrieval_only else STAGES
 
 
-def count_lines(stages: FunnelStages, shown: Sequence[Stage] = STAGES) -> list[str]:
-    """Format the number of questions behind recall at each stage and, on a second line, behind losses and
-    gains.
-
-    A line is one number if all stages agree, and the second line is omitted if it is the same as the first.
-    """
+def _row(name: str, stages: FunnelStages, shown: Sequence[Stage]) -> list[str]:
+    """Format a line: the figures of each stage, and the largest number of questions behind any."""
     found = [stages.at(stage) for stage in shown]
-    counts = [[str(stage.n) for stage in found], [str(stage.compared) for stage in found]]
-    lines = ["/".join(line) if len(set(line)) > 1 else line[0] for line in counts]
-    return lines if lines[0] != lines[1] else lines[:1]
+    n = max(stage.n for stage in found)
+    return [name, *(stage_cell(stage, n) for stage in found), str(n)]
 
 
-def stage_cell(stage: FunnelStage) -> str:
-    """Format a stage as recall over loss and gain, `0.71` over `-0.15 +0.02`; a dash if it is not known."""
+def stage_cell(stage: FunnelStage, n: int) -> str:
+    """Format a stage as recall over loss and gain, `0.71` over `-0.15 +0.02`, with the number of questions
+    where it is not `n`; a dash if it is not known."""
     if stage.recall is None:
-        return "-\n"
+        return "-"
     steps = [
         f"{sign}{figure(value)}"
         for sign, value in (("-", stage.lost), ("+", stage.gained))
         if value is not None and f"{value:.2f}" != "0.00"
     ]
-    return f"{figure(stage.recall)}\n{' '.join(steps)}"
+    changed = f"\n{' '.join(steps)}{of(stage.compared, n)}" if steps else ""
+    return f"{figure(stage.recall)}{of(stage.n, n)}{changed}"
+
+
+def of(count: int | None, n: int | None) -> str:
+    """Format the number of questions behind a figure, to follow it; empty if it is `n`."""
+    return "" if count == n or count is None else f" ({count})"
 
 
 def notes(funnel: RunFunnel, run: Run) -> Iterator[str]:
     """Explain the figures, list what they leave out, and name documents whose text may be incomplete."""
-    yield NOTE
     left_out = ", ".join(f"{n} {_NOT_COUNTED.get(why, why)}" for why, n in funnel.left_out.items())
     chance = f"; another document holds an answer by chance: {figure(funnel.chance)}"
     yield f"not counted: {left_out or 'none'}{'' if funnel.chance is None else chance}"
@@ -116,22 +112,3 @@ def notes(funnel: RunFunnel, run: Run) -> Iterator[str]:
 def assumed(parser: str) -> str:
     """Say by which parser documents were read whose own reading by the pipeline is not known."""
     return f"parser: assumed {parser}, as it is not known how this pipeline reads documents"
-
-
-def funnel_section(
-    pairs: Sequence[tuple[Run, RunRow]],
-) -> Iterator[tuple[RunRow, list[list[str]], list[str]]]:
-    """Yield each run that has a funnel, with the cells of its Markdown table and its notes."""
-    for run, row in pairs:
-        if funnel := funnel_of(run, row.profile):
-            rows = [
-                [name, *(cell for stage in stages_of(run) for cell in stage_cells(stages.at(stage)))]
-                for name, stages in funnel_rows(funnel)
-            ]
-            yield row, rows, list(notes(funnel, run))[1:]
-
-
-def stage_cells(stage: FunnelStage) -> list[str]:
-    """Format recall, loss and gain of a stage, each with its number of questions."""
-    pairs = ((stage.recall, stage.n), (stage.lost, stage.compared), (stage.gained, stage.compared))
-    return ["n/a" if value is None else f"{figure(value)} ({count})" for value, count in pairs]

@@ -1,5 +1,5 @@
-"""Shows the funnel by gold pages: the share of the gold pages that reach each stage, and where this reading
-and that by phrases disagree."""
+"""The table of the funnel by gold pages: the share of the gold pages that reach each stage, and where this
+reading and that by phrases disagree."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from fathoms.metrics.names import GOLD_PAGES
-from fathoms.report.funnel import assumed
+from fathoms.report.funnel import assumed, of
+from fathoms.report.section import Lines, Section, table_of_runs
 from fathoms.runs.run import Run
 from fathoms.text.amounts import bracket, figure
 from fathoms.types.run.figures import MetricFigure, MetricFigures
@@ -16,8 +17,9 @@ from fathoms.types.run.figures import MetricFigure, MetricFigures
 CITED = PAGE_STAGES[-1]
 HEADS = ("parsed", "retrieved", "in the prompt", "cited")
 NOTE = (
-    "share of the gold pages that reach each stage, with its 95 % interval and, in brackets, the number of"
-    " questions: parsed with text, covered by a retrieved chunk, still in the prompt, cited by the answer"
+    "share of the gold pages that reach each stage, with 95 % intervals: parsed with text, covered by a"
+    " retrieved chunk, still in the prompt, cited by the answer; n: the number of questions, in round"
+    " brackets where a figure has fewer"
 )
 CITES_NOTHING = "cited: no answer cites anything, as the prompt has to ask for it (prompt: {template: cited})"
 
@@ -38,6 +40,24 @@ def cites_nothing(run: Run, scores: str | None) -> bool:
     return bool(found.cells) and all(cell["cites"] == "False" for cell in found.cells)
 
 
+def pages_section(runs: Sequence[Run], scores: str | None = None) -> Section | None:
+    """Return the table of the gold pages of some runs; `None` if they are known of none."""
+
+    def lines(run: Run) -> Lines | None:
+        figures = page_figures(run, scores)
+        rows = [_row(name, stages) for name, stages in page_rows(figures)]
+        return (rows, list(page_notes(run, scores))) if figures else None
+
+    header = ("gold pages", *HEADS, "n")
+    return table_of_runs(runs, lines, "pages", "Where gold pages were lost", header, [NOTE])
+
+
+def _row(name: str, stages: Sequence[MetricFigure]) -> list[str]:
+    """Format a line: the figure of each stage, and the largest number of questions behind any."""
+    n = max(stage.n or 0 for stage in stages)
+    return [name, *(page_cell(stage, n) for stage in stages), str(n)]
+
+
 def page_rows(figures: dict[str, MetricFigures]) -> Iterator[tuple[str, list[MetricFigure]]]:
     """Yield Overall, then every category, with the figure of each stage."""
     unknown = MetricFigures()
@@ -47,9 +67,10 @@ def page_rows(figures: dict[str, MetricFigures]) -> Iterator[tuple[str, list[Met
         yield name, [stage.cell(name) for stage in stages]
 
 
-def page_cell(found: MetricFigure) -> str:
-    """Format a figure as `0.71 [0.60, 0.80] (57)`, a dash if it is not known."""
-    return "-" if found.value is None else f"{figure(found.value)}{bracket(found.bounds)} ({found.n})"
+def page_cell(found: MetricFigure, n: int | None = None) -> str:
+    """Format a figure as `0.71 [0.60, 0.80] (57)`, without its number of questions where that is `n`; a dash
+    if it is not known."""
+    return "-" if found.value is None else f"{figure(found.value)}{bracket(found.bounds)}{of(found.n, n)}"
 
 
 def page_notes(run: Run, scores: str | None) -> Iterator[str]:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from rich.cells import cell_len
+from rich.cells import cell_len, chop_cells
 from rich.console import Console, ConsoleOptions
 from rich.text import Text
 
@@ -23,8 +23,14 @@ LEAST = 8
 """The cells to which a column of short words is narrowed at most."""
 NAME = 20
 """Words that are not longer are not broken, and names that are not longer are folded last."""
-_FIGURE = re.compile(r"[-+<$]*[\d.,/]+[ \w.%]{0,20}(\([^()]*\))?|-|n/a|\[[^]]*\]|[-+.\d ]*")
-_INTERVAL = re.compile(r" \[[^]]*\]$")
+_PART_END = re.compile(r"(?<=[-._/:])(?=\w)")
+"""Where long words are broken first."""
+_COUNT = r"( \(\d+\))?"
+"""The number of questions behind a figure."""
+_FIGURE = re.compile(
+    rf"[-+<$]*[\d.,/]+[ \w.%]{{0,20}}(\([^()]*\))?|-|n/a|\[[^]]*\]{_COUNT}|[-+.\d ]*{_COUNT}"
+)
+_INTERVAL = re.compile(rf" \[[^]]*\]{_COUNT}$")
 
 
 @dataclass(frozen=True)
@@ -67,18 +73,58 @@ class Column:
         cells = [
             _broken(cell, m.start()) if (m := _INTERVAL.search(cell.plain)) else cell for cell in self.cells
         ]
-        head = Text(re.sub(r"(?<=-)(?=\w{4})| (?=\S{3})", "\n", self.head.plain))
-        return replace(self, head=head, cells=tuple(cells))
+        room = max(LEAST, replace(self, head=Text(), cells=tuple(cells)).width)
+        room = max(LEAST, replace(self, head=Text(), cells=tuple(cells)).width)
+        parts = (part for word in _words(self.head.plain) for part in _PART_END.split(word))
+        room = max(room, *(cell_len(part.rstrip()) for part in parts))
+        return replace(self, head=_folded(self.head, room), cells=tuple(cells))
 
-    def folded(self, console: Console, width: int) -> Column:
+    def folded(self, width: int) -> Column:
         """Return the column with its lines folded to a width."""
         if self.width <= width:
             return self
-        fold = [
-            Text("\n").join(cell.wrap(console, width, overflow="fold", no_wrap=False))
-            for cell in (self.head, *self.cells)
-        ]
-        return replace(self, head=fold[0], cells=tuple(fold[1:]))
+        return replace(
+            self, head=_folded(self.head, width), cells=tuple(_folded(cell, width) for cell in self.cells)
+        )
+
+
+def _folded(cell: Text, width: int) -> Text:
+    """Return a cell with its lines folded to a width: between words, then at the signs within a long word."""
+    lines = []
+    for line in cell.split("\n", allow_blank=True):
+        ends, room = [0], width
+        for piece in _pieces(line.plain, width):
+            size = cell_len(piece.rstrip())
+            if size > room and ends[-1]:
+                ends.append(ends[-1])
+                room = width
+            ends[-1] += len(piece)
+            room -= cell_len(piece)
+        lines += line.divide(ends[:-1])
+    for line in lines:
+        line.rstrip()
+    return Text("\n").join(lines)
+
+
+def _words(text: str) -> list[str]:
+    """Return the words of a text, each with the spaces after it, and with the arrow that belongs to it."""
+    return re.findall(r"^ +|[^ ]+(?: [↑↓](?= |$))? *", text)
+
+
+def _pieces(text: str, width: int) -> Iterator[str]:
+    """Yield the parts of a text between which it can be broken; none but the spaces at its end exceed the
+    width, and none is an arrow alone."""
+    for word in _words(text):
+        if cell_len(word.rstrip()) <= width:
+            yield word
+            continue
+        *parts, last = _PART_END.split(word)
+        for part in parts:
+            yield from chop_cells(part, width)
+        *parts, last = chop_cells(last.rstrip(), width) if cell_len(last.rstrip()) > width else [last]
+        if parts and last.strip() in ("↑", "↓"):
+            parts[-1], last = parts[-1][:-1], parts[-1][-1] + last
+        yield from (*parts, last)
 
 
 def _broken(cell: Text, at: int) -> Text:
@@ -119,7 +165,7 @@ class Grid:
             Column(head, tuple(row[number] for row in self.rows), is_name=number == 0)
             for number, head in enumerate(self.heads)
         ]
-        for number, block in enumerate(_blocks(columns, console, options.max_width)):
+        for number, block in enumerate(_blocks(columns, options.max_width)):
             if number:
                 yield Text()
             yield from _drawn(block)
@@ -129,7 +175,7 @@ def section_grid(section: Section) -> Grid:
     """Return a section as a table for the terminal."""
     grid = Grid(*section.header)
     for row in section.rows:
-        grid.add_row(*map(plain, row))
+        grid.add_row(*("\n".join(map(plain, cell.split("\n"))) for cell in row))
     return grid
 
 
@@ -138,26 +184,26 @@ def _total(columns: Sequence[Column]) -> int:
     return sum(column.width for column in columns) + GAP * (len(columns) - 1)
 
 
-def _blocks(columns: Sequence[Column], console: Console, width: int) -> list[list[Column]]:
+def _blocks(columns: Sequence[Column], width: int) -> list[list[Column]]:
     """Fit columns into a width: as they are, folded, stacked, or as several tables below one another."""
-    if (found := _narrowed(columns, console, width)) is not None:
+    if (found := _narrowed(columns, width)) is not None:
         return [found]
     columns = [column.stacked() for column in columns]
-    if (found := _narrowed(columns, console, width)) is not None:
+    if (found := _narrowed(columns, width)) is not None:
         return [found]
-    names = [columns[0].folded(console, max(12, width // 4))]
+    names = [columns[0].folded(max(12, width // 4))]
     if len(columns) > 2 and not columns[1].is_figures and columns[1].width <= LEAST:
         names.append(columns[1])  # such as the names of the figures of a run on several lines
     blocks: list[list[Column]] = []
     for column in columns[len(names) :]:
-        column = column.folded(console, max(1, width - _total(names) - GAP))
+        column = column.folded(max(1, width - _total(names) - GAP))
         if not blocks or _total([*blocks[-1], column]) > width:
             blocks.append([*names])
         blocks[-1].append(column)
-    return blocks or [[columns[0].folded(console, width)]]
+    return blocks or [[columns[0].folded(width)]]
 
 
-def _narrowed(columns: Sequence[Column], console: Console, width: int) -> list[Column] | None:
+def _narrowed(columns: Sequence[Column], width: int) -> list[Column] | None:
     """Fold the texts of a table so that it fits into a width; `None` if it then still does not."""
     widths = [column.width for column in columns]
     texts = [number for number, column in enumerate(columns) if not column.is_figures]
@@ -170,7 +216,7 @@ def _narrowed(columns: Sequence[Column], console: Console, width: int) -> list[C
         widest = max(foldable, key=lambda n: (n > 0 or widths[n] > NAME, widths[n]))
         widths[widest] -= 1
         over -= 1
-    return [column.folded(console, size) for column, size in zip(columns, widths, strict=True)]
+    return [column.folded(size) for column, size in zip(columns, widths, strict=True)]
 
 
 def _drawn(columns: Sequence[Column]) -> Iterator[Text]:

@@ -3,11 +3,12 @@ that was right."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from fathoms.metrics.names import HONESTY, JUDGE, PHRASES
 from fathoms.report.gold_pages import page_cell
+from fathoms.report.section import Lines, Section, table_of_runs
 from fathoms.runs.run import Run
 from fathoms.types.run.figures import MetricFigure
 
@@ -92,14 +93,23 @@ def honesty_notes(table: HonestyTable) -> Iterator[str]:
         yield f"not in the table: {listed}"
 
 
-def honesty_rows(table: HonestyTable) -> list[list[str]]:
-    """Return the lines of the table as text, each count with its share of the column, and the total."""
-    sums = [sum(counts[column] for counts in table.lines.values()) for column in (0, 1)]
-    rows = [
-        [name, *(_share(count, total) for count, total in zip(counts, sums, strict=True))]
-        for name, counts in table.lines.items()
-    ]
-    return [*rows, ["all", *map(str, sums)]]
+def evidence_section(runs: Sequence[Run], scores: str | None = None) -> Section | None:
+    """Return the table of some runs, each count with its share of the column, and the rates below it; `None`
+    if it is known of none."""
+
+    def lines(run: Run) -> Lines | None:
+        if (table := honesty_table(run, scores)) is None:
+            return None
+        sums = [sum(column) for column in zip(*table.lines.values(), strict=True)]
+        rows = [
+            [name, *(_share(count, total) for count, total in zip(counts, sums, strict=True))]
+            for name, counts in table.lines.items()
+        ]
+        rates = [f"{name} {rate}" for name, rate in table.rates.items()]
+        return [*rows, ["all", *map(str, sums)]], [*rates, *honesty_notes(table)]
+
+    header = ("answers by retrieval", *COLUMNS.values())
+    return table_of_runs(runs, lines, "evidence", "Answers with and without the evidence", header)
 
 
 def _share(count: int, total: int) -> str:

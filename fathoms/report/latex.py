@@ -7,12 +7,12 @@ table is too wide for a page and has to be scaled.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from fathoms.report.leaderboard import Leaderboard, Metric, leaderboard
 from fathoms.report.metrics_table import RETRIEVAL, MetricTable, metric_table
-from fathoms.report.stage_times import NOTE as TIMES
-from fathoms.report.stage_times import stage_rows
+from fathoms.report.section import Section
+from fathoms.report.stage_times import times_section
 from fathoms.report.text import plain, wrap
 from fathoms.runs.run import Run
 from fathoms.text.amounts import bracket, figure
@@ -62,7 +62,7 @@ def report_latex(
         retrieval = metric_table(runs, scores, metrics, RETRIEVAL)
         further += metric_lines(retrieval, intervals, "Retrieval", RETRIEVAL)
     timed = searched or not {"latency", "all"}.isdisjoint(metrics)
-    times = list(time_lines(runs, intervals)) if timed else []
+    times = list(section_lines([times_section(runs, interval=intervals)])) if timed else []
     runs = [run for run in runs if not run.summary.retrieval_only]
     if not runs:
         return "\n".join([*further, *times]) + "\n"
@@ -118,22 +118,28 @@ def metric_lines(
     yield r"\end{table*}"
 
 
-def time_lines(runs: Sequence[Run], intervals: bool) -> Iterator[str]:
-    """Yield the table of the seconds of a question: a line per run, and a column per stage; empty if there
-    are none."""
-    stages, rows = stage_rows(runs, interval=intervals)
-    if not rows:
-        return
-    yield r"\begin{table*}"
-    yield r"\centering\small"
-    yield rf"\caption{{Seconds by stage; {escape(TIMES)}.}}"
-    yield r"\label{tab:fathoms-seconds}"
-    yield rf"\begin{{tabular}}{{l{'r' * len(stages)}}}"
-    yield r"\toprule"
-    yield line(["", *map(escape, stages)])
-    yield r"\midrule"
-    yield from (line([*map(escape, cells)]) for cells in rows)
-    yield from (r"\bottomrule", r"\end{tabular}", r"\end{table*}")
+def section_lines(found: Iterable[Section | None]) -> Iterator[str]:
+    """Write some tables, each with its title as its caption, and with its notes."""
+    for section in found:
+        if section is None or not section.rows:
+            continue
+        texts = len(section.header) - section.numbers
+        rows = [list(section.header), *section.rows]
+        head, *body = (line([stacked_lines(cell) for cell in row]) for row in rows)
+        yield r"\begin{table*}"
+        yield r"\centering\small"
+        yield rf"\caption{{{escape(section.title)}}}"
+        yield rf"\label{{tab:fathoms-{section.key}}}"
+        yield rf"\begin{{tabular}}{{{'l' * texts}{'r' * section.numbers}}}"
+        yield from (r"\toprule", head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}")
+        yield from (rf"\par\footnotesize {escape(note)}." for note in section.notes)
+        yield r"\end{table*}"
+
+
+def stacked_lines(cell: str) -> str:
+    """Write a cell, with its lines below one another if it has several."""
+    lines = [*map(escape, cell.split("\n"))]
+    return lines[0] if len(lines) == 1 else r"\shortstack{" + r"\\".join(lines) + "}"
 
 
 def escape(text: object) -> str:
@@ -185,8 +191,7 @@ def tabular(
 
 def stacked(name: str) -> str:
     """Break the name of a category into short lines, so that it does not widen its column."""
-    lines = [escape(part) for part in wrap(name, HEAD, 3)]
-    return lines[0] if len(lines) == 1 else r"\shortstack{" + r"\\".join(lines) + "}"
+    return stacked_lines("\n".join(wrap(name, HEAD, 3)))
 
 
 def line(cells: Sequence[str]) -> str:

@@ -9,16 +9,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
-from fathoms.report import gold_pages, honesty, shrunk, stage_times
-from fathoms.report.funnel import HEADS, funnel_section
+from fathoms.report import shrunk
+from fathoms.report.funnel import funnel_section
+from fathoms.report.gold_pages import pages_section
+from fathoms.report.honesty import evidence_section
 from fathoms.report.leaderboard import Leaderboard, Metric, RunRow, interval_note, leaderboard, with_interval
 from fathoms.report.metrics_table import RETRIEVAL, RETRIEVAL_HEADS, MetricTable, listed_parts, metric_table
-from fathoms.report.outcomes import RATES, outcomes, rate_text
+from fathoms.report.outcomes import abstention_section
 from fathoms.report.purposes import purpose_lines
 from fathoms.report.radar import TITLES
 from fathoms.report.screen import categories_section, lost_section, scores_section
-from fathoms.report.section import Section
+from fathoms.report.section import Section, said_of_runs
 from fathoms.report.sections import reviews, sections
+from fathoms.report.stage_times import times_section
 from fathoms.report.text import describe, plain, shorten
 from fathoms.report.worst import Miss, first_messages, worst_questions
 from fathoms.runs.run import Run
@@ -49,7 +52,6 @@ def report_markdown(
     """
     scored = leaderboard(runs, scores)
     with_figures = [run for run in runs if not run.summary.all_failed]
-    figured = leaderboard(with_figures, scores)
     answered = [run for run in with_figures if not run.summary.retrieval_only]
     answers = leaderboard(answered, scores)
     title = runs[0].name if len(runs) == 1 else f"{len(runs)} runs"
@@ -60,13 +62,17 @@ def report_markdown(
         document_section(runs, scored),
         score_sections(answered, answers) if answered else (),
         shrunk_section(answered, scores) if shrink and answered else (),
-        sections_of_runs(with_figures),
+        section_lines(sections(with_figures)),
         metric_section(with_figures, scores, metrics),
         radar_section() if plots and answered else (),
-        stages_section(with_figures, figured),
-        pages_section(with_figures, figured),
-        honesty_section(with_figures, figured),
-        abstention_section(answered, answers) if answered else (),
+        section_lines(
+            [
+                funnel_section(with_figures, scores),
+                pages_section(with_figures, scores),
+                evidence_section(with_figures, scores),
+                abstention_section(answered, scores),
+            ]
+        ),
         review_section(runs, scores),
         profile_section(answered, answers) if answered else (),
         no_figures_section(runs),
@@ -132,29 +138,25 @@ def no_figures_section(runs: Sequence[Run]) -> Iterator[str]:
             yield f"All calls of {escape(run.name)} failed, so no figure says anything about it.\n"
 
 
-def sections_of_runs(runs: Sequence[Run]) -> Iterator[str]:
-    """Show the tables that runs of one sweep have together."""
-    yield from section_lines(sections(runs))
-
-
 def first_sections(runs: Sequence[Run], scores: str | None) -> Iterator[str]:
     """Show the tables of the first screen: scores, correctness by category, and where answers were lost."""
     answered = [run for run in runs if not run.summary.retrieval_only]
-    found = (
-        scores_section(answered, scores),
-        categories_section(answered, scores),
-        lost_section(runs, scores),
+    yield from section_lines(
+        [
+            scores_section(answered, scores),
+            categories_section(answered, scores),
+            lost_section(runs, scores),
+        ]
     )
-    yield from section_lines([one for one in found if one is not None])
 
 
-def section_lines(found: Sequence[Section]) -> Iterator[str]:
+def section_lines(found: Sequence[Section | None], level: str = "##") -> Iterator[str]:
     """Write some tables, each with its title and its notes."""
-    for number, section in enumerate(found):
-        yield f"{chr(10) * (number > 0)}## {section.title}\n"
+    for number, section in enumerate(one for one in found if one is not None):
+        yield f"{chr(10) * (number > 0)}{level} {section.title}\n"
         headers = [escape(name[:1].upper() + name[1:]) or " " for name in section.header]
         rows = [[escape(cell) for cell in row] for row in section.rows]
-        yield from table(headers, rows, section.numbers)
+        yield from table(headers, rows, section.numbers) if rows else ()
         yield from (f"\n{escape(text)}." for text in section.notes)
 
 
@@ -240,7 +242,7 @@ def document_section(runs: Sequence[Run], scored: Leaderboard) -> Iterator[str]:
 
 def score_sections(runs: Sequence[Run], scored: Leaderboard) -> Iterator[str]:
     """Show the scores, each with its denominator."""
-    yield "## Scores\n"
+    yield "## Scores by category\n"
     yield "Overall is the unweighted mean of the categories, Questions the mean over all questions."
     if len(runs) > 1:
         yield "In round brackets: the number of questions behind a figure."
@@ -285,13 +287,10 @@ def side_by_side(scored: Leaderboard) -> Iterator[str]:
 
 def meanings(runs: Sequence[Run], scored: Leaderboard) -> Iterator[str]:
     """Explain the intervals, once for all runs that share an explanation."""
-    found: dict[str, list[str]] = {}
-    for run, row in zip(runs, scored.rows, strict=True):
-        if meaning := interval_note(run, row.profile):
-            found.setdefault(meaning, []).append(title(row))
-    for meaning, names in found.items():
-        whose = "" if len(names) == len(runs) else f"{', '.join(names)}: "
-        yield f"\n{whose}{escape(meaning)}."
+    pairs = zip(runs, scored.rows, strict=True)
+    notes = [(row.label + row.mark, interval_note(run, row.profile)) for run, row in pairs]
+    said = said_of_runs(((label, note) for label, note in notes if note), len(runs))
+    yield from (f"\n{escape(sentence)}." for sentence in said)
 
 
 def score_lines(runs: Sequence[Run]) -> list[str]:
@@ -306,92 +305,6 @@ def radar_section() -> list[str]:
     """Embed the radar plots, which are in the same folder."""
     pictures = [f"![{TITLES[metric]} as a radar plot](radar-{metric}.svg)" for metric in METRICS]
     return ["## Radar plots\n", *pictures]
-
-
-def stages_section(runs: Sequence[Run], scored: Leaderboard) -> Iterator[str]:
-    """Show the funnel of each run, which says where answers were lost; empty if no run kept its texts."""
-    found = list(funnel_section(list(zip(runs, scored.rows, strict=True))))
-    if not found:
-        return
-    yield "## Where answers were lost\n"
-    yield "Phrase recall of the gold answers at each stage, and what was lost and gained there; in brackets"
-    yield "the number of questions. A loss is relative to the stage before it; that of the documents is"
-    yield "relative to the whole gold answer."
-    for row, cells, notes in found:
-        heads = HEADS[: len(cells[0]) // 3]  # a run that only searched has fewer stages
-        headers = ["Category", *(name for head in heads for name in (head.capitalize(), "Lost", "Gained"))]
-        yield f"\n### {title(row)}\n"
-        yield from table(headers, ([escape(line[0]), *line[1:]] for line in cells), len(headers) - 1)
-        yield from (f"\n{escape(note)}" for note in notes)
-
-
-def pages_section(runs: Sequence[Run], scored: Leaderboard) -> Iterator[str]:
-    """Show the funnel of each run by gold pages; empty if it is known for none."""
-    found = [
-        (run, row, figures)
-        for run, row in zip(runs, scored.rows, strict=True)
-        if (figures := gold_pages.page_figures(run, row.profile))
-    ]
-    if not found:
-        return
-    yield "## Where gold pages were lost\n"
-    yield f"{gold_pages.NOTE[0].upper()}{gold_pages.NOTE[1:]}."
-    for run, row, figures in found:
-        yield f"\n### {title(row)}: gold pages\n"
-        rows = (
-            [escape(name), *map(gold_pages.page_cell, line)] for name, line in gold_pages.page_rows(figures)
-        )
-        yield from table(["Category", *(head.capitalize() for head in gold_pages.HEADS)], rows, 4)
-        yield from (f"\n{escape(note)}" for note in gold_pages.page_notes(run, row.profile))
-
-
-def honesty_section(runs: Sequence[Run], scored: Leaderboard) -> Iterator[str]:
-    """Show what each run answered where retrieval found the evidence and where not; empty if not known."""
-    tables = [
-        (row, found)
-        for run, row in zip(runs, scored.rows, strict=True)
-        if (found := honesty.honesty_table(run, row.profile))
-    ]
-    if not tables:
-        return
-    yield "## Answers with and without the evidence"
-    for row, found in tables:
-        yield f"\n### {title(row)}: answers by retrieval\n"
-        yield from table(
-            ["Answers", *(name.capitalize() for name in honesty.COLUMNS.values())],
-            honesty.honesty_rows(found),
-            2,
-        )
-        yield ""
-        yield from table(["Rate", "Value"], found.rates.items(), 1)
-        yield from (f"\n{escape(note)}" for note in honesty.honesty_notes(found))
-
-
-def abstention_section(runs: Sequence[Run], scored: Leaderboard) -> Iterator[str]:
-    """Show how often each kind of question was answered, with coverage and selective accuracy."""
-    yield "## Abstention\n"
-    yield (
-        'How often the model answered and how often it said "I do not know"; failed calls and refusals are'
-        " not counted. Coverage is the share of the answers to answerable questions that do not abstain,"
-        " selective accuracy the share of those that is fully correct; with 95 % intervals, in brackets the"
-        " number of answers behind a figure.\n"
-    )
-    rows, rates, over = [], [], []
-    for run, row in zip(runs, scored.rows, strict=True):
-        figures = run.figures(row.profile)
-        lines = figures.abstention_table.lines
-        rows += [[title(row), kind, *outcomes(counts)] for kind, counts in lines.items()]
-        if found := figures.abstention_rates:
-            rates.append([title(row), *(rate_text(found, key) for key in RATES)])
-        if (by := figures.overall.hallucination_over) and by.unanswerable.n:
-            parts = (by.all, by.answerable, by.unanswerable)
-            over.append([title(row), *(f"{figure(part.value)} ({part.n})" for part in parts)])
-    yield from table(["Run", "Answers", "Answered", "Abstained"], rows, 2) if rows else ["Not known."]
-    if rates:
-        yield from ["", *table(["Run", "Coverage", "Selective accuracy"], rates, 2)]
-    if over:
-        yield "\nThe hallucination rate as a mean over questions, with the number of questions in brackets:\n"
-        yield from table(["Run", "All questions", "Answerable", "Unanswerable"], over, 3)
 
 
 def review_section(runs: Sequence[Run], scores: str | None) -> Iterator[str]:
@@ -483,13 +396,8 @@ def cost_section(runs: Sequence[Run], scored: Leaderboard) -> Iterator[str]:
     yield from table(headers, rows, len(headers) - 1)
     for run, row in zip(runs, scored.rows, strict=True):
         yield from (f"\n{title(row)}: {escape(line)}" for line in purpose_lines(run))
-    stages, lines = stage_times.stage_rows(runs, interval=True)
-    if lines:
-        yield "\n### Seconds of a question by stage\n"
-        yield f"{stage_times.NOTE[0].upper()}{stage_times.NOTE[1:]}.\n"
-        heads = ["Run", *(escape(stage.capitalize()) for stage in stages)]
-        yield from table(heads, ([*map(escape, line)] for line in lines), len(stages))
-    yield from (f"\n{escape(line)}" for line in stage_times.ingest_lines(runs))
+    if times := times_section(runs, interval=True):
+        yield from ["", *section_lines([times], "###")]
 
 
 def file_section(runs: Sequence[Run], out: Path, plots: bool, page: bool) -> Iterator[str]:

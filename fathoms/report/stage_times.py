@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from fathoms.report.leaderboard import run_labels
+from fathoms.report.section import Section
 from fathoms.report.text import plain
 from fathoms.runs.run import Run
 from fathoms.text.amounts import dollars, duration
@@ -83,16 +84,19 @@ def _multiple(value: float | None, fastest: float | None) -> float | None:
     return None if value is None or not fastest else value / fastest
 
 
-def stage_rows(runs: Sequence[Run], *, interval: bool = False) -> tuple[list[str], list[list[str]]]:
-    """Return the heads and the lines of the table: the label of each run and its seconds by stage; no lines
-    where no run has any times."""
+def times_section(runs: Sequence[Run], *, interval: bool = False) -> Section | None:
+    """Return the table of the seconds of a question: a row for each run, and a column for each stage, with
+    what reading the documents took below it; `None` where neither is known."""
     stages, times = stage_times(runs)
     rows = [
         [label, *(found[stage].text(interval=interval) if stage in found else "-" for stage in stages)]
         for label, found in zip(run_labels(runs), times, strict=True)
         if any(time.figure.value is not None for time in found.values())
     ]
-    return stages, rows
+    notes = [*([NOTE] if rows and (interval or len(runs) > 1) else []), *ingest_lines(runs)]
+    header = ("time of a question", *stages)
+    title = "Time of a question by stage"
+    return Section("seconds", title, header, rows, notes, numbers=len(stages)) if rows or notes else None
 
 
 def ingest_lines(runs: Sequence[Run]) -> Iterator[str]:

@@ -13,11 +13,11 @@ from rich.text import Text
 
 from fathoms.config import suggest
 from fathoms.errors import UsageError
-from fathoms.report import gold_pages
 from fathoms.report.change import change
-from fathoms.report.funnel import funnel_panel
+from fathoms.report.funnel import funnel_section
+from fathoms.report.gold_pages import pages_section
 from fathoms.report.grid import Grid, section_grid
-from fathoms.report.honesty import COLUMNS, honesty_notes, honesty_rows, honesty_table
+from fathoms.report.honesty import evidence_section
 from fathoms.report.leaderboard import (
     Leaderboard,
     both_counts,
@@ -26,17 +26,17 @@ from fathoms.report.leaderboard import (
     with_interval,
 )
 from fathoms.report.metrics_table import RETRIEVAL, RETRIEVAL_HEADS, MetricTable, listed_parts, metric_table
-from fathoms.report.outcomes import OUTCOMES, RATES, outcomes, rate_text
+from fathoms.report.outcomes import abstention_section
 from fathoms.report.purposes import embedding_lines, purpose_lines
+from fathoms.report.section import Section
 from fathoms.report.sections import reviews, sections
 from fathoms.report.shrunk import HEADS, NOTE, TOO_FEW, shrunk_tables
-from fathoms.report.stage_times import NOTE as TIMES
-from fathoms.report.stage_times import ingest_lines, stage_rows
+from fathoms.report.stage_times import times_section
 from fathoms.report.text import plain, shorten
 from fathoms.report.worst import Miss, first_messages, worst_questions
 from fathoms.runs.run import Run
-from fathoms.text.amounts import bracket, dollars, duration, figure, with_sign
-from fathoms.types.run.figures import AbstentionRates, MeanScores
+from fathoms.text.amounts import dollars, duration, figure, with_sign
+from fathoms.types.run.figures import MeanScores
 
 WIDTH = 80
 METRICS = ("corr.", "hall.", "n")
@@ -60,13 +60,10 @@ def summary_panel(run: Run, previous: Run | None = None, scores: str | None = No
     profile = run.profile(scores)
     if run.summary.all_failed:
         return [heading(run, profile), counts_line(run), *left_out(run), *failures(run, profile)]
-    parts = [heading(run, profile), *run_table(run, scores), *section_panels([run])]
+    parts = [heading(run, profile), *run_table(run, scores), *drawn(sections([run]))]
     parts += metrics_panel([run], scores)
-    parts += funnel_panel(run, profile)
-    parts += [*pages_panel(run, scores), *honesty_panel(run, scores), *times_panel([run])]
-    if not run.summary.retrieval_only:
-        parts += [*hallucination_table(run, profile), *abstention_table(run, profile)]
-    parts += spent(run, profile)
+    parts += drawn([funnel_section([run], scores), pages_section([run], scores), *evidence([run], scores)])
+    parts += [*drawn([times_section([run])]), *spent(run, profile)]
     if previous is not None and not run.summary.retrieval_only:
         parts.append(change_line(run, previous, profile))
     parts += worst_table(worst_questions(run, profile))
@@ -80,24 +77,26 @@ def spent(run: Run, profile: str) -> list[RenderableType]:
     return [*first, *failures(run, profile)]
 
 
+def evidence(runs: Sequence[Run], scores: str | None) -> list[Section | None]:
+    """Return the tables of what runs answered and where they abstained; `None` for one that they lack."""
+    answered = [run for run in runs if not run.summary.retrieval_only]
+    return [evidence_section(runs, scores), abstention_section(answered, scores)]
+
+
 ONLY: dict[str, Callable[[Run, str], Iterable[RenderableType]]] = {
     "scores": lambda run, profile: run_table(run, profile),
-    "lost": lambda run, profile: funnel_panel(run, profile),
+    "lost": lambda run, profile: drawn([funnel_section([run], profile)]),
     "retrieval": lambda run, profile: [
-        *section_panels([run], ("search", "within", "modalities")),
+        *drawn(sections([run]), ("search", "within", "modalities")),
         *metrics_panel([run], profile, group=RETRIEVAL),
     ],
-    "pages": lambda run, profile: pages_panel(run, profile),
-    "abstention": lambda run, profile: [
-        *honesty_panel(run, profile),
-        *hallucination_table(run, profile),
-        *abstention_table(run, profile),
-    ],
-    "time": lambda run, profile: [*times_panel([run]), *spent(run, profile)],
+    "pages": lambda run, profile: drawn([pages_section([run], profile)]),
+    "abstention": lambda run, profile: drawn(evidence([run], profile)),
+    "time": lambda run, profile: [*drawn([times_section([run])]), *spent(run, profile)],
     "metrics": lambda run, profile: metrics_panel([run], profile, ("all",)),
     "worst": lambda run, profile: worst_table(worst_questions(run, profile)),
     "reviews": lambda run, profile: review_tables([run], profile),
-    "tables": lambda run, profile: section_panels([run]),
+    "tables": lambda run, profile: drawn(sections([run])),
 }
 """What `--only` shows of each run, by its name."""
 
@@ -227,9 +226,9 @@ def leaderboard_panel(
     searched have no line, but their metrics are shown.
     """
     further = [
-        *section_panels(runs),
+        *drawn(sections(runs)),
         *metrics_panel(runs, scores, metrics),
-        *times_panel(runs),
+        *drawn([times_section(runs)]),
         *review_tables(runs, scores),
     ]
     if len(runs) == 1:
@@ -238,13 +237,12 @@ def leaderboard_panel(
     return [*(board(answered, scores) if answered else ()), *searches(runs, scores), *further]
 
 
-def section_panels(runs: Sequence[Run], keys: Sequence[str] = ()) -> Iterator[RenderableType]:
-    """Show the tables that runs have together, or those with the given keys."""
-    for section in sections(runs):
-        if keys and section.key not in keys:
-            continue
-        yield with_blank_lines(section_grid(section))
-        yield from map(note, section.notes)
+def drawn(found: Iterable[Section | None], keys: Sequence[str] = ()) -> Iterator[RenderableType]:
+    """Show some tables with their notes, or those with the given keys."""
+    for section in found:
+        if section is not None and (not keys or section.key in keys):
+            yield from [with_blank_lines(section_grid(section))] if section.rows else []
+            yield from map(note, section.notes)
 
 
 def searches(runs: Sequence[Run], scores: str | None) -> list[RenderableType]:
@@ -268,44 +266,6 @@ def board(runs: Sequence[Run], scores: str | None) -> list[RenderableType]:
         grid.add_row(name, "\n".join(METRICS), *(stack(cell) for _, cell in scored.cells(row)))
     ids = [with_ids(f"{row.label}: {row.run}") for row in scored.rows]
     return [with_blank_lines(grid), *ids, legend(scored), *map(note, scored.notes)]
-
-
-def pages_panel(run: Run, scores: str | None) -> list[RenderableType]:
-    """Show the funnel by gold pages; empty if it is not known."""
-    figures = gold_pages.page_figures(run, scores)
-    if not figures:
-        return []
-    table = Grid("gold pages", *gold_pages.HEADS, "n")
-    for name, stages in gold_pages.page_rows(figures):
-        cells = [figure(found.value) + bracket(found.bounds) for found in stages]
-        counts = list(dict.fromkeys(str(found.n) for found in stages if found.n))
-        table.add_row(plain(name), *cells, "/".join(counts))
-    notes = (gold_pages.NOTE, *gold_pages.page_notes(run, scores))
-    return [with_blank_lines(table), *map(note, notes)]
-
-
-def honesty_panel(run: Run, scores: str | None) -> list[RenderableType]:
-    """Show what was answered where retrieval found the evidence and where not; empty if not known."""
-    found = honesty_table(run, scores)
-    if found is None:
-        return []
-    table = Grid("answers by retrieval", *COLUMNS.values())
-    for cells in honesty_rows(found):
-        table.add_row(*cells)
-    rates = [f"{name} {rate}" for name, rate in found.rates.items()]
-    return [with_blank_lines(table), *map(note, [*rates, *honesty_notes(found)])]
-
-
-def times_panel(runs: Sequence[Run]) -> list[RenderableType]:
-    """Show the seconds of a question by stage, and what reading the documents took; empty if not known."""
-    stages, rows = stage_rows(runs)
-    parts: list[RenderableType] = []
-    if rows:
-        table = Grid("time of a question", *stages)
-        for label, *cells in rows:
-            table.add_row(plain(label), *cells)
-        parts = [with_blank_lines(table), *([note(TIMES)] if len(runs) > 1 else [])]
-    return [*parts, *map(note, ingest_lines(runs))]
 
 
 def stack(cell: MeanScores) -> str:
@@ -372,37 +332,6 @@ def cut_by_server(run: Run) -> list[Text]:
         return []
     subject = "1 prompt was" if number == 1 else f"{number} prompts were"
     return [Text(f"{subject} cut by the server: raise generate.n_ctx or retrieve less", style="red")]
-
-
-def abstention_table(run: Run, profile: str) -> list[RenderableType]:
-    """Show how many answerable and unanswerable questions were answered or abstained from, with the share of
-    each line; empty if that is not known."""
-    figures = run.figures(profile)
-    lines, rates = figures.abstention_table.lines, figures.abstention_rates or AbstentionRates()
-    if not lines:
-        return []
-    table = Grid("answers", *OUTCOMES)
-    for kind, line in lines.items():
-        table.add_row(kind, *outcomes(line))
-    said = ", ".join(f"{name} {rate_text(rates, key)}" for key, name in RATES.items())
-    of = "of the answers to answerable questions, and of those that do not abstain"
-    return [Group(table, Text()), note(f"{said}: {of}")]
-
-
-def hallucination_table(run: Run, profile: str) -> list[RenderableType]:
-    """Show the hallucination rates by answerability with their denominators; empty under profiles without
-    them, and where no question is unanswerable."""
-    rates = run.figures(profile).overall.hallucination_over
-    if rates is None or not rates.unanswerable.n:
-        return []
-    table = Grid("hallucination over", "rate", "n")
-    for name, rate in (
-        ("all questions", rates.all),
-        ("answerable questions", rates.answerable),
-        ("unanswerable questions", rates.unanswerable),
-    ):
-        table.add_row(name, figure(rate.value), str(rate.n))
-    return [Group(table, Text())]
 
 
 def left_out(run: Run) -> list[Text]:

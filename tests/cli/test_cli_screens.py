@@ -109,7 +109,7 @@ def test_only_shows_its_group_and_an_unknown_one_is_an_error(place: Path) -> Non
     assert "gold pages" in texts["pages"]
     assert "coverage" in texts["abstention"]
     assert "time of a question" in texts["time"]
-    assert "where answers were lost" in texts["lost"]
+    assert "phrase recall" in texts["lost"]
     assert "nothing is known of this run" in texts["reviews"]
     with pytest.raises(UsageError, match=r"--only retreival: there is no .*did you mean 'retrieval'"):
         list(only([view], ["retreival"]))

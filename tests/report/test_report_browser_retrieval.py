@@ -102,5 +102,5 @@ def test_markdown_has_the_same_figures_and_a_run_of_answers_stands_beside_them(
     assert "Correctness" not in said
     answered = [each.model_copy(update={"answer": Reply(text="There.")}) for each in map(record, (0,), (1,))]
     both = report_markdown([*runs, searched(tmp_path, "answers", answered)], tmp_path)
-    assert "## Scores" in both
+    assert "## Scores by category" in both
     assert r"| answers | 1.00 \[" in both.partition("## Retrieval")[2]

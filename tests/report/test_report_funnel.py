@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console, RenderableType
 
-from fathoms.report.funnel import funnel_of, funnel_panel, funnel_section, stage_cell
-from fathoms.report.leaderboard import leaderboard
+from fathoms.report.funnel import funnel_of, funnel_section, stage_cell
+from fathoms.report.markdown import report_markdown
 from fathoms.report.question import funnel_lines
+from fathoms.report.terminal import drawn
 from fathoms.runs.run import Run
 from fathoms.types.run.figures import FunnelStage
 from fathoms.types.run.rows import AnswerScores
@@ -38,25 +41,26 @@ FUNNEL = {
 }
 
 
-def run(funnel: dict[str, Any] | None) -> Run:
+def run(funnel: dict[str, Any] | None, name: str = "r") -> Run:
     figures = {"overall": {"correctness": 0.6, "n": 5}, "categories": {}, "funnel": funnel}
-    summary = {"profile": "paper", "complete": True, "profiles": {"paper": figures}}
-    return MadeRun("r", {}, summary, lambda: [])
+    summary = {"name": name, "profile": "paper", "complete": True, "profiles": {"paper": figures}}
+    return MadeRun(name, {}, summary, lambda: [])
 
 
-def printed(parts: list[RenderableType], width: int = 80) -> list[str]:
+def printed(parts: Iterable[RenderableType], width: int = 80) -> list[str]:
     console = Console(width=width, record=True, color_system=None)
     with console.capture() as capture:
         for part in parts:
             console.print(part)
-    return [line.rstrip() for line in capture.get().splitlines()]
+    return [line.rstrip() for line in capture.get().splitlines() if line.strip()]
 
 
 def test_the_terminal_shows_recall_over_losses_and_gains() -> None:
-    lines = printed(funnel_panel(run(FUNNEL), "paper"))
-    assert lines[0].split()[4:] == ["documents", "retrieved", "prompt", "answer", "n"]
-    assert lines[1].split() == ["Overall", "0.75", "-", "0.50", "0.62", "4/0/4/5"]
-    assert lines[2].split() == ["-0.25", "-0.25", "+0.12"]
+    """The number of questions stands where it is not that of the line."""
+    lines = printed(drawn([funnel_section([run(FUNNEL)], "paper")]))
+    assert lines[0].split()[-6:] == ["documents", "retrieved", "in", "the", "prompt", "in"]
+    assert lines[1].split() == ["Overall", "0.75", "(4)", "-", "0.50", "(4)", "0.62", "5"]
+    assert lines[2].split() == ["-0.25", "(4)", "-0.25", "(4)", "+0.12"]
     assert lines[3].startswith("Tables")
     text = " ".join(lines)
     left_out = "2 whose answer also stands in many other documents, 1 with yes or no as the answer"
@@ -74,23 +78,21 @@ def test_losses_have_their_own_number_of_questions_and_overall_its_categories() 
     other = {**KNOWN, "documents": stage(None, 0, None)}
     overall = {**one, "documents": {**one["documents"], "categories": 1, "compared_categories": 1}}
     view = run({**FUNNEL, "overall": overall, "categories": {"Tables": one, "Images": other}})
-    lines = printed(funnel_panel(view, "paper"))
-    assert lines[1].split()[0] == "Overall*"
+    lines = printed(drawn([funnel_section([view], "paper")]))
     first = next(index for index, line in enumerate(lines) if line.startswith("Tables"))
-    assert lines[first].split()[-1] == "7/0/10/10"
-    assert lines[first + 1].split() == ["-1.00", "-0.10", "7/0/7/10"]
+    assert lines[first - 2].startswith("Overall*")
+    assert lines[first].split()[1:] == ["1.00", "(7)", "-", "0.10", "0.00", "10"]
+    assert lines[first + 1].split() == ["-1.00", "(7)", "-0.10"]
     text = " ".join(lines)
     assert (
         "* in the documents, recall: 1 of 2 categories; in the documents, lost and gained: 1 of 2 categories"
         in text
     )
     assert max(map(len, lines)) <= 80
-    ((_, rows, _),) = funnel_section([(view, leaderboard([view]).rows[0])])
-    assert rows[1][7:9] == ["0.10 (10)", "1.00 (7)"]
 
 
 def test_a_loss_too_small_to_print_is_not_printed() -> None:
-    assert stage_cell(FunnelStage.model_validate(stage(0.5, 300, 0.004))) == "0.50\n"
+    assert stage_cell(FunnelStage.model_validate(stage(0.5, 300, 0.004)), 300) == "0.50"
 
 
 def test_a_run_that_tells_nothing_but_its_answers_has_no_table() -> None:
@@ -98,22 +100,16 @@ def test_a_run_that_tells_nothing_but_its_answers_has_no_table() -> None:
     bare = {**FUNNEL, "overall": {**answers, "answer": stage(0.5, 5, None)}}
     for funnel in (None, bare):
         assert funnel_of(run(funnel), "paper") is None
-        assert funnel_panel(run(funnel), "paper") == []
-        view = run(funnel)
-        assert list(funnel_section([(view, leaderboard([view]).rows[0])])) == []
+        assert funnel_section([run(funnel)], "paper") is None
 
 
-def test_markdown_has_every_figure_with_its_questions() -> None:
-    view = run(FUNNEL)
-    ((_, rows, notes),) = funnel_section([(view, leaderboard([view]).rows[0])])
-    assert rows[1] == [
-        "Tables",
-        *("0.75 (4)", "0.25 (4)", "0.00 (4)"),
-        *("n/a", "n/a", "n/a"),
-        *("0.50 (4)", "0.25 (4)", "0.00 (4)"),
-        *("0.62 (5)", "0.00 (5)", "0.12 (5)"),
-    ]
-    assert len(notes) == 2
+def test_markdown_has_the_same_table_with_the_names_of_several_runs(tmp_path: Path) -> None:
+    """What is said of all runs is said once."""
+    text = report_markdown([run(FUNNEL, "a"), run({**FUNNEL, "chance": 0.5}, "b")], tmp_path, "paper")
+    assert "| b | Tables | 0.75 (4) -0.25 (4) | - | 0.50 (4) -0.25 (4) | 0.62 +0.12 | 5 |" in text
+    _, _, table = text.partition("## Phrase recall by stage")
+    assert table.count("parser: assumed pdfium") == 1
+    assert "\na: not counted: 2 whose answer" in text
 
 
 def test_a_question_says_from_where_its_phrases_are_missing() -> None:

@@ -11,7 +11,7 @@ from rich.console import Console
 from fathoms.report.as_json import report_json
 from fathoms.report.latex import report_latex
 from fathoms.report.markdown import report_markdown
-from fathoms.report.stage_times import ingest_lines, stage_rows, stage_times
+from fathoms.report.stage_times import ingest_lines, stage_times, times_section
 from fathoms.report.terminal import leaderboard_panel
 from fathoms.runs.run import Run
 from tests.support.made_run import changed
@@ -39,9 +39,17 @@ def test_each_stage_is_compared_with_the_fastest_run(small_run: Make) -> None:
     assert [first["retrieve"].times, second["retrieve"].times] == [5.0, 1.0]
     assert [first["generate"].times, second["generate"].times] == [1.0, 4.0]
     assert [first["rerank"].times, second["prompt"].times] == [None, None]  # nothing to compare them with
-    _, rows = stage_rows(two_runs(small_run), interval=True)
-    assert rows[0] == ["a", "500 ms (4) 5.0x", "1 s (4)", "2 s [1.5 s, 3 s] (4) 1.0x", "-", "3.5 s (4) 1.0x"]
-    assert stage_rows([small_run(seconds={"wall": 3.0})]) == ([], [])
+    found = times_section(two_runs(small_run), interval=True)
+    assert found is not None
+    assert found.rows[0] == [
+        "a",
+        "500 ms (4) 5.0x",
+        "1 s (4)",
+        "2 s [1.5 s, 3 s] (4) 1.0x",
+        "-",
+        "3.5 s (4) 1.0x",
+    ]
+    assert times_section([small_run(seconds={"wall": 3.0})]) is None
 
 
 def test_every_report_has_the_times(small_run: Make, tmp_path: Path) -> None:

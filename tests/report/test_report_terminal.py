@@ -140,8 +140,8 @@ def test_answerable_or_not_by_answered_or_not(small_run):
     assert line_of(lines, "answerable") == ["answerable", "2", "(0.67)", "1", "(0.33)"]
     assert line_of(lines, "unanswerable") == ["unanswerable", "6", "(0.75)", "2", "(0.25)"]
     assert line_of(lines, "answers") == ["answers", "answered", "abstained"]  # repeats count each
-    said = "coverage 0.67 [0.21, 0.94] (3), selective accuracy 0.50 [0.09, 0.91] (2): of the answers to"
-    assert f"{said} answerable questions, and of those that do not abstain" in " ".join(lines)
+    assert "coverage 0.67 [0.21, 0.94] (3)" in lines
+    assert "selective accuracy 0.50 [0.09, 0.91] (2)" in lines
     assert "abstentions classified by 1-nn" in " ".join(lines)
     run = small_run()
     run.summary_json["profiles"]["paper"]["abstention_table"] = None

@@ -232,7 +232,7 @@ def funnel_figures(run: Run, profile: str) -> Json | None:
     known = [stage for stage in STAGES if funnel.overall.at(stage).n]
     return {
         "stages": known,
-        "notes": list(notes(funnel, run))[1:],  # the first note explains the terminal table
+        "notes": list(notes(funnel, run)),
         "estimated": bool(funnel.estimate),
         "overall": _stages(funnel.overall, known),
         "categories": {name: _stages(stages, known) for name, stages in funnel.categories.items()},
