@@ -6,6 +6,7 @@ The runs are golden ones. `python -m tests.cli.test_cli_screens` draws the mock-
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
@@ -91,11 +92,12 @@ def test_a_screen_cuts_nothing_and_breaks_no_figure() -> None:
         assert text.count("[") == text.count("]")
 
 
-@pytest.mark.parametrize("width", [60, 80, 100])
+@pytest.mark.parametrize("width", [60, 80, 100, 120])
 def test_nothing_of_all_figures_is_cut(place: Path, width: int) -> None:
     views = [Run.scored(Run.open(name, Path("runs")).path) for name in ("judged", "quotes")]
     text = drawn(everything(views), width)
     assert "…" not in text
+    assert not re.search(r"^\s*[↑↓]", text, flags=re.MULTILINE)  # it belongs to a name
     ids = [view.run for view in views]
     assert [
         line for line in text.splitlines() if len(line) > width and not any(id in line for id in ids)

@@ -58,7 +58,7 @@ def printed(parts: Iterable[RenderableType], width: int = 80) -> list[str]:
 def test_the_terminal_shows_recall_over_losses_and_gains() -> None:
     """The number of questions stands where it is not that of the line."""
     lines = printed(drawn([funnel_section([run(FUNNEL)], "paper")]))
-    assert lines[0].split()[-6:] == ["documents", "retrieved", "in", "the", "prompt", "in"]
+    assert lines[0].split()[-4:] == ["in", "the", "answer", "n"]
     assert lines[1].split() == ["Overall", "0.75", "(4)", "-", "0.50", "(4)", "0.62", "5"]
     assert lines[2].split() == ["-0.25", "(4)", "-0.25", "(4)", "+0.12"]
     assert lines[3].startswith("Tables")

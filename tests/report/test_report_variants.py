@@ -13,7 +13,7 @@ from fathoms.compare.question_scores import read_scores
 from fathoms.report.grouping import grouped
 from fathoms.report.markdown import report_markdown
 from fathoms.report.sections import sections, sections_json
-from fathoms.report.terminal import section_panels
+from fathoms.report.terminal import drawn
 from fathoms.runs.marks import variant
 from fathoms.runs.run import Run
 from fathoms.runs.writing import new_run
@@ -116,6 +116,6 @@ def test_names_that_look_like_markup_are_shown_as_they_are(tmp_path: Path) -> No
     made.records.append([Record(question=one, answer=Reply(text="yes")) for one in (*VAGUE, *odd)])
     score_run(made)
     console = Console(file=StringIO(), width=200)
-    console.print(*section_panels([Run.scored(made.path)]))
+    console.print(*drawn(sections([Run.scored(made.path)])))
     shown = console.file.getvalue()  # type: ignore[attr-defined]
     assert "typos [/b]" in shown
