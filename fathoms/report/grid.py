@@ -90,7 +90,7 @@ class Column:
 
 def _folded(cell: Text, width: int) -> Text:
     """Return a cell with its lines folded to a width: between words, then at the signs within a long word."""
-    lines = []
+    lines: list[Text] = []
     for line in cell.split("\n", allow_blank=True):
         ends, room = [0], width
         for piece in _pieces(line.plain, width):
