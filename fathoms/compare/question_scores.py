@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
@@ -32,6 +32,9 @@ from fathoms.types import StoredValue
 from fathoms.types.run.figures import range_of
 from fathoms.types.run.manifest import ParserFacts
 from fathoms.types.run.summary import Summary
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 SCHEMA = 1
 """The version of the baseline file format."""
@@ -319,7 +322,7 @@ class StoredQuestions(Mapping[str, QuestionScore]):
         written: bool | None,
     ) -> StoredQuestions:
         """Return the questions of a table; of the variants, those that have any scores of their own."""
-        numbers = {one[0]: number for number, one in enumerate(table.questions)}
+        numbers = {id: number for number, id in enumerate(table.ids)}
         whole = cls(table, profile, metrics, variants, written, numbers)
         bare = {id for id in variants if id in numbers and not any(whole[id].values.values())}
         return whole.only(numbers.keys() - bare) if bare else whole
@@ -338,9 +341,8 @@ class StoredQuestions(Mapping[str, QuestionScore]):
         """Return the questions in the order of their categories."""
         parts: dict[str, dict[str, int]] = {name: {} for name in categories}
         rest: dict[str, int] = {}
-        asked = self._table.questions
         for id, number in self._numbers.items():
-            parts.get(asked[number][1], rest)[id] = number
+            parts.get(self._table.category_of[number], rest)[id] = number
         return self._with({id: number for part in (*parts.values(), rest) for id, number in part.items()})
 
     def __getitem__(self, id: str) -> QuestionScore:
@@ -375,19 +377,19 @@ class StoredQuestions(Mapping[str, QuestionScore]):
 
     def adds_counts(self, metric: str) -> bool:
         """Return whether any question has counts of a metric that adds them up."""
-        if metric not in self._counting:
-            return False
-        own = (number for id, number in self._numbers.items() if metric in self._own(id))
-        return any(self._table.ratios(number, metric) for number in own)
+        return metric in self._counting and self._any(metric, self._table.having(metric, None))
 
     def has(self, metric: str) -> bool:
         """Return whether any question has a value of a metric, or counts that are added up."""
-        if not self._table.has(metric, self._profile):
-            return False
-        own = (number for id, number in self._numbers.items() if metric in self._own(id))
-        return self.adds_counts(metric) or any(
-            self._table.values(number, metric, self._profile) for number in own
-        )
+        return self._any(metric, self._table.having(metric, self._profile))
+
+    def _any(self, metric: str, having: NDArray[Any]) -> bool:
+        """Return whether a metric that some questions of the table have applies to any of these questions."""
+        if self._variants and metric not in OF_VARIANTS:
+            numbers = [number for id, number in self._numbers.items() if id not in self._variants]
+        else:
+            numbers = list(self._numbers.values())
+        return bool(having[numbers].any())
 
     @cached_property
     def golds(self) -> Mapping[str, str]:
@@ -398,13 +400,11 @@ class StoredQuestions(Mapping[str, QuestionScore]):
     @cached_property
     def categories(self) -> Mapping[str, str]:
         """The category of each question."""
-        asked = self._table.questions
-        return {id: asked[number][1] for id, number in self._numbers.items()}
+        return {id: self._table.category_of[number] for id, number in self._numbers.items()}
 
     def documents_of(self, ids: Iterable[str]) -> list[Sequence[str]]:
         """Return the gold documents of some questions."""
-        asked, numbers = self._table.questions, self._numbers
-        return [asked[numbers[id]][3] for id in ids]
+        return [self._table.documents_of[self._numbers[id]] for id in ids]
 
     def are_those_of(self, other: Mapping[str, QuestionScore]) -> bool:
         """Return whether another run has exactly these questions in this order, by ids that stand in its
@@ -423,7 +423,7 @@ class StoredQuestions(Mapping[str, QuestionScore]):
 
     def _is_written(self, id: str) -> bool:
         """Return whether the id of a question stands in the question file, as far as is known."""
-        return is_written(id, self._table.questions[self._numbers[id]][1], self._written)
+        return is_written(id, self._table.category_of[self._numbers[id]], self._written)
 
 
 class _Values(Mapping[str, tuple[float, ...]]):

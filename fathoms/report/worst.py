@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from statistics import fmean
 
 from fathoms.report.text import gold
 from fathoms.runs.question_tables import QuestionTables
 from fathoms.runs.run import Run
+from fathoms.runs.score_table import MOST_WORST
 from fathoms.types import Failure
 from fathoms.types.run.rows import BriefQuestion
 
-MOST = 10
+MOST = MOST_WORST
 """The number of worst questions that are shown."""
 EXCERPT = 2000
 """The characters of a message that are shown."""
-_ROUNDING = 1e-9
-"""Means that differ by less are compared by their exact values."""
 
 
 @dataclass(frozen=True)
@@ -48,32 +46,15 @@ def question_tables(run: Run, profile: str) -> QuestionTables:
 
 
 def worst_questions(run: Run, profile: str, limit: int = MOST) -> list[Miss]:
-    """Return at most `limit` questions that are not fully right or were hallucinated, the worst first: those
-    with the lowest correctness, then with the highest hallucination. Others stay in the order of the question
-    file."""
-    import numpy as np
-
-    table = run.scores
-    means = table.means("correctness", profile)
-    wrong = np.flatnonzero((table.means("hallucination", profile) > 0) | (means < 1))
-    # an answer to an unanswerable question has no correctness and is sorted as if it had scored 0
-    bad = np.nan_to_num(means[wrong])
-    near = wrong[bad <= np.sort(bad)[min(limit, len(bad)) - 1] + _ROUNDING] if len(wrong) else wrong
-    found = []
-    for number in near.tolist():
-        correctness, hallucination = (
-            fmean(values) if (values := table.values(number, metric, profile)) else None
-            for metric in ("correctness", "hallucination")
-        )
-        found.append((correctness, hallucination, table.questions[number][0]))
-    worst = sorted(found, key=lambda one: (one[0] or 0.0, -(one[1] or 0.0)))[:limit]
-    views = run.some_questions([id for _, _, id in worst])
-    return [_miss(views[id], profile, right, invented) for right, invented, id in worst if id in views]
+    """Return at most `limit` questions that are not fully right or were hallucinated, the worst first."""
+    worst = run.worst(profile, limit)
+    views = run.some_questions([id for id, _, _ in worst])
+    return [_miss(views[id], profile, right, invented) for id, right, invented in worst if id in views]
 
 
 def first_failures(run: Run) -> dict[str, Failure]:
     """Return the first failure of every kind; no question file is read if there are none."""
-    places = run.scores.first_failures() if run.summary.errors else {}
+    places = run.head.failures if run.summary.errors else {}
     views = run.some_questions([id for id, _ in places.values()])
     return {
         kind: repeat.error

@@ -8,7 +8,7 @@ default of the field, which is `None` where a value is not known or does not app
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -25,7 +25,7 @@ from fathoms.runs.profile_figures import PROFILES, all_metrics, no_such_scores
 from fathoms.runs.question_lines import file_names, places
 from fathoms.runs.question_tables import QuestionTables
 from fathoms.runs.records import Records
-from fathoms.runs.score_table import ScoreTable, TableMaker, read_marks, read_table
+from fathoms.runs.score_table import MOST_WORST, Head, ScoreTable, TableMaker, Worst, read_head, read_table
 from fathoms.runs.verdicts import Verdicts
 from fathoms.runs.views import (
     QuestionFiles,
@@ -204,17 +204,30 @@ class Run:
         return maker.table()
 
     @cached_property
+    def head(self) -> Head:
+        """What a screen shows of single questions; raises as `scores`."""
+        found = read_head(self.path) if self._is_whole else None
+        return found if found is not None and self._counts_all(found.rows) else self.scores.head
+
+    @property
     def marks(self) -> Mapping[str, Mapping[str, Any]]:
         """The metadata of the questions that have one of `MARKS`, by their ids."""
-        found = read_marks(self.path) if self._is_whole else None
-        return self.scores.marks if found is None else found
+        return self.head.marks
+
+    def worst(self, profile: str, limit: int) -> Sequence[Worst]:
+        """Return at most `limit` of the worst questions, as `ScoreTable.worst` does."""
+        if limit <= MOST_WORST and (found := self.head.worst.get(profile)) is not None:
+            return found[:limit]
+        return self.scores.worst(profile, limit)
 
     def correctness(self, profile: str) -> Mapping[str, QuestionMean]:
         """Return the correctness of each question that has one and is no variant, by its id."""
         table, variants = self.scores, self.manifest.data.variant_ids
         return {
-            id: QuestionMean(table.digest(number), category, sum(known) / len(known), len(known))
-            for number, (id, category, *_) in enumerate(table.questions)
+            id: QuestionMean(
+                table.digest(number), table.category_of[number], sum(known) / len(known), len(known)
+            )
+            for number, id in enumerate(table.ids)
             if id not in variants and (known := table.values(number, "correctness", profile))
         }
 
@@ -222,15 +235,14 @@ class Run:
     def asked(self) -> dict[str, bytes]:
         """Digests of what two runs must share to be compared, by question id."""
         table = self.scores
-        return {one[0]: table.digest(number) for number, one in enumerate(table.questions)}
+        return {id: table.digest(number) for number, id in enumerate(table.ids)}
 
     @cached_property
     def identities(self) -> dict[str, Identity]:
         """What tells the questions from those of other runs, by id."""
         table, written = self.scores, (self.summary.questions or self.manifest.data).written_ids
         return {
-            one[0]: Identity(**table.identity(number), written=written)
-            for number, one in enumerate(table.questions)
+            id: Identity(**table.identity(number), written=written) for number, id in enumerate(table.ids)
         }
 
     @property

@@ -6,7 +6,8 @@ stay the truth: without a table that belongs to them, the same is made from them
 
 The file is what `numpy.load` reads, and needs no library but that of Python and numpy: a zip of arrays, of
 which each has its checksum. Nothing in it is unpickled, and no size is taken from it unchecked. `head.json`
-says to which summary and to which question files it belongs.
+says to which summary and to which question files it belongs, and has what a screen shows of single questions,
+so that `fathoms show` takes as long for a large run as for a small one.
 """
 
 from __future__ import annotations
@@ -18,20 +19,21 @@ import zipfile
 import zlib
 from array import array
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from io import BytesIO
 from itertools import chain, pairwise
 from math import isfinite, nan
 from pathlib import Path
-from sys import intern
+from statistics import fmean
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from fathoms.errors import StoreError
-from fathoms.runs.folder import LARGEST_FILE, read_file, write_file
+from fathoms.runs.folder import LARGEST_FILE, open_file, read_file, write_file
 from fathoms.runs.identity import identity, what_is_asked
 from fathoms.runs.marks import MARKS
 from fathoms.runs.views import view_names
@@ -43,11 +45,20 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FILE = "scores.npz"
-VERSION = 1
+VERSION = 2
 _HASHES = {"gold": 16, "text": 16, "answers": 16, "evidence": 16, "asked": 32}
 """The hashes of a question and their bytes: those of `Identity`, and `what_is_asked`."""
 _OF_ANSWERS = ("question", "repeat", "error", "answered", "cached", "cost", "seconds")
 """What there is of every answer: the number of its question, and of its kind of failure in `errors`."""
+_OF_QUESTIONS = ("category", "documents", "answerable")
+"""What there is of every question: the numbers of its category in `categories` and of its gold documents in
+`documents`, and a 1 where it is answerable."""
+_CODED = {"question/category": "categories", "question/documents": "documents", "answer/error": "errors"}
+"""The columns with the numbers of something that stands in a list of the table, and this list."""
+MOST_WORST = 10
+"""How many of the worst questions the head of a file has for each profile."""
+_ROUNDING = 1e-9
+"""Means that differ by less are compared by their exact values."""
 _STAGES = ("documents", "retrieved", "prompt")
 _IN_PROFILE = ("correctness", "hallucination", "abstention", *(f"recall-in-{stage}" for stage in _STAGES))
 _MOST_MEMBERS = 10_000
@@ -76,34 +87,77 @@ def in_profile(profile: str, name: str) -> str:
     return f"profile/{profile}/{name}"
 
 
+Worst = tuple[str, float | None, float | None]
+"""A question with the means of its correctness and its hallucination."""
+
+
+@dataclass(frozen=True)
+class Head:
+    """What a screen shows of single questions, without the scores of all others.
+
+    `marks` are the metadata of the questions that have one of `MARKS`, `failures` the question and the repeat
+    of the first failure of each kind, and `worst` the worst questions by profile (`ScoreTable.worst`).
+    """
+
+    marks: Mapping[str, Mapping[str, Any]]
+    failures: Mapping[str, tuple[str, int]]
+    worst: Mapping[str, Sequence[Worst]]
+    rows: int
+
+
 @dataclass(frozen=True)
 class ScoreTable:
     """The scores of all answers of a run, question by question, in the order of its question files.
 
-    `questions` are the id, the category, the answerability and the gold documents of each question, and
-    `hashes` what tells it from others. `columns` have a number for each answer, NaN where there is none.
-    `marks` are the metadata of the questions that have one of `MARKS`, and `errors` the kinds of failures.
+    `ids` are those of the questions, and `hashes` what tells each from others. `columns` have a number for
+    each question (`_OF_QUESTIONS`) or for each answer, NaN where there is none. `categories`, the lists of
+    gold `documents` and the kinds of failures, `errors`, stand there by their numbers. `marks` are as in
+    `Head`.
     """
 
-    questions: Sequence[tuple[str, str, bool, Sequence[str]]]
+    ids: Sequence[str]
     hashes: Mapping[str, NDArray[Any]]
     columns: Mapping[str, NDArray[Any]]
-    marks: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    categories: Sequence[str] = ()
+    documents: Sequence[tuple[str, ...]] = ()
     errors: Sequence[str] = ()
+    marks: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     _lists: dict[str, list[float]] = field(default_factory=dict)
 
     @cached_property
-    def starts(self) -> list[int]:
+    def starts(self) -> Sequence[int]:
         """The row of the first answer to each question, and after them the number of rows."""
         import numpy as np
 
-        found: list[int] = np.searchsorted(
-            self.columns["answer/question"], np.arange(len(self.questions) + 1)
-        ).tolist()
+        numbers, count = self.columns["answer/question"], len(self.ids)
+        if np.array_equal(numbers, np.arange(count)):  # asked once each, as most runs are
+            return range(count + 1)
+        found: list[int] = np.searchsorted(numbers, np.arange(count + 1)).tolist()
         return found
 
+    @cached_property
+    def category_of(self) -> list[str]:
+        """The category of each question."""
+        return [self.categories[int(code)] for code in self.columns["question/category"].tolist()]
+
+    @cached_property
+    def documents_of(self) -> list[tuple[str, ...]]:
+        """The gold documents of each question."""
+        return [self.documents[int(code)] for code in self.columns["question/documents"].tolist()]
+
+    @cached_property
+    def answerable(self) -> NDArray[Any]:
+        """Whether each question is answerable."""
+        found: NDArray[Any] = self.columns["question/answerable"] == 1
+        return found
+
+    @cached_property
+    def question_of(self) -> NDArray[Any]:
+        """The number of the question of each answer."""
+        return self.columns["answer/question"].astype("<i8")
+
     def __len__(self) -> int:
-        return len(self.columns["answer/question"])
+        return len(self.question_of)
 
     @property
     def failed(self) -> int:
@@ -112,16 +166,40 @@ class ScoreTable:
 
         return int((~np.isnan(self.columns["answer/error"])).sum())
 
-    def first_failures(self) -> dict[str, tuple[str, int]]:
+    @cached_property
+    def head(self) -> Head:
+        """What a screen shows of single questions."""
+        profiles = [name.split("/")[1] for name in self.columns if name.endswith("/scored")]
+        worst = {profile: self.worst(profile, MOST_WORST) for profile in profiles}
+        return Head(self.marks, self._first_failures(), worst, len(self))
+
+    def _first_failures(self) -> dict[str, tuple[str, int]]:
         """Return the question and the repeat of the first failure of each kind, in their order."""
         import numpy as np
 
         kinds, rows = np.unique(self.columns["answer/error"], return_index=True)
         found = sorted((int(row), int(kind)) for kind, row in zip(kinds, rows, strict=True) if kind == kind)
-        number, repeat = self.columns["answer/question"], self.columns["answer/repeat"]
-        return {
-            self.errors[kind]: (self.questions[int(number[row])][0], int(repeat[row])) for row, kind in found
-        }
+        repeat = self.columns["answer/repeat"]
+        return {self.errors[kind]: (self.ids[self.question_of[row]], int(repeat[row])) for row, kind in found}
+
+    def worst(self, profile: str, limit: int) -> list[Worst]:
+        """Return at most `limit` questions that are not fully right or were hallucinated, the worst first:
+        those with the lowest correctness, then with the highest hallucination. Others stay in their order."""
+        import numpy as np
+
+        means = self.means("correctness", profile)
+        wrong = np.flatnonzero((self.means("hallucination", profile) > 0) | (means < 1))
+        # an answer to an unanswerable question has no correctness and is sorted as if it had scored 0
+        bad = np.nan_to_num(means[wrong])
+        near = wrong[bad <= np.sort(bad)[min(limit, len(bad)) - 1] + _ROUNDING] if len(wrong) else wrong
+        found = []
+        for number in near.tolist():
+            correctness, hallucination = (
+                fmean(values) if (values := self.values(number, metric, profile)) else None
+                for metric in ("correctness", "hallucination")
+            )
+            found.append((self.ids[number], correctness, hallucination))
+        return sorted(found, key=lambda one: (one[1] or 0.0, -(one[2] or 0.0)))[:limit]
 
     def means(self, metric: str, profile: str) -> NDArray[Any]:
         """Return the mean of a metric for each question over its repeats, to about 15 digits; NaN where it
@@ -130,10 +208,10 @@ class ScoreTable:
 
         column = self.columns.get(self.name_of(metric, profile), np.full(len(self), np.nan))
         known = ~np.isnan(column)
-        places = self.columns["answer/question"][known].astype(np.int64)
-        counts = np.bincount(places, minlength=len(self.questions))
+        places = self.question_of[known]
+        counts = np.bincount(places, minlength=len(self.ids))
         with np.errstate(invalid="ignore"):
-            return np.bincount(places, column[known], len(self.questions)) / counts
+            return np.bincount(places, column[known], len(self.ids)) / counts
 
     def total(self, name: str, among: str | None = None) -> int:
         """Return how many answers have a 1 in a column, of those that have one in the column `among`."""
@@ -149,23 +227,25 @@ class ScoreTable:
 
     def all_values(self, metric: str, profile: str) -> list[tuple[float, ...]]:
         """Return the values of a metric for every question, as `values` does for one."""
-        rows = self._list(self.name_of(metric, profile))
-        if rows is None:
-            return [()] * len(self.questions)
-        if self.starts == list(range(len(self.questions) + 1)):  # asked once each, as most runs are
-            found: list[tuple[float, ...]] = [(value,) if value == value else () for value in rows]
+        column = self.columns.get(self.name_of(metric, profile))
+        if column is None:
+            return [()] * len(self.ids)
+        rows = column.tolist()
+        if isinstance(self.starts, range):
+            known: dict[float, tuple[float, ...]] = {}  # most values are 0 or 1
+            found = [known.setdefault(value, (value,)) if value == value else () for value in rows]
         else:
             parts = (rows[start:end] for start, end in pairwise(self.starts))
             found = [tuple([value for value in part if value == value]) for part in parts]
         if metric != "abstention":
             return found
-        return [known if one[2] else () for known, one in zip(found, self.questions, strict=True)]
+        return [each if one else () for each, one in zip(found, self.answerable.tolist(), strict=True)]
 
     def values(self, number: int, metric: str, profile: str) -> tuple[float, ...]:
         """Return the values of a metric for the question with a number, without repeats that have none;
         abstention applies to answerable questions alone."""
         rows = self._list(self.name_of(metric, profile))
-        if rows is None or (metric == "abstention" and not self.questions[number][2]):
+        if rows is None or (metric == "abstention" and not self.answerable[number]):
             return ()
         known = rows[self.starts[number] : self.starts[number + 1]]
         return tuple([value for value in known if value == value])
@@ -179,12 +259,16 @@ class ScoreTable:
         part = slice(self.starts[number], self.starts[number + 1])
         return tuple([pair for pair in zip(tops[part], bottoms[part], strict=True) if pair[0] == pair[0]])
 
-    def has(self, metric: str, profile: str) -> bool:
-        """Return whether any answer has a value of a metric, or counts that are added up."""
+    def having(self, metric: str, profile: str | None) -> NDArray[Any]:
+        """Return which questions have a value of a metric, or counts that are added up; with no profile, only
+        those with such counts."""
         import numpy as np
 
-        column = self.columns.get(self.name_of(metric, profile))
-        return self.adds_counts(metric) or (column is not None and not np.isnan(column).all())
+        found = np.zeros(len(self.ids), bool)
+        for name in (f"top/{metric}", *([self.name_of(metric, profile)] if profile else ())):
+            if (column := self.columns.get(name)) is not None:
+                found[self.question_of[~np.isnan(column)]] = True
+        return found & self.answerable if metric == "abstention" else found
 
     def adds_counts(self, metric: str) -> bool:
         """Return whether any answer has counts of a metric that adds them up."""
@@ -192,29 +276,29 @@ class ScoreTable:
 
     def identity(self, number: int) -> dict[str, Any]:
         """Return the fields of the `Identity` of the question with a number, without `written`."""
-        _, category, _, documents = self.questions[number]
-        known = {name: digits[32 * number : 32 * (number + 1)] for name, digits in self._digits.items()}
-        return {"category": category, "documents": documents, **known}
+        hashes = {name: part[number].tobytes().hex() for name, part in self._told.items()}
+        return {"category": self.category_of[number], "documents": self.documents_of[number], **hashes}
+
+    @cached_property
+    def _told(self) -> dict[str, NDArray[Any]]:
+        """The hashes of `Identity`."""
+        return {name: part for name, part in self.hashes.items() if name != "asked"}
 
     def same_questions(self, numbers: NDArray[Any], other: ScoreTable, others: NDArray[Any]) -> bool:
         """Return whether the questions with some numbers are those of another table with other numbers, in
-        this order, with the same texts, gold answers, categories and evidence."""
+        this order, with the same ids, texts, gold answers, categories and evidence."""
         import numpy as np
 
-        if [self.questions[n][:2] for n in numbers] != [other.questions[n][:2] for n in others]:
-            return False
+        for ours, theirs in ((self.ids, other.ids), (self.category_of, other.category_of)):
+            if [ours[number] for number in numbers] != [theirs[number] for number in others]:
+                return False
         parts = ((part[numbers], other.hashes[name][others]) for name, part in self.hashes.items())
         return all(np.array_equal(ours, theirs) for ours, theirs in parts)
 
     def golds(self) -> list[str]:
         """Return the fingerprint of the gold of every question, as `identity` has it."""
-        digits = self._digits["gold"]
+        digits = self.hashes["gold"].tobytes().hex()
         return [digits[start : start + 32] for start in range(0, len(digits), 32)]
-
-    @cached_property
-    def _digits(self) -> dict[str, str]:
-        """The hashes of `Identity` of all questions, one after another."""
-        return {name: part.tobytes().hex() for name, part in self.hashes.items() if name != "asked"}
 
     def digest(self, number: int) -> bytes:
         """Return the digest of what two runs must share to be compared on the question with a number."""
@@ -222,11 +306,11 @@ class ScoreTable:
 
     def first_without(self, profile: str) -> str | None:
         """Return the first question with an answer that has no scores under a profile, `None` if all have."""
-        scored = self._list(in_profile(profile, "scored")) or []
-        lacking = next((row for row, flag in enumerate(scored) if flag != 1), None if scored else 0)
-        if lacking is None or not len(self):
-            return None
-        return self.questions[int(self.columns["answer/question"][lacking])][0]
+        import numpy as np
+
+        scored = self.columns.get(in_profile(profile, "scored"), np.zeros(len(self)))
+        lacking = np.flatnonzero(scored != 1)
+        return self.ids[self.question_of[lacking[0]]] if len(lacking) else None
 
     def _list(self, name: str) -> list[float] | None:
         """A column as a list, which is faster to read number by number; `None` where there is none."""
@@ -239,10 +323,11 @@ class TableMaker:
     """Collects the table of a run, question by question, while it is scored or read."""
 
     def __init__(self) -> None:
-        self._questions: list[bytes] = []
+        self._ids: list[str] = []
         self._marks: dict[str, Mapping[str, Any]] = {}
-        self._errors: dict[str, int] = {}
+        self._listed: dict[str, dict[Any, int]] = {name: {} for name in _CODED.values()}
         self._hashes = {name: bytearray() for name in _HASHES}
+        self._asked = {f"question/{name}": array("d") for name in _OF_QUESTIONS}
         self._columns = {f"answer/{name}": array("d") for name in _OF_ANSWERS}
 
     def add_view(self, view: ScoredQuestion) -> None:
@@ -260,8 +345,11 @@ class TableMaker:
         """Add a question with its answers, their scores by profile and their values by metric."""
         question = _as_stored(question)
         told = identity(question, written=None)
-        place = len(self._questions)
-        self._questions.append(to_json((question.id, question.category, question.answerable, told.documents)))
+        place = len(self._ids)
+        self._ids.append(question.id)
+        self._asked["question/category"].append(self._number("categories", question.category))
+        self._asked["question/documents"].append(self._number("documents", told.documents))
+        self._asked["question/answerable"].append(question.answerable)
         for name in ("gold", "text", "answers", "evidence"):
             self._hashes[name] += bytes.fromhex(getattr(told, name))
         self._hashes["asked"] += what_is_asked(question)
@@ -275,10 +363,11 @@ class TableMaker:
     ) -> None:
         """Add the row of an answer."""
         answer = asked.answer
+        kind = asked.error and asked.error.kind.encode("utf-8", "replace").decode()
         row: dict[str, Number | None] = {
             "answer/question": place,
             "answer/repeat": asked.repeat,
-            "answer/error": self._number_of(asked.error),
+            "answer/error": None if kind is None else self._number("errors", kind),
             "answer/answered": answer is not None,
             "answer/cached": answer is not None and answer.cached,
             "answer/cost": answer.cost if answer else None,
@@ -304,11 +393,10 @@ class TableMaker:
             column.append(nan if value is None or not isfinite(value) else value)
         self._fill()
 
-    def _number_of(self, error: Failure | None) -> int | None:
-        """The number of a kind of failure."""
-        if error is None:
-            return None
-        return self._errors.setdefault(error.kind.encode("utf-8", "replace").decode(), len(self._errors))
+    def _number(self, name: str, value: Any) -> int:
+        """The number of a value in one of the lists of the table."""
+        listed = self._listed[name]
+        return listed.setdefault(value, len(listed))
 
     @property
     def _rows(self) -> int:
@@ -324,33 +412,40 @@ class TableMaker:
 
     def state(self) -> dict[str, Any]:
         """Return everything that was collected as JSON values, for `extend`."""
-        parts: dict[str, bytearray | array[float]] = {**self._hashes, **self._columns}
+        parts: dict[str, bytearray | array[float]] = {**self._hashes, **self._asked, **self._columns}
         return {
-            "questions": [one.decode() for one in self._questions],
+            "ids": self._ids,
             "marks": self._marks,
-            "errors": list(self._errors),
+            "listed": {name: list(values) for name, values in self._listed.items()},
             "parts": {name: b64encode(zlib.compress(part, 1)).decode() for name, part in parts.items()},
         }
 
     def extend(self, state: Mapping[str, Any]) -> None:
         """Add what another process has collected of the questions that follow."""
-        first, before = len(self._questions), self._rows
-        self._questions += [one.encode() for one in state["questions"]]
+        first, before = len(self._ids), self._rows
+        self._ids += state["ids"]
         self._marks |= state["marks"]
-        kinds = [self._errors.setdefault(kind, len(self._errors)) for kind in state["errors"]]
+        codes = {
+            name: [self._number(name, tuple(one) if name == "documents" else one) for one in values]
+            for name, values in state["listed"].items()
+        }
         for name, packed in state["parts"].items():
             part = zlib.decompress(b64decode(packed))
             if name in self._hashes:
                 self._hashes[name] += part
                 continue
-            column = self._columns.setdefault(name, array("d"))
-            column.extend([nan] * (before - len(column)))
             more = array("d")
             more.frombytes(part)
             if name == "answer/question":
                 more = array("d", [first + number for number in more])
-            elif name == "answer/error":
-                more = array("d", [kinds[int(kind)] if kind == kind else nan for kind in more])
+            elif name in _CODED:
+                new = codes[_CODED[name]]
+                more = array("d", [new[int(code)] if code == code else nan for code in more])
+            if name in self._asked:
+                self._asked[name].extend(more)
+                continue
+            column = self._columns.setdefault(name, array("d"))
+            column.extend([nan] * (before - len(column)))
             column.extend(more)
         self._fill()
 
@@ -359,39 +454,28 @@ class TableMaker:
         has a file for each question; otherwise it stays in the order in which questions were added."""
         import numpy as np
 
-        questions = _questions(list(map(from_json, self._questions)))
+        ids = self._ids
         hashes = {
             name: np.frombuffer(bytes(part), np.uint8).reshape(-1, _HASHES[name])
             for name, part in self._hashes.items()
         }
+        of_questions = {name: np.array(column) for name, column in self._asked.items()}
         columns = {name: np.array(column) for name, column in sorted(self._columns.items())}
         if asked is not None:
             places = {id: place for place, id in enumerate(asked)}
-            ids = [one[0] for one in questions]
             keys = [(places.get(id, len(places)), view_names(id)[0]) for id in ids]
             order = sorted(range(len(ids)), key=keys.__getitem__)
             new = np.empty(len(ids))
             new[order] = np.arange(len(ids))
             columns["answer/question"] = new[columns["answer/question"].astype(np.int64)]
             rows = np.argsort(columns["answer/question"], kind="stable")
-            questions = [questions[number] for number in order]
+            ids = [ids[number] for number in order]
             hashes = {name: part[order] for name, part in hashes.items()}
+            of_questions = {name: part[order] for name, part in of_questions.items()}
             columns = {name: column[rows] for name, column in columns.items()}
-        return ScoreTable(questions, hashes, columns, self._marks, tuple(self._errors))
-
-
-def _questions(values: Sequence[Any]) -> list[tuple[str, str, bool, Sequence[str]]]:
-    """The questions of a table; raises ValueError or TypeError for any other value."""
-    if not values:
-        return []
-    columns = list(zip(*values, strict=True))
-    documents = columns[-1]
-    kinds = [*map(set, (map(type, column) for column in columns)), set(map(type, chain(*documents)))]
-    if kinds[:-1] != [{str}, {str}, {bool}, {list}] or not kinds[-1] <= {str}:
-        raise ValueError("they are not questions")
-    # runs that are compared have the same questions, whose ids are then in memory once
-    ids, categories = (map(intern, column) for column in columns[:2])
-    return list(zip(ids, categories, columns[2], (tuple(map(intern, one)) for one in documents), strict=True))
+        categories, documents, errors = (tuple(values) for values in self._listed.values())
+        columns = {**of_questions, **columns}
+        return ScoreTable(ids, hashes, columns, categories, documents, errors, self._marks)
 
 
 def _as_stored(question: Question) -> Question:
@@ -414,10 +498,10 @@ def write_table(root: Path, table: ScoreTable) -> None:
         def add(name: str, data: bytes) -> None:
             file.writestr(zipfile.ZipInfo(name, _EARLIEST), data, zipfile.ZIP_DEFLATED, 1)
 
-        head = {"version": VERSION, **_belongs_to(root), "rows": len(table), "marks": table.marks}
-        head["errors"] = table.errors
-        add("head.json", to_json(head))
-        add("questions.json", to_json(table.questions))
+        lists = {"categories": table.categories, "errors": table.errors}
+        add("head.json", to_json({"version": VERSION, **_belongs_to(root), **asdict(table.head), **lists}))
+        add("ids.json", to_json(table.ids))
+        add("documents.json", to_json(table.documents))
         for name, part in [*table.hashes.items(), *table.columns.items()]:
             data = BytesIO()
             kind = "<f8" if "/" in name else "|u1"
@@ -435,7 +519,7 @@ def copy_table(root: Path, target: str) -> None:
 def read_copied_table(root: Path, name: str) -> ScoreTable | None:
     """Read a table that `copy_table` has copied, `None` where it cannot be used or is not that of the summary
     beside it."""
-    return _read(root, _table, f"{name}.npz", lambda: {"summary": _sha256(root, f"{name}.json")})
+    return _read(root, _table, f"{name}.npz", lambda root: {"summary": _sha256(root, f"{name}.json")})
 
 
 def _sha256(root: Path, name: str) -> str:
@@ -451,10 +535,10 @@ def _belongs_to(root: Path) -> dict[str, Any]:
     return {"summary": _sha256(root, "summary.json"), "files": len(sizes), "bytes": sum(sizes)}
 
 
-def read_marks(root: Path) -> Mapping[str, Mapping[str, Any]] | None:
-    """Return the metadata of the marked questions of a run, by their ids, without reading its scores; `None`
-    where it has no table that belongs to its other files."""
-    return _read(root, _marks)
+def read_head(root: Path) -> Head | None:
+    """Read what a screen shows of single questions, and no scores; `None` where a run has no table that
+    belongs to its other files."""
+    return _read(root, lambda _, head: _head(head), whole=False)
 
 
 def read_table(root: Path) -> ScoreTable | None:
@@ -469,22 +553,24 @@ def _read(
     root: Path,
     read: Callable[[zipfile.ZipFile, Json], _Found],
     name: str = FILE,
-    belongs_to: Callable[[], dict[str, Any]] | None = None,
+    belongs_to: Callable[[Path], dict[str, Any]] | None = None,
+    *,
+    whole: bool = True,
 ) -> _Found | None:
     """Read something from the table of a run; `None` where it cannot be used, whatever the reason: the
-    question files say the same."""
+    question files say the same. The file can be used after that if it was read as a `whole`."""
     if not (root / name).is_file():
         return None
-    try:
-        with zipfile.ZipFile(BytesIO(read_file(root, name))) as file:
-            members = file.infolist()
-            if len(members) > _MOST_MEMBERS or sum(one.file_size for one in members) > LARGEST_FILE:
-                return None
-            head = from_json(_member(file, "head.json"))
-            belongs = {"version": VERSION, **(belongs_to() if belongs_to else _belongs_to(root))}
-            return read(file, head) if belongs.items() <= head.items() else None
-    except _UNUSABLE:
-        return None
+    with ExitStack() as stack, suppress(*_UNUSABLE):
+        source = BytesIO(read_file(root, name)) if whole else stack.enter_context(open_file(root, name))
+        file = zipfile.ZipFile(source)
+        members = file.infolist()
+        if len(members) > _MOST_MEMBERS or sum(one.file_size for one in members) > LARGEST_FILE:
+            return None
+        head = from_json(_member(file, "head.json"))
+        belongs = {"version": VERSION, **(belongs_to or _belongs_to)(root)}
+        return read(file, head) if belongs.items() <= head.items() else None
+    return None
 
 
 def _member(file: zipfile.ZipFile, name: str) -> bytes:
@@ -500,31 +586,72 @@ def _member(file: zipfile.ZipFile, name: str) -> bytes:
     return data
 
 
-def _marks(file: zipfile.ZipFile, head: Json) -> Mapping[str, Mapping[str, Any]]:
-    """Return the marks of questions in a table."""
-    if not all(isinstance(one, dict) for one in head["marks"].values()):
+def _head(head: Json) -> Head:
+    """Return what the head of a file says; raises one of `_UNUSABLE` for any other value."""
+    marks, failures, worst = head["marks"], head["failures"], head["worst"]
+    if not all(isinstance(one, dict) for one in marks.values()):
         raise ValueError("they are no metadata")
-    return dict(head["marks"])
+    numbers = [number for listed in worst.values() for _, *pair in listed for number in pair]
+    if not all(number is None or isinstance(number, int | float) for number in numbers):
+        raise ValueError("they are no scores")
+    return Head(
+        marks,
+        {kind: (str(id), int(repeat)) for kind, (id, repeat) in failures.items()},
+        {profile: [(str(id), one, other) for id, one, other in listed] for profile, listed in worst.items()},
+        int(head["rows"]),
+    )
+
+
+class _Arrays(Mapping[str, "NDArray[Any]"]):
+    """The arrays of a file, each of which is unpacked whenever it is asked for: a comparison needs a few of
+    them. All of them were unpacked once, so that what is damaged is found before anything is used."""
+
+    def __init__(self, file: zipfile.ZipFile, kind: str, shapes: Mapping[str, tuple[int, ...]]) -> None:
+        self._file = file
+        self._kind = kind
+        self._shapes = shapes
+        for name in shapes:
+            self[name]
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        return _array(self._file, name, self._kind, self._shapes[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._shapes)
+
+    def __len__(self) -> int:
+        return len(self._shapes)
 
 
 def _table(file: zipfile.ZipFile, head: Json) -> ScoreTable:
     """Read a whole table; raises one of `_UNUSABLE` where its parts do not fit together."""
     import numpy as np
 
-    questions = _questions(from_json(_member(file, "questions.json"), cache_strings="all"))
-    hashes = {name: _array(file, name, "|u1", (len(questions), size)) for name, size in _HASHES.items()}
+    ids, documents = (from_json(_member(file, f"{name}.json")) for name in ("ids", "documents"))
+    lists = {
+        "categories": head["categories"],
+        "documents": list(map(tuple, documents)),
+        "errors": head["errors"],
+    }
+    texts = [*ids, *head["categories"], *head["errors"], *chain.from_iterable(documents)]
+    if set(map(type, texts)) - {str} or {*map(type, documents)} - {list}:
+        raise ValueError("they are no texts")
     names = [name.removesuffix(".npy") for name in file.namelist() if "/" in name]
-    columns = {name: _array(file, name, "<f8", (head["rows"],)) for name in names}
+    sizes = {name: (len(ids) if name.startswith("question/") else head["rows"],) for name in names}
+    hashes = _Arrays(file, "|u1", {name: (len(ids), size) for name, size in _HASHES.items()})
+    columns = _Arrays(file, "<f8", sizes)
     numbers = columns["answer/question"]
-    last = len(questions) - 1
-    if not (np.diff(numbers, prepend=0, append=last) >= 0).all() or (numbers % 1).any():
+    if not (np.diff(numbers, prepend=0, append=len(ids) - 1) >= 0).all() or (numbers % 1).any():
         raise ValueError("its answers are not in the order of its questions")
-    if missing := [name for name in _OF_ANSWERS if f"answer/{name}" not in columns]:
+    needed = [*(f"answer/{name}" for name in _OF_ANSWERS), *(f"question/{name}" for name in _OF_QUESTIONS)]
+    if missing := [name for name in needed if name not in columns]:
         raise ValueError(f"it lacks {missing}")
-    kinds = columns["answer/error"]
-    if not ((kinds >= 0) & (kinds < len(head["errors"])) & (kinds % 1 == 0) | np.isnan(kinds)).all():
-        raise ValueError("a kind of failure is unknown")
-    return ScoreTable(questions, hashes, columns, _marks(file, head), tuple(map(str, head["errors"])))
+    for name, listed in _CODED.items():
+        codes = columns[name]
+        known = (codes >= 0) & (codes < len(lists[listed])) & (codes % 1 == 0)
+        if not (known | np.isnan(codes) if name == "answer/error" else known).all():
+            raise ValueError(f"{name} has a number that is not in a list")
+    return ScoreTable(ids, hashes, columns, **lists, marks=_head(head).marks)
 
 
 def _array(file: zipfile.ZipFile, name: str, kind: str, shape: tuple[int, ...]) -> NDArray[Any]:

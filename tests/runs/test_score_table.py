@@ -22,7 +22,7 @@ from fathoms.runs.documents import StoredDocuments
 from fathoms.runs.folder import LARGEST_FILE
 from fathoms.runs.records import Entry
 from fathoms.runs.run import Run
-from fathoms.runs.score_table import FILE, ScoreTable, TableMaker, read_marks, read_table, write_table
+from fathoms.runs.score_table import FILE, ScoreTable, TableMaker, read_head, read_table, write_table
 from fathoms.runs.views import read_views, scored_question
 from fathoms.scoring import score_run
 from fathoms.scoring.measures import measuring, read_measures
@@ -47,10 +47,11 @@ def content(table: ScoreTable | None) -> Any:
     assert table is not None
     arrays = {**table.hashes, **table.columns}
     return (
-        [(*one[:3], tuple(one[3])) for one in table.questions],
+        list(zip(table.ids, table.category_of, table.documents_of, strict=True)),
         {name: (part.shape, part.tobytes()) for name, part in arrays.items()},
         {id: dict(marks) for id, marks in table.marks.items()},
         list(table.errors),
+        table.head,
     )
 
 
@@ -109,7 +110,7 @@ def test_the_file_says_what_the_question_files_say(name: str, tmp_path: Path) ->
     run = scored(name, tmp_path)
     assert content(read_table(run.path)) == content(of_files(run))
     assert content(Run.scored(run.path).scores) == content(of_files(run))
-    assert read_marks(run.path) == of_files(run).marks
+    assert read_head(run.path) == of_files(run).head
     before, whole = figures(run), (run.path / FILE).read_bytes()
     (run.path / FILE).unlink()
     assert figures(run) == before
@@ -120,7 +121,7 @@ def test_the_file_says_what_the_question_files_say(name: str, tmp_path: Path) ->
 def unread(run: Run) -> None:
     """The table is not read, and figures are those of the question files."""
     assert read_table(run.path) is None
-    assert read_marks(run.path) is None
+    assert read_head(run.path) is None
     assert content(Run.scored(run.path).scores) == content(of_files(run))
 
 
@@ -172,9 +173,14 @@ def test_no_changed_byte_changes_what_is_read(run: Run) -> None:
         ("metric/more.npy", lambda _: npy(np.zeros(3))),
         ("metric/more.npy", lambda _: npy(np.zeros(6, np.float32))),
         ("answer/error.npy", lambda _: npy(np.full(6, 7.0))),
-        ("questions.json", lambda data: data.replace(b"true", b'"no"', 1)),
-        ("questions.json", lambda data: b"[" * 100_000),
+        ("question/category.npy", lambda data: data[:-8] + np.float64(7).tobytes()),
+        ("question/documents.npy", lambda data: data[:-8] + np.float64(np.nan).tobytes()),
+        ("ids.json", lambda _: b"[1, 2, 3, 4, 5, 6]"),
+        ("ids.json", lambda _: b"[]"),
+        ("ids.json", lambda data: b"[" * 100_000),
+        ("documents.json", lambda _: b'["one", "two", "three", "four", "five", "six"]'),
         ("head.json", lambda data: data.replace(b'"errors":[', b'"errors":[],"x":[')),
+        ("head.json", lambda data: data.replace(b'"worst":{', b'"worst":[],"x":{')),
         ("head.json", lambda _: b"[]"),
     ],
 )
@@ -220,7 +226,7 @@ def test_a_file_that_states_too_large_a_member_is_not_unpacked(run: Run) -> None
     with zipfile.ZipFile(to, "w", zipfile.ZIP_DEFLATED) as file:
         for name, data in files.items():
             file.writestr(name, data)
-        file.getinfo("questions.json").file_size = LARGEST_FILE
+        file.getinfo("ids.json").file_size = LARGEST_FILE
     (run.path / FILE).write_bytes(to.getvalue())
     assert read_table(run.path) is None
 
