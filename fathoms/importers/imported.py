@@ -6,6 +6,7 @@ import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from statistics import fmean
 
 from fathoms.errors import amount
@@ -40,8 +41,8 @@ class Imported:
     grades: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
-def missing_warning(questions: Sequence[Question], records: Iterable[Record]) -> list[str]:
-    """Return a warning about the questions without a record, or an empty list if there are none."""
+def missing_warning(place: Path | str, questions: Sequence[Question], records: Iterable[Record]) -> list[str]:
+    """Return a warning about the questions without a record in a file, or an empty list if there are none."""
     found = list(records)
     answered = {record.question.id for record in found}
     missing = [question.id for question in questions if question.id not in answered]
@@ -49,9 +50,8 @@ def missing_warning(questions: Sequence[Question], records: Iterable[Record]) ->
         return []
     more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
     what = "were not searched for" if all(record.only_searched for record in found) else "have no answer"
-    return [
-        f"{len(missing)} of {amount(len(questions), 'question')} {what}: {', '.join(missing[:SHOWN])}{more}"
-    ]
+    number = f"{len(missing)} of {amount(len(questions), 'question')}"
+    return [f"{place}: {number} {what}: {', '.join(missing[:SHOWN])}{more}"]
 
 
 def released_means(records: Iterable[Record]) -> dict[str, tuple[float, int]]:

@@ -37,7 +37,7 @@ from fathoms.runs.grades import QUALITY, grade
 from fathoms.safety.inputs import json_lines
 from fathoms.types import Judgement, Question, Quote, Record, Usage, Verdict
 
-_CLOSED = "</think>"
+_CLOSED, _SECONDS = "</think>", " seconds\n\n"
 _TIMED = re.compile(r"\b(?:thought|reasoned|thinking)\b[^\n]{0,40} seconds\n\n", re.IGNORECASE)
 _QUOTES = tuple(str(metric.model_fields["kind"].default) for metric in MMDOCRAG)
 _JUDGED = ("mmdocrag-quality", "mmdocrag-quality-released")
@@ -55,9 +55,11 @@ class Graded:
     warnings: tuple[str, ...] = ()
 
 
-def read_mmdocrag(path: Path, gold: Path | Sequence[Question], judge: Path | None = None) -> Imported:
+def read_mmdocrag(
+    path: Path, gold: Path | Sequence[Question], judge: Path | None = None, *, released: bool = False
+) -> Imported:
     """Read a file of answers, the gold of the data set (a file, or its questions), and the grades of a judge
-    if there are any.
+    if there are any. `released` parts thoughts from answers as the released evaluation does.
 
     Raises DataError for a file without usable rows.
     """
@@ -67,7 +69,7 @@ def read_mmdocrag(path: Path, gold: Path | Sequence[Question], judge: Path | Non
     rows: list[Row] = []
     models: dict[str, None] = {}
     for number, value in values:
-        row = _row(number, value, graded)
+        row = _row(number, value, graded, released=released)
         if row is None:
             complaints.append(f"{path}:{number}: left out: {_EXPECTED}")
         else:
@@ -160,7 +162,7 @@ def read_judge(path: Path) -> Graded:
     return Graded(next(iter(judges)), grades, tuple(warnings))
 
 
-def _row(number: int, value: Any, graded: Graded | None) -> Row | None:
+def _row(number: int, value: Any, graded: Graded | None, *, released: bool) -> Row | None:
     """Return a row of the file of answers; `None` if it cannot be used."""
     id = _id(value)
     if id is None or not ("response" in value or value.get("error")):
@@ -169,7 +171,7 @@ def _row(number: int, value: Any, graded: Graded | None) -> Row | None:
     if not isinstance(text, str | None):
         return None
     text = text or ""
-    thoughts, answer = _parted(text)
+    thoughts, answer = _parted(text, released=released)
     error = None if text.strip() or not value.get("error") else str(value["error"])
     usage = Usage(prompt_tokens=_count(value.get("in_tok")), completion_tokens=_count(value.get("out_tok")))
     return Row(
@@ -227,19 +229,23 @@ def _shortened(complaints: list[str]) -> list[str]:
     return [*complaints[:SHOWN], *([f"and {more} more rows of this kind"] if more > 0 else [])]
 
 
-def _parted(text: str) -> tuple[str, str]:
+def _parted(text: str, *, released: bool) -> tuple[str, str]:
     """Return the thoughts before an answer, empty if there are none, and the answer: what follows a closing
     `</think>`, or else a line such as "Thought for 12 seconds".
 
     Of several closing tags with an empty line after them, the answer stands between the first two, as in the
     released evaluation; otherwise it follows the last one. Thoughts that were cut off have no end, so nothing
-    is dropped.
+    is dropped. The `released` evaluation knows no tag without an empty line after it, and takes any paragraph
+    that ends in " seconds" for the end of thoughts, also one of an answer ("It takes 12 seconds").
     """
-    if f"{_CLOSED}\n\n" in text:
-        thoughts, answer, *_ = text.split(f"{_CLOSED}\n\n")
-        return thoughts, answer
+    for end in (f"{_CLOSED}\n\n", *((_SECONDS,) if released else ())):
+        if end in text:
+            thoughts, answer, *_ = text.split(end)
+            return thoughts, answer
+    if released:
+        return "", text
     if _CLOSED in text:
         thoughts, _, answer = text.rpartition(_CLOSED)
         return thoughts, answer
-    timed = _TIMED.search(text) if " seconds\n\n" in text else None
+    timed = _TIMED.search(text) if _SECONDS in text else None
     return (text[: timed.end()], text[timed.end() :]) if timed else ("", text)

@@ -163,7 +163,7 @@ def imported_rows(
         more = f" and {len(unmatched) - SHOWN} more" if len(unmatched) > SHOWN else ""
         found.append(f"{path}: contexts or citations of unknown documents: {listed}{more}")
     found += _place_warnings(path, records.values(), placed, looked_for=texts is not None)
-    found += missing_warning(questions, records.values())
+    found += missing_warning(path, questions, records.values())
     return Imported(
         path.stem, model, tuple(records.values()), tuple(questions), tuple(found), pipeline, left_out
     )

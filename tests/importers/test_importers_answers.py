@@ -124,7 +124,7 @@ def test_strangers_duplicates_and_gaps_are_named(write: Any) -> None:
         f"{path}:4: several questions have this text: name one by 'id' (tables-01, tables-02),"
         " or its documents by 'files'",
         f"{path}:5: a second answer to text-only-01 (the first is on line 1)",
-        "3 of 4 questions have no answer: text-only-02, tables-01, tables-02",
+        f"{path}: 3 of 4 questions have no answer: text-only-02, tables-01, tables-02",
     ]
 
 

@@ -45,7 +45,8 @@ def test_an_answer_with_its_thoughts_tokens_and_model(tmp_path: Path) -> None:
     assert (record.answer.usage.prompt_tokens, record.answer.usage.completion_tokens) == (9, 5)
     assert (found.model, found.name) == ("m", "some-model_pure-text_quotes20_response")
     assert record.question.short_answer == "46"
-    assert "3 of 4 questions have no answer: 1, 2, 3" in found.warnings
+    named = tmp_path / "some-model_pure-text_quotes20_response.jsonl"
+    assert f"{named}: 3 of 4 questions have no answer: 1, 2, 3" in found.warnings
     assert values(found, tmp_path, "image-f1", "text-recall") == [1, 0]
 
 
@@ -56,6 +57,25 @@ def test_of_several_thoughts_the_first_are_the_reasoning(tmp_path: Path) -> None
     ).records
     assert record.answer is not None
     assert (record.answer.text, record.answer.reasoning) == ("b [9]", "a")
+
+
+@pytest.mark.parametrize(
+    ("text", "default", "released"),
+    [
+        ("Thought for 9 seconds\n\nIt is 46.", "It is 46.", "It is 46."),
+        ("It takes 12 seconds\n\nand 3 more.", "It takes 12 seconds\n\nand 3 more.", "and 3 more."),
+        ("<think>[9]</think>It is 46.", "It is 46.", "<think>[9]</think>It is 46."),
+        ("a</think>\n\nIn 12 seconds\n\n[9].", "In 12 seconds\n\n[9].", "In 12 seconds\n\n[9]."),
+    ],
+    ids=["thoughts with their time", "an answer about time", "no empty line", "both"],
+)
+def test_thoughts_are_parted_by_default_and_as_released(
+    tmp_path: Path, text: str, default: str, released: str
+) -> None:
+    path = write(tmp_path / "a.jsonl", [{"q_id": 0, "response": text}])
+    gold = write(tmp_path / "gold.jsonl", GOLD)
+    found = [read_mmdocrag(path, gold, released=one).records[0].answer for one in (False, True)]
+    assert [one and one.text for one in found] == [default, released]
 
 
 def test_what_a_file_has_wrong_is_counted(tmp_path: Path) -> None:

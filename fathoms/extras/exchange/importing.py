@@ -278,6 +278,14 @@ def mmdocrag(
     judge: Annotated[
         Path | None, typer.Option("--judge", help="The file with a judge's grades of these answers.")
     ] = None,
+    released: Annotated[
+        bool,
+        typer.Option(
+            "--released-thoughts",
+            help="Part thoughts from answers as the released evaluation does: any paragraph that ends in"
+            " ' seconds' ends them.",
+        ),
+    ] = False,
 ) -> int:
     """Import the answers of a model that MMDocRAG released, and score which quotes they cite.
 
@@ -286,7 +294,7 @@ def mmdocrag(
     """
     from fathoms.importers import read_mmdocrag
 
-    return given.finish([read_mmdocrag(responses, gold, judge)], gold)
+    return given.finish([read_mmdocrag(responses, gold, judge, released=released)], gold)
 
 
 @_format("promptfoo", "questions", "contexts", "first_page", "out", "partial", *_DOCUMENTS)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import RenderableType
 from rich.text import Text
 
+from fathoms.errors import amount
 from fathoms.extras.papers.display import MARKS, reproduced_json, sentence
 from fathoms.report.grid import Grid
 from fathoms.report.terminal import WIDTH, note, with_blank_lines
@@ -83,10 +84,13 @@ def quotes_lines(comparison: Comparison) -> Iterator[str]:
     """Yield a sentence for every difference, and how much was compared."""
     yield from map(sentence, comparison.cells("differs"))
     printed = [row for row in comparison.rows if any(cell.paper != "n/a" for cell in row.cells)]
+    others = amount(len(comparison.rows) - len(printed), "run")
+    if not printed:
+        yield f"{others}; our sources have no printed figures of this table to compare with"
+        return
     compared = sum(row.compared for row in printed)
     counts = f"{len(comparison.cells('same'))} the same, {len(comparison.cells('differs'))} differ"
-    others = len(comparison.rows) - len(printed)
-    more = f"; {others} more runs are not in it" if others else ""
+    more = f"; not in it: {others}" if len(comparison.rows) > len(printed) else ""
     yield f"{compared} of {len(printed)} rows compared; of their printed cells {counts}{more}"
 
 

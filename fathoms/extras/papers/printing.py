@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fathoms.cli import console
-from fathoms.errors import ExitCode, UsageError
+from fathoms.errors import ExitCode, UsageError, amount
 
 if TYPE_CHECKING:
     from fathoms.extras.papers.tables import QuotesTable
@@ -64,26 +64,38 @@ def quotes_figures(
     """Print a table of MMDocRAG beside the figures of the released answers in a folder.
 
     A difference ends the command with exit code 1, and so do a table or a chosen row of which nothing was
-    compared, and a file that cannot be read.
+    compared, and a file that is left out. Of a table without printed rows, nothing needs to be compared.
     """
     from fathoms.extras.papers.beside import compare
+    from fathoms.extras.papers.display import reproduced_lines, reproduced_panel
     from fathoms.extras.papers.display_quotes import quotes_json, quotes_lines, quotes_panel
-    from fathoms.extras.papers.quotes import figures_of_runs, quotes_runs
+    from fathoms.extras.papers.quotes import figures_of_modes, figures_of_runs, quotes_runs
 
     rows = table.select(chosen)
-    found, damaged = quotes_runs(table, results)
-    runs = [run for run in found if not chosen or run.row in rows]
-    more = [run.row for run in runs if run.row not in rows]
-    comparison = compare(table, figures_of_runs(table, runs), [*rows, *more])
+    runs, damaged = quotes_runs(table, results)
+    partly = {}
+    if table.modes is not None:
+        more, figures = figures_of_modes(table, runs)
+        why = f"the mean over {amount(len(more), 'model')} of which both runs are at hand"
+        partly = {table.rows[0].row: f"{why}; the paper does not name its models"}
+    else:
+        runs = [run for run in runs if not chosen or run.row in rows]
+        more, figures = [run.row for run in runs if run.row not in rows], figures_of_runs(table, runs)
+    comparison = compare(table, figures, [*rows, *more], partly=partly)
     for line in (*damaged, *(line for run in runs for line in run.notes)):
         console.complain(line)
-    absent = [one.row for one in comparison.rows if chosen and not one.compared]
+    absent = [one.row for one in comparison.rows if one.row in chosen and not one.compared]
     for row in absent:
         console.complain(f"{results} has no answers of the row '{row}', so it was not compared")
     if as_json:
         console.show_json(quotes_json(name, table, comparison, runs))
     else:
-        console.show(*quotes_panel(table, comparison, runs))
-        for line in quotes_lines(comparison):
+        if table.modes is not None:
+            panel, lines = reproduced_panel(table, comparison, {}), reproduced_lines(comparison)
+        else:
+            panel, lines = quotes_panel(table, comparison, runs), quotes_lines(comparison)
+        console.show(*panel)
+        for line in lines:
             console.say(line)
-    return ExitCode.OK if comparison.reproduced and not absent and not damaged else ExitCode.FAILED
+    good = (comparison.reproduced or not table.rows) and not absent and not damaged
+    return ExitCode.OK if good else ExitCode.FAILED

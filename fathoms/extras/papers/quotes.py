@@ -3,7 +3,8 @@
 A folder of results has the answers in `responses/`, the grades in `judge/`, and beside them a file with the
 gold quotes. The names are as released: `gpt-4.1_pure-text_quotes20_response.jsonl` and
 `gpt-4.1_pure-text_quotes20_llm-judge.jsonl`. The folders of the authors' repository (`response/`,
-`response/evaluation/`, `dataset/`) and its older names are found as well.
+`response/evaluation/`, `dataset/`), those of their data set (`resp/`, `eval/`) and older names are found as
+well.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 
 from fathoms.errors import DataError, UsageError
 from fathoms.extras.papers.figures import Figures
@@ -22,6 +24,7 @@ from fathoms.metrics.metric import Facts
 from fathoms.metrics.pooling import Pool
 from fathoms.metrics.registry import SETS, named
 from fathoms.metrics.score_records import RecordScore
+from fathoms.safety.inputs import read_file
 
 FAMILIES = ("mmdocrag-quality", "mmdocrag-quality-released")
 _NAME = re.compile(
@@ -29,7 +32,8 @@ _NAME = re.compile(
 )
 _INSTRUCT = re.compile(r"inst(?:ruct)?(?=(?:ft)?$)")
 """What some names of models have before their end, and others leave out."""
-_ANSWERS, _GRADES = ("responses", "response"), ("judge", "response/evaluation", "responses/evaluation")
+_ANSWERS = ("responses", "response", "resp")
+_GRADES = ("judge", "response/evaluation", "responses/evaluation", "eval")
 _GOLD = ("gold*.jsonl", "evaluation_{quotes}.jsonl", "dataset/evaluation_{quotes}.jsonl")
 
 
@@ -82,26 +86,28 @@ def setting_of(path: Path) -> Setting:
 def quotes_runs(table: QuotesTable, folder: Path) -> tuple[list[QuotesRun], tuple[str, ...]]:
     """Compute the figures of every file of answers in a folder.
 
-    Returns the runs, and one message per file that cannot be read. A run that is not in the table gets a row
-    without printed cells. Raises UsageError if the folder does not exist, and DataError for two files of one
-    model and mode, and without gold quotes or answers.
+    Returns the runs, and one message per file that is left out: one that cannot be read, and files that are
+    of one model and mode and differ. A run that is not in the table gets a row without printed cells.
+    Thoughts are parted from answers as released. Raises UsageError if the folder does not exist, and
+    DataError without gold quotes or answers.
     """
     if not folder.is_dir():
         raise UsageError(f"{folder}: the folder of results does not exist")
     questions = read_gold(_gold(table, folder))
-    grades = _by_key(_files(folder, _GRADES), table)
-    answers = _by_key(_files(folder, _ANSWERS), table)
-    if not answers:
+    damaged: list[str] = []
+    grades = _by_key(_files(folder, _GRADES), table, damaged)
+    answers = _by_key(_files(folder, _ANSWERS), table, damaged)
+    if not answers and not damaged:
         raise DataError(
             f"{folder} contains no answers with {table.quotes} quotes: expected files such as"
             f" responses/gpt-4.1_pure-text_quotes{table.quotes}_response.jsonl"
         )
-    found, damaged = [], []
+    found = []
     for key, path in answers.items():
         setting, judge = setting_of(path), grades.get(key)
         row = table.row_of(*key) or table.unprinted(setting.model, setting.mode)
         try:
-            imported = read_mmdocrag(path, questions, judge)
+            imported = read_mmdocrag(path, questions, judge, released=True)
         except DataError as error:
             damaged.append(f"left out: {error}")
             continue
@@ -141,19 +147,49 @@ def measured(imported: Imported) -> tuple[dict[str, float | None], dict[str, int
 
 def figures_of_runs(table: QuotesTable, runs: Sequence[QuotesRun]) -> dict[str, Figures]:
     """Return the figures of the columns of the table, by row."""
-    return {
-        run.row.row: Figures(
-            metrics={
-                "printed": {
-                    column: value
-                    for column, one in table.columns.items()
-                    if (value := run.values.get(one.metric)) is not None
-                }
-            },
-            ours={},
-        )
-        for run in runs
+    return {run.row.row: Figures({"printed": {**_columns(table, run)}}, ours={}) for run in runs}
+
+
+def figures_of_modes(
+    table: QuotesTable, runs: Sequence[QuotesRun]
+) -> tuple[list[QuotesRow], dict[str, Figures]]:
+    """Return a row for each model of which there are runs of both `modes` of the table, and its figures; the
+    figures of the table's own row are the means over these models. Raises DataError if there is no model."""
+    assert table.modes is not None
+    by_key = {run.setting.key: run for run in runs}
+    rows: list[QuotesRow] = []
+    figures: dict[str, dict[str, dict[str, float]]] = {}
+    for (model, mode), run in by_key.items():
+        other = by_key.get((model, table.modes[1]))
+        if mode != table.modes[0] or other is None:
+            continue
+        first, second = _columns(table, run), _columns(table, other)
+        gain = {column: first[column] - second[column] for column in first if column in second}
+        sides = {"first": first, "second": second, "difference": gain}
+        row = table.unprinted(run.setting.model)
+        rows.append(row)
+        figures[row.row] = {name: sides[side] for name, side in table.compare.items()}
+    if not rows:
+        raise DataError(f"of no model are there answers of both kinds: {' and '.join(table.modes)}")
+    means = {
+        name: {
+            column: fmean(known)
+            for column in table.columns
+            if (known := [one[name][column] for one in figures.values() if column in one[name]])
+        }
+        for name in table.compare
     }
+    named = {**figures, table.rows[0].row: means}
+    return rows, {
+        row: Figures({name: {**values} for name, values in metrics.items()}, ours={})
+        for row, metrics in named.items()
+    }
+
+
+def _columns(table: QuotesTable, run: QuotesRun) -> dict[str, float]:
+    """Return the values of a run by column, without those that it lacks."""
+    values = {column: run.values.get(one.metric) for column, one in table.columns.items()}
+    return {column: value for column, value in values.items() if value is not None}
 
 
 def _files(folder: Path, places: Sequence[str]) -> list[Path]:
@@ -164,17 +200,23 @@ def _files(folder: Path, places: Sequence[str]) -> list[Path]:
     return []
 
 
-def _by_key(paths: Sequence[Path], table: QuotesTable) -> dict[tuple[str, str], Path]:
-    """Return files by model and mode, without those of another number of quotes."""
-    found: dict[tuple[str, str], Path] = {}
+def _by_key(paths: Sequence[Path], table: QuotesTable, damaged: list[str]) -> dict[tuple[str, str], Path]:
+    """Return files by model and mode, without those of another number of quotes. Of equal files, the first
+    counts; of files that differ none does, and `damaged` gets a message."""
+    found: dict[tuple[str, str], list[Path]] = {}
     for path in paths:
         setting = setting_of(path)
-        if setting.quotes not in (None, table.quotes):
-            continue
-        other = found.setdefault(setting.key, path)
-        if other != path:
-            raise DataError(f"two files are of one model and mode: {other} and {path}")
-    return found
+        if setting.quotes in (None, table.quotes):
+            found.setdefault(setting.key, []).append(path)
+    for key, same in list(found.items()):
+        if len(same) > 1 and len(set(map(read_file, same))) > 1:
+            damaged.append(f"left out: these files are of one model and mode, and differ: {_listed(same)}")
+            del found[key]
+    return {key: same[0] for key, same in found.items()}
+
+
+def _listed(paths: Sequence[Path]) -> str:
+    return ", ".join(map(str, paths))
 
 
 def _gold(table: QuotesTable, folder: Path) -> Path:
@@ -182,7 +224,7 @@ def _gold(table: QuotesTable, folder: Path) -> Path:
     for pattern in _GOLD:
         paths = sorted(folder.glob(pattern.format(quotes=table.quotes)))
         if len(paths) > 1:
-            raise DataError(f"{folder} has several files of gold quotes: {', '.join(map(str, paths))}")
+            raise DataError(f"{folder} has several files of gold quotes: {_listed(paths)}")
         if paths:
             return paths[0]
     raise DataError(

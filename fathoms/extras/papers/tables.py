@@ -240,6 +240,10 @@ class AgreementTable(PrintedTable[AgreementRow]):
         return found.with_(Source(metric=MetricSource(folder=folder, key=found.metric.key)))
 
 
+_MODES = {"pure-text": "", "pure-text-ocr": " (OCR)", "multimodal": " (MM)"}
+"""How the names of rows end by what the model was shown of pictures."""
+
+
 class QuotesColumn(_Part):
     """A column of a table of MMDocRAG: a metric, in percent with one digit, or a grade with two."""
 
@@ -261,9 +265,14 @@ class QuotesTable(PrintedTable[QuotesRow]):
     results: Literal["mmdocrag"]
     quotes: int = 20
     """The number of candidate quotes of each question."""
+    modes: tuple[str, str] | None = None
+    """Two modes, such as `pure-text` and `pure-text-ocr`: a row then has both runs of one model, and the
+    first printed row is the mean over the models."""
     columns: dict[str, QuotesColumn]
-    compare: dict[str, str]
-    rows: tuple[QuotesRow, ...] = Field(min_length=1)
+    compare: dict[str, Literal["released", "first", "second", "difference"]]
+    """`released` is the run of the row; with `modes`, a run of a mode, or the first minus the second."""
+    rows: tuple[QuotesRow, ...] = ()
+    """The printed rows; none where the printed figures are not known."""
 
     def printed_text(self, value: float | None, column: str = "") -> str:
         """Format a figure as the column prints it."""
@@ -280,13 +289,15 @@ class QuotesTable(PrintedTable[QuotesRow]):
         """Return the row of a model, given in letters and digits alone, and a mode."""
         return next((row for row in self.rows if (fold_letters(row.model), row.mode) == (model, mode)), None)
 
-    def unprinted(self, model: str, mode: str) -> QuotesRow:
-        """Return a row for a run that the table does not have."""
+    def unprinted(self, model: str, mode: str = "pure-text") -> QuotesRow:
+        """Return a row for a run that the table does not have, with the name that it has for the model."""
+        known = self.row_of(fold_letters(model), "pure-text")
+        shown = _MODES.get(mode, f" ({mode})")
         return QuotesRow(
-            row=f"{model} ({mode})",
+            row=f"{known.row if known else model}{shown}",
             model=model,
             mode=mode,
-            printed={"printed": (None,) * len(self.columns)},
+            printed=dict.fromkeys(self.compare, (None,) * len(self.columns)),
         )
 
 

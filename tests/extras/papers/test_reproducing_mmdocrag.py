@@ -51,7 +51,7 @@ def test_files_are_found_by_model_mode_and_number_of_quotes(
     assert code == 1  # the figures are not those of the printed row
     assert [(run["row"], run["mode"], run["judge"] is None) for run in done["runs"]] == [
         ("Grok-3-beta", "pure-text", False),
-        ("qwen3-4b (multimodal)", "multimodal", True),
+        ("qwen3-4b (MM)", "multimodal", True),
     ]
     first, other = done["runs"]
     assert first["metrics"]["mmdocrag.overall-f1"] == other["metrics"]["mmdocrag.overall-f1"] == 1
@@ -62,9 +62,9 @@ def test_files_are_found_by_model_mode_and_number_of_quotes(
         **{"grades": 2, "unread_grades": 0},
     }
     assert (other["counts"]["answers"], "mmdocrag.fluency" in other["metrics"]) == (1, False)
-    assert "1 of 2 questions have no answer: 1" in said
+    assert "qwen3-4b_multimodal_response_quotes20.jsonl: 1 of 2 questions have no answer: 1" in said
     assert "qwen3-4b_multimodal_response_quotes20.jsonl: there is no file of grades for it" in said
-    (last,) = (row for row in done["rows"] if row["row"] == "qwen3-4b (multimodal)")
+    (last,) = (row for row in done["rows"] if row["row"] == "qwen3-4b (MM)")
     cells = {cell["column"]: (cell["paper"], cell["ours"], cell["status"]) for cell in last["cells"]}
     assert cells["quote F1"] == ("n/a", "100.0", "not compared")
     assert cells["quality"] == ("n/a", None, "not compared")
@@ -109,18 +109,67 @@ def test_a_folder_that_lacks_something_says_what(
     results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert reproduced(capsys, results, "--live")[0] == 2
-    (results / "responses" / "grok-3-beta_pure-text_response_quotes20.jsonl").write_text("{}")
-    code, _, said = reproduced(capsys, results)
-    assert (code, "two files are of one model and mode" in said) == (1, True)
     (results / "gold_quotes.jsonl").unlink()
     assert "contains no gold quotes: expected a file gold*.jsonl" in reproduced(capsys, results)[2]
     write(tmp_path / "empty" / "gold.jsonl", [{"q_id": 0, "gold_quotes": []}])
     assert "contains no answers with 20 quotes" in reproduced(capsys, tmp_path / "empty")[2]
 
 
+def test_one_bad_pair_leaves_out_only_itself(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Equal files under an old and a new name are one run; files that differ are named, and no more."""
+    (grok,) = (results / "responses").glob("Grok*20*")
+    old = grok.with_name("grok-3-beta_pure-text_response_quotes20.jsonl")
+    old.write_text(grok.read_text())
+    assert [run["row"] for run in reproduced(capsys, results)[1]["runs"]] == ["Grok-3-beta", "qwen3-4b (MM)"]
+    old.write_text("{}")
+    code, done, said = reproduced(capsys, results)
+    assert (code, [run["row"] for run in done["runs"]]) == (1, ["qwen3-4b (MM)"])
+    assert f"left out: these files are of one model and mode, and differ: {grok}, {old}" in said
+    old.unlink()
+    (judge,) = (results / "judge").glob("*20*")
+    (results / "judge" / "grok-3-beta_pure-text_quotes20_llm-judge.jsonl").write_text("{}")
+    code, done, said = reproduced(capsys, results)
+    assert (code, [run["judge"] for run in done["runs"]]) == (1, [None, None])
+    assert f", {judge}\n" in said
+
+
+def test_runs_on_ocr_text_are_rows_of_their_own_beside_those_on_descriptions(
+    results: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of two questions, OCR misses the pictures: the F1 of both kinds falls from 1 to 2/3."""
+    answers = [{"q_id": n, "response": "[2]"} for n in range(2)]
+    write(results / "responses" / "Grok-3-beta_pure-text_ocr_quotes20_response.jsonl", answers)
+    _, done, _ = reproduced(capsys, results)
+    found = {run["row"]: run for run in done["runs"]}
+    assert (found["Grok-3-beta (OCR)"]["mode"], found["Grok-3-beta (OCR)"]["judge"]) == (
+        "pure-text-ocr",
+        None,
+    )
+    assert main(["reproduce", "mmdocrag/ocr", "--results", str(results), "--json"]) == 0
+    done = json.loads(capsys.readouterr().out)
+    rows = {
+        row["row"]: {(cell["metric"], cell["column"]): cell for cell in row["cells"]} for row in done["rows"]
+    }
+    model = rows["Grok-3-Beta"]
+    shown = [model[name, "quote F1"]["ours"] for name in ("described", "OCR", "gain")]
+    assert shown == ["100.0", "66.7", "33.3"]
+    assert model["OCR", "quality"]["ours"] is None
+    mean = rows["mean of the models"]["gain", "quote F1"]
+    assert (mean["paper"], mean["ours"], mean["status"]) == ("6.5", "33.3", "documented")
+    assert "the mean over 1 model of which both runs are at hand" in mean["why"]
+
+
+def test_a_table_without_printed_figures_shows_what_comes_out(
+    results: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["reproduce", "mmdocrag/quotes15", "--results", str(results)]) == 0
+    assert "1 run; our sources have no printed figures of this table" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
+        ("qwen2.5-72b_pure-text_ocr_quotes20_response.jsonl", ("qwen2572b", "pure-text-ocr", 20)),
         ("gpt-4.1_pure-text_quotes20_response.jsonl", ("gpt41", "pure-text", 20)),
         ("gpt-4.1_pure-text_quotes20_llm-judge.jsonl", ("gpt41", "pure-text", 20)),
         ("claude-3.5-sonnet_multimodal_response_quotes15.jsonl", ("claude35sonnet", "multimodal", 15)),
