@@ -6,9 +6,9 @@ that `rows` describes. In `answers`, ` | ` separates alternative variants, any o
 A phrase such as `{number: 41.5, unit: m}` is a richer form (`fathoms.types.GOLD_FORMS`), in YAML. A cell of
 `answers`, `files` or `reference_claims` that begins with `[` is read as JSON, which allows phrases that
 contain ` | ` or ` & `. `files` and `reference_claims` are separated with ` | `. `evidence` is a list such as
-`docllm.pdf:7; docllm.pdf:9`, of names and pages, or JSON; `steps`, `nuggets`, `quotes` and `metadata` are
-always JSON. `options` are texts such as `red | green` or `A: red | B: green`, or JSON, and `right` names one
-of them (`fathoms.corpora.options`).
+`docllm.pdf:7; docllm.pdf:9`, of names and pages, or JSON; `steps`, `nuggets`, `facts`, `quotes` and
+`metadata` are always JSON. `options` are texts such as `red | green` or `A: red | B: green`, or JSON, and
+`right` names one of them (`fathoms.corpora.options`).
 An empty cell means that the key is absent.
 """
 
@@ -47,7 +47,7 @@ _EXCEL = re.compile(r"\ufeff?sep=([,;\t])\s*", re.IGNORECASE)
 """The first line by which Excel is told the separator."""
 SEPARATORS = (",", ";", "\t")
 _KNOWN = (*QuestionRow.model_fields, "text", OPTIONS, RIGHT)
-_JSON = ("evidence", "steps", "nuggets", "quotes", "metadata")
+_JSON = ("evidence", "steps", "nuggets", "facts", "quotes", "metadata")
 _LISTS = ("answers", "files", "reference_claims")
 COLUMNS = (
     "id",
@@ -65,6 +65,7 @@ COLUMNS = (
     "long_answer",
     "reference_claims",
     "nuggets",
+    "facts",
     "quotes",
     "metadata",
 )

@@ -13,6 +13,8 @@
 | `reference_claims` | the single statements of the gold answer               | none            |
 | `nuggets`          | list of `{question, answers?, importance?, origin?}`;  | none            |
 |                    | without `answers`, the documents do not answer it      |                 |
+| `facts`            | list of `{text, importance?, origin?}`: what a good    | none            |
+|                    | answer says                                            |                 |
 | `options`, `right` | the options of a multiple choice by name, and the name | none            |
 |                    | of the right one, which becomes the accepted answer    |                 |
 | `files`            | file name of a PDF, or a list of them; empty means all | all             |
@@ -30,9 +32,9 @@
 | `metadata`         | an object of texts, numbers and truth values           | none            |
 
 An answerable question needs at least one of `answers`, `reference`, `short_answer`, `long_answer`,
-`reference_claims`, `nuggets` and `evidence`; evidence alone is enough to measure retrieval. `comment`,
-`notes` and keys that begin with an underscore are ignored. Any other key is an error. Null means the same as
-an absent key. Text is kept character by character, without trimming.
+`reference_claims`, `nuggets`, `facts` and `evidence`; evidence alone is enough to measure retrieval.
+`comment`, `notes` and keys that begin with an underscore are ignored. Any other key is an error. Null means
+the same as an absent key. Text is kept character by character, without trimming.
 """
 
 from __future__ import annotations
@@ -55,6 +57,7 @@ from fathoms.types import (
     GOLD_FORMS,
     DocumentName,
     Evidence,
+    Fact,
     GoldPhrase,
     Nugget,
     Question,
@@ -65,7 +68,7 @@ from fathoms.types import (
 
 IGNORED = frozenset({"comment", "notes"})
 
-GOLD = ("answers", "reference", "short_answer", "long_answer", "reference_claims", "nuggets")
+GOLD = ("answers", "reference", "short_answer", "long_answer", "reference_claims", "nuggets", "facts")
 """The forms of a gold answer; an answerable question has at least one, or evidence."""
 
 LONGEST_NAME = 200
@@ -204,6 +207,19 @@ class GoldNugget(Nugget):
         return answers
 
 
+class GoldFact(Fact):
+    """A fact as written in a question file; unlike `Fact`, it rejects unknown keys and empty texts."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    @field_validator("text")
+    @classmethod
+    def _says(cls, text: str) -> str:
+        if not text.strip():
+            raise ValueError("is empty")
+        return text
+
+
 class CandidateQuote(Quote):
     """A candidate quote as written in a question file; unlike `Quote`, it rejects unknown keys."""
 
@@ -256,6 +272,7 @@ class QuestionRow(BaseModel):
     long_answer: str | None = None
     reference_claims: Annotated[list[str], BeforeValidator(one_or_more)] = []
     nuggets: list[GoldNugget] = []
+    facts: list[GoldFact] = []
     quotes: list[CandidateQuote] = []
     metadata: Annotated[dict[str, Scalar], BeforeValidator(_scalars)] = {}
 
@@ -449,6 +466,7 @@ def _question(row: QuestionRow, own_id: str) -> Question:
         long_answer=row.long_answer,
         reference_claims=tuple(row.reference_claims),
         nuggets=tuple(Nugget(**nugget.model_dump()) for nugget in row.nuggets),
+        facts=tuple(Fact(**fact.model_dump()) for fact in row.facts),
         quotes=tuple(Quote(**quote.model_dump()) for quote in row.quotes),
         metadata=row.metadata,
     )

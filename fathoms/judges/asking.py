@@ -26,6 +26,7 @@ from fathoms.judges.claims import (
     sentence_claims,
 )
 from fathoms.judges.journal import VerdictJournal, text_hash
+from fathoms.judges.several import shared
 from fathoms.judges.work import JudgeWork
 from fathoms.models.caller import Caller
 from fathoms.models.calling.stop import Stop, Stopped
@@ -477,13 +478,16 @@ def _batches(missing: Sequence[Missing], judge: Judge) -> list[Sequence[Missing]
     groups: dict[Any, list[Missing]] = {}
     for one in missing:
         judgement, repeat, _ = one
-        same = (judgement.rubric, judgement.image, judgement.premise)
-        groups.setdefault((repeat, *same), []).append(one)
+        groups.setdefault((repeat, shared(judgement)), []).append(one)
     whole = list(groups.values())
     if not judge.shares_premise and judge.repeats == 1:
         whole = [[one for group in whole for one in group]]
-    size = judge.together
-    return [group[start : start + size] for group in whole for start in range(0, len(group), size)]
+    return [
+        group[start : start + size]
+        for group in filter(None, whole)
+        for size in [judge.together(group[0][0].rubric)]
+        for start in range(0, len(group), size)
+    ]
 
 
 def verdict_key(identity: str, judgement: Judgement, repeat: int, version: int = 1) -> str:

@@ -58,9 +58,8 @@ class Judge(Component):
         """The most calls to the judge at a time."""
         return 1
 
-    @property
-    def together(self) -> int:
-        """The most judgements in one call."""
+    def together(self, rubric: Rubric = "support") -> int:
+        """Return the most judgements in one call."""
         return 1
 
     @property

@@ -46,10 +46,9 @@ class Cascade(Judge):
         """The most calls at a time."""
         return max(self.cheap.max_concurrency, self.dear.max_concurrency)
 
-    @property
-    def together(self) -> int:
-        """The most judgements in one call."""
-        return self.cheap.together
+    def together(self, rubric: Rubric = "support") -> int:
+        """Return the most judgements in one call."""
+        return self.cheap.together(rubric)
 
     @property
     def repeats(self) -> int:
@@ -123,7 +122,7 @@ class Cascade(Judge):
         """Ask the cheap judge, and the dear one where the cheap one is not sure or failed."""
         found = await self.cheap.judge(asked, caller, repeat)
         unsure = [number for number, verdict in enumerate(found) if not self.is_sure(verdict)]
-        size = self.dear.together
+        size = self.dear.together()
         parts = [unsure[start : start + size] for start in range(0, len(unsure), size)]
         answers = await asyncio.gather(
             *(self.dear.judge([asked[number] for number in part], caller, repeat) for part in parts)

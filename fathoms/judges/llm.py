@@ -18,12 +18,20 @@ from fathoms.judges.replies import read_json, read_list
 from fathoms.judges.rubrics import (
     ABSTENTION_FORM,
     GRADES_FORM,
+    LISTED,
     QUESTIONS_FORM,
     RELEVANT_FORM,
     RUBRICS,
     WORDS,
 )
-from fathoms.judges.several import labels_form, listed_claims, most_tokens
+from fathoms.judges.several import (
+    labels_form,
+    listed_claims,
+    listed_passages,
+    most_tokens,
+    read_labels,
+    shared,
+)
 from fathoms.models import Generator
 from fathoms.models.caller import Caller, to_failure
 from fathoms.models.chat.forms import read_choice
@@ -50,10 +58,16 @@ _FORMS: dict[str, Form] = {
 _POSITIVE = ("yes", "entailment")
 _MARKUP = 200
 """More tokens than any chat template puts around one message."""
-_LATER = ("claims_a_call", "premise", "threshold", "prompts", "quote")
+_LATER = ("claims_a_call", "passages_a_call", "premise", "threshold", "prompts", "quote")
 """Options that are no part of the identity where they are not used, so that older verdicts are found."""
 _OF_CLAIMS = ("labels", "prompt", *_LATER)
 """Options that only decide how claims are judged, and `prompts`, of which each decides for one rubric."""
+_A_CALL: dict[Rubric, str] = {
+    "support": "claims_a_call",
+    "extent": "claims_a_call",
+    "relevance": "passages_a_call",
+}
+"""The option that says how many judgements of a rubric share a call."""
 _NOTHING = Usage(prompt_tokens=0, completion_tokens=0)
 
 
@@ -80,11 +94,14 @@ class LLMJudge(Judge):
     prompts: dict[Rubric | Literal["claims"], str] = Field(default_factory=dict)
     """Prompt templates instead of those of fathoms for all else: `claims`, which splits texts into claims,
     `grade`, `correct`, `abstention`, `relevant-sentences`, `questions`, `nugget`, `unanswerable`, `citing`,
-    `quality`. Each has the places of the one that it stands for (`{context}` and `{question}` may be left
-    out), and must ask for a reply of the same form."""
+    `quality`, `relevance`, `extent`. Each has the places of the one that it stands for (`{context}` and
+    `{question}` may be left out), and must ask for a reply of the same form."""
     claims_a_call: int = Field(default=1, ge=1, le=50)
-    """The most claims on one premise that are judged in one call. With more than 1, verdicts have no
-    probability, and `max_tokens` must be at least 8 for each."""
+    """The most claims on one premise that are judged in one call, facts of an answer among them. With more
+    than 1, verdicts have no probability, and `max_tokens` must be at least 8 for each."""
+    passages_a_call: int = Field(default=10, ge=1, le=50)
+    """The most passages that are graded for one question in one call, as far as they fit into the context of
+    the model. Fewer if `max_tokens` has no room for 8 tokens for each."""
     premise: Excerpts | None = None
     """Shows the judge only the passages of a long premise that are most like the claims, such as
     `{retrieve: 5}`; without it, the whole premise."""
@@ -139,14 +156,17 @@ class LLMJudge(Judge):
         """The most calls to the model at a time."""
         return self.model.max_concurrency
 
-    @property
-    def together(self) -> int:
-        """The most judgements in one call."""
-        return self.claims_a_call
+    def together(self, rubric: Rubric = "support") -> int:
+        """Return the most judgements in one call."""
+        if rubric == "relevance":
+            room = self.model.max_tokens
+            most = self.passages_a_call if room is None else room // most_tokens(1)
+            return max(1, min(self.passages_a_call, most))
+        return self.claims_a_call if rubric in _A_CALL else 1
 
     @property
     def shares_premise(self) -> bool:
-        """The claims of one call are compared with one premise."""
+        """The claims of one call are compared with one premise, and its passages with one question."""
         return True
 
     @property
@@ -202,7 +222,9 @@ class LLMJudge(Judge):
         """Return the identity with the prompt for the rubric alone; for other rubrics than that of claims
         (`support`), without the options that only decide how claims are judged."""
         found = self.identity()
-        dropped = ("prompts",) if rubric == "support" else _OF_CLAIMS
+        dropped: set[str] = {"prompts", "passages_a_call"}
+        if rubric != "support":
+            dropped = {*_OF_CLAIMS} - {_A_CALL.get(rubric, "")}
         options = {name: value for name, value in found["options"].items() if name not in dropped}
         if rubric != "support":
             del found["template"]
@@ -260,11 +282,12 @@ class LLMJudge(Judge):
     async def judge(
         self, asked: Sequence[Judgement], caller: Caller, repeat: int = 0
     ) -> list[Verdict | Failure]:
-        """Ask the model; see `Judge.judge`. Claims on one premise that follow one another share a call."""
+        """Ask the model; see `Judge.judge`. Claims on one premise that follow one another share a call, and
+        so do the passages that are graded for one question."""
         found: list[Verdict | Failure] = []
-        for (rubric, *_), group in groupby(asked, lambda one: (one.rubric, one.image, one.premise)):
+        for _, group in groupby(asked, shared):
             together = list(group)
-            if rubric == "support" and self.claims_a_call > 1:
+            if together[0].rubric in LISTED or (together[0].rubric == "support" and self.claims_a_call > 1):
                 found += await self._verdicts(together, caller, repeat)
             else:
                 found += [await self._verdict(one, caller, repeat) for one in together]
@@ -273,39 +296,45 @@ class LLMJudge(Judge):
     async def _verdicts(
         self, asked: Sequence[Judgement], caller: Caller, repeat: int
     ) -> list[Verdict | Failure]:
-        """Ask for the verdicts on several claims in one call, and once more if the reply is no JSON object.
+        """Ask for the verdicts on several claims or passages in one call, and once more if the reply has no
+        labels by number.
 
-        The labels are read by the numbers of the claims. A claim without a label is unparsed.
+        A claim without a label is unparsed. Passages that do not fit together are asked for in two halves.
         """
-        words = _WORDS[self.labels]
+        grades = asked[0].rubric == "relevance"
+        words = WORDS[asked[0].rubric] if asked[0].rubric in LISTED else _WORDS[self.labels]
         form = labels_form(len(asked), tuple(words))
-        values = {"claims": listed_claims(asked)}
+        values = {"claim": asked[0].claim} if grades else {"claims": listed_claims(asked)}
+        first = asked[0]._replace(premise=listed_passages(asked)) if grades else asked[0]
         replies: list[Reply] = []
         seconds = 0.0
         try:
-            kept = await self._kept_premise(asked, values, caller)
+            kept = await self._kept_premise([first, *asked[1:]], values, caller)
+            if grades and kept != first.premise and len(asked) > 1:
+                halves = asked[: len(asked) // 2], asked[len(asked) // 2 :]
+                return [one for half in halves for one in await self._verdicts(half, caller, repeat)]
             for attempt in range(2):
-                prompt = Prompt(messages=self._messages(asked[0], kept, values), form=form)
+                prompt = Prompt(messages=self._messages(first, kept, values), form=form)
                 reply, call = await caller.reply(
                     self.model, prompt, purpose="judge", repeat=repeat + attempt * self.votes
                 )
                 replies.append(reply)
                 seconds += call.seconds
                 cut = was_cut(reply)
-                said = None if cut else read_json(reply.text)
-                if cut or isinstance(said, dict):
+                labels = (None if cut else read_labels(reply.text, len(asked), tuple(words))) or {}
+                if cut or labels:
                     break
         except ModelError as error:
             return [to_failure(error)] * len(asked)
-        labels = said if isinstance(said, dict) else {}
         spent = summed([reply.usage for reply in replies])
         cost = total([reply.cost for reply in replies])
         verdicts: list[Verdict | Failure] = []
         for number, one in enumerate(asked, 1):
-            word = str(labels.get(str(number), "")).strip().lower()
-            why = self._cut_sentence(one, kept)
+            word = labels.get(str(number), "")
+            why = self._cut_sentence(first if grades else one, kept)
             if word not in words:
-                why = _unread(reply) if cut or not labels else f"the reply has no label for claim {number}"
+                what = "passage" if grades else "claim"
+                why = _unread(reply) if cut or not labels else f"the reply has no label for {what} {number}"
             verdicts.append(
                 Verdict(
                     claim=one.claim,

@@ -11,6 +11,8 @@
 | `unanswerable` | the question of the nugget | the answer | |
 | `citing` | the sentence | the sentences before it | |
 | `quality` | the answer | the gold answer | the question |
+| `relevance` | the question | a retrieved passage | |
+| `extent` | a fact, or a sentence with a citation | the question and its answer, or the passage cited | |
 """
 
 from __future__ import annotations
@@ -32,8 +34,12 @@ WORDS: dict[Rubric, dict[str, str]] = {
     "nugget": {"yes": "supported", "no": "unsupported"},
     "unanswerable": {"yes": "supported", "no": "unsupported"},
     "citing": {"repeated": "repeated", "cite": "needed", "none": "none"},
+    "relevance": {grade: grade for grade in "0123"},
+    "extent": {"full": "supported", "partial": "partial", "none": "unsupported"},
 }
 """What a language model may reply, and the label of the verdict for it."""
+LISTED: frozenset[Rubric] = frozenset({"relevance", "extent"})
+"""What is always asked with a numbered list, of several passages or statements or of a single one."""
 ABSTENTION_FORM = Form(
     json_schema={
         "type": "object",

@@ -16,6 +16,8 @@ from fathoms.runs.grades import BEST, QUALITY
 from fathoms.safety.option_limits import LONGEST_WAIT, MOST_AT_ONCE
 from fathoms.types import Failure, Judgement, Rubric, Verdict
 
+_HALF = 0.5
+
 
 class ScriptedJudge(Judge):
     """`kind: scripted`: the label of the first text of `labels_by` that occurs in the claim.
@@ -26,7 +28,9 @@ class ScriptedJudge(Judge):
     abstention or not is a statement. A sentence of a source is relevant if `labels_by` says so. A text
     answers the question that is its own first sentence. A sentence without a citation needs one, unless it
     occurs before. An answer that has all words of the gold answer has the grade 5 in everything, any other 0;
-    the label can be five grades, such as `5 4 3 4 5`.
+    the label can be five grades, such as `5 4 3 4 5`. A passage has the grade that `labels_by` gives to a
+    text in it, else 3 if it has all words of the question and 0 if not. A text supports a statement in full
+    if it has all words of it, in part if it has half of them.
     """
 
     neutral: ClassVar[frozenset[str]] = Judge.neutral | {"latency", "concurrency"}
@@ -61,7 +65,7 @@ class ScriptedJudge(Judge):
     def _verdict(self, asked: Judgement) -> Verdict | Failure:
         """Return the verdict on one judgement by the rules above."""
         yes, no, *_ = LABELS[self.labels]
-        label = self._label(asked.claim)
+        label = self._label(asked.premise if asked.rubric == "relevance" else asked.claim)
         if label == "failed":
             return Failure(kind="ModelError", message="scripted failure of the judge")
         more: dict[str, Any] = {}
@@ -106,14 +110,28 @@ class ScriptedJudge(Judge):
         return {"label": label, "relevant": tuple(found), "shown": len(split)}
 
 
+def _share_in(words: str, text: str) -> float:
+    """Return the share of the words of one text that occur in the other; 1 of no words."""
+    found = [word.strip(".,?") in text.lower() for word in words.lower().split()]
+    return sum(found) / len(found) if found else 1.0
+
+
 def _all_in(words: str, text: str) -> bool:
     """Return whether all words of one text occur in the other."""
-    return all(word.strip(".,") in text.lower() for word in words.lower().split())
+    return _share_in(words, text) == 1
+
+
+def _extent(asked: Judgement) -> str:
+    """Return how much of a statement a text supports, by the share of its words."""
+    share = _share_in(asked.claim, asked.premise)
+    return "supported" if share == 1 else "partial" if share >= _HALF else "unsupported"
 
 
 _KINDS: dict[Rubric, Callable[[Judgement], str]] = {
     "abstention": lambda asked: "statement",
     "unanswerable": lambda asked: "unsupported",
     "citing": lambda asked: "repeated" if asked.claim in asked.premise else "needed",
+    "relevance": lambda asked: "3" if _all_in(asked.claim, asked.premise) else "0",
+    "extent": _extent,
 }
 """What the scripted judge says unless its script says something else."""

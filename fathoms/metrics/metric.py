@@ -22,7 +22,7 @@ from fathoms.metrics.score_records import RecordScore
 from fathoms.types import Claim, Document, Failure, Judgement, Record, Rubric, Score, Verdict
 
 Direction = Literal["higher", "lower"]
-Need = Literal["answer", "gold", "reference", "hits", "prompt", "evidence", "nuggets", "citations"]
+Need = Literal["answer", "gold", "reference", "hits", "prompt", "evidence", "nuggets", "facts", "citations"]
 """A part of a record that a metric reads."""
 Pooling = Literal["categories", "questions", "counts", "f1", "mean-of-ratios"]
 """How the scores of a run become one figure: the unweighted mean of the category means, the mean over all
@@ -36,9 +36,10 @@ _PRESENT: dict[Need, tuple[Callable[[Record], bool], str]] = {
     "prompt": (lambda record: record.prompt is not None, "a stored prompt"),
     "evidence": (lambda record: bool(record.question.evidence), "gold evidence"),
     "nuggets": (lambda record: bool(record.question.nuggets), "nuggets"),
+    "facts": (lambda record: bool(record.question.facts), "facts that a good answer says"),
     "citations": (lambda record: record.citations is not None, "citations"),
 }
-_OF_QUESTIONS: frozenset[Need] = frozenset({"gold", "reference", "evidence", "nuggets"})
+_OF_QUESTIONS: frozenset[Need] = frozenset({"gold", "reference", "evidence", "nuggets", "facts"})
 
 
 @dataclass(eq=False, slots=True)  # making a frozen one takes three times as long, and there is one per answer

@@ -18,10 +18,13 @@ from fathoms.metrics.answer_length import AnswerLength
 from fathoms.metrics.claims import mirage
 from fathoms.metrics.claims.alce import ALCE
 from fathoms.metrics.claims.argue import ARGUE
+from fathoms.metrics.claims.citation_support import CITATION_SUPPORT
 from fathoms.metrics.claims.mm_ragchecker import MM_RAGCHECKER
+from fathoms.metrics.claims.nuggets import NUGGETS
 from fathoms.metrics.claims.ragas import RAGAS
 from fathoms.metrics.claims.ragchecker import RAGCHECKER
 from fathoms.metrics.claims.sources import ExtrinsicHallucination, IntrinsicHallucination
+from fathoms.metrics.claims.umbrela import UMBRELA
 from fathoms.metrics.injections import INJECTIONS
 from fathoms.metrics.length_support import is_support
 from fathoms.metrics.metric import JudgedMetric, Metric
@@ -64,6 +67,10 @@ SETS: dict[str, tuple[str, ...]] = {
     "alce-released": tuple(f"{kind}{RELEASED}" for kind in _kinds(ALCE)),
     "argue": _kinds(ARGUE),
     "ragas": _kinds(RAGAS),
+    "umbrela": _kinds(UMBRELA),
+    "nuggets": _kinds(NUGGETS),
+    "citation-support": _kinds(CITATION_SUPPORT),
+    "without-gold": (*_kinds(UMBRELA), *_kinds(NUGGETS), *_kinds(CITATION_SUPPORT), "faithfulness"),
     "mmdocrag": (*_kinds(MMDOCRAG), "bleu", "rouge-l"),
     "mmdocrag-quality": _kinds(QUALITY_METRICS),
     "mmdocrag-quality-released": tuple(f"{kind}{RELEASED}" for kind in _kinds(QUALITY_METRICS)),

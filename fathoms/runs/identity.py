@@ -37,7 +37,8 @@ def identity(question: Question, *, written: bool | None) -> Identity:
     answers = question.model_dump(
         mode="json",
         include={"answers", "answerable", "reference", "short_answer", "long_answer", "reference_claims"}
-        | {"nuggets", "reading"},
+        | {"nuggets", "reading"}
+        | ({"facts"} if question.facts else set()),  # those of earlier versions have no such key
     )
     return Identity(
         category=question.category,

@@ -286,6 +286,21 @@ class Nugget(StoredValue):
     """Whether a person wrote it, it was imported, or a language model drafted it."""
 
 
+class Fact(StoredValue):
+    """One thing that a good answer says, as a statement (a nugget of TREC's RAG tracks).
+
+    A `vital` fact counts 1 in weighted figures, an okay one a half. `origin` says whether a person wrote it,
+    it was imported, or a language model drafted it from what was retrieved.
+    """
+
+    text: str
+    """The statement."""
+    importance: Literal["vital", "okay"] = "okay"
+    """A vital fact counts 1 in weighted figures, an okay one a half."""
+    origin: Literal["written", "imported", "drafted"] = "written"
+    """Whether a person wrote it, it was imported, or a language model drafted it."""
+
+
 class _GoldForm(StoredValue):
     """Base class of the forms of a gold answer that are more than a phrase. `str` gives the notation of
     question files, by which scores and reports name the form."""
@@ -498,6 +513,7 @@ class Question(StoredValue):
 
     `reference` is the gold answer in running text, `short_answer` and `long_answer` the same at two lengths,
     `reference_claims` the single statements of the gold answer, and `nuggets` the questions that it answers.
+    `facts` are what a good answer says, drafted from what was retrieved where there is no gold answer.
     `steps` are the hops of a multi-hop question in order; evidence names them by number, from 1. `metadata`
     is free, and its keys can group the figures of a report; judges read the text under `history`. With the
     `reading` `raw`, answers are scored as they are written, with their sources and page numbers.
@@ -535,6 +551,8 @@ class Question(StoredValue):
     """The single statements of the gold answer."""
     nuggets: tuple[Nugget, ...] = ()
     """Questions that a good answer to the whole question answers, too."""
+    facts: tuple[Fact, ...] = ()
+    """Statements that a good answer contains; they need no gold answer."""
     quotes: tuple[Quote, ...] = ()
     """Candidate quotes: passages and pictures that an answer may rest on, gold ones and distractors."""
     metadata: dict[str, Scalar] = Field(default_factory=dict)
@@ -1025,6 +1043,8 @@ Rubric = Literal[
     "unanswerable",
     "citing",
     "quality",
+    "relevance",
+    "extent",
 ]
 """What a judge is asked for; `fathoms.judges.rubrics` says what claim, premise and context are for each.
 
@@ -1063,7 +1083,8 @@ class Verdict(StoredValue):
     `contradiction`, a grade from `0` to `10`, a kind of answer (`statement`, `abstention`, `hedged` or
     `refusal`, with the sentence that decided as `why`), `committal` or `noncommittal` for a text with the
     `questions` that it answers, `needed`, `none` or `repeated` for a sentence without a citation,
-    `graded` for an answer with five `grades`, by the keys of the judge's reply (`runs.grades`), or
+    `graded` for an answer with five `grades`, by the keys of the judge's reply (`runs.grades`), a grade from
+    `0` to `3` of a passage, `partial` for a claim of which a text supports only a part, or
     `unparsed` where the judge's reply could not be read. `relevant` are the numbers, from 1, of the
     relevant sentences of a source, of whose sentences the judge was `shown` so many. `quote` are the
     words of the premise that decided, as the judge says, exactly as they stand there. `p` is the judge's

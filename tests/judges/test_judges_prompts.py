@@ -36,12 +36,14 @@ PINNED = {
     "citing": (2, "4cc06999"),
     "claims": (2, "f6b79230"),
     "correct": (2, "6354fc68"),
+    "extent": (1, "81059cca"),
     "grade": (2, "bc033654"),
     "nugget": (2, "82631b72"),
     "quality": (2, "b4310d5e"),
     "questions": (1, "2cdb5a5e"),
     "quoted-binary": (1, "e75428aa"),
     "quoted-three-way": (1, "322549ac"),
+    "relevance": (1, "bcec1bb8"),
     "relevant-sentences": (2, "f6140ea2"),
     "several-binary": (1, "8ecf7027"),
     "several-three-way": (1, "3b64027a"),
@@ -60,6 +62,8 @@ REPLIES = {
     "grade": "7",
     "abstention": '{"sentence": 1, "label": "statement"}',
     "citing": "none",
+    "relevance": '{"1": "2"}',
+    "extent": '{"1": "partial"}',
 }
 
 

@@ -5,14 +5,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 import yaml
 
+from fathoms.judges import agreement
 from fathoms.judges.claims import model_claims
 from fathoms.judges.llm import LLMJudge
+from fathoms.models import ScriptedModel
 from fathoms.models.caller import Caller
 from fathoms.models.chat.forms import response_format
 from fathoms.retrieve import Expand
@@ -42,8 +46,78 @@ ASKED = [
 ]
 
 
+def ask(judge: LLMJudge, asked: list[Judgement]) -> dict[Judgement, Verdict]:
+    """The verdicts of a judge by the way of all verdicts, in a journal that lasts as long as the call."""
+    with TemporaryDirectory() as folder:
+        return agreement.ask(judge, asked, Path(folder))[0].verdicts
+
+
 def model(address: str) -> dict[str, Any]:
     return {"kind": "openai-compatible", "base_url": f"{address}/v1", "model": MODEL, "max_tokens": 300}
+
+
+GRADES = {"One lift.": "0", "It is 41.5 m tall.": "3", "Towers are tall.": "1"}
+
+
+def graded(prompt: str) -> str:
+    """What a server says that grades the passages of a prompt by its rules, each by its number."""
+    listed = re.findall(r"^([0-9]+)\. (.+)$", prompt.partition("Passages, numbered:")[2], re.MULTILINE)
+    return json.dumps({number: GRADES[passage] for number, passage in listed})
+
+
+@pytest.mark.parametrize(("a_call", "calls"), [(1, 3), (2, 2), (10, 1)])
+def test_passages_are_graded_together_as_alone(a_call: int, calls: int) -> None:
+    with strict_server(graded) as server:
+        judge = LLMJudge.model_validate({"model": model(server.address), "passages_a_call": a_call})
+        asked = [Judgement("How tall is it?", passage, rubric="relevance") for passage in GRADES]
+        found = ask(judge, asked)
+        assert [found[one].label for one in asked] == list(GRADES.values())
+        assert len(server.bodies(CHAT)) == calls
+
+
+def test_passages_that_do_not_fit_together_are_graded_in_halves() -> None:
+    replies = {"aaa": '{"1": "3"}', "bbb": '{"1": "0"}'}
+    model = ScriptedModel(replies=replies, context_window=900, max_tokens=100)
+    asked = [Judgement("How tall?", f"{letter * 3} " * 400, rubric="relevance") for letter in "ab"]
+    judge = LLMJudge(model=model)
+    assert judge.together("relevance") == 10
+    assert LLMJudge(model=model.model_copy(update={"max_tokens": 20})).together("relevance") == 2
+    found = ask(judge, asked)
+    assert [(found[one].label, found[one].why) for one in asked] == [("3", None), ("0", None)]
+    longer = Judgement("How tall?", "aaa " * 2000, rubric="relevance")
+    assert "was cut" in str(ask(judge, [longer])[longer].why)
+
+
+@pytest.mark.parametrize(("options", "calls"), [({}, 2), ({"claims_a_call": 2}, 1)])
+def test_statements_are_checked_together_as_alone(options: dict[str, int], calls: int) -> None:
+    with strict_server(lambda prompt: "partial") as server:
+        judge = LLMJudge.model_validate({"model": model(server.address), **options})
+        asked = [Judgement(fact, PREMISE, rubric="extent") for fact in ("It is tall.", "It is old.")]
+        found = ask(judge, asked)
+        assert [found[one].label for one in asked] == ["partial"] * 2
+        assert len(server.bodies(CHAT)) == calls
+
+
+@pytest.mark.parametrize(
+    ("reply", "labels"),
+    [
+        ("3", ["3"]),
+        ("Grade: 2, because it is unclear.", ["2"]),
+        ('```json\n{"1": 2}\n```', ["2"]),
+        ('{"label": "1"}', ["1"]),
+        ("4", ["unparsed"]),
+        ('{"1": "3", "2": 0}', ["3", "0"]),
+        ("1: 3\nPassage 2 - 0", ["3", "0"]),
+        ('{"2": "1"}', ["unparsed", "1"]),
+        ("[3, 0]", ["unparsed"] * 2),  # their order would be a guess
+        ("both are good", ["unparsed"] * 2),
+    ],
+)
+def test_replies_in_other_forms_are_read_by_number_or_not_at_all(reply: str, labels: list[str]) -> None:
+    judge = LLMJudge.model_validate({"model": {"kind": "scripted", "default": reply}})
+    asked = [Judgement("How tall?", passage, rubric="relevance") for passage in ("one", "two")][: len(labels)]
+    found = ask(judge, asked)
+    assert [found[one].label for one in asked] == labels
 
 
 @pytest.mark.parametrize(("options", "rubric", "word", "label"), ASKED)

@@ -157,6 +157,8 @@ def _texts(question: Question) -> Iterator[tuple[Key, str]]:
     for index, nugget in enumerate(question.nuggets):
         for at, text in enumerate((nugget.question, *nugget.answers)):
             yield ("nuggets", index, *(("answers", at - 1) if at else ("question",))), text
+    for index, fact in enumerate(question.facts):
+        yield ("facts", index, "text"), fact.text
     for index, quote in enumerate(question.quotes):
         yield ("quotes", index, "text"), quote.text
     yield from _phrases(question)

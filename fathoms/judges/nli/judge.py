@@ -20,7 +20,7 @@ from fathoms.models.caller import Caller
 from fathoms.models.weights.hub import HubModel, within_memory
 from fathoms.models.weights.weights import WEIGHTS
 from fathoms.safety.option_limits import MOST_TOKENS
-from fathoms.types import Failure, Judgement, Verdict
+from fathoms.types import Failure, Judgement, Rubric, Verdict
 
 _LABELS = LABELS["three-way"]
 _MAX_TOKENS = 512
@@ -68,9 +68,8 @@ class NLIJudge(HubModel, Judge):
         """The kind and the model."""
         return f"nli {self.model}"
 
-    @property
-    def together(self) -> int:
-        """The most judgements in one call."""
+    def together(self, rubric: Rubric = "support") -> int:
+        """Return the most judgements in one call."""
         return self.batch_size
 
     @property

@@ -111,8 +111,8 @@ def _identity(question: Question) -> Hashable:
     in any form; of a question without one, its evidence."""
     evidence = () if question.answers or question.reference else question.evidence
     gold = (question.answers, question.answerable, question.reference, question.short_answer)
-    more = (question.long_answer, question.reference_claims, question.nuggets, question.reading)
-    return same_words(question.text), repr((gold, more, evidence))
+    more = (question.long_answer, question.reference_claims, question.nuggets, question.facts)
+    return same_words(question.text), repr((gold, more, question.reading, evidence))
 
 
 def natural(text: str) -> list[tuple[bool, int, str]]:

@@ -196,6 +196,7 @@ class Editing:
                 "steps": [step.model_dump() for step in shown.steps],
                 "claims": list(shown.reference_claims),
                 "nuggets": [nugget.question for nugget in shown.nuggets],
+                "facts": [fact.text for fact in shown.facts],
                 "metadata": [[key, str(value)] for key, value in shown.metadata.items()],
                 "checks": [{**check.model_dump(), "name": check.name} for check in entry.checks],
                 "doubts": [asdict(one) for one in self._doubts_of(shown)],

@@ -684,6 +684,7 @@ function facts() {
     ...shown.steps.map((one, at) => [`Step ${at + 1}`, [one.question, one.answer].filter(Boolean).join(' → ')]),
     ...shown.claims.map((text, at) => [`Claim ${at + 1}`, text]),
     ...shown.nuggets.map((text, at) => [`Nugget ${at + 1}`, text]),
+    ...shown.facts.map((text, at) => [`Fact ${at + 1}`, text]),
     ...shown.metadata,
   ].filter(([, value]) => value);
   return [
