@@ -13,7 +13,7 @@ from fathoms.metrics.claims.umbrela import UmbrelaNdcg, UmbrelaPrecision
 from fathoms.metrics.metric import Facts, JudgedMetric
 from fathoms.metrics.registry import named
 from fathoms.metrics.score_records import RecordScore
-from fathoms.types import Chunk, Failure, Fact, Hit, Question, Record, Reply, Score, Verdict
+from fathoms.types import Chunk, Fact, Failure, Hit, Question, Record, Reply, Score, Verdict
 
 FACTS = (
     Fact(text="It is 41.5 m tall.", importance="vital", origin="drafted"),
