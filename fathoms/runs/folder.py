@@ -23,7 +23,7 @@ from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError, from_json, to_json, to_jsonable_python
 
 from fathoms.errors import StoreError
-from fathoms.paths import file_state, unfinished, write_all, write_atomic
+from fathoms.paths import unfinished, write_all, write_atomic
 from fathoms.safety.inputs import READ_ONLY
 from fathoms.types.run.part import FILE, SCHEMA, Part, misfit
 from fathoms.types.run.rows import QuestionFile
@@ -33,8 +33,6 @@ LARGEST_TEXT = 128 * 2**20
 which become 96 MiB where every byte is escaped in JSON."""
 LARGEST_FILE = 512 * 2**20
 """The most bytes of any other file."""
-FileState = tuple[int, ...]
-"""What changes when a file is written to or replaced; see `file_state`."""
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)  # Windows has neither
 _NO_BLOCK = getattr(os, "O_NONBLOCK", 0)
 _LINE_SEAL = re.compile(rb', "crc": "([0-9a-f]{8})"}')
@@ -72,20 +70,14 @@ def open_file(root: Path, name: str) -> BinaryIO:
 
 def read_file(root: Path, name: str, limit: int = LARGEST_FILE) -> bytes:
     """Read a file; raises the errors of `open_file`, and StoreError for a file of more than `limit` bytes."""
-    return _read(root, name, limit)[0]
-
-
-def _read(root: Path, name: str, limit: int = LARGEST_FILE) -> tuple[bytes, FileState]:
-    """Read a file as `read_file` does; returns the state in which it was, too."""
     with open_file(root, name) as file:
-        found = os.fstat(file.fileno())
         try:
-            data = file.read(min(limit, found.st_size) + 1)
+            data = file.read(min(limit, os.fstat(file.fileno()).st_size) + 1)
         except OSError as error:
             raise StoreError(f"{root / name} cannot be read: {_why(error)}") from error
     if len(data) > limit:
         raise StoreError(f"{root / name} cannot be read: it is larger than {limit >> 20} MiB")
-    return data, file_state(found)
+    return data
 
 
 def read_json(root: Path, name: str) -> Any:
@@ -93,17 +85,17 @@ def read_json(root: Path, name: str) -> Any:
     return _read_json(root, name)[0]
 
 
-def _read_json(root: Path, name: str) -> tuple[Any, FileState]:
-    """Read a JSON file as `read_json` does; returns the state in which it was, too."""
+def _read_json(root: Path, name: str) -> tuple[Any, bool]:
+    """Read a JSON file as `read_json` does; returns whether it has a checksum, too."""
     try:
-        data, state = _read(root, name)
+        data = read_file(root, name)
     except FileNotFoundError:
         raise StoreError(f"{root / name} is missing: the run is incomplete") from None
     seal = _FILE_SEAL.fullmatch(data, len(data) - _FILE_SEAL_SIZE) if len(data) >= _FILE_SEAL_SIZE else None
     if seal and zlib.crc32(memoryview(data)[: seal.start()]) != int(seal[1], 16):
         raise StoreError(f"{root / name} is damaged: its checksum does not match; {_remedy(name)}")
     try:
-        return _from_json(data), state
+        return _from_json(data), seal is not None
     except (ValueError, RecursionError) as error:
         raise StoreError(f"{root / name} cannot be read: {_why(error)}") from error
 
@@ -132,18 +124,14 @@ def _object(value: Any, place: Path | str) -> dict[str, Any]:
     return value
 
 
-def read_checked(root: Path, name: str) -> dict[str, Any]:
-    """Read the JSON object of a question file and check it, unless the file is known to fit its format
-    (`note_fitting`).
+def read_checked(root: Path, name: str, *, is_own: bool = False) -> dict[str, Any]:
+    """Read the JSON object of a question file and check it. What has a checksum in a run of this user's own
+    was written by fathoms, and is not compared with its format again.
 
     Raises StoreError that names the file and the place in it.
     """
-    value, state = _read_json(root, name)
-    found = _object(value, root / name)
-    if not is_fitting(state):
-        _checked(found, root / name)
-        _fitting.add(state)
-    return found
+    value, is_sealed = _read_json(root, name)
+    return _checked(_object(value, root / name), root / name, is_known=is_own and is_sealed)
 
 
 _File = TypeVar("_File", bound=Part)
@@ -168,33 +156,10 @@ def typed(kind: type[_File], value: Mapping[str, Any], place: Path | str, *, who
         raise StoreError(f"{place} cannot be used: {misfit(error)}") from None
 
 
-def note_fitting(root: Path, name: str) -> None:
-    """Take a file, as it is now, to fit its schema: this process has written it from values that fit. Raises
-    StoreError."""
-    path = root / name
-    with writing(path):
-        _fitting.add(file_state(path.stat()))
-
-
-def is_fitting(state: FileState) -> bool:
-    """Return whether a file in this state is known to fit its schema: this process has compared it with the
-    schema or written it, and nobody has changed it since."""
-    return state in _fitting
-
-
-def fitting() -> set[FileState]:
-    """Return the states of all files that are known to fit their schema; to be added to by those who read or
-    wrote them."""
-    return _fitting
-
-
-_fitting: set[FileState] = set()
-
-
-def _checked(value: dict[str, Any], place: Path | str) -> dict[str, Any]:
-    """The object if it is that of a question file; raises StoreError."""
+def _checked(value: dict[str, Any], place: Path | str, *, is_known: bool) -> dict[str, Any]:
+    """The object if it is that of a question file, or `is_known` to be one; raises StoreError."""
     _require_version(value, place)
-    if wrong := complaint(value):
+    if not is_known and (wrong := complaint(value)):
         raise StoreError(f"{place} cannot be used: {wrong}")
     return value
 
@@ -217,9 +182,8 @@ def _require_version(value: Mapping[str, Any], place: Path | str) -> None:
         raise StoreError(f"{place} was written by a newer fathoms (schema {version}): update fathoms")
 
 
-def checked_line(line: bytes, place: str, *, is_known: bool = False) -> dict[str, Any]:
-    """Return the JSON object of one line of a file of questions, checked as `read_checked` checks a file; a
-    line that `is_known` to fit its format is not checked again.
+def checked_line(line: bytes, place: str, *, is_own: bool = False) -> dict[str, Any]:
+    """Return the JSON object of one line of a file of questions, checked as `read_checked` checks a file.
 
     Raises StoreError that names the `place`, which is the file with the number of the line.
     """
@@ -231,8 +195,7 @@ def checked_line(line: bytes, place: str, *, is_known: bool = False) -> dict[str
         value = _from_json(line)
     except (ValueError, RecursionError) as error:
         raise StoreError(f"{place} cannot be read: {_why(error)}") from error
-    found = _object(value, place)
-    return found if is_known else _checked(found, place)
+    return _checked(_object(value, place), place, is_known=is_own and _seal_of(line) is not None)
 
 
 def write_file(root: Path, name: str, data: bytes) -> None:
@@ -361,9 +324,14 @@ def sealed_line(data: bytes) -> bytes:
 
 def is_intact(line: bytes) -> bool:
     """Whether a line's checksum fits. Lines of earlier versions have none and count as intact."""
-    end = len(line) - line.endswith(b"\n")
-    seal = _LINE_SEAL.fullmatch(line, max(0, end - _LINE_SEAL_SIZE), end)
+    seal = _seal_of(line)
     return seal is None or zlib.crc32(memoryview(line)[: seal.start()]) == int(seal[1], 16)
+
+
+def _seal_of(line: bytes) -> re.Match[bytes] | None:
+    """The checksum at the end of a line, `None` where it has none."""
+    end = len(line) - line.endswith(b"\n")
+    return _LINE_SEAL.fullmatch(line, max(0, end - _LINE_SEAL_SIZE), end)
 
 
 def inflated(data: bytes, limit: int = LARGEST_TEXT, *, wbits: int = 31) -> bytes:

@@ -13,7 +13,7 @@ from typing import Any
 
 from fathoms.errors import StoreError
 from fathoms.paths import file_state, is_running
-from fathoms.runs.folder import FileState, open_file, read_file, read_object
+from fathoms.runs.folder import open_file, read_file, read_object
 from fathoms.runs.journal import JOURNAL
 from fathoms.types.run.summary import known_cost
 
@@ -124,7 +124,7 @@ def _time(run: Path, name: str) -> int:
     return 0
 
 
-def state_of(run: Path, name: str) -> FileState | None:
+def state_of(run: Path, name: str) -> tuple[int, ...] | None:
     """Return what changes when a file of a run is written; `None` where there is none."""
     try:
         return file_state((run / name).stat())

@@ -9,22 +9,18 @@ so a question is found without an index, and its file stays the same when a run 
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from io import FileIO
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
-from fathoms.paths import file_state, write_all
+from fathoms.paths import write_all
 from fathoms.runs.folder import (
     LARGEST_FILE,
     checked_line,
-    fitting,
-    is_fitting,
-    note_fitting,
     open_file,
     opener,
     writing,
@@ -93,7 +89,6 @@ def new_lines(root: Path, name: str) -> Iterator[Callable[[str, bytes], None]]:
         yield add
         write(b"".join(pending))
         _set_aside(root, name, written)
-    note_fitting(root, f"questions/{name}")
 
 
 def remove(root: Path, name: str, answered: Iterable[str]) -> None:
@@ -112,22 +107,17 @@ def _set_aside(root: Path, name: str, known: set[str]) -> None:
                 write_all(file, b"".join(stale))
 
 
-def read_lines(root: Path) -> Iterator[dict[str, Any]]:
-    """Yield the JSON of all questions that stand in lines, in order; raises StoreError for a damaged line.
-
-    Lines are compared with the schema, unless this process has compared them before or written them, and the
-    file has not changed since.
-    """
+def read_lines(root: Path, *, is_own: bool = False) -> Iterator[dict[str, Any]]:
+    """Yield the JSON of all questions that stand in lines, in order, checked as `read_checked` checks files;
+    raises StoreError for a damaged line."""
     for name in file_names(root):
-        with open_file(root, f"questions/{name}") as file:
-            state = file_state(os.fstat(file.fileno()))
-            for place, line in _numbered(file, root / "questions" / name):
-                yield checked_line(line, place, is_known=is_fitting(state))
-            if file_state(os.fstat(file.fileno())) == state:
-                fitting().add(state)
+        for place, line in _lines(root, name):
+            yield checked_line(line, place, is_own=is_own)
 
 
-def find_lines(root: Path, questions: Collection[str], asked: Sequence[str]) -> Iterator[dict[str, Any]]:
+def find_lines(
+    root: Path, questions: Collection[str], asked: Sequence[str], *, is_own: bool = False
+) -> Iterator[dict[str, Any]]:
     """Yield the JSON of some questions that stand in lines; raises StoreError if one is damaged.
 
     Where all of them were `asked`, only their files are read, otherwise all.
@@ -142,19 +132,14 @@ def find_lines(root: Path, questions: Collection[str], asked: Sequence[str]) -> 
                 return
             if (id := id_of(line)) in left:
                 left.discard(str(id))
-                yield checked_line(line, place)
+                yield checked_line(line, place, is_own=is_own)
 
 
 def _lines(root: Path, name: str) -> Iterator[tuple[str, bytes]]:
     """Yield every line of a file with its place, `FILE:NUMBER`."""
     with open_file(root, f"questions/{name}") as file:
-        yield from _numbered(file, root / "questions" / name)
-
-
-def _numbered(file: BinaryIO, path: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield every line of an open file with its place."""
-    for number, line in enumerate(iter(partial(file.readline, LARGEST_FILE + 1), b""), start=1):
-        yield f"{path}:{number}", line
+        for number, line in enumerate(iter(partial(file.readline, LARGEST_FILE + 1), b""), start=1):
+            yield f"{root / 'questions' / name}:{number}", line
 
 
 def id_of(line: bytes) -> str | None:

@@ -78,7 +78,7 @@ class Run:
         self.id = path.name
         self.texts = Texts(path)
         self.records = Records(path, self.texts.own)
-        self.files = QuestionFiles(path, self.records, lambda: self.manifest.data.asked_ids)
+        self.files = QuestionFiles(path, self.records, lambda: self.manifest)
         self.views = views or self._stored_views
         self.reviews = reviews
         self.grouped_by = grouped_by
@@ -185,8 +185,7 @@ class Run:
         """Return some questions by id, as far as the run has them; only their files are read."""
         known = self._brief
         if missing := set(ids) - known.keys():
-            asked = self.manifest.data.asked_ids
-            views = find_views(self.path, missing, asked) if self._is_whole else self.views()
+            views = find_views(self.path, missing, self.manifest) if self._is_whole else self.views()
             found = map(brief_question, views)
             known |= {one.question.id: one for one in found if one.question.id in missing}
         return {id: known[id] for id in ids if id in known}
@@ -293,7 +292,7 @@ class Run:
         """Yield the question files of a run in the order of its questions, and check that there are as many
         answers as its summary counts."""
         found = 0
-        for view in read_views(self.path, self.manifest.data.asked_ids):
+        for view in read_views(self.path, self.manifest):
             found += len(view["repeats"])
             yield view
         if not self._counts_all(found):

@@ -64,13 +64,15 @@ def is_signed(manifest: Manifest) -> bool:
 
 def _signature(manifest: Manifest, key: bytes) -> str:
     """The HMAC over the parts that later commands act on; totals and texts may be added later."""
-    stored = manifest.plain()  # what is absent was signed as null
+    of_data = ("name", "folder", "questions_sha256")
+    # the list of questions of a large run is long
+    stored = manifest.plain(include={"config": True, "folder": True, "data": set(of_data)})
     data = stored.get("data", {})
     parts = [
         "fathoms run 1",
-        stored.get("config"),
+        stored.get("config"),  # what is absent was signed as null
         stored.get("folder"),
-        {name: data.get(name) for name in ("name", "folder", "questions_sha256")},
+        {name: data.get(name) for name in of_data},
     ]
     text = json.dumps(parts, sort_keys=True)
     return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()

@@ -17,7 +17,6 @@ from fathoms.paths import old_unique_name, safe_name
 from fathoms.runs.folder import (
     complaint,
     json_bytes,
-    note_fitting,
     parsed_line,
     read_checked,
     sealed,
@@ -26,6 +25,7 @@ from fathoms.runs.folder import (
 )
 from fathoms.runs.question_lines import file_names, find_lines, id_of, new_lines, read_lines, remove
 from fathoms.runs.records import Entry, Records
+from fathoms.runs.trust import is_signed
 from fathoms.types import (
     Hit,
     Prompt,
@@ -33,6 +33,7 @@ from fathoms.types import (
     Record,
     StoredValue,
 )
+from fathoms.types.run.manifest import Manifest
 from fathoms.types.run.part import SCHEMA, Json, misfit
 from fathoms.types.run.rows import BriefQuestion, ScoredQuestion
 
@@ -97,15 +98,16 @@ def view_names(question: str) -> tuple[str, str]:
     return f"{safe_name(question, unique=True)}.json", f"{old_unique_name(question)}.json"
 
 
-def read_views(root: Path, asked: Sequence[str] = ()) -> Iterator[Json]:
-    """Yield the JSON of every question of a run: first the questions `asked`, in their order, then any others
+def read_views(root: Path, manifest: Manifest) -> Iterator[Json]:
+    """Yield the JSON of every question of a run: first those that it asked, in their order, then any others
     by the name of their file, or of a large run in the order in which they were answered.
 
     Raises StoreError for what is damaged, for a file that has the name of another question, and for two lines
     of one question, because a question would then be counted twice.
     """
     in_lines: set[str] = set()
-    for view in read_lines(root):
+    is_own = is_signed(manifest)
+    for view in read_lines(root, is_own=is_own):
         if (id := view["question"]["id"]) in in_lines:
             raise StoreError(
                 f"{root / 'questions'} holds the question '{id}' twice: run 'fathoms score {root}'"
@@ -113,17 +115,18 @@ def read_views(root: Path, asked: Sequence[str] = ()) -> Iterator[Json]:
         in_lines.add(id)
         yield view
     if in_lines:  # a scoring that did not end can leave files beside them
-        yield from (view for view in _read_files(root, asked) if view["question"]["id"] not in in_lines)
+        files = _read_files(root, manifest.data.asked_ids, is_own=is_own)
+        yield from (view for view in files if view["question"]["id"] not in in_lines)
     else:
-        yield from _read_files(root, asked)
+        yield from _read_files(root, manifest.data.asked_ids, is_own=is_own)
 
 
-def _read_files(root: Path, asked: Sequence[str]) -> Iterator[Json]:
+def _read_files(root: Path, asked: Sequence[str], *, is_own: bool) -> Iterator[Json]:
     """Yield the JSON of the files that hold one question each."""
     order = {name: number for number, id in enumerate(asked) for name in view_names(id)}
     paths = (root / "questions").glob("*.json")
     for path in sorted(paths, key=lambda path: (order.get(path.name, len(order)), path.name)):
-        view = read_checked(root, f"questions/{path.name}")
+        view = read_checked(root, f"questions/{path.name}", is_own=is_own)
         name, old = view_names(view["question"]["id"])
         if path.name == old != name and os.path.lexists(path.with_name(name)):
             continue  # there is a newer file with the current name
@@ -132,15 +135,16 @@ def _read_files(root: Path, asked: Sequence[str]) -> Iterator[Json]:
         yield view
 
 
-def find_views(root: Path, questions: Collection[str], asked: Sequence[str]) -> Iterator[Json]:
+def find_views(root: Path, questions: Collection[str], manifest: Manifest) -> Iterator[Json]:
     """Yield the JSON of some questions of a run, from lines and from files that hold one question each.
     Raises StoreError for what is damaged."""
+    is_own = is_signed(manifest)
     if file_names(root):
-        yield from find_lines(root, questions, asked)
+        yield from find_lines(root, questions, manifest.data.asked_ids, is_own=is_own)
     for question in questions:
         for name in view_names(question):
             if os.path.lexists(root / "questions" / name):
-                yield read_checked(root, f"questions/{name}")
+                yield read_checked(root, f"questions/{name}", is_own=is_own)
 
 
 def scored_question(view: Json) -> ScoredQuestion:
@@ -177,12 +181,12 @@ and their judged claims. Returns its line, `None` where it has a file of its own
 
 class QuestionFiles:
     """The question files of a run: a readable view of its records with their scores, written again where it
-    is missing. `asked` returns the ids of the questions that the run asks."""
+    is missing. `manifest` returns that of the run."""
 
-    def __init__(self, root: Path, records: Records, asked: Callable[[], Sequence[str]]) -> None:
+    def __init__(self, root: Path, records: Records, manifest: Callable[[], Manifest]) -> None:
         self._root = root
         self._records = records
-        self._asked = asked
+        self._manifest = manifest
 
     def of(self, question: str) -> dict[str, Any] | None:
         """Read one question: its file, or the same without scores where it has answers that are not scored
@@ -220,7 +224,7 @@ class QuestionFiles:
 
     def _stored_views(self, question: str) -> Iterator[dict[str, Any]]:
         """The views of a question that scoring has written, in lines or in a file."""
-        yield from find_views(self._root, [question], self._asked())
+        yield from find_views(self._root, [question], self._manifest())
 
     def write(
         self,
@@ -233,7 +237,6 @@ class QuestionFiles:
         view = self._view(records, scores, metrics, claims)
         name = f"questions/{view_names(records[0].question.id)[0]}"
         write_file(self._root, name, sealed(json_bytes(view)))
-        note_fitting(self._root, name)
 
     @contextmanager
     def writing(self, file: str | None) -> Iterator[WriteView]:
@@ -267,7 +270,6 @@ class QuestionFiles:
             return
         for name, data in views.items():
             write_file(self._root, f"questions/{name}", data)
-            note_fitting(self._root, f"questions/{name}")
 
     def _view(
         self,

@@ -22,7 +22,6 @@ from fathoms.metrics.score_records import Scoring
 from fathoms.metrics.stages import Stage
 from fathoms.models.calling.collecting import rare_collections
 from fathoms.runs.documents import StoredDocuments
-from fathoms.runs.folder import fitting
 from fathoms.runs.question_lines import LARGE, divided
 from fathoms.runs.records import Entry
 from fathoms.runs.run import Run
@@ -246,6 +245,6 @@ def serve(process: ThisProcess) -> None:
     setup = next(requests)
     scorer = ShareScorer(Run(Path(setup["run"])), setup)
     for shared, file in requests:
-        known_files = set(fitting())
-        found = scorer.score(Share([[Entry(*entry) for entry in entries] for entries in shared], file))
-        process.answer(found and found | {"fitting": list(fitting() - known_files)})
+        process.answer(
+            scorer.score(Share([[Entry(*entry) for entry in entries] for entries in shared], file))
+        )

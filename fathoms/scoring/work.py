@@ -26,7 +26,7 @@ from fathoms.metrics.ingestion import COMPARED, ParsedTexts
 from fathoms.paths import temporary_folder
 from fathoms.runs.blobs import Texts
 from fathoms.runs.documents import StoredDocuments
-from fathoms.runs.folder import fitting, read_file
+from fathoms.runs.folder import read_file
 from fathoms.runs.journal import JOURNAL
 from fathoms.runs.run import Run
 from fathoms.safety.children import Child, ChildEndedError, Children
@@ -74,7 +74,6 @@ def score_shares(
                 scorer.score(*share)
                 continue
             scorer.extend(found)
-            fitting().update(map(tuple, found.get("fitting", ())))
             if is_judged:
                 verdicts.add(found["verdicts_of_judge"])
 

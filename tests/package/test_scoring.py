@@ -14,9 +14,7 @@ from fathoms.metrics.aggregate import summarise
 from fathoms.metrics.profiles import scored_under
 from fathoms.metrics.registry import named
 from fathoms.metrics.score_records import Scores, Scoring
-from fathoms.paths import file_state
 from fathoms.runs.documents import StoredDocuments
-from fathoms.runs.folder import is_fitting
 from fathoms.runs.question_lines import file_name, read_lines
 from fathoms.runs.question_tables import QuestionTables
 from fathoms.runs.records import Entry
@@ -302,11 +300,8 @@ def test_shares_add_up_to_the_whole(setup: dict[str, object], killed: int, tmp_p
         for run in (alone, together)
     )
     assert {path.suffix for path in (together.path / "questions").iterdir()} == {".json", ".jsonl"}
-    # the report that follows compares nothing with the schema that scoring has just written
-    written = (together.path / "questions").iterdir()
-    assert all(is_fitting(file_state(path.stat())) for path in written)
     assert files == lines
-    # nor does it read the lines again: what it needs of them came with their scores
+    # the report that follows does not read the lines again: what it needs of them came with their scores
     metrics = ["rouge-l", "unknown", "truthfulness"]
     read = QuestionTables("fathoms", list(summary["metrics"]))
     for view in read_lines(together.path):

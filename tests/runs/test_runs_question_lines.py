@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
+import re
 from pathlib import Path
 
 import pytest
 
 from fathoms.errors import StoreError
-from fathoms.runs.folder import read_checked, sealed_line
 from fathoms.runs.question_lines import divided
 from fathoms.runs.run import Run
 from fathoms.runs.views import WriteView
@@ -101,32 +100,6 @@ def test_damage_of_a_line_is_found_and_named(run: Run) -> None:
         list(Run.scored(run.path).questions())
 
 
-def test_lines_are_compared_with_the_schema_again_where_their_file_has_changed(run: Run) -> None:
-    path, scored = run.path / "questions" / FILE, Run.scored(run.path)
-    assert [view.question.id for view in scored.questions()] == ASKED
-    head, _, rest = path.read_bytes().partition(b', "crc"')
-    assert head.count(b'"hits":[]') == 1
-    line = sealed_line(
-        head.replace(b'"hits":[]', b'"hits":{}') + b"}"
-    )  # as long as before, with its checksum
-    path.write_bytes(line + rest[rest.index(b"\n") + 1 :])
-    os.utime(path, ns=(1, 1))  # even if the clock has not moved on
-    with pytest.raises(StoreError, match=f"{FILE}:1 cannot be used: .*hits"):
-        list(scored.questions())
-
-
-def test_lines_that_this_process_has_written_are_not_compared_with_the_schema(run: Run) -> None:
-    with run.files.writing(FILE) as write:
-        for found in run.records.all():
-            write([found], [{"paper": {"correctness": 1e301}}], [{}])
-    scored = Run.scored(run.path)
-    views = [view["repeats"][0] for view in scored.views()]
-    assert [one["scores"]["paper"]["correctness"] for one in views] == [1e301] * 3
-    os.utime(run.path / "questions" / FILE, ns=(1, 1))  # as if somebody else had written it
-    with pytest.raises(StoreError, match=f"{FILE}:1 cannot be used: .*correctness"):
-        list(scored.questions())
-
-
 def test_a_brief_reading_has_the_same_questions_answers_and_scores(run: Run) -> None:
     scored = Run.scored(run.path)
     for brief, whole in zip(scored.brief_questions(), scored.questions(), strict=True):
@@ -172,11 +145,37 @@ def test_nothing_is_written_through_a_link(run: Run, tmp_path: Path) -> None:
     assert outside.read_text() == "mine"
 
 
-def test_a_file_that_this_process_has_written_is_not_compared_with_the_schema(run: Run) -> None:
-    (found,) = [one for one in run.records.all() if one.question.id == "a"]
-    run.files.write([found], [{"paper": {"correctness": 1e301}}], [{}])
-    (path,) = (run.path / "questions").glob("a.json")
-    assert read_checked(run.path, "questions/a.json")["question"]["id"] == "a"
-    os.utime(path, ns=(1, 1))  # as if somebody else had written it
-    with pytest.raises(StoreError, match=r"cannot be used: .*correctness"):
-        read_checked(run.path, "questions/a.json")
+MISFIT = [{"paper": {"correctness": 1e301}}]
+
+
+@pytest.mark.parametrize("in_lines", [True, False])
+def test_what_fathoms_sealed_in_an_own_run_is_not_compared_with_the_schema(
+    run: Run, in_lines: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    records = {found.question.id: [found] for found in run.records.all()}
+    if in_lines:
+        with run.files.writing(FILE) as write:
+            for name in ASKED:
+                write(records[name], MISFIT, [{}])
+    else:
+        (run.path / "questions" / FILE).unlink()
+        for name in ASKED:
+            run.files.write(records[name], MISFIT, [{}])
+
+    def readable() -> None:
+        again = Run(run.path)
+        assert [view["question"]["id"] for view in again.views()] == ASKED
+        assert (again.files.scored("a") or {})["question"]["id"] == "a"
+
+    def refused() -> None:
+        for read in (lambda: list(Run(run.path).views()), lambda: Run(run.path).files.scored("a")):
+            with pytest.raises(StoreError, match=r"cannot be used: .*correctness"):
+                read()
+
+    readable()
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setenv("FATHOMS_KEY_FILE", str(run.path / "key-of-another-user"))
+        refused()
+    for path in (run.path / "questions").iterdir():
+        path.write_bytes(re.sub(rb',\s+"crc": "[0-9a-f]{8}"', b"", path.read_bytes()))
+    refused()

@@ -65,7 +65,7 @@ def figures(run: Run) -> dict[str, Any]:
 def of_files(run: Run) -> ScoreTable:
     """The table of the question files of a run."""
     maker = TableMaker()
-    for view in read_views(run.path, run.manifest.data.asked_ids):
+    for view in read_views(run.path, run.manifest):
         maker.add_view(scored_question(view))
     return maker.table()
 
@@ -258,7 +258,7 @@ def test_a_damaged_member_of_another_compression_is_not_read(run: Run) -> None:
 
 def in_shares(run: Run, size: int) -> list[list[Any]]:
     """The question files of a run as TableMakers take them, in groups."""
-    views = list(map(scored_question, read_views(run.path, run.manifest.data.asked_ids)))
+    views = list(map(scored_question, read_views(run.path, run.manifest)))
     return [views[start : start + size] for start in range(0, len(views), size)]
 
 

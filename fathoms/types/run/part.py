@@ -87,9 +87,10 @@ class Part(StoredValue):
         fields = cls.model_fields
         return {k: v for k, v in value.items() if v is not None or (k in fields and is_nullable(fields[k]))}
 
-    def plain(self) -> Json:
-        """Return the JSON value with the keys that were set and no others."""
-        return self.model_dump(mode="json", exclude_unset=True, by_alias=True)
+    def plain(self, include: Mapping[str, Any] | None = None) -> Json:
+        """Return the JSON value with the keys that were set and no others, or those of them to `include`."""
+        wanted = None if include is None else dict(include)
+        return self.model_dump(mode="json", exclude_unset=True, by_alias=True, include=wanted)
 
 
 def is_nullable(field: Any) -> bool:

@@ -21,9 +21,7 @@ from fathoms.judges.scripted import ScriptedJudge
 from fathoms.metrics.profiles import PROFILES
 from fathoms.metrics.score_records import Scoring
 from fathoms.models.caller import Caller
-from fathoms.paths import file_state
 from fathoms.runs.documents import keep_documents
-from fathoms.runs.folder import is_fitting
 from fathoms.runs.run import Run
 from fathoms.runs.writing import new_run, trust_run
 from fathoms.scoring import score_run
@@ -108,7 +106,6 @@ def test_a_run_is_scored_to_the_byte_by_workers_without_its_disk(
     away.close()
     assert files(run) == expected
     assert away.done["ScoreWork"] > 1
-    assert all(is_fitting(file_state(path.stat())) for path in (run.path / "questions").iterdir())
 
 
 def test_what_a_worker_was_not_sent_is_scored_on_the_machine_of_the_run(
