@@ -2,7 +2,7 @@
 
 To read all question files takes longer than anything else in a comparison, and most of what stands in them
 is text. Scoring walks every answer, so it writes this table, too: one row for each answer. The question files
-stay the truth: without a table that belongs to them, the same is made from them (`reading.score_table`).
+stay the truth: without a table that belongs to them, the same is made from them (`Run.scores`).
 
 The file is what `numpy.load` reads, and needs no library but that of Python and numpy: a zip of arrays, of
 which each has its checksum. Nothing in it is unpickled, and no size is taken from it unchecked. `head.json`
