@@ -8,10 +8,14 @@ import runpy
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.support.doc_pages import DOCS, PAGES, ROOT
+from tests.support.report_browser import chromium
+
+browser = pytest.fixture(scope="module")(chromium)
 
 
 @pytest.mark.slow
@@ -66,6 +70,15 @@ def test_pages_fetch_nothing(site: Path) -> None:
 
 @pytest.mark.slow
 def test_files_of_the_project_are_in_the_site(site: Path) -> None:
-    link = re.search(r'href="?(sources/configs/docling[^"> ]+)', (site / "ollama.html").read_text())
+    link = re.search(r'href="?(sources/configs/docling[^"> ]+)', (site / "models.html").read_text())
     assert link is not None
     assert "full_page" in (site / link[1]).read_text()
+
+
+@pytest.mark.slow
+def test_search_works_from_disk(site: Path, browser: Any) -> None:
+    page = browser.new_page()
+    page.goto((site / "index.html").as_uri())
+    page.fill("input[name=query]", "described in words", force=True)
+    page.wait_for_selector(".md-search-result__link[href*='parsing.html']", state="attached")
+    page.close()
