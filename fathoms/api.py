@@ -374,6 +374,7 @@ def tune(
     max_calls: int | None = None,
     profile: str | None = None,
     seed: int = 0,
+    repeats: int = 1,
     out: str | Path = RUNS,
     workers: int | None = None,
 ) -> Race:
@@ -387,7 +388,7 @@ def tune(
     """
     from fathoms.tune.session import Session, distinct, retrieval_figures, save
 
-    settings = Settings(metric, profile, confidence, within, front, max_calls, seed, screen)
+    settings = Settings(metric, profile, confidence, within, front, max_calls, seed, repeats, screen)
     jobs = []
     for number, one in enumerate(candidates, 1):
         corpus = corpora.load(one.experiment.data, one.folder)
@@ -398,7 +399,7 @@ def tune(
 
     def race(cache: Cache) -> Race:
         means = Means(cache, Budget(max_cost), workers or os.cpu_count() or 1)
-        with new_rounds(jobs, means, out=Path(out), sweep=sweep) as rounds:
+        with new_rounds(jobs, means, out=Path(out), sweep=sweep, repeats=repeats) as rounds:
             merged = distinct(rounds).rounds
             retrieval = retrieval_figures(merged) if screen else ()
             session = Session(merged, settings, retrieval)

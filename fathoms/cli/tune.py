@@ -20,8 +20,10 @@ from fathoms.cli.options import RUNS, Json, NoCache, Out, Profile
 from fathoms.cli.results import announce
 from fathoms.cli.run import Concurrency, Matrix, MaxCost, Model, cells_of, jobs_of
 from fathoms.errors import ExitCode, UsageError
+from fathoms.safety.option_limits import MOST_REPEATS
 
 if TYPE_CHECKING:
+    from fathoms.runner.rounds import Rounds
     from fathoms.runner.runner import Job
     from fathoms.tune.result import Result, Settings
     from fathoms.tune.session import Progress
@@ -79,6 +81,16 @@ Seed = Annotated[
     int | None,
     typer.Option("--seed", min=0, help="The seed that orders the questions. Default: 0.", show_default=False),
 ]
+Repeats = Annotated[
+    int | None,
+    typer.Option(
+        "--repeats",
+        min=1,
+        max=MOST_REPEATS,
+        help="Ask every question this many times; its score is the mean. Default: 1.",
+        show_default=False,
+    ),
+]
 Write = Annotated[
     Path | None,
     typer.Option("--write", metavar="FILE", help="Write the configuration of the best to this YAML file."),
@@ -115,6 +127,7 @@ def tune(
     profile: Profile = None,
     concurrency: Concurrency = None,
     seed: Seed = None,
+    repeats: Repeats = None,
     out: Out = RUNS,
     workers: Workers = CORES,
     no_cache: NoCache = False,
@@ -136,6 +149,7 @@ def tune(
         "max_cost": max_cost,
         "max_calls": max_calls,
         "seed": seed,
+        "repeats": repeats,
     }
     if replay:
         return _replay(replay, _chosen((), given)[0], out, as_json=as_json)
@@ -201,7 +215,7 @@ def _race(
     from fathoms.runner.budget import Budget
     from fathoms.runner.rounds import Means, new_rounds, same_rounds
     from fathoms.runner.runner import new_sweep
-    from fathoms.tune.session import Session, distinct, find, named_apart, retrieval_figures, save
+    from fathoms.tune.session import Session, distinct, find, named_apart, save
 
     if max_cost is not None and not max_cost >= 0:
         raise UsageError("--max-cost: expected a number of 0 or more")
@@ -210,27 +224,27 @@ def _race(
         means = Means(
             cache, Budget(max_cost), workers, bars.stage, bars.tally, lambda: console.note("stopping")
         )
-        if resume is None:
-            sweep = new_sweep()
-            retrieval: Sequence[float | None] = ()
-            rounds_of = new_rounds(named_apart(jobs), means, out=out, sweep=sweep)
-        else:
-            saved = find(out, resume)
+        saved = None if resume is None else find(out, resume)
+        if saved is not None:
             # a limit holds for one command; all else is that of the race
-            chosen, sweep = replace(saved.settings, max_calls=chosen.max_calls), saved.id
-            retrieval = saved.retrieval
-            rounds_of = same_rounds(saved.reopened(), means)
+            chosen, jobs = replace(saved.settings, max_calls=chosen.max_calls), saved.jobs()
+            if saved.is_edited(jobs):
+                console.note(
+                    f"the questions were edited, so a new race starts in place of {saved.id}; replies to"
+                    " prompts that are still the same are taken from the cache"
+                )
+                saved = None
+        if saved is None:
+            sweep = new_sweep()
+            rounds_of = new_rounds(named_apart(jobs), means, out=out, sweep=sweep, repeats=chosen.repeats)
+        else:
+            sweep, rounds_of = saved.id, same_rounds(saved.unfinished(jobs), means)
         with rounds_of as rounds:
             merged = distinct(rounds)
             for name, same in merged.same.items():
                 console.note(f"{name} and {', '.join(same)} are the same pipeline: it is asked once")
-            if resume is None:
-                retrieval = retrieval_figures(merged.rounds) if chosen.screen else ()
-                if chosen.screen and not any(figure is not None for figure in retrieval):
-                    console.complain(
-                        "--screen retrieval: no candidate has a figure, because the questions name no gold"
-                        " pages or nothing is searched: the race goes on without it"
-                    )
+            retrieval = _screened(merged.rounds, chosen) if saved is None else saved.retrieval
+            if saved is None:
                 save(out, sweep, chosen, [one.run for one in rounds.runs], retrieval)
             session = Session(merged.rounds, chosen, retrieval)
             again = f"fathoms tune --resume {sweep}" + ("" if out == RUNS else f" --out {out}")
@@ -244,6 +258,19 @@ def _race(
         console.complain(f"stopped; continue with: {again}")
     codes = {"signal": ExitCode.INTERRUPTED, "budget": ExitCode.OVER_BUDGET, "calls": ExitCode.OVER_BUDGET}
     return result, codes.get(result.stopped or "", ExitCode.OK)
+
+
+def _screened(rounds: Rounds, chosen: Settings) -> Sequence[float | None]:
+    """How well each candidate retrieves, if that is asked for."""
+    from fathoms.tune.session import retrieval_figures
+
+    found = retrieval_figures(rounds) if chosen.screen else ()
+    if chosen.screen and not any(figure is not None for figure in found):
+        console.complain(
+            "--screen retrieval: no candidate has a figure, because the questions name no gold pages or"
+            " nothing is searched: the race goes on without it"
+        )
+    return found
 
 
 def _say_dropped(step: Progress) -> None:

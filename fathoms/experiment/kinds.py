@@ -38,7 +38,7 @@ from fathoms.pipeline.searching import LEAST, Depth, SearchPipeline
 from fathoms.retrieve import WholeDocument
 from fathoms.runs.cache import Cache
 from fathoms.runs.sharing import checked_address
-from fathoms.safety.option_limits import LONGEST_WAIT
+from fathoms.safety.option_limits import LONGEST_WAIT, MOST_REPEATS
 from fathoms.types import Document, JudgeCalls, Purpose, Record
 
 if TYPE_CHECKING:
@@ -72,6 +72,8 @@ class TuneSettings(Component):
     """Stop before more questions are asked."""
     seed: int | None = Field(default=None, ge=0)
     """The seed that orders the questions. Default: 0."""
+    repeats: int | None = Field(default=None, ge=1, le=MOST_REPEATS)
+    """How many times each question is asked. Default: 1."""
 
 
 class Measured(Component):

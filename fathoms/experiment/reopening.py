@@ -13,16 +13,22 @@ from fathoms.experiment.kinds import AnyExperiment, Experiment, ExternalExperime
 from fathoms.pipeline.external.mapping import Response
 from fathoms.runner.manifest import pictures_of
 from fathoms.runner.reopen import Reopened, changed, unanswered
+from fathoms.runner.runner import Job
 from fathoms.runs.run import Run
 from fathoms.runs.trust import demands, is_signed, refuse
 
 
 def reopen(run: Run) -> Reopened:
-    """Read a run back in order to resume it.
+    """Read a run back in order to resume it; raises what `job_of` raises, and UsageError where its questions
+    have changed."""
+    return unfinished(run, job_of(run))
 
-    Raises UsageError where its questions have changed, and for a run from elsewhere whose configuration names
-    code, servers, variables or files, before any of these is used. Raises StoreError where the run cannot be
-    resumed at all.
+
+def job_of(run: Run) -> Job:
+    """What a run was made of, with its questions as they are now.
+
+    Raises UsageError for a run from elsewhere whose configuration names code, servers, variables or files,
+    before any of these is used. Raises StoreError where the run cannot be resumed at all.
     """
     manifest = run.manifest
     config, data = manifest.config, manifest.data
@@ -43,15 +49,30 @@ def reopen(run: Run) -> Reopened:
     if not trusted:
         refuse(run.id, manifest, demands(read, ("config",)))
     experiment = read.at(folder)  # this imports a Python pipeline
-    corpus = corpora.load(experiment.data, folder)
+    return Job(experiment, corpora.load(experiment.data, folder), folder, manifest.sweep.cell)
+
+
+def edited(run: Run, job: Job) -> str | None:
+    """What of the questions of a run has changed since it was started, if anything has."""
+    data, corpus = run.manifest.data, job.corpus
     if corpus.questions_sha256 != data.questions_sha256:
-        raise changed(run, [f"the questions of {corpus.name}"])
-    asked = tuple(corpus.select(ids=data.asked_ids))
-    if (pictures := pictures_of(experiment, asked)) and data.pictures_sha256 != pictures:
-        raise changed(run, [f"the pictures of the quotes of {corpus.name}"])
-    flaws = tuple(run.records.contents().flaws)
-    missing = unanswered(run, asked, manifest.repeats)
-    return Reopened(run, experiment, corpus, folder, asked, missing, manifest.repeats, flaws)
+        return f"the questions of {corpus.name}"
+    pictures = pictures_of(job.experiment, corpus.select(ids=data.asked_ids))
+    return (
+        f"the pictures of the quotes of {corpus.name}"
+        if pictures not in (None, data.pictures_sha256)
+        else None
+    )
+
+
+def unfinished(run: Run, job: Job) -> Reopened:
+    """What a run of this job has left to ask; raises UsageError where its questions have changed."""
+    if (what := edited(run, job)) is not None:
+        raise changed(run, [what])
+    manifest = run.manifest
+    asked = tuple(job.corpus.select(ids=manifest.data.asked_ids))
+    missing, flaws = unanswered(run, asked, manifest.repeats), tuple(run.records.contents().flaws)
+    return Reopened(run, job.experiment, job.corpus, job.folder, asked, missing, manifest.repeats, flaws)
 
 
 def _as_written(config: Mapping[str, Any]) -> dict[str, Any]:

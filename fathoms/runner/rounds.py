@@ -84,6 +84,8 @@ class Rounds:
 
     runs: tuple[_Ready, ...]
     means: Means
+    repeats: int = 1
+    """How many times each question is asked."""
 
     def search(self, number: int) -> list[Record] | None:
         """What a run retrieves for all its questions, without asking a model; `None` where it has no search
@@ -104,22 +106,23 @@ class Rounds:
         active = []
         for number, row in questions.items():
             one, means = self.runs[number], self.means
-            turns = unanswered(one.run, row, 1)
+            turns = unanswered(one.run, row, self.repeats)
             if not turns:
                 continue
-            hits, share = retrieved(one.prepared, [turn.question for turn in turns], one.corpus)
+            left = list({turn.question.id: turn.question for turn in turns}.values())
+            hits, share = retrieved(one.prepared, left, one.corpus)
             means.budget.add_embedding(one.new_times())
             active.append(
                 ActiveRun(
                     one.experiment,
                     one.prepared,
                     one.run,
-                    len(one.asked),
+                    len(one.asked) * self.repeats,
                     turns,
                     hits,
                     share,
                     means.budget,
-                    1,
+                    self.repeats,
                 )
             )
         if not active:
@@ -155,7 +158,9 @@ def _ignore(record: object, done: int, total: int) -> None:
 
 
 @contextmanager
-def new_rounds(jobs: Sequence[Job], means: Means, *, out: Path, sweep: str) -> Iterator[Rounds]:
+def new_rounds(
+    jobs: Sequence[Job], means: Means, *, out: Path, sweep: str, repeats: int = 1
+) -> Iterator[Rounds]:
     """Prepare jobs, and make a run of each for all its questions, without answers yet. The runs are locked
     until the block ends."""
     for job in jobs:
@@ -166,11 +171,11 @@ def new_rounds(jobs: Sequence[Job], means: Means, *, out: Path, sweep: str) -> I
         runs = []
         for job, prepared in ready:
             asked = job.corpus.select()
-            run = create_run(out, job, prepared, asked, means.cache, sweep=sweep)
+            run = create_run(out, job, prepared, asked, means.cache, repeats=repeats, sweep=sweep)
             locks.enter_context(locked(run))
             keep_documents(run, prepared.documents, prepared.stated, means.cache)
             runs.append(_Ready(job.experiment, job.corpus, prepared, run, asked))
-        yield Rounds(tuple(runs), means)
+        yield Rounds(tuple(runs), means, repeats)
 
 
 @contextmanager
@@ -186,7 +191,7 @@ def same_rounds(reopened: Sequence[Reopened], means: Means) -> Iterator[Rounds]:
             prepared = _prepared(Job(one.experiment, one.corpus, one.folder), means)
             require_same(one.run, prepared)
             runs.append(_Ready(one.experiment, one.corpus, prepared, one.run, one.asked))
-        yield Rounds(tuple(runs), means)
+        yield Rounds(tuple(runs), means, max((one.repeats for one in reopened), default=1))
 
 
 def _prepared(job: Job, means: Means) -> Prepared:

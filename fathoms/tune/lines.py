@@ -187,6 +187,11 @@ def details(result: Result, seconds: float | None = None) -> Iterator[str]:
             f"{effect.axis}={value} instead of {beside}: {effect.difference:+.2f}"
             f" ({interval}, {amount(effect.questions, 'question')})"
         )
+    if result.settings.repeats > 1:
+        yield (
+            f"each score is the mean of {result.settings.repeats} answers: what is said of these questions"
+            " holds for the answers that were given"
+        )
     share = result.calls / result.whole
     spent = f"{result.calls:,} of {result.whole:,} calls ({share:.0%})"
     if result.cost is not None and result.cost > 0:

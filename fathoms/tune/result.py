@@ -10,6 +10,7 @@ import numpy as np
 
 from fathoms.errors import UsageError
 from fathoms.runs.marks import CONFIG
+from fathoms.safety.option_limits import MOST_REPEATS
 from fathoms.tune.intervals import difference_on_new, on_new, on_these, questions_to_settle
 from fathoms.tune.order import Array, Order
 from fathoms.tune.race import Race
@@ -24,7 +25,8 @@ class Settings:
     `metric` is any metric from 0 to 1, under `profile` or the one that the reports of the runs show first.
     `confidence` is the probability with which the best is never dropped. Within `within` of the best is good
     enough, if it is above 0. With `by_cost`, a candidate is dropped only where one that is no dearer is
-    better. `max_calls` limits the answers. `seed` draws the order of the questions. `screen` says whether
+    better. `max_calls` limits the answers. `seed` draws the order of the questions. Each is asked
+    `repeats` times, and its score is the mean. `screen` says whether
     candidates are compared first with those that retrieve the gold pages best. With `defended`, the others
     are compared with the first candidate alone (`Race`).
     """
@@ -36,12 +38,15 @@ class Settings:
     front: Literal["cost", "latency"] | None = None
     max_calls: int | None = None
     seed: int = 0
+    repeats: int = 1
     screen: Literal["retrieval"] | None = None
     defended: bool = False
 
     def __post_init__(self) -> None:
         if not 0.5 <= self.confidence < 1:
             raise UsageError(f"--confidence {self.confidence:g}: expected a number from 0.5 to below 1")
+        if not 1 <= self.repeats <= MOST_REPEATS:
+            raise UsageError(f"--repeats {self.repeats}: expected a number from 1 to {MOST_REPEATS}")
         if not 0 <= self.within < 1:
             raise UsageError(f"--within {self.within:g}: expected a number from 0 to below 1")
         if self.within and self.front:
@@ -179,7 +184,7 @@ def result_of(
         asked=race.asked,
         questions=len(order),
         calls=sum(one.asked for one in candidates),
-        whole=len(order) * len(candidates),
+        whole=len(order) * len(candidates) * settings.repeats,
         cost=None if None in costs else sum(cost for cost in costs if cost is not None),
         is_decided=stopped is None,
         stopped=stopped,

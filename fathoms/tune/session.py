@@ -21,7 +21,7 @@ from pydantic import BaseModel
 from fathoms.compare.question_scores import MetricKind, read_scores
 from fathoms.errors import ModelError, StoreError, UsageError, amount
 from fathoms.experiment.loading import AFTER_RETRIEVAL
-from fathoms.experiment.reopening import reopen
+from fathoms.experiment.reopening import edited, job_of, unfinished
 from fathoms.judges.of_run import Judging
 from fathoms.metrics.retrieval.batch import rank_scores
 from fathoms.metrics.retrieval.metrics import Ndcg
@@ -76,9 +76,17 @@ class Saved:
         """The id that the runs share as a sweep."""
         return self.path.stem
 
-    def reopened(self) -> list[Reopened]:
-        """Read the runs back; raises UsageError where the questions have changed since."""
-        return [reopen(run) for run in self.runs]
+    def jobs(self) -> list[Job]:
+        """The candidates, with the questions as they are now; raises UsageError and StoreError."""
+        return [job_of(run) for run in self.runs]
+
+    def is_edited(self, jobs: Sequence[Job]) -> bool:
+        """Whether questions have changed since, so that the answers are not comparable."""
+        return any(edited(run, job) is not None for run, job in zip(self.runs, jobs, strict=True))
+
+    def unfinished(self, jobs: Sequence[Job]) -> list[Reopened]:
+        """What the candidates have left to ask."""
+        return [unfinished(run, job) for run, job in zip(self.runs, jobs, strict=True)]
 
 
 def save(
@@ -284,7 +292,7 @@ class Session:
         alive = [int(number) for number in np.flatnonzero(race.alive)]
         if self.settings.max_calls is not None:
             made = sum(len(one.run.records.entries()) for one in self.rounds.runs)
-            row = row[: max(0, (self.settings.max_calls - made) // len(alive))]
+            row = row[: max(0, (self.settings.max_calls - made) // (len(alive) * self.settings.repeats))]
             if not row:
                 return "calls"
         self._final |= {question.id for question in row}
@@ -299,7 +307,8 @@ class Session:
                 self.scores[number] = np.inf
         for number in numbers:
             run = self.rounds.runs[number].run
-            if not run.records.entries():
+            entries = run.records.entries()
+            if not entries:
                 continue
             left = None if budget.max_cost is None else max(0.0, budget.max_cost - budget.spent.cost)
             summary = score_run(run, judging=replace(judging, max_cost=left))
@@ -314,9 +323,9 @@ class Session:
             if kind.unit != "share":
                 raise UsageError(f"--metric {self.settings.metric}: expected a metric from 0 to 1")
             self.kind = kind
-            failed = {id for (id, _), entry in run.records.entries().items() if entry.failed} - self._final
+            done = Counter(id for (id, _), entry in entries.items() if id in self._final or not entry.failed)
             for place, question in enumerate(self.questions):
-                if question.id in failed:
+                if done[question.id] < self.settings.repeats:
                     self.scores[number, place] = np.inf
                     continue
                 known = scores.questions.get(question.id)

@@ -167,3 +167,31 @@ def test_a_shared_reply_costs_each_candidate_what_it_costs(project: Project) -> 
     assert found["cost"] == pytest.approx(QUESTIONS * 0.003)
     assert first["cost_each"] == second["cost_each"] == pytest.approx(0.003)
     assert min(first["latency"], second["latency"]) > 0.1
+
+
+def test_edited_questions_start_a_new_race_that_pays_for_new_prompts_alone(project: Project) -> None:
+    """One question is written anew, and another gets another gold answer."""
+    prepare(project)
+    with serving(offering(lambda number: f"It is {number}.")) as server:
+        project.write("base.yaml", SERVED.format(address=f"{server.address}/v1", model="m", more=""))
+        before = project.json("tune", "base.yaml", "--matrix", "generate.temperature=0,0.5")
+        asked = [path for _, path, _, _ in server.requests].count("/v1/chat/completions")
+        rows = json.loads((project.path / "questions.json").read_text())
+        rows["Text-Only"][0]["question"] = "Which, then, is number 100?"
+        rows["Text-Only"][1]["answers"] = [["7"]]
+        project.write("questions.json", json.dumps(rows))
+        done = project.fathoms("tune", "--resume", "latest", "--json")
+        assert done.returncode == 0, done.stderr
+        again = [path for _, path, _, _ in server.requests].count("/v1/chat/completions")
+    assert asked == 2 * QUESTIONS
+    assert again == asked + 2
+    assert "questions were edited" in " ".join(done.stderr.split())
+    after = json.loads(done.stdout)
+    assert before["best"]["value"] == pytest.approx(1)
+    assert after["best"]["value"] == pytest.approx(1 - 1 / QUESTIONS)
+    assert after["calls"] == after["whole"] == 2 * QUESTIONS
+    runs = {one["candidate"]["run"] for one in after["standings"]}
+    assert runs.isdisjoint(one["candidate"]["run"] for one in before["standings"])
+    assert {one["candidate"]["name"] for one in after["standings"]} == {
+        one["candidate"]["name"] for one in before["standings"]
+    }
