@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fathoms.runner.rounds import Rounds
     from fathoms.runner.runner import Job
     from fathoms.tune.result import Result, Settings
-    from fathoms.tune.session import Progress
+    from fathoms.tune.session import Progress, Saved
 
 Configs = Annotated[
     list[Path] | None, typer.Argument(help="The YAML files of one or more pipelines.", show_default=False)
@@ -167,11 +167,12 @@ def tune(
         _require_several(jobs)
     chosen, most = _chosen(jobs, given)
     with opened(no_cache=no_cache) as cache:
-        result, code = _race(jobs, resume, chosen, out, cache, most, workers)
+        result, saved = _race(jobs, resume, chosen, out, cache, most, workers)
     _show(result, time.monotonic() - started, out, as_json=as_json)
     if write is not None:
-        _write(result, write, out)
-    return code
+        _write(result, saved, write, out)
+    codes = {"signal": ExitCode.INTERRUPTED, "budget": ExitCode.OVER_BUDGET, "calls": ExitCode.OVER_BUDGET}
+    return codes.get(result.stopped or "", ExitCode.OK)
 
 
 def _chosen(jobs: Sequence[Job], given: Mapping[str, Any]) -> tuple[Settings, float | None]:
@@ -208,14 +209,14 @@ def _race(
     cache: Any,
     max_cost: float | None,
     workers: int,
-) -> tuple[Result, int]:
-    """Run a new race, or go on with one; returns what it found, and the exit code."""
+) -> tuple[Result, Saved]:
+    """Run a new race, or go on with one."""
     from fathoms.judges.of_run import Judging
     from fathoms.models.calling.stop import Stop
     from fathoms.runner.budget import Budget
     from fathoms.runner.rounds import Means, new_rounds, same_rounds
     from fathoms.runner.runner import new_sweep
-    from fathoms.tune.session import Session, distinct, find, named_apart, save
+    from fathoms.tune.session import Session, as_written, distinct, find, named_apart, save
 
     if max_cost is not None and not max_cost >= 0:
         raise UsageError("--max-cost: expected a number of 0 or more")
@@ -224,7 +225,8 @@ def _race(
         means = Means(
             cache, Budget(max_cost), workers, bars.stage, bars.tally, lambda: console.note("stopping")
         )
-        saved = None if resume is None else find(out, resume)
+        jobs = named_apart(jobs)
+        saved, configs = (None if resume is None else find(out, resume)), tuple(map(as_written, jobs))
         if saved is not None:
             # a limit holds for one command; all else is that of the race
             chosen, jobs = replace(saved.settings, max_calls=chosen.max_calls), saved.jobs()
@@ -233,31 +235,30 @@ def _race(
                     f"the questions were edited, so a new race starts in place of {saved.id}; replies to"
                     " prompts that are still the same are taken from the cache"
                 )
-                saved = None
+                configs, saved = saved.configs, None
         if saved is None:
             sweep = new_sweep()
-            rounds_of = new_rounds(named_apart(jobs), means, out=out, sweep=sweep, repeats=chosen.repeats)
+            rounds_of = new_rounds(jobs, means, out=out, sweep=sweep, repeats=chosen.repeats)
         else:
-            sweep, rounds_of = saved.id, same_rounds(saved.unfinished(jobs), means)
+            rounds_of = same_rounds(saved.unfinished(jobs), means)
         with rounds_of as rounds:
             merged = distinct(rounds)
             for name, same in merged.same.items():
                 console.note(f"{name} and {', '.join(same)} are the same pipeline: it is asked once")
-            retrieval = _screened(merged.rounds, chosen) if saved is None else saved.retrieval
             if saved is None:
-                save(out, sweep, chosen, [one.run for one in rounds.runs], retrieval)
-            session = Session(merged.rounds, chosen, retrieval)
-            again = f"fathoms tune --resume {sweep}" + ("" if out == RUNS else f" --out {out}")
+                retrieval = _screened(merged.rounds, chosen)
+                saved = save(out, sweep, chosen, [one.run for one in rounds.runs], retrieval, configs)
+            session = Session(merged.rounds, chosen, saved.retrieval)
             console.note(
                 f"{console.amount(len(merged.rounds.runs), 'candidate')},"
-                f" {console.amount(len(session.questions), 'question')}; race {sweep}"
+                f" {console.amount(len(session.questions), 'question')}; race {saved.id}"
             )
             judging = Judging(on_done=partial(bars.stage, "judge"), on_ahead=announce)
             result = session.go(stop, lambda: judging, _say_dropped)
     if result.stopped is not None:
-        console.complain(f"stopped; continue with: {again}")
-    codes = {"signal": ExitCode.INTERRUPTED, "budget": ExitCode.OVER_BUDGET, "calls": ExitCode.OVER_BUDGET}
-    return result, codes.get(result.stopped or "", ExitCode.OK)
+        where = "" if out == RUNS else f" --out {out}"
+        console.complain(f"stopped; continue with: fathoms tune --resume {saved.id}{where}")
+    return result, saved
 
 
 def _screened(rounds: Rounds, chosen: Settings) -> Sequence[float | None]:
@@ -318,23 +319,22 @@ def _page(result: Result, out: Path) -> Path:
     return path
 
 
-def _write(result: Result, path: Path, out: Path) -> None:
-    """Write the configuration of the best candidate."""
+def _write(result: Result, saved: Saved, path: Path, out: Path) -> None:
+    """Write the configuration of the best candidate, without what is so by default."""
     import yaml
 
     from fathoms.errors import StoreError
     from fathoms.paths import write_atomic
     from fathoms.runs.run import Run
 
-    manifest = Run.open(result.best.candidate.run, out).manifest
-    config, folder = manifest.config, Path(manifest.folder)
-    here = path.resolve().parent
+    run = Run.open(result.best.candidate.run, out)
+    folder, here = Path(run.manifest.folder), path.resolve().parent
     if folder.resolve() != here:
         console.complain(
             f"{path}: relative paths in it start from {os.path.relpath(folder, here)}, where the configs are:"
             " write the file there"
         )
-    text = yaml.safe_dump(config, sort_keys=False, allow_unicode=True)
+    text = yaml.safe_dump(dict(saved.config_of(run)), sort_keys=False, allow_unicode=True)
     try:
         write_atomic(path, text.encode())
     except OSError as error:

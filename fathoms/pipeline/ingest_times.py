@@ -23,6 +23,7 @@ class IngestTimes:
         self._made: dict[str, int] = {}
         self._called: dict[str, EmbeddingCalls] = {}
         self._devices: dict[str, str] = {}
+        self._taken: dict[str, dict[str, Any]] = {}
         self._lock = Lock()
 
     @contextmanager
@@ -65,6 +66,14 @@ class IngestTimes:
         with self._lock:
             return replace(self._called.get(name, EmbeddingCalls()))
 
+    def take(self, name: str) -> dict[str, Any] | None:
+        """Return what a stage took since this was called before, as `report` does; `None` where it was not
+        measured."""
+        if (now := self.report().get(name)) is None:
+            return None
+        before, self._taken[name] = self._taken.get(name, {}), now
+        return less_times(now, before)
+
     def report(self) -> dict[str, dict[str, Any]]:
         """Return `seconds` and `made` of each stage, as the manifest stores them, and `calls`, `tokens` and
         `cost` where a server was asked, or the `device` of a local model where it is known."""
@@ -77,6 +86,14 @@ class IngestTimes:
             }
             for name, seconds in self._seconds.items()
         }
+
+
+def less_times(now: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a stage took between two reports."""
+    return {
+        key: value - (before.get(key) or 0) if isinstance(value, int | float) else value
+        for key, value in now.items()
+    }
 
 
 def joined_times(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from typing import Any, Literal
 from fathoms.errors import some_of
 from fathoms.report.text import plain, shorten
 from fathoms.runs.run import Run
+from fathoms.runs.usage import besides_answers, total
 from fathoms.text.amounts import dollars, duration, figure
 from fathoms.types import Failure
 from fathoms.types.run.manifest import Manifest
@@ -42,11 +43,12 @@ class Ending:
     """The end of one run.
 
     `correctness` is in [0, 1], and `None` if the run was not scored or correctness does not apply. `cost` is
-    in US dollars, and `None` if it is not known; with `is_local`, only a model of this machine is asked.
-    `asked` and `done` count a question once for each repeat. `left_out` counts the questions that could not
-    be asked, `unread` names documents that were not read, and of `unjudged` answers, a part has no verdict of
-    the judge. `replies` says what is wrong with the replies as a whole: that most of them are no answers, and
-    how many calls were retried. `causes` are those of the failures, the most frequent one first.
+    in US dollars, with embedding and judging, and `None` if it is not known; with `is_local`, only a model of
+    this machine is asked. `asked` and `done` count a question once for each repeat. `left_out` counts the
+    questions that could not be asked, `unread` names documents that were not read, and of `unjudged` answers,
+    a part has no verdict of the judge. `replies` says what is wrong with the replies as a whole: that most of
+    them are no answers, and how many calls were retried. `causes` are those of the failures, the most
+    frequent one first.
     """
 
     name: str
@@ -179,6 +181,9 @@ def ending(
     failures: Iterable[Failure] = (),
 ) -> Ending:
     """Build the end of a run from its manifest and its failures, and from its summary if it was scored."""
+    # what a vendor takes for calls without a reply is not known
+    answers = known_cost(manifest.totals.cost, done, manifest.totals.errors)
+    besides = besides_answers(manifest, summary)
     return Ending(
         name=manifest.name or "",
         verdict=verdict,
@@ -192,9 +197,9 @@ def ending(
         replies=(*summary.counts.rubbish, *filter(None, [summary.retried])) if summary else (),
         causes=causes_of(failures),
         correctness=summary.headline.correctness if summary else None,
-        # what a vendor takes for calls without a reply is not known
-        cost=known_cost(manifest.totals.cost, done, manifest.totals.errors),
+        cost=total([answers, besides]),
         is_local=not manifest.totals.cost
+        and besides == 0
         and is_local(manifest.config)
         and (manifest.totals.cost == 0 or (manifest.config.get("generate") or {}).get("kind") == "embedded"),
         seconds=manifest.totals.seconds,

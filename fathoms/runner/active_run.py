@@ -201,7 +201,7 @@ class ActiveRun:
     def _with_embedding(self, data: Data) -> Data:
         """Add what a server took for embedding questions, which a search does while they are asked; what
         earlier sessions of a resumed run took is in the manifest."""
-        now = times_of(self.prepared).report().get(QUESTIONS)
+        now = times_of(self.prepared).take(QUESTIONS)
         if now is None or (ingest := data.ingest) is None:
             return data
         before = IngestTime() if self._is_new else ingest.times.get(QUESTIONS, IngestTime())

@@ -13,6 +13,7 @@ from fathoms.corpora import Corpus
 from fathoms.models.caching import ReplyCache
 from fathoms.models.caller import provider_of
 from fathoms.models.calling.stop import Stop
+from fathoms.pipeline.ingest_times import less_times
 from fathoms.pipeline.preparation import Progress, silent
 from fathoms.pipeline.prepared import Prepared
 from fathoms.pipeline.runnable import Runnable
@@ -66,11 +67,7 @@ class _Ready:
         """What embedding has taken since this was called before, by stage."""
         found = {}
         for stage, took in self.prepared.report().get("times", {}).items():
-            before = self.counted.get(stage, {})
-            found[stage] = {
-                key: value - (before.get(key) or 0) if isinstance(value, int | float) else value
-                for key, value in took.items()
-            }
+            found[stage] = less_times(took, self.counted.get(stage, {}))
             self.counted[stage] = dict(took)
         return found
 

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fathoms.types import Call, Purpose, Record, Reply, Usage, Verdict
+from fathoms.types.run.manifest import Manifest
+from fathoms.types.run.summary import Summary
 
 
 def billed(record: Record) -> list[Reply | Call]:
@@ -93,6 +95,16 @@ def _totals(rows: list[_Row]) -> dict[str, float | None]:
         "completion_tokens": total(completions),
         "cost": total(costs),
     }
+
+
+def besides_answers(manifest: Manifest, summary: Summary | None = None) -> float | None:
+    """What a run took besides its answers, in US dollars: embedding by servers, and judging. `None` where a
+    part is unknown; a judge that is no language model costs nothing."""
+    costs = [took.cost for took in manifest.ingest.times.values() if took.calls]
+    judging = summary.judging if summary else None
+    if judging and (judging.total_cost is not None or "llm" in (judging.judge or "").split()):
+        costs.append(judging.total_cost)
+    return total(costs)
 
 
 def total(values: Iterable[float | None]) -> float | None:

@@ -197,6 +197,8 @@ def details(result: Result, seconds: float | None = None) -> Iterator[str]:
     if result.cost is not None and result.cost > 0:
         whole = result.cost / share if share else 0.0
         spent += f", {dollars(result.cost)} of about {dollars(whole)}"
+    elif result.cost is None:
+        spent += ", cost not known"
     if seconds is not None:
         spent += f", {duration(seconds)}"
     yield spent

@@ -60,10 +60,10 @@ class Settings:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A candidate: its run, what it answered and what that took. `cost` is what was paid for its answers, in
-    US dollars. `cost_each` and `latency` are the dollars and seconds of a question, with those of replies
-    that were shared with other candidates and paid there; `None` where they are not known. `retrieval` is its
-    nDCG@10 of gold pages on all questions, with `screen`."""
+    """A candidate: its run, what it answered and what that took. `cost` is what was paid for it, in US
+    dollars, with embedding and judging. `cost_each` and `latency` are the dollars and seconds of an answer,
+    with those of replies that were shared with other candidates and paid there; `None` where they are not
+    known. `retrieval` is its nDCG@10 of gold pages on all questions, with `screen`."""
 
     name: str
     run: str

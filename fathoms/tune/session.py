@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -33,8 +33,8 @@ from fathoms.runner.budget import Amount
 from fathoms.runner.reopen import Reopened
 from fathoms.runner.rounds import Rounds
 from fathoms.runner.runner import Job
-from fathoms.runs.run import Run
-from fathoms.runs.usage import billed, replies_of, total
+from fathoms.runs.run import Run, read_manifest, read_summary
+from fathoms.runs.usage import besides_answers, billed, replies_of, total
 from fathoms.safety.inputs import parse_json, read_text
 from fathoms.scoring import score_run
 from fathoms.tune.order import Array, Order, draw_order
@@ -48,6 +48,8 @@ FOLDER = ".tune"
 _SHARE = 8
 """A round has an eighth of the questions that were asked before, or as many as are asked at once."""
 _SCHEMA = 1
+Config = Mapping[str, Any]
+"""The keys of a configuration."""
 _RETRIEVAL_WEIGHT = 0.5
 """How much a difference in nDCG is taken to be worth in the metric of the race, before answers are known."""
 
@@ -64,17 +66,24 @@ class Progress:
 
 @dataclass(frozen=True)
 class Saved:
-    """A race on disk: its settings, and its runs in the order of the candidates."""
+    """A race on disk: its settings, and its runs in the order of the candidates. `configs` are their
+    configurations as people wrote them; older files have none."""
 
     path: Path
     settings: Settings
     runs: tuple[Run, ...]
     retrieval: tuple[float | None, ...] = ()
+    configs: tuple[Config, ...] = ()
 
     @property
     def id(self) -> str:
         """The id that the runs share as a sweep."""
         return self.path.stem
+
+    def config_of(self, run: Run) -> Config:
+        """The configuration of a candidate without what nobody wrote, if that is known."""
+        known = zip((one.id for one in self.runs), self.configs, strict=False)
+        return dict(known).get(run.id, run.manifest.config)
 
     def jobs(self) -> list[Job]:
         """The candidates, with the questions as they are now; raises UsageError and StoreError."""
@@ -89,8 +98,20 @@ class Saved:
         return [unfinished(run, job) for run, job in zip(self.runs, jobs, strict=True)]
 
 
+def as_written(job: Job) -> Config:
+    """The configuration of a job as a person wrote it: without defaults."""
+    found = job.experiment
+    whole = found.model_dump(mode="json", exclude_unset=True) if isinstance(found, BaseModel) else {}
+    return {key: value for key, value in whole.items() if value not in ({}, [])}
+
+
 def save(
-    out: Path, sweep: str, settings: Settings, runs: Sequence[Run], retrieval: Sequence[float | None] = ()
+    out: Path,
+    sweep: str,
+    settings: Settings,
+    runs: Sequence[Run],
+    retrieval: Sequence[float | None] = (),
+    configs: Sequence[Config] = (),
 ) -> Saved:
     """Write what is needed to go on with a race; raises StoreError. `retrieval` are the figures of
     `retrieval_figures`, which the race went by."""
@@ -100,13 +121,14 @@ def save(
         "settings": {name: getattr(settings, name) for name in settings.__dataclass_fields__},
         "runs": [run.id for run in runs],
         "retrieval": list(retrieval),
+        "configs": list(configs),
     }
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomic(path, (json.dumps(data, indent=2) + "\n").encode())
     except OSError as error:
         raise StoreError(f"{path} cannot be written: {error.strerror or error}") from error
-    return Saved(path, settings, tuple(runs), tuple(retrieval))
+    return Saved(path, settings, tuple(runs), tuple(retrieval), tuple(configs))
 
 
 def find(out: Path, reference: str) -> Saved:
@@ -125,9 +147,10 @@ def find(out: Path, reference: str) -> Saved:
         settings = Settings(**found["settings"])
         runs = tuple(Run(path.parent.parent / str(name)) for name in found["runs"])
         retrieval = tuple(None if one is None else float(one) for one in found.get("retrieval", ()))
+        configs = tuple(dict(one) for one in found.get("configs", ()))
     except (KeyError, TypeError, ValueError) as error:
         raise StoreError(f"{path} is not a race that fathoms wrote") from error
-    return Saved(path, settings, runs, retrieval)
+    return Saved(path, settings, runs, retrieval, configs)
 
 
 def retrieval_figures(rounds: Rounds) -> list[float | None]:
@@ -214,13 +237,15 @@ class Session:
         sweep = one.run.manifest.sweep
         records = one.run.records.all(light=True)
         answered = [record for record in records if record.answer is not None]
+        took = total([reply.cost for record in records for reply in billed(record)])
+        besides = besides_answers(read_manifest(one.run.path), read_summary(one.run.path))
         return Candidate(
             name=one.experiment.name,
             run=one.run.id,
             cell={str(key): describe(value) for key, value in sweep.cell.items()},
             asked=len(records),
             failed=sum(record.error is not None for record in records),
-            cost=total([reply.cost for record in records for reply in billed(record)]),
+            cost=total([took, besides]),
             cost_each=_each([_cost(record) for record in answered]),
             latency=_each([_seconds(record) for record in answered]),
             retrieval=self.retrieval[number],

@@ -115,10 +115,14 @@ def searched(place: Project, address: str) -> None:
     place.write("seen.yaml", config.replace("{image: 2, text: 1}", "{image: 0, text: 1000}"))
 
 
+def times(run: Path) -> dict[str, Any]:
+    """What the stages of a run took."""
+    return dict(json.loads((run / "manifest.json").read_text())["data"]["ingest"]["times"])
+
+
 def times_of(run: Path) -> dict[str, Any]:
     """What embedding the questions of a run took."""
-    times = json.loads((run / "manifest.json").read_text())["data"]["ingest"]["times"]
-    return dict(times["embed questions"])
+    return dict(times(run)["embed questions"])
 
 
 def test_a_search_alone_states_what_its_questions_took(place: Project) -> None:
@@ -132,6 +136,7 @@ def test_a_search_alone_states_what_its_questions_took(place: Project) -> None:
         assert done.returncode == 0, done.stderr
         shown = place.fathoms("show", "--all").stdout
         assert "besides, embed questions: 3 calls, 50 tokens, $0.05" in shown
+        assert ", $0.050, " in done.stdout.splitlines()[-1]
         (run,) = place.runs()
         took = times_of(run)
         assert (took["made"], took["calls"], took["tokens"]) == (5, 3, 50)
@@ -140,6 +145,19 @@ def test_a_search_alone_states_what_its_questions_took(place: Project) -> None:
         journal.write_bytes(b"".join(journal.read_bytes().splitlines(keepends=True)[:2]))
         assert place.fathoms("run", "--resume").returncode == 0
         assert times_of(run)["tokens"] == 50 + 10 + 20, "the first one again, and the two that are left"
+
+
+def test_a_race_states_what_its_embeddings_took(place: Project) -> None:
+    """Both candidates search with the same vectors, which are paid once, round by round."""
+    with embeddings() as server:
+        place.write("seen.yaml", CONFIG.format(address=server.address).replace("text: 1}", "text: 1000}"))
+        found = place.json("tune", "seen.yaml", "--matrix", "retrieve.top_k=1,2")
+        assert [body["input_type"] for body in server.bodies].count("query") > 1, "in rounds"
+        took = sum(times_of(run)["tokens"] for run in place.runs() if "embed questions" in times(run))
+        done = place.fathoms("tune", "--resume", "latest")
+    assert took == 3 * 10, "three questions have a gold answer"
+    assert found["cost"] == pytest.approx(0.006 + 0.03)
+    assert ", $0.036 of about $0.036" in " ".join(done.stdout.split()), done.stdout
 
 
 def test_a_search_alone_keeps_to_the_budget(place: Project) -> None:

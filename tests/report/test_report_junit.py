@@ -12,7 +12,8 @@ from fathoms.report.junit import Case, Suite, category_cases, junit, question_ca
 from fathoms.runs.run import Run
 from fathoms.text.amounts import dollars, duration, figure
 from fathoms.types import Failure
-from fathoms.types.run.manifest import Manifest, Totals
+from fathoms.types.run.manifest import Data, Ingest, IngestTime, Manifest, Totals
+from fathoms.types.run.summary import JudgingFigures, Summary
 from tests.support.made_run import changed
 
 
@@ -96,6 +97,34 @@ def test_times_and_scores() -> None:
 def test_the_end_of_a_run_that_was_not_scored() -> None:
     found = ending(Manifest(name="n", totals=Totals(errors=2, seconds=1.0)), None, "OK", 5, 5)
     assert (found.failed, found.correctness, found.cost) == (2, None, None)
+
+
+@pytest.mark.parametrize(
+    ("embedding", "judging", "says"),
+    [
+        (0.25, None, "$0.75"),
+        (0.25, JudgingFigures(judge="llm x", total_cost=0.5), "$1.25"),
+        (None, None, "cost not known"),
+        (0.0, JudgingFigures(judge="llm x"), "cost not known"),
+        (0.0, JudgingFigures(judge="nli"), "$0.50"),
+    ],
+)
+def test_the_cost_at_the_end_has_embeddings_and_the_judge(
+    embedding: float | None, judging: JudgingFigures | None, says: str
+) -> None:
+    times = {"embed questions": IngestTime(calls=1, cost=embedding), "parse": IngestTime(made=3)}
+    data = Data(ingest=Ingest(times=times))
+    manifest = Manifest(name="n", data=data, totals=Totals(cost=0.5, seconds=1.0))
+    assert f", {says}, 1 s: OK" in ending(manifest, Summary(judging=judging), "OK", 5, 5).line
+
+
+def test_a_local_model_with_a_paid_judge_is_not_free() -> None:
+    manifest = Manifest(name="n", config={"generate": {"kind": "embedded"}}, totals=Totals(cost=0.0))
+    assert "local model" in ending(manifest, Summary(), "OK", 5, 5).line
+    paid = Summary(judging=JudgingFigures(judge="llm x", total_cost=0.5))
+    assert "$0.50" in ending(manifest, paid, "OK", 5, 5).line
+    unknown = Summary(judging=JudgingFigures(judge="llm x"))
+    assert "cost not known" in ending(manifest, unknown, "OK", 5, 5).line
 
 
 def test_a_file_with_every_kind_of_case() -> None:

@@ -7,6 +7,7 @@ import signal
 import time
 
 import pytest
+import yaml
 
 from fathoms.api import load, tune
 from fathoms.errors import UsageError
@@ -75,6 +76,33 @@ def test_the_best_is_found_with_few_calls(project: Project) -> None:
     assert "bad" in shown.stdout
     again = project.json("tune", "--replay", "good", "--replay", "good")
     assert again["right"] == again["draws"]
+
+
+def test_what_is_written_is_a_config_as_a_person_writes_it(project: Project) -> None:
+    """It has what the base says and the values of the best, no defaults, and is the same pipeline."""
+    prepare(project)
+    matrix = ("--matrix", "generate.default=No idea.,It is 107.")
+    done = project.fathoms("tune", "bad.yaml", *matrix, "--set", "retrieve.top_k=2", "--write", "best.yaml")
+    assert done.returncode == 0, done.stderr
+    base = yaml.safe_load((project.path / "bad.yaml").read_text())
+    written = yaml.safe_load((project.path / "best.yaml").read_text())
+    assert written == {
+        **base,
+        "name": "bad default=It is 107.",
+        "retrieve": {"kind": "dense", "top_k": 2},
+        "generate": {**base["generate"], "default": "It is 107."},
+    }
+    assert project.fathoms("tune", "--resume", "latest", "--write", "again.yaml").returncode == 0
+    assert (project.path / "again.yaml").read_text() == (project.path / "best.yaml").read_text()
+    assert project.fathoms("run", "best.yaml", "--reuse-replies").returncode == 0
+    *candidates, alone = [json.loads((run / "manifest.json").read_text()) for run in project.runs()]
+    (best,) = (one for one in candidates if one["config"]["name"] == written["name"])
+    assert alone["fingerprints"] == best["fingerprints"]
+    assert alone["config"] == best["config"]
+    answers = [
+        json.loads(line)["answer"] for line in (project.runs()[-1] / "journal.jsonl").read_text().splitlines()
+    ]
+    assert all(answer["cached"] for answer in answers)
 
 
 def _answers(project: Project) -> int:
