@@ -82,7 +82,7 @@ def trends(
     rows = [
         (
             night.run or f"no run, {night.created[:16].replace('T', ' ')}",
-            shown(night.value) + bracket(night.bounds),
+            shown(night.value) + bracket(night.bounds, found.unit),
             str(night.n),
             *("-" if count is None else str(count) for count in (night.errors, night.retried)),
             "-" if night.cost is None else dollars(night.cost),

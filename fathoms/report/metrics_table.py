@@ -17,7 +17,7 @@ from fathoms.report.leaderboard import run_labels
 from fathoms.report.modalities import is_in_table
 from fathoms.report.quotes import is_group_part
 from fathoms.runs.run import Run
-from fathoms.text.amounts import figure, measured
+from fathoms.text.amounts import bracket, figure, measured
 from fathoms.types.run.figures import MetricFigure, MetricFigures
 from fathoms.types.run.part import Number
 from fathoms.types.run.rows import ScoredRepeat
@@ -53,8 +53,7 @@ class MetricLine:
     def text(self, found: MetricFigure, *, interval: bool = False) -> str:
         """Format a figure of this metric, with its interval if wanted."""
         unit = self.figures.unit
-        ends = ", ".join(measured(end, unit) for end in found.bounds or ())
-        return measured(found.value, unit) + (f" [{ends}]" if interval and ends else "")
+        return measured(found.value, unit) + (bracket(found.bounds, unit) if interval else "")
 
 
 @dataclass(frozen=True)

@@ -316,8 +316,7 @@ def _value(found: MetricFigures | None) -> str:
     """Format the figure of a metric over a run with its interval."""
     if found is None:
         return DASH
-    ends = ", ".join(measured(end, found.unit) for end in found.overall.bounds or ())
-    return measured(found.overall.value, found.unit) + (f" [{ends}]" if ends else "")
+    return measured(found.overall.value, found.unit) + bracket(found.overall.bounds, found.unit)
 
 
 def _searches(runs: Sequence[Run]) -> Section | None:

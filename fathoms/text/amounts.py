@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+SHARE = "share"
+"""The unit of a figure between 0 and 1, and of the difference between two."""
 UNKNOWN = "n/a"
 """What stands in place of a figure that does not apply or is not known."""
 
@@ -26,9 +28,9 @@ def with_sign(value: float | None) -> str:
     return f"+{text}" if value is not None and float(text) > 0 else text
 
 
-def bracket(bounds: Sequence[float] | None) -> str:
+def bracket(bounds: Sequence[float] | None, unit: str = SHARE) -> str:
     """Format an interval to follow its value, such as ` [0.17, 0.42]`; empty if it is not known."""
-    return f" [{', '.join(map(figure, bounds))}]" if bounds else ""
+    return f" [{', '.join(measured(end, unit) for end in bounds)}]" if bounds else ""
 
 
 def p_value(p: float) -> str:
@@ -43,14 +45,16 @@ def p_figure(p: float) -> str:
 
 def dollars(cost: float) -> str:
     """Format a cost as `$0.42`; costs below ten cents are shown with two significant digits."""
-    if not cost or cost >= 0.1:
+    if not 0 < cost < 0.1:
         return f"${cost:.2f}"
     places = 1 - math.floor(math.log10(cost))
     return f"${cost:.{places}f}"
 
 
 def duration(seconds: float) -> str:
-    """Format a duration as `<1 ms`, `34 ms`, `1.3 s`, `12 s`, `3 min` or `2 h 05 min`; 0 is `0 s`."""
+    """Format a duration as `<1 ms`, `34 ms`, `1.3 s`, `54 s`, `1:41` or `2 h 05 min`; 0 is `0 s`."""
+    if not math.isfinite(seconds):
+        return UNKNOWN
     if 0 < seconds < 0.001:
         return "<1 ms"
     if 0 < seconds < 0.9995:
@@ -59,8 +63,10 @@ def duration(seconds: float) -> str:
         return f"{round(seconds, 1):g} s"
     if round(seconds) < 60:
         return f"{round(seconds)} s"
+    if round(seconds) < 3600:
+        return f"{round(seconds) // 60}:{round(seconds) % 60:02}"
     minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02} min"
+    return f"{minutes // 60} h {minutes % 60:02} min"
 
 
 def measured(value: float | None, unit: str) -> str:

@@ -49,9 +49,9 @@ def test_a_plain_line_says_all_that_a_bar_does(capsys: pytest.CaptureFixture[str
     )
     assert (first, second) == ("parse: 1 of 5", said)
     assert before.endswith(
-        ": 17 of 50, 2 failed, 4 from the cache, $0.12, about $0.23 more, 0.5/s, about 1 min left"
+        ": 17 of 50, 2 failed, 4 from the cache, $0.12, about $0.23 more, 0.5/s, about 1:06 left"
     )
-    assert last.endswith("0.5/s, about 1 min left")
+    assert last.endswith("0.5/s, about 1:04 left")
 
 
 def test_no_time_is_left_before_there_is_a_pace(capsys: pytest.CaptureFixture[str]) -> None:
@@ -71,7 +71,7 @@ def test_a_stage_that_begins_again_has_a_pace_of_its_own(capsys: pytest.CaptureF
             clock.now += 2
             bars.stage("components", done, 50)
     before, *_, last = capsys.readouterr().err.splitlines()[9:]
-    assert (before, last) == ("components: 1 of 50", "components: 7 of 50, 0.5/s, about 1 min left")
+    assert (before, last) == ("components: 1 of 50", "components: 7 of 50, 0.5/s, about 1:26 left")
 
 
 def test_a_run_that_waits_says_so_once_a_minute(capsys: pytest.CaptureFixture[str]) -> None:
@@ -87,7 +87,7 @@ def test_a_run_that_waits_says_so_once_a_minute(capsys: pytest.CaptureFixture[st
     assert capsys.readouterr().err.splitlines() == [
         f"answer: 9 of 50, waiting for {waited}, question q4, attempt 2 failed (RateLimitError), the next"
         " one follows in 90 s"
-        for waited in ("40 s", "2 min", "3 min")
+        for waited in ("40 s", "1:40", "2:40")
     ]
 
 

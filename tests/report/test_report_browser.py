@@ -19,7 +19,7 @@ import fathoms
 from fathoms.paths import sha256_file
 from fathoms.report.html import report_html
 from fathoms.runs.run import Run
-from fathoms.text.amounts import dollars
+from fathoms.text.amounts import measured
 from tests.support.axe import findings
 from tests.support.made_run import changed
 from tests.support.report_browser import Watched, chromium, eventually, texts, unfold, watch, written
@@ -86,15 +86,35 @@ FIRST_RUN = "document.querySelector('#leaderboard tbody th').innerText.trim().st
 
 
 def test_figures_are_printed_as_python_does(watched: Watched) -> None:
-    values = sorted({k / n for n in range(1, 401) for k in range(n + 1)})
-    source = (Path(fathoms.__file__).parent / "report/html/page/10-dom.js").read_text(encoding="utf-8")
-    printed = watched.page.evaluate(f"(values) => {{ {source}; return values.map(figure); }}", values)
-    assert printed == [f"{value:.2f}" for value in values]
-    assert [printed[values.index(value)] for value in (1 / 8, 3 / 8, 5 / 8)] == ["0.12", "0.38", "0.62"]
-    costs = [1.2e-7, 0.0125, 0.5, 0.0999, 1234.5, 3 / 8]
-    money = watched.page.evaluate(f"(values) => {{ {source}; return values.map(money); }}", costs)
-    assert money == list(map(dollars, costs))
-    assert money[:2] == ["$0.00000012", "$0.013"]
+    pages = Path(fathoms.__file__).parent / "report/html/page"
+    source = "".join((pages / name).read_text("utf-8") for name in ("10-dom.js", "12-amounts.js"))
+    shares = sorted({k / n for n in range(1, 201) for k in range(n + 1)})
+    sizes = [2.0**k * part for k in range(-12, 22) for part in (1, 0.3, 0.75)]
+    values = [
+        None,
+        *shares,
+        *(-share for share in shares if share),
+        *sizes,
+        0.0999,
+        0.9995,
+        9.95,
+        59.5,
+        101,
+        3599.6,
+    ]
+    for unit in ("share", "seconds", "US dollars", "tokens"):
+        some = [value for value in values if unit in ("share", "tokens") or not value or value >= 0]
+        printed = watched.page.evaluate(
+            f"([values, unit]) => {{ {source}; return values.map((value) => measured(value, unit)); }}",
+            [some, unit],
+        )
+        assert printed == [measured(value, unit) for value in some]
+    assert [measured(value, "seconds") for value in (2e-4, 54, 101, 7500)] == [
+        "<1 ms",
+        "54 s",
+        "1:41",
+        "2 h 05 min",
+    ]
 
 
 def test_the_first_screen_says_how_many_are_right_and_what_lost_the_others(
@@ -277,7 +297,7 @@ def test_gold_pages_honesty_and_multiples_of_the_fastest(watched: Watched, made:
     rows = texts(page, "#honesty .behind tbody tr")
     assert rows[0] == "alpha answered, right 60 0"
     times = page.locator("#latency svg.chart text.name").all_text_contents()[1::2]
-    assert times == ["0.50 s 1.0\u00d7", "0.50 s 1.0\u00d7", "1.00 s 2.0\u00d7"]
+    assert times == ["500 ms 1.0\u00d7", "500 ms 1.0\u00d7", "1 s 2.0\u00d7"]
 
 
 def test_the_pareto_front_and_what_is_not_known(watched: Watched, made: str) -> None:
@@ -318,8 +338,8 @@ def test_abstention_latency_errors_and_settings(watched: Watched, made: str) -> 
     page.locator("#differences").click()
     assert texts(page, "#about .behind[open] tbody tr") == ["name alpha beta gamma"]
     page.locator("#latency-figures").click()
-    assert texts(page, "#latency tbody tr")[0] == "alpha retrieve 0.10 s 1.0\u00d7 0.10 s 0.10 s 120"
-    assert texts(page, "#latency tbody tr")[2] == "alpha whole answer 0.50 s 1.0\u00d7 0.50 s 0.50 s 120"
+    assert texts(page, "#latency tbody tr")[0] == "alpha retrieve 100 ms 1.0\u00d7 100 ms 100 ms 120"
+    assert texts(page, "#latency tbody tr")[2] == "alpha whole answer 500 ms 1.0\u00d7 500 ms 500 ms 120"
 
 
 # ---- questions

@@ -198,7 +198,7 @@ def test_each_claim_has_its_mark_its_words_in_the_answer_and_the_passage_that_de
     assert [row["mark"] for row in gold["claims"]] == ["supported", "unsupported", "unsupported"]
     judging = claims["judging"]
     # five claims, of which one has no verdict, against two texts and the gold answer; three against as many
-    assert (judging["verdicts"], judging["lists"], judging["cost"]) == (4 * 3 + 3 * 3, 0, 0)
+    assert (judging["verdicts"], judging["lists"], judging["cost"]) == (4 * 3 + 3 * 3, 0, "$0.00")
 
 
 def test_what_is_no_claim_stays_with_its_metric_and_the_terminal_shows_both(run: Run) -> None:

@@ -34,10 +34,12 @@ def test_the_small_run_is_in_the_overview(small_run: Callable[..., Run]) -> None
         "low": None,
         "high": None,
         "n": 1,
+        "text": "1.00",
+        "range": "",
     }
     assert run["counts"]["errors"] == 1
     assert run["errors"] == [{"kind": "Timeout", "n": 1, "example": "no answer within 300 s"}]
-    assert run["cost"] == {"total": 0.0125, "per_question": None}
+    assert run["cost"] == {"total": "$0.013", "per_question": {"value": None, "text": "not known"}}
     assert run["tokens"] == {"prompt": 300, "completion": 40}
     assert list(chunks) == ["index", "d0-0"]
     assert run["funnel"] is None
@@ -83,11 +85,27 @@ def test_seconds_are_of_the_answers_that_were_really_asked(
     summary = dict(small_run().summary.plain())
     [run] = payload([run_of(summary, views)]).overview["runs"]
     assert run["seconds"]["stages"] == [
-        {"name": "retrieve", "mean": 0.5, "p50": 0.5, "p95": 0.5, "n": 4},
-        {"name": "generate", "mean": 1.5, "p50": 1.5, "p95": 2.85, "n": 4},
+        {
+            "name": "retrieve",
+            "mean": 0.5,
+            "text": "500 ms",
+            "p50": "500 ms",
+            "p95": "500 ms",
+            "n": 4,
+            "range": "",
+        },
+        {
+            "name": "generate",
+            "mean": 1.5,
+            "text": "1.5 s",
+            "p50": "1.5 s",
+            "p95": "2.9 s",
+            "n": 4,
+            "range": "",
+        },
     ]
-    assert run["seconds"]["whole"] == {"mean": 2.0, "p50": 2.0, "p95": 3.35, "n": 4}
-    assert run["cost"]["per_question"] is None
+    assert run["seconds"]["whole"] == {"mean": 2.0, "text": "2 s", "p50": "2 s", "p95": "3.4 s", "n": 4}
+    assert run["cost"]["per_question"] == {"value": None, "text": "not known"}
 
 
 def test_phrases_are_marked_in_the_answer_and_in_what_was_retrieved(
@@ -179,10 +197,10 @@ def test_the_funnel_of_a_question(
     found, _ = detail_of(chunks, 0, "q")
     stages = found["repeats"][0]["funnel"]
     assert [(stage["stage"], stage["lost"], stage["missed"]) for stage in stages] == [
-        ("documents", 0.0, []),
-        ("retrieved", 0.5, ["red"]),
-        ("prompt", 0.0, []),
-        ("answer", 0.5, ["blue"]),
+        ("documents", "0.00", []),
+        ("retrieved", "0.50", ["red"]),
+        ("prompt", "0.00", []),
+        ("answer", "0.50", ["blue"]),
     ]
     assert chunks["index"]["runs"][0]["lost"] == ["retrieved"]
 

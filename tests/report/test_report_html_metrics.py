@@ -73,8 +73,8 @@ def test_the_page_holds_a_metric_of_ones_own(runs: list[Run]) -> None:
     scores = {score["name"]: score for score in question["repeats"][0]["metrics"]}
     assert scores["page-words"] == {
         "name": "page-words",
-        "value": 2.0,
-        "parts": {"letters": 6.0},
+        "value": "2.00",
+        "parts": {"letters": "6.00"},
         "why": {"said": "<b>one"},
     }
 
@@ -162,7 +162,7 @@ def test_a_browser_shows_a_metric_of_ones_own(runs: list[Run], watched: Watched,
     assert texts(page, "table.tally tbody tr")[-1] == "All questions 0 1 1 1.50 2.00 +0.50"
     page = watched.open(file.as_uri(), "view=question&id=q1")
     rows = texts(page, "article.run >> nth=0 >> table.metrics tbody tr")
-    assert "page-words 2.00 letters: 6 said: <b>one" in rows
+    assert "page-words 2.00 letters: 6.00 said: <b>one" in rows
 
 
 @pytest.fixture

@@ -74,11 +74,11 @@ def test_the_page_has_the_rates_by_answerability_under_the_profile_fathoms(runs:
     found = hallucination_over(runs[0].figures("fathoms"))
     assert found is not None
     assert found["overall"] == {
-        "all": {"mean": 0.5, "n": 4},
-        "answerable": {"mean": 0.0, "n": 2},
-        "unanswerable": {"mean": 1.0, "n": 2},
+        "all": {"text": "0.50", "n": 4},
+        "answerable": {"text": "0.00", "n": 2},
+        "unanswerable": {"text": "1.00", "n": 2},
     }
-    assert found["categories"]["Towers"]["unanswerable"] == {"mean": None, "n": 0}
+    assert found["categories"]["Towers"]["unanswerable"] == {"text": "n/a", "n": 0}
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from tests.support.made_run import changed
 
 def test_the_line_of_the_morning() -> None:
     end = Ending("demo", "OK", 50, 50, 1, correctness=0.19, cost=0.42, seconds=185)
-    assert end.line == "demo: correctness 0.19 (50 questions, 1 failed), $0.42, 3 min: OK"
+    assert end.line == "demo: correctness 0.19 (50 questions, 1 failed), $0.42, 3:05: OK"
     unknown = Ending("x\ny", "FAILED", 1, 1, 1)
     assert unknown.line == "x y: no answers (1 question, 1 failed), cost not known, time not known: FAILED"
     stopped = Ending("demo", "STOPPED", 100, 17, 0, repeats=2, correctness=1.0, cost=0.0, seconds=3725)
@@ -27,7 +27,7 @@ def test_the_line_of_the_morning() -> None:
         stopped.line == "demo: correctness 1.00 (17 of 100 questions, 0 failed), $0.00, 1 h 02 min: STOPPED"
     )
     repeated = Ending("demo", "OK", 100, 100, 0, repeats=2, correctness=0.5, cost=12.5, seconds=59.6)
-    assert repeated.line == "demo: correctness 0.50 (50 questions x 2, 0 failed), $12.50, 1 min: OK"
+    assert repeated.line == "demo: correctness 0.50 (50 questions x 2, 0 failed), $12.50, 1:00: OK"
 
 
 def test_the_line_of_the_morning_has_the_causes_of_failures() -> None:
@@ -86,9 +86,9 @@ def test_times_and_scores() -> None:
     assert [duration(s) for s in (0.2, 12, 59.6, 185, 3599, 7500)] == [
         "200 ms",
         "12 s",
-        "1 min",
-        "3 min",
-        "1 h 00 min",
+        "1:00",
+        "3:05",
+        "59:59",
         "2 h 05 min",
     ]
     assert [figure(s) for s in (0.0, 0.194, 1.0)] == ["0.00", "0.19", "1.00"]

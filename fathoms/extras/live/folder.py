@@ -9,14 +9,18 @@ from threading import Lock
 from typing import Any
 
 from fathoms.errors import StoreError, UsageError
+from fathoms.report.html.claims import cost_of
+from fathoms.report.html.overview import printed
 from fathoms.runs.listing import SUMMARY, Lines, Row, followed, state_of
 from fathoms.runs.order import is_run
 from fathoms.runs.run import Run
+from fathoms.text.amounts import SHARE, measured
 
 _FILES = ("manifest.json", SUMMARY, ".writer")
 SHOWN = ("run", "name", "model", "data", "status", "why", "created", "expected", "answered", "errors")
 FIGURES = ("correctness", "low", "high", "hallucination", "recall@10", "n", "searched", "cost", "seconds")
 """What the list shows of each run."""
+_UNITS = {"cost": "US dollars", "seconds": "seconds"}
 
 
 class Folder:
@@ -75,4 +79,9 @@ class Folder:
 
 def shown(row: Row) -> dict[str, Any]:
     """Return what the page needs of a row."""
-    return {key: row.get(key) for key in (*SHOWN, *FIGURES)}
+    texts = {key: measured(row.get(key), _UNITS.get(key, SHARE)) for key in FIGURES}
+    texts |= {
+        "cost": cost_of(row.get("cost")),
+        "range": printed(None, row.get("low"), row.get("high"))["range"],
+    }
+    return {key: row.get(key) for key in (*SHOWN, *FIGURES)} | {"text": texts}

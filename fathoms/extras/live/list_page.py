@@ -8,12 +8,14 @@ from typing import Any
 
 from fathoms.config import VERSION
 from fathoms.report.html.assembling import PAGE, assemble
+from fathoms.report.html.claims import cost_of
+from fathoms.report.html.overview import printed
 from fathoms.report.html.texts import clean
 from fathoms.report.trends import Trend
 
 _OWN = Path(__file__).with_name("page")
 SCRIPTS = (PAGE / "10-dom.js", PAGE / "35-lists.js", _OWN / "list.js")
-OF_TRENDS = (PAGE / "10-dom.js", PAGE / "40-svg.js", _OWN / "trends.js")
+OF_TRENDS = (PAGE / "10-dom.js", PAGE / "12-amounts.js", PAGE / "40-svg.js", _OWN / "trends.js")
 
 
 def list_page(rows: Sequence[dict[str, Any]], title: str, *, connect: bool = False, **more: Any) -> str:
@@ -44,8 +46,17 @@ def trends_page(
         "version": f"fathoms {VERSION}",
         "served": served,
         "home": "../" if served else "index.html",
-        "trends": [one.as_json() for one in trends],
+        "trends": [_shown(one) for one in trends],
         "names": list(names),
         "why": why,
     }
     return assemble(clean(overview), [], scripts=OF_TRENDS)
+
+
+def _shown(trend: Trend) -> dict[str, Any]:
+    """Return a trend with its figures as texts, too."""
+    made = trend.as_json()
+    for night in made["nights"]:
+        night |= printed(night["value"], night["low"], night["high"], trend.unit)
+        night["cost"] = cost_of(night["cost"])
+    return made

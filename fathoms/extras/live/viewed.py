@@ -15,8 +15,8 @@ from typing import Any
 from fathoms.errors import FathomsError
 from fathoms.extras.live.following import Change, Follower, unscored
 from fathoms.report.html import shown_run, whole_overview
-from fathoms.report.html.claims import documents_of
-from fathoms.report.html.detail import NoPictures, detail
+from fathoms.report.html.claims import cost_of
+from fathoms.report.html.detail import NoPictures, background, detail
 from fathoms.report.html.questions import Questions
 from fathoms.report.html.reading import IndexedRun, known_mean, whole_detail
 from fathoms.report.html.texts import Pool, clean
@@ -24,7 +24,6 @@ from fathoms.report.leaderboard import run_labels
 from fathoms.runs.listing import SUMMARY, is_growing, state_of
 from fathoms.runs.run import Run
 from fathoms.runs.views import scored_question
-from fathoms.types.run.figures import ProfileFigures
 from fathoms.types.run.part import Json
 from fathoms.types.run.rows import ScoredQuestion
 
@@ -144,9 +143,7 @@ class Viewed:
             "following": bool(followed),
             "answers": answers,
             "errors": errors,
-            "cost": sum(cost for cost in costs if cost is not None)
-            if known_mean(costs) is not None
-            else None,
+            "cost": cost_of(_total(costs)),
             "version": f"{id(self)}-{bool(self._full)}-{self._read if followed else 0}",
             "flaw": self._flaw,
         }
@@ -173,10 +170,7 @@ class Viewed:
             indexed = self._indexed[key]
             one = shown_run(key, self._labels[key], run, self._profiles[key], indexed)
             if self._followers[key] is not None:
-                each = indexed.sums.costs
-                one["cost"]["total"] = (
-                    sum(c for c in each if c is not None) if known_mean(each) is not None else None
-                )
+                one["cost"]["total"] = cost_of(_total(indexed.sums.costs))
             shown.append(one)
         with self._lock:
             total = len(self._questions.ids)
@@ -251,12 +245,15 @@ class Viewed:
         if view is None:
             return None
         question, pool = scored_question(view), Pool()
-        profile = self._profiles[key]
-        figures = source.summary.profiles.get(profile) or ProfileFigures()
-        made = detail(question, profile, pool, NoPictures(), documents_of(source), figures)
+        made = detail(question, pool, background(source, self._profiles[key], NoPictures()))
         pool.cut(_LONGEST)
         whole = whole_detail(source, question, name, made)
         return dict(clean({"texts": pool.texts, "questions": {name: whole}}))
+
+
+def _total(costs: Sequence[float | None]) -> float | None:
+    """Return the sum of costs; `None` if any is not known."""
+    return sum(filter(None, costs)) if known_mean(costs) is not None else None
 
 
 def _expected(run: Run) -> int:

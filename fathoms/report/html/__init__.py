@@ -14,12 +14,13 @@ from fathoms.config import VERSION
 from fathoms.report.html.assembling import assemble
 from fathoms.report.html.chunks import Budget, Chunk, Details, packed
 from fathoms.report.html.detail import NoPictures
-from fathoms.report.html.overview import judging_of, overview_run
+from fathoms.report.html.overview import judging_of, overview_run, printed
 from fathoms.report.html.pictures import Pictures
 from fathoms.report.html.questions import Questions
 from fathoms.report.html.reading import IndexedRun, index_run
 from fathoms.report.html.texts import clean
 from fathoms.report.leaderboard import leaderboard, run_labels
+from fathoms.report.section import Section
 from fathoms.report.sections import page_sections
 from fathoms.runs.run import Run
 
@@ -139,10 +140,7 @@ def whole_overview(
         data = list(dict.fromkeys(run["data"] for run in overviews if run["data"]))
         title = f"{len(overviews)} runs" + (f" on {data[0]}" if len(data) == 1 else "")
     made = {
-        "sections": [
-            {key: value for key, value in asdict(section).items() if key != "figures"}
-            for section in page_sections(runs)
-        ],
+        "sections": list(map(_shown_section, page_sections(runs))),
         "title": f"fathoms: {title}",
         "version": f"fathoms {VERSION}",
         "categories": list(scored.categories)[:MOST_CATEGORIES],
@@ -154,6 +152,15 @@ def whole_overview(
         "notes": [*notes, *warnings],
     }
     return dict(clean(made))
+
+
+def _shown_section(section: Section) -> dict[str, Any]:
+    """Return a table of several runs, and the points of its chart also as texts."""
+    made = {key: value for key, value in asdict(section).items() if key != "figures"}
+    for line in (made["chart"] or {"lines": {}})["lines"].values():
+        for point in line.values():
+            point |= printed(point.get("value"), point.get("low"), point.get("high"))
+    return made
 
 
 def _expected(run: Run) -> int:

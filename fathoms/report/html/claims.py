@@ -16,6 +16,7 @@ from fathoms.models.sentences import sentences
 from fathoms.report.html.texts import brief, units
 from fathoms.runs.documents import StoredDocuments
 from fathoms.runs.run import Run
+from fathoms.text.amounts import dollars, duration, figure
 from fathoms.types import Document, Question
 from fathoms.types.run.rows import ComparedClaim, Comparison, ScoredRepeat
 from fathoms.types.run.summary import JudgingCost
@@ -226,8 +227,19 @@ def shown_claims(repeat: ScoredRepeat, question: Question, documents: Mapping[st
             }
             for one in found
         ],
-        "judging": repeat.claims.get("judging", JudgingCost()).model_dump(),
+        "judging": spent(repeat.claims.get("judging", JudgingCost())),
     }
+
+
+def spent(judging: JudgingCost) -> Json:
+    """Return what judging took, with cost and time as texts."""
+    seconds = "time not known" if judging.seconds is None else duration(judging.seconds)
+    return {**judging.model_dump(), "cost": cost_of(judging.cost), "seconds": seconds}
+
+
+def cost_of(dollar: float | None) -> str:
+    """Return a cost as text."""
+    return "not known" if dollar is None else dollars(dollar)
 
 
 def _has_three(labels: Iterable[str]) -> bool | None:
@@ -246,7 +258,7 @@ def _claim(row: ComparedClaim, one: Comparison, texts: _Texts) -> Json:
     made = {
         "claim": brief(row["claim"], LONGEST),
         "mark": mark_of(row["label"]),
-        "p": row.get("p"),
+        "p": None if (p := row.get("p")) is None else figure(p),
         "premise": premise and brief(premise, LONGEST),
         "ranks": ranks,
         "premises": row.get("premises", 0),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from math import isfinite
 from pathlib import Path
@@ -15,11 +16,13 @@ from fathoms.metrics.phrase_recall import Hyphens, Match
 from fathoms.metrics.profiles import PROFILES, SCORER_HYPHENS, Profile
 from fathoms.metrics.stages import STAGES
 from fathoms.report.grouping import label
-from fathoms.report.html.claims import shown_claims
+from fathoms.report.html.claims import cost_of, documents_of, shown_claims
 from fathoms.report.html.places import Passage, Phrases, Sought, Unread
 from fathoms.report.html.texts import MARKED, Marker, Pool, brief
 from fathoms.report.metrics_table import reason
 from fathoms.report.read_answer import read_answer
+from fathoms.runs.run import Run
+from fathoms.text.amounts import SHARE, duration, figure, measured
 from fathoms.types import Box, Citation, Document, Evidence, GoldPhrase, Question, Reply
 from fathoms.types.run.figures import ProfileFigures
 from fathoms.types.run.rows import (
@@ -65,6 +68,25 @@ class NoPictures:
         return -1
 
 
+@dataclass(frozen=True)
+class Background:
+    """What the details of all questions of a run need: the pictures, the parsed documents, and of its profile
+    the name, the figures, and the unit of each metric."""
+
+    profile: str
+    pictures: Pictures
+    figures: ProfileFigures
+    documents: Mapping[str, Document]
+    units: Mapping[str, str]
+
+
+def background(run: Run, profile: str, pictures: Pictures) -> Background:
+    """Collect the background of the details of a run."""
+    figures = run.summary.profiles.get(profile) or ProfileFigures()
+    units = {name: found.unit for name, found in run.metrics(profile).items()} if run.summary.profiles else {}
+    return Background(profile, pictures, figures, documents_of(run), units)
+
+
 QUOTE, REFERENCE, REASON = 400, 2000, 600
 """The characters shown of a quote or phrase, of the reference answer, and of an explanation."""
 MOST_PAGES = 3
@@ -83,16 +105,9 @@ def rule_of(profile: str, repeat: ScoredRepeat) -> tuple[Match, Hyphens]:
     return found.match, SCORER_HYPHENS.get(scorer, found.hyphens)
 
 
-def detail(
-    view: ScoredQuestion,
-    profile: str,
-    pool: Pool,
-    pictures: Pictures,
-    documents: Mapping[str, Document],
-    figures: ProfileFigures,
-) -> Json:
-    """Return the question with all its repeats; its long texts are stored in `pool`. `documents` have the
-    text of gold pages that claims were compared with; `figures` are those of the run under the profile."""
+def detail(view: ScoredQuestion, pool: Pool, of: Background) -> Json:
+    """Return the question with all its repeats; its long texts are stored in `pool`, and its figures are
+    texts."""
     question = view.question
     phrases = list(dict.fromkeys(phrase for variant in question.answers for phrase in variant))
     made = {
@@ -108,24 +123,20 @@ def detail(
         "files": question.files,
         "evidence": [
             _place(item)
-            | {"thumbnail": pictures.page(item.document, item.page, True)}
+            | {"thumbnail": of.pictures.page(item.document, item.page, True)}
             | ({"boxes": _boxes([item.bbox])} if item.bbox else {})
             for item in question.evidence
         ],
-        "repeats": [
-            _repeat(repeat, question, phrases, profile, pool, pictures, documents, figures)
-            for repeat in view.repeats
-        ],
+        "repeats": [_repeat(repeat, question, phrases, pool, of) for repeat in view.repeats],
     }
-    return made | {"sheets": _sheets(made, phrases, rule_of(profile, view.repeats[0]), pictures, documents)}
+    return made | {"sheets": _sheets(made, phrases, rule_of(of.profile, view.repeats[0]), of)}
 
 
 def _sheets(
     made: Json,
     phrases: Sequence[GoldPhrase],
     rule: tuple[Match, Hyphens],
-    pictures: Pictures,
-    documents: Mapping[str, Document],
+    of: Background,
 ) -> Json:
     """Return the pages that have a picture, by key: gold ones with the numbers of the places of the phrases
     and of what the parser of this run left out, then those that were retrieved."""
@@ -142,9 +153,9 @@ def _sheets(
             continue
         sheets[key] = {"document": document, "page": page, "gold": is_gold}
         if phrases:
-            sheets[key]["phrases"] = pictures.seek(key, Phrases(tuple(phrases), *rule))
-        if is_gold and (read := _read(documents, document, page)) is not None:
-            sheets[key]["unread"] = pictures.seek(key, Unread(read))
+            sheets[key]["phrases"] = of.pictures.seek(key, Phrases(tuple(phrases), *rule))
+        if is_gold and (read := _read(of.documents, document, page)) is not None:
+            sheets[key]["unread"] = of.pictures.seek(key, Unread(read))
     return sheets
 
 
@@ -171,18 +182,15 @@ def _repeat(
     repeat: ScoredRepeat,
     question: Question,
     phrases: Sequence[GoldPhrase],
-    profile: str,
     pool: Pool,
-    pictures: Pictures,
-    documents: Mapping[str, Document],
-    figures: ProfileFigures,
+    of: Background,
 ) -> Json:
     """Return one answer or failure with its scores, retrieved texts and prompt."""
-    match, hyphens = rule_of(profile, repeat)
+    match, hyphens = rule_of(of.profile, repeat)
     marker: Marker = partial(marks, phrases=phrases, match=match, hyphens=hyphens)
-    answer, scores, hits = repeat.answer or Reply(text=""), repeat.under(profile), repeat.hits
+    answer, scores, hits = repeat.answer or Reply(text=""), repeat.under(of.profile), repeat.hits
     cited, error = repeat.citations, repeat.error
-    reading = read_answer(repeat, question, figures)
+    reading = read_answer(repeat, question, of.figures)
     of_answer = partial(_marks_in, reading, phrases, hyphens) if reading else marker
     aside = [(part.start, part.end, part.kind) for part in reading.parts] if reading else ()
     return {
@@ -191,9 +199,9 @@ def _repeat(
         "reasoning": pool.add(answer.reasoning) if answer.reasoning else None,
         "stop_reason": answer.stop_reason,
         "usage": answer.usage.model_dump() if repeat.answer else None,
-        "cost": answer.cost,
-        "latency": answer.latency,
-        "first_token": answer.first_token,
+        "cost": cost_of(answer.cost),
+        "latency": measured(answer.latency, "seconds"),
+        "first_token": None if answer.first_token is None else duration(answer.first_token),
         "refusal": brief(answer.refusal, REASON),
         "cached": answer.cached,
         "prompt_cut": answer.prompt_cut,
@@ -202,18 +210,20 @@ def _repeat(
         "finished": repeat.finished,
         "citations": None if cited is None else [_cited(item) for item in cited],
         "attempts": repeat.attempts,
-        "timings": repeat.timings,
+        "timings": {stage: duration(seconds) for stage, seconds in repeat.timings.items()},
         "scores": _scores(scores),
-        "metrics": [_metric(name, found) for name, found in repeat.metrics.items()],
-        "claims": shown_claims(repeat, question, documents),
+        "metrics": [
+            _metric(name, found, of.units.get(name, SHARE)) for name, found in repeat.metrics.items()
+        ],
+        "claims": shown_claims(repeat, question, of.documents),
         "funnel": list(_funnel(scores)) or None,
         "left_out": scores.funnel.left_out if scores.funnel else None,
-        "hits": None if hits is None else [_hit(hit, question, pool, marker, pictures) for hit in hits],
+        "hits": None if hits is None else [_hit(hit, question, pool, marker, of.pictures) for hit in hits],
         "rounds": [
             {
                 "query": pool.add(one.query),
                 "calls": one.calls,
-                "hits": [_hit(hit, question, pool, marker, pictures) for hit in one.hits],
+                "hits": [_hit(hit, question, pool, marker, of.pictures) for hit in one.hits],
             }
             for one in repeat.rounds
         ],
@@ -230,7 +240,7 @@ def _marks_in(reading: Reading, phrases: Sequence[GoldPhrase], hyphens: Hyphens,
 def _scores(scores: AnswerScores) -> Json:
     """Return the scores of the answer, with their explanations."""
     return {
-        "correctness": scores.correctness,
+        "correctness": figure(scores.correctness),
         "hallucination": scores.hallucination,
         "abstained": scores.abstained,
         "label": scores.abstention,
@@ -239,13 +249,25 @@ def _scores(scores: AnswerScores) -> Json:
     }
 
 
-def _metric(name: str, score: MetricScore) -> Json:
+def _metric(name: str, score: MetricScore, unit: str) -> Json:
     """Return the score of the answer by one metric, with its parts and its explanation."""
-    why = {
-        key: brief(reason(value) if isinstance(value, list) else value, REASON)
-        for key, value in score.get("why", {}).items()
+    return {
+        "name": name,
+        "value": measured(score.get("value"), unit),
+        "parts": _texts(score.get("parts", {})),
+        "why": _texts(score.get("why", {})),
     }
-    return {"name": name, "value": score.get("value"), "parts": score.get("parts", {}), "why": why}
+
+
+def _texts(values: Mapping[str, Any]) -> Json:
+    """Return parts or reasons of a score, figures and lists of them as texts."""
+
+    def text(value: Any) -> Any:
+        if isinstance(value, float):
+            return figure(value)
+        return brief(reason(value) if isinstance(value, list) else value, REASON)
+
+    return {name: text(value) for name, value in values.items()}
 
 
 def _funnel(scores: AnswerScores) -> Iterator[Json]:
@@ -257,9 +279,9 @@ def _funnel(scores: AnswerScores) -> Iterator[Json]:
         if (recall := funnel.recall(stage)) is not None:
             yield {
                 "stage": stage,
-                "recall": recall,
-                "lost": funnel.lost.get(stage),
-                "gained": funnel.gained.get(stage),
+                "recall": figure(recall),
+                "lost": figure(funnel.lost.get(stage)),
+                "gained": figure(funnel.gained.get(stage)),
                 "missed": [brief(phrase, QUOTE) for phrase, place in funnel.missed.items() if place == stage],
             }
 
@@ -271,7 +293,7 @@ def _hit(hit: ShownHit, question: Question, pool: Pool, marker: Marker, pictures
         "rank": hit.rank,
         "document": hit.document,
         "pages": hit.pages,
-        "score": hit.score,
+        "score": None if hit.score is None else f"{float(f'{hit.score:.3g}'):g}",
         "text": pool.add(hit.text, marker) if hit.text else None,
         "gold": gold,
         "thumbnail": None,

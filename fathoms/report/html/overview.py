@@ -9,6 +9,7 @@ from fathoms.metrics.stages import STAGES
 from fathoms.report.funnel import funnel_of, notes
 from fathoms.report.gold_pages import HEADS, PAGE_STAGES, page_figures, page_notes
 from fathoms.report.honesty import honesty_notes, honesty_table
+from fathoms.report.html.claims import cost_of, spent
 from fathoms.report.html.config import flat
 from fathoms.report.html.reading import Sums, known_mean, rounded, spread
 from fathoms.report.length import length_sentence
@@ -18,6 +19,7 @@ from fathoms.report.outcomes import OUTCOMES, RATES
 from fathoms.report.stage_times import ingest_lines
 from fathoms.runs.run import Run
 from fathoms.runs.search_notes import search_notes
+from fathoms.text.amounts import SHARE, UNKNOWN, bracket, duration, figure, measured
 from fathoms.types.run.figures import (
     AbstentionCounts,
     AbstentionRates,
@@ -41,6 +43,7 @@ WARNINGS = 20
 def overview_run(key: int, label: str, run: Run, profile: str, sums: Sums) -> Json:
     """Return one run of the overview; values that are not known are `None`."""
     figures, summary, counts = run.figures(profile), run.summary, run.summary.counts
+    each = known_mean(sums.costs)
     return {
         "key": key,
         "id": run.run,
@@ -75,8 +78,8 @@ def overview_run(key: int, label: str, run: Run, profile: str, sums: Sums) -> Js
         "pages": pages_of(run, profile),
         "honesty": honesty_of(run, profile),
         "cost": {
-            "total": summary.cost if sums.costs else None,
-            "per_question": rounded(known_mean(sums.costs)),
+            "total": cost_of(summary.cost if sums.costs else None),
+            "per_question": {"value": rounded(each), "text": cost_of(each)},
         },
         "tokens": {
             "prompt": summary.usage.prompt_tokens,
@@ -99,7 +102,7 @@ def judging_of(run: Run) -> Json | None:
     found = run.summary.judging
     if found is None:
         return None
-    kept = found.kept and found.kept.model_dump()
+    kept = found.kept and spent(found.kept)
     splitting = found.claims and found.claims.sentence
     checked = f"on claims: {(found.checked or JudgeCheck()).sentence}"
     facts = {"judge": found.judge, "checked": checked, "splitting": splitting}
@@ -114,7 +117,10 @@ def lengths_of(run: Run) -> Json:
     support, and a sentence on how the two go together."""
     return {
         name: {
-            "groups": [{key: getattr(group, key) for key in _GROUP} for group in found.groups],
+            "groups": [
+                {key: getattr(group, key) for key in _GROUP} | printed(group.value, group.low, group.high)
+                for group in found.groups
+            ],
             "says": length_sentence(found),
         }
         for name, found in run.summary.length_against_support.items()
@@ -122,11 +128,18 @@ def lengths_of(run: Run) -> Json:
     }
 
 
-def figure_of(mean: Number | None, bounds: tuple[Number, Number] | None, n: int | None) -> Json:
-    """Return a mean with its interval and the number of values behind it."""
+def figure_of(
+    mean: Number | None, bounds: tuple[Number, Number] | None, n: int | None, unit: str = SHARE
+) -> Json:
+    """Return a mean with its interval and the number of values behind it, and how both are printed."""
     low, high = bounds or (None, None)
-    # the mean is not rounded here, so that it prints as in the other reports
-    return {"mean": mean, "low": low, "high": high, "n": n or 0}
+    return {"mean": mean, "low": low, "high": high, "n": n or 0, **printed(mean, low, high, unit)}
+
+
+def printed(value: Number | None, low: Number | None, high: Number | None, unit: str = SHARE) -> Json:
+    """Return a figure and its interval as texts, which the page shows as they are."""
+    bounds = None if low is None or high is None else (low, high)
+    return {"text": measured(value, unit), "range": bracket(bounds, unit).strip()}
 
 
 def metric_of(figures: ProfileFigures, metric: str) -> Json:
@@ -149,7 +162,7 @@ def further_of(figures: MetricFigures, name: str) -> Json:
     precision and recall, and the counts that a reader of the figures must know."""
 
     def of(found: MetricFigure) -> Json:
-        return figure_of(found.value, found.bounds, found.n)
+        return figure_of(found.value, found.bounds, found.n, figures.unit)
 
     parts = {part: of(found) for part, found in listed_parts(name, figures)}
     return {
@@ -185,7 +198,7 @@ def hallucination_over(figures: ProfileFigures) -> Json | None:
 def _rates(rates: HallucinationRates) -> Json:
     """Return the rate and the number of questions of each denominator."""
     found = {"all": rates.all, "answerable": rates.answerable, "unanswerable": rates.unanswerable}
-    return {name: {"mean": rate.value, "n": rate.n} for name, rate in found.items()}
+    return {name: {"text": figure(rate.value), "n": rate.n} for name, rate in found.items()}
 
 
 def abstention_of(figures: ProfileFigures, repeats: int) -> Json | None:
@@ -257,9 +270,14 @@ def honesty_of(run: Run, profile: str) -> Json | None:
 def _stages(stages: FunnelStages, known: Sequence[str]) -> Json:
     """Return what is known of each stage, as one mapping per quantity."""
     keys = {"recall": "recall", "loss": "lost", "gain": "gained", "n": "n", "compared": "compared"}
-    return {
+    made: Json = {
         ours: {stage: getattr(stages.at(stage), theirs) for stage in known} for ours, theirs in keys.items()
     }
+    shown = {
+        name: {stage: figure(value) for stage, value in made[name].items()}
+        for name in ("recall", "loss", "gain")
+    }
+    return made | {"text": shown}
 
 
 def curves_of(run: Run) -> Json | None:
@@ -268,9 +286,13 @@ def curves_of(run: Run) -> Json | None:
     if found is None:
         return None
     return {
-        **found.model_dump(include={"level", "characters_per_token", "estimated"}),
+        **found.model_dump(include={"level", "estimated"}),
+        "characters_per_token": f"{found.characters_per_token or 0:.3g}",
         **{
-            name: [point.model_dump(exclude_none=True) for point in points]
+            name: [
+                point.model_dump(exclude_none=True) | printed(point.value, point.low, point.high)
+                for point in points
+            ]
             for name, points in (("by_rank", found.by_rank), ("by_tokens", found.by_tokens or ()))
         },
     }
@@ -286,24 +308,31 @@ def modalities_of(run: Run) -> Json:
 
 def seconds_of(summary: Summary, sums: Sums) -> Json:
     """Return the times of the whole run, of a question, and of each stage, in seconds."""
-    whole = spread(sums.whole)
+    whole = _times(sums.whole)
     known = summary.seconds.by_stage
     stages = [
-        {"name": name, **(spread(values) or {}), **_range(known.get(name))}
+        {"name": name, **(_times(values) or {}), "range": _range(known.get(name))}
         for name, values in sums.seconds.items()
     ]
     return {
-        "total": rounded(summary.seconds.wall),
-        "per_question": whole["mean"] if whole else None,
+        "total": measured(summary.seconds.wall, "seconds"),
+        "per_question": {"value": whole and whole["mean"], "text": whole["text"] if whole else UNKNOWN},
         "whole": whole,
         "stages": stages,
-        "first_token": spread(sums.first_token),
+        "first_token": _times(sums.first_token),
     }
 
 
-def _range(figure: MetricFigure | None) -> Json:
-    """Return the interval of a stage's mean as `range`; empty if it has none."""
-    return {"range": list(map(rounded, figure.bounds))} if figure and figure.bounds else {}
+def _range(found: MetricFigure | None) -> str:
+    """Return the interval of a stage's mean as text; empty if it has none."""
+    return bracket(found.bounds if found else None, "seconds").strip()
+
+
+def _times(values: Sequence[float]) -> Json | None:
+    """Return what `spread` does, with the mean also as text and the percentiles only so."""
+    found = spread(values)
+    texts = found and {name: duration(found[name]) for name in ("mean", "p50", "p95")}
+    return found and texts and {**found, **texts, "mean": found["mean"], "text": texts["mean"]}
 
 
 def documents_of(run: Run) -> Json:

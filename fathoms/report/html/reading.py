@@ -10,8 +10,8 @@ from statistics import fmean
 from typing import Any
 
 from fathoms.report.html.chunks import Details
-from fathoms.report.html.claims import ClaimCounts, documents_of
-from fathoms.report.html.detail import Pictures, detail
+from fathoms.report.html.claims import ClaimCounts
+from fathoms.report.html.detail import Pictures, background, detail
 from fathoms.report.html.outcome import lost_at, outcome
 from fathoms.report.html.questions import Questions
 from fathoms.report.html.texts import start
@@ -20,7 +20,7 @@ from fathoms.report.text import gold
 from fathoms.runs.disagreements import disagreements
 from fathoms.runs.question_tables import mean
 from fathoms.runs.run import Run
-from fathoms.types.run.figures import ProfileFigures
+from fathoms.text.amounts import figure
 from fathoms.types.run.rows import ScoredQuestion, ScoredRepeat
 
 ANSWER = 280
@@ -120,8 +120,8 @@ class IndexedRun:
                         "id": name,
                         "answer": start(found.answer, ANSWER),
                         "gold": start(gold(view.question), ANSWER),
-                        "correctness": rounded(found.correctness),
-                        "judged": rounded(found.judged),
+                        "correctness": figure(found.correctness),
+                        "judged": figure(found.judged),
                     }
                 )
         return name, place
@@ -188,11 +188,10 @@ def index_run(
     run: Run, profile: str, questions: Questions, details: Details, pictures: Pictures
 ) -> IndexedRun:
     """Read all questions of a run once, and add their details to `details`."""
-    indexed, documents = IndexedRun(run, profile, questions), documents_of(run)
-    figures = run.summary.profiles.get(profile) or ProfileFigures()
+    indexed, of = IndexedRun(run, profile, questions), background(run, profile, pictures)
     for view in run.questions():
         name, place = indexed.add(view)
-        made = detail(view, profile, details.pool, pictures, documents, figures)
+        made = detail(view, details.pool, of)
         indexed.numbers[place] = details.add(name, whole_detail(run, view, name, made))
     details.close()
     return indexed

@@ -129,7 +129,7 @@ def test_the_index_has_figures_and_the_texts_come_by_page(server: ViewServer, bo
     assert row["text"] == "What does door 6 cost?"
     assert len(row["answers"]) == 2
     detail = got(server, f"{both}detail?run=1&place={found['questions']['place'][at]}")[2]
-    assert detail["questions"]["q-006"]["repeats"][0]["scores"]["correctness"] == 1
+    assert detail["questions"]["q-006"]["repeats"][0]["scores"]["correctness"] == "1.00"
 
 
 def index_of(server: ViewServer, page: str) -> dict[str, dict[str, list[str]]]:
@@ -195,5 +195,5 @@ def test_a_failure_does_not_count_once_the_question_was_asked_again(tmp_path: Pa
     viewed = Viewed([run])
     viewed.wait(10)
     told, [shown] = viewed.standing(), viewed.overview()["runs"]
-    assert (told["answers"], told["errors"], told["cost"]) == (2, 1, 0.5)
+    assert (told["answers"], told["errors"], told["cost"]) == (2, 1, "$0.50")
     assert [(one["kind"], one["n"]) for one in shown["errors"]] == [("ModelError", 1)]

@@ -121,10 +121,8 @@ function statusCell(run) {
   return [h(`span.status.${kind}`, {}, h('span', { 'aria-hidden': 'true' }, `${sign} `), run.status), bar, ' ', why];
 }
 
-const interval = (run) => h('span.range', {}, bracket(run));
-
 function rowOf(run) {
-  const shown = run.correctness === null && known(run['recall@10']) ? `recall@10 ${figure(run['recall@10'])}` : null;
+  const shown = run.correctness === null && known(run['recall@10']) ? `recall@10 ${run.text['recall@10']}` : null;
   return h(
     'tr',
     {},
@@ -139,12 +137,12 @@ function rowOf(run) {
     h('td', {}, statusCell(run)),
     h('td', {}, said(run.model ?? 'not known', 60)),
     h('td', {}, said(run.data ?? 'not known', 60)),
-    h('td', {}, shown ?? [figure(run.correctness), interval(run), run.rank ? h('span.range', {}, `rank ${run.rank}`) : null]),
-    h('td', {}, figure(run.hallucination)),
+    h('td', {}, shown ?? [run.text.correctness, h('span.range', {}, run.text.range), run.rank ? h('span.range', {}, `rank ${run.rank}`) : null]),
+    h('td', {}, run.text.hallucination),
     h('td', {}, count(run.n || run.searched || run.expected || null)),
     h('td', {}, known(run.errors) ? count(run.errors) : 'n/a'),
-    h('td.amount', {}, money(run.cost)),
-    h('td.amount', {}, seconds(run.seconds)),
+    h('td.amount', {}, run.text.cost),
+    h('td.amount', {}, run.text.seconds),
     h('td.amount', {}, moment(run.created)),
   );
 }

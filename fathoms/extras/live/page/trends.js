@@ -5,9 +5,6 @@ const main = document.getElementById('main');
 const VERDICTS = { PASS: ['✓', 'good'], FAIL: ['✗', 'bad'], UNDECIDED: ['?', 'half'] };
 const THEMES = { auto: 'Auto', light: 'Light', dark: 'Dark' };
 
-const interval = (trend, { low, high }) =>
-  known(low) && known(high) ? `[${inUnit(trend.unit, low)}, ${inUnit(trend.unit, high)}]` : '';
-
 /** The lowest and the highest value of the axis. */
 function axisOf({ bounds, nights }) {
   if (bounds) return bounds;
@@ -29,7 +26,7 @@ function trendChart(trend, room) {
     const value = least + share * (most - least);
     return [
       s('line', { x1: left, x2: room - right, y1: round(y(value)), y2: round(y(value)), class: 'rail' }),
-      s('text', { x: left - 6, y: round(y(value) + 4), class: 'tick end' }, inUnit(trend.unit, value)),
+      s('text', { x: left - 6, y: round(y(value) + 4), class: 'tick end' }, measured(value, trend.unit)),
     ];
   });
   const changes = nights.flatMap(({ changes: found }, at) => {
@@ -50,7 +47,7 @@ function trendChart(trend, room) {
   const points = nights.map((night, at) => {
     if (!known(night.value)) return null;
     const [sign, kind] = VERDICTS[night.verdict] ?? [null, 'none'];
-    const words = `${night.run}: ${inUnit(trend.unit, night.value)} ${interval(trend, night)} ${night.verdict ?? ''}`;
+    const words = `${night.run}: ${figureText(night)} ${night.verdict ?? ''}`;
     return [
       whisker(0, x(at), y, night),
       spot(kind === 'bad' ? 1 : 0, x(at), y(night.value), words),
@@ -82,10 +79,10 @@ function trendTable(trend) {
     String(at + 1),
     report.served && night.run ? h('a', { href: `../run/${encodeURIComponent(night.run)}/` }, said(night.run, 120)) : said(night.run || 'no run', 120),
     moment(night.created),
-    [inUnit(trend.unit, night.value), h('span.range', {}, interval(trend, night))],
+    [valueText(night), h('span.range', {}, rangeText(night))],
     count(night.n),
     known(night.errors) ? count(night.errors) : 'n/a',
-    money(night.cost),
+    night.cost,
     verdictCell(night),
     [
       night.changes.map(([what, text]) => h('span.block', {}, h('strong', {}, said(what, 40)), ': ', said(text, 300))),

@@ -125,47 +125,11 @@ const slug = (text) => encodeURIComponent(text).replace(/[^A-Za-z0-9]/g, '_');
 
 const known = (value) => value !== null && value !== undefined;
 
-/**
- * Format a value that is not negative with two decimals. Exact ties are rounded to the even digit, as in all
- * other reports; `toFixed` would round them up.
- */
-function printed(value) {
-  const eighths = 8 * value; // in binary, only odd multiples of 1/8 are exactly halfway between two hundredths
-  if (!Number.isInteger(eighths) || eighths % 2 === 0) return value.toFixed(2);
-  const below = Math.floor(100 * value);
-  return ((below + (below % 2)) / 100).toFixed(2);
-}
-
-/** A figure with two decimals; there is no -0.00. */
-const figure = (value) => (!known(value) ? 'n/a' : value <= -0.005 ? `-${printed(-value)}` : printed(Math.abs(value)));
-
-/** Format a value of a metric by its unit: a duration, a cost, a count without decimals from 100 on, or two decimals. */
-function inUnit(unit, value) {
-  if (!known(value)) return 'n/a';
-  if (unit === 'seconds') return seconds(value);
-  if (unit === 'US dollars') return money(value);
-  return Math.abs(value) >= 100 ? count(Math.round(value)) : figure(value);
-}
-
 const count = (value) => (known(value) ? value.toLocaleString('en') : 'not known');
-const bracket = (fig) =>
-  fig && known(fig.low) && known(fig.high) ? `[${figure(fig.low)}, ${figure(fig.high)}]` : '';
-
-function seconds(value) {
-  if (!known(value)) return 'n/a';
-  if (value > 0 && value < 0.001) return '<1 ms';
-  if (value >= 100) return `${Math.round(value)} s`;
-  return value >= 0.1 || value === 0
-    ? `${value.toFixed(value >= 10 ? 1 : 2)} s`
-    : `${Number((1000 * value).toPrecision(2))} ms`;
-}
-
-/** Dollars as on the terminal: two decimals, or two significant digits below ten cents. */
-function money(value) {
-  if (!known(value)) return 'not known';
-  if (value === 0 || value >= 0.1) return `$${printed(value)}`;
-  return `$${value.toFixed(Math.min(100, 1 - Math.floor(Math.log10(value))))}`;
-}
+/** A figure and its interval as the data has them. */
+const valueText = (found) => found?.text ?? 'n/a';
+const rangeText = (found) => found?.range ?? '';
+const figureText = (found) => `${valueText(found)} ${rangeText(found)}`.trim();
 
 /** A time to the minute, as recorded by the run. */
 const moment = (iso) =>

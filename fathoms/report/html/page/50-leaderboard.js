@@ -90,10 +90,10 @@ function scoreCell(run, column, common) {
   return h(
     'td',
     { class: `figure${first ? ' best' : ''}${column.category === OVERALL ? ' overall' : ''}` },
-    h('span.mean', {}, figure(found.mean)),
+    h('span.mean', {}, valueText(found)),
     first ? h('span.unseen', {}, ' best') : null,
     known(found.mean) ? intervalBar(found) : null,
-    h('span.range', {}, bracket(found) || ' '),
+    h('span.range', {}, rangeText(found) || ' '),
     common === null && known(found.n) ? h('span.range', {}, `n ${count(found.n)}`) : null,
   );
 }
@@ -161,9 +161,9 @@ function leaderboard() {
 function scoresOfOne() {
   const [run] = report.runs;
   const cell = (found) => [
-    h('span.mean', {}, figure(found.mean)),
+    h('span.mean', {}, valueText(found)),
     known(found.mean) ? intervalBar(found) : null,
-    h('span.range', {}, bracket(found), known(found.n) ? ` n ${count(found.n)}` : ''),
+    h('span.range', {}, rangeText(found), known(found.n) ? ` n ${count(found.n)}` : ''),
   ];
   const rows = [OVERALL, ...CATEGORIES].map((category) => [
     said(nameOf(category), 60),
@@ -201,12 +201,10 @@ function furtherSection() {
 
 /** One line per metric and run, with the overall figure and a column per category. */
 function furtherTable(caption, names) {
-  const interval = (unit, { low, high }) =>
-    known(low) && known(high) ? `[${inUnit(unit, low)}, ${inUnit(unit, high)}]` : null;
-  const cell = (unit, found, range) => [
-    h('span.mean', {}, inUnit(unit, found.mean)),
-    known(found.mean) && range ? intervalBar(found, range) : null,
-    interval(unit, found) ? h('span.range', {}, interval(unit, found)) : null,
+  const cell = (found, ends) => [
+    h('span.mean', {}, valueText(found)),
+    known(found.mean) && ends ? intervalBar(found, ends) : null,
+    rangeText(found) ? h('span.range', {}, rangeText(found)) : null,
     known(found.mean) ? h('span.range', {}, `n ${count(found.n)}`) : null,
   ];
   const rows = names.flatMap((name) =>
@@ -221,7 +219,7 @@ function furtherTable(caption, names) {
         judge ? h('span.range', {}, 'judged by ', said(judge, 200)) : null,
         people ? h('span.range', {}, said(people, 600)) : null,
         ...Object.entries(parts).map(([part, found]) =>
-          h('span.range', {}, said(part, 80), ` ${inUnit(unit, found.mean)} ${interval(unit, found) ?? ''}`),
+          h('span.range', {}, said(part, 80), ` ${figureText(found)}`),
         ),
         ...Object.entries(counted).map(([what, n]) => h('span.range', {}, `${n} ${what}`)),
         missing ? h('span.range', {}, said(missing, 300)) : null,
@@ -230,7 +228,7 @@ function furtherTable(caption, names) {
         [
           about,
           named(key),
-          ...[OVERALL, ...CATEGORIES].map((category) => cell(unit, fig(run, name, category), rangeOf(name))),
+          ...[OVERALL, ...CATEGORIES].map((category) => cell(fig(run, name, category), rangeOf(name))),
         ],
       ];
     }),

@@ -44,7 +44,8 @@ function placeLabels(texts, radius) {
 }
 
 function radarChart(metric, categories, runs, scale, room) {
-  const raw = runs.map((run) => categories.map((category) => fig(run, metric, category).mean ?? null));
+  const figures = runs.map((run) => categories.map((category) => fig(run, metric, category)));
+  const raw = figures.map((found) => found.map(({ mean }) => mean ?? null));
   const axes = categories.map(nameOf);
   const range = rangeOf(metric);
   // dividing by the highest value means nothing where values can be negative
@@ -73,7 +74,7 @@ function radarChart(metric, categories, runs, scale, room) {
       { transform: `translate(${round(4 - left)} ${round(4 - top)})` },
       grid(axes.length, radius),
       boxes.map((box, at) => radarLabel(box, texts[at], axes[at])),
-      drawn.map((values, nth) => outline(values, raw[nth], axes, radius, nth, runs[nth], metric)),
+      drawn.map((values, nth) => outline(values, figures[nth], axes, radius, nth, runs[nth])),
       ringLabels(radius, scale === 'paper' ? [0, 1] : range),
     ),
   );
@@ -95,7 +96,7 @@ function radarChart(metric, categories, runs, scale, room) {
       `radar-${slug(metric)}`,
       title,
       ['Run', ...axes.map((axis) => said(axis, 60))],
-      runs.map((run, nth) => [said(runLabel(run), 60), ...raw[nth].map((value) => written(metric, value))]),
+      runs.map((run, nth) => [said(runLabel(run), 60), ...figures[nth].map(written)]),
     ),
   );
 }
@@ -107,8 +108,7 @@ function lackOf(values) {
   return [lacking === values.length ? 'no value' : `no value (${lacking} of ${values.length} runs)`];
 }
 
-/** A value as text, in the unit of its metric. */
-const written = (metric, value) => (known(value) ? scored(metric, value) : 'no value');
+const written = (found) => (known(found.mean) ? valueText(found) : 'no value');
 
 const polygon = (points) => points.map(([x, y]) => `${round(x)},${round(y)}`).join(' ');
 
@@ -152,13 +152,13 @@ function radarLabel(box, rows, axis) {
 }
 
 /** One run: a line through its values with a mark on each; a missing value interrupts the line. */
-function outline(values, raw, axes, radius, nth, run, metric) {
+function outline(values, figures, axes, radius, nth, run) {
   const ways = directions(axes.length);
   const points = values.map((value, at) =>
     known(value) ? [ways[at][0] * value * radius, ways[at][1] * value * radius] : null,
   );
   const marks = points.map(
-    (point, at) => point && spot(nth, ...point, `${runLabel(run)}, ${axes[at]}: ${written(metric, raw[at])}`),
+    (point, at) => point && spot(nth, ...point, `${runLabel(run)}, ${axes[at]}: ${written(figures[at])}`),
   );
   return s(
     'g',

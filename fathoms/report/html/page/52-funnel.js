@@ -14,9 +14,9 @@ const REACHED = ANSWERED ? 'reached the answer' : 'was retrieved';
 
 /** The segments of one bar: what reached the answer, then what each stage lost. */
 function segments(values, stages) {
-  const parts = [{ kind: 'reached', name: REACHED, value: values.recall[lastStage(values)] ?? 0 }];
+  const parts = [{ kind: 'reached', name: REACHED, value: values.recall[lastStage(values)] ?? 0, text: values.text.recall[lastStage(values)] }];
   for (const stage of stages)
-    parts.push({ kind: `lost-${stage}`, name: lostBy(stage), value: values.loss[stage] ?? 0 });
+    parts.push({ kind: `lost-${stage}`, name: lostBy(stage), value: values.loss[stage] ?? 0, text: values.text.loss[stage] });
   return parts.filter((part) => part.value > 0);
 }
 
@@ -39,14 +39,14 @@ function funnelBar(values, stages, x, y, left) {
         ? s(
             'text',
             { x: round(start + width / 2), y: y + 12.5, class: `inside ${part.kind}` },
-            figure(part.value),
+            part.text,
           )
         : null;
     return [
       s(
         'rect',
         { x: round(start), y, width: round(width), height: BAR, class: `segment ${part.kind}` },
-        s('title', {}, `${part.name}: ${figure(part.value)}`),
+        s('title', {}, `${part.name}: ${part.text}`),
       ),
       text,
     ];
@@ -74,7 +74,7 @@ function gainBar(values, stages, x, y, left) {
           height: 4,
           class: 'gained',
         },
-        s('title', {}, `gained after the ${LOSERS[stage]}: ${figure(values.gain[stage])}`),
+        s('title', {}, `gained after the ${LOSERS[stage]}: ${values.text.gain[stage]}`),
       );
     });
 }
@@ -159,10 +159,10 @@ function funnelTable(keys, stages, categories) {
           said(runLabel(report.runs[key]), 60),
           said(nameOf(category), 60),
           ...stages.flatMap((stage) => [
-            figure(values.recall[stage]),
+            values.text.recall[stage],
             count(values.n[stage]),
-            figure(values.loss[stage]),
-            figure(values.gain[stage]),
+            values.text.loss[stage],
+            values.text.gain[stage],
             count(values.compared[stage]),
           ]),
         ];

@@ -2,22 +2,10 @@
 
 /** The cost of a question: in dollars if any run knows them, otherwise in seconds. */
 function costAxis(runs) {
-  const priced = runs.some((run) => known(run.cost?.per_question));
-  if (priced || !runs.some((run) => known(run.seconds?.per_question)))
-    return {
-      label: 'Cost per question',
-      value: (run) => run.cost?.per_question ?? null,
-      print: money,
-      tick: (value) => `$${Number(value.toPrecision(3))}`,
-      what: 'cost',
-    };
-  return {
-    label: 'Seconds per question',
-    value: (run) => run.seconds?.per_question ?? null,
-    print: seconds,
-    tick: secondsTick,
-    what: 'seconds',
-  };
+  const priced = runs.some((run) => known(run.cost.per_question.value));
+  if (priced || !runs.some((run) => known(run.seconds.per_question.value)))
+    return { label: 'Cost per question', of: (run) => run.cost.per_question, unit: 'US dollars', what: 'cost' };
+  return { label: 'Seconds per question', of: (run) => run.seconds.per_question, unit: 'seconds', what: 'seconds' };
 }
 
 /** The Pareto front: the points to which no other is cheaper and at least as good, or as cheap and better. */
@@ -95,7 +83,7 @@ function paretoChart(points, front, axis, room) {
         point.nth,
         x(point.x),
         y(point.y),
-        `${runLabel(report.runs[point.key])}: ${axis.print(point.x)}, correctness ${figure(point.y)}`,
+        `${runLabel(report.runs[point.key])}: ${point.amount}, correctness ${point.text}`,
       ),
     ),
     names,
@@ -113,7 +101,7 @@ function paretoAxes(frame, steps, tall, axis) {
         y2: round(frame.y(value)),
         class: 'rail',
       }),
-      s('text', { x: frame.left - 6, y: round(frame.y(value) + 4), class: 'tick end' }, figure(value)),
+      s('text', { x: frame.left - 6, y: round(frame.y(value) + 4), class: 'tick end' }, measured(value)),
     ]),
     steps.map((value, at) =>
       s(
@@ -123,7 +111,7 @@ function paretoAxes(frame, steps, tall, axis) {
           y: frame.low + 18,
           class: at ? (at === steps.length - 1 ? 'tick end' : 'tick middle') : 'tick start',
         },
-        value ? axis.tick(value) : '0',
+        value ? measured(value, axis.unit) : '0',
       ),
     ),
     s('text', { x: frame.end, y: frame.low + 38, class: 'tick end' }, `${axis.label} →`),
@@ -148,8 +136,10 @@ function costAndQuality(room) {
     return {
       key,
       nth,
-      x: axis.value(report.runs[key]),
+      x: axis.of(report.runs[key]).value,
+      amount: axis.of(report.runs[key]).text,
       y: quality.mean ?? null,
+      text: valueText(quality),
       low: quality.low,
       high: quality.high,
     };
@@ -161,8 +151,8 @@ function costAndQuality(room) {
   const missing = all.filter((point) => !points.includes(point));
   const rows = all.map((point) => [
     named(point.key),
-    axis.print(point.x),
-    figure(point.y),
+    point.amount,
+    point.text,
     front.includes(point) ? 'yes' : 'no',
   ]);
   const why =

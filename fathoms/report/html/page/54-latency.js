@@ -9,8 +9,6 @@ function multiple(value, values) {
   return known(value) && others.length > 1 && least > 0 ? `${(value / least).toFixed(1)}×` : '';
 }
 
-const secondsTick = (value) => `${Number(value.toPrecision(3))} s`;
-
 /** The stages, and two further times: that of the whole answer, and that to its first token. */
 const secondsRows = ({ stages, whole, first_token: first }) => [
   ...stages,
@@ -44,12 +42,12 @@ function latency(room) {
       named(key),
       said(stage.name, 40),
       [
-        seconds(stage.mean),
-        stage.range ? h('span.range', {}, `[${stage.range.map(seconds).join(', ')}]`) : null,
+        valueText(stage),
+        stage.range ? h('span.range', {}, stage.range) : null,
       ],
       multiple(stage.mean, means(stage.name)) || 'n/a',
-      seconds(stage.p50),
-      seconds(stage.p95),
+      stage.p50,
+      stage.p95,
       count(stage.n),
     ]),
   );
@@ -104,7 +102,7 @@ function latencyChart(keys, tone, means, room) {
           height: BAR,
           class: `segment ${tone(stage.name)}`,
         },
-        s('title', {}, plain(`${stage.name}: ${seconds(stage.mean)} ${multiple(stage.mean, means(stage.name))}`)),
+        s('title', {}, plain(`${stage.name}: ${valueText(stage)} ${multiple(stage.mean, means(stage.name))}`)),
       );
     });
     return [
@@ -114,7 +112,7 @@ function latencyChart(keys, tone, means, room) {
       s(
         'text',
         { x: round(x(totals[nth]) + 6), y: y + 12.5, class: 'name' },
-        `${seconds(totals[nth])} ${multiple(totals[nth], totals)}`,
+        `${measured(totals[nth], 'seconds')} ${multiple(totals[nth], totals)}`,
       ),
     ];
   });
@@ -124,7 +122,7 @@ function latencyChart(keys, tone, means, room) {
     'Mean seconds of a question by run and stage',
     steps.map((value) => [
       s('line', { x1: round(x(value)), x2: round(x(value)), y1: 0, y2: foot - 4, class: 'rail' }),
-      s('text', { x: round(x(value)), y: foot + 9, class: 'tick middle' }, value ? secondsTick(value) : '0'),
+      s('text', { x: round(x(value)), y: foot + 9, class: 'tick middle' }, value ? measured(value, 'seconds') : '0'),
     ]),
     bars,
   );

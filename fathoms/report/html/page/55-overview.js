@@ -27,7 +27,7 @@ function abstention() {
 function abstentionTable(key) {
   const { answerable, unanswerable, coverage, selective_accuracy: accuracy } = report.runs[key].abstention;
   const line = (name, cells) => {
-    const shareOf = (found) => (found ? `${figure(found.mean)} ${bracket(found)}` : ' ');
+    const shareOf = (found) => (found ? figureText(found) : ' ');
     return h(
       'tr',
       {},
@@ -42,7 +42,7 @@ function abstentionTable(key) {
       ? h(
           'p.small',
           {},
-          `${name} ${figure(found.mean)} ${bracket(found)}`,
+          `${name} ${figureText(found)}`,
           known(found.n) ? ` (n ${count(found.n)})` : '',
         )
       : null;
@@ -80,7 +80,7 @@ function hallucinationOver() {
       named(key),
       said(name, 60),
       ...['all', 'answerable', 'unanswerable'].map((kind) => [
-        h('span.mean', {}, figure(rates[kind].mean)),
+        h('span.mean', {}, valueText(rates[kind])),
         h('span.range', {}, `n ${count(rates[kind].n)}`),
       ]),
     ];
@@ -136,8 +136,8 @@ function disagreements() {
       h('a', { href: link({ view: 'question', id }) }, said(id, 60)),
       said(answer, 280),
       said(gold, 280),
-      figure(correctness),
-      figure(judged),
+      correctness,
+      judged,
     ]),
   );
   if (!rows.length) return null;
@@ -162,7 +162,7 @@ function disagreements() {
 
 const microOf = ({ metrics }) =>
   Object.keys(METRICS)
-    .map((metric) => figure(own(metrics, metric)?.micro?.mean))
+    .map((metric) => valueText(own(metrics, metric)?.micro))
     .join(', ');
 
 const facts = (run) => [
@@ -187,9 +187,9 @@ const facts = (run) => [
   ['Prompts shortened to fit', count(run.counts.cut_prompts)],
   ['Prompts cut by the server', count(run.counts.cut_by_server)],
   ['From the cache', count(run.counts.cached)],
-  ['Cost', money(run.cost?.total)],
+  ['Cost', run.cost.total],
   ['Tokens in, out', `${count(run.tokens?.prompt)}, ${count(run.tokens?.completion)}`],
-  ['Time', seconds(run.seconds?.total)],
+  ['Time', run.seconds.total],
   [
     'Documents',
     `${count(run.documents?.n)}${run.documents?.failed?.length ? `, ${run.documents.failed.length} failed` : ''}`,

@@ -27,7 +27,7 @@ function curveChart(kind, keys, level, room) {
   const shown = spaced(values, x);
   const grid = [0, 0.25, 0.5, 0.75, 1].map((value) => [
     s('line', { x1: left, x2: room - right, y1: round(y(value)), y2: round(y(value)), class: 'rail' }),
-    s('text', { x: left - 6, y: round(y(value) + 4), class: 'tick end' }, figure(value)),
+    s('text', { x: left - 6, y: round(y(value) + 4), class: 'tick end' }, measured(value)),
   ]);
   const lines = keys.map((key) => {
     const [run, nth] = [report.runs[key], chosen().indexOf(key)];
@@ -41,7 +41,7 @@ function curveChart(kind, keys, level, room) {
           nth,
           x(point[at]),
           y(point.value),
-          `${runLabel(run)}, ${tick(point[at])}: recall ${figure(point.value)} ${bracket(point)}`,
+          `${runLabel(run)}, ${tick(point[at])}: recall ${figureText(point)}`,
         ),
       ),
     ];
@@ -75,8 +75,8 @@ function curveTable(kind, keys, level) {
     curveOf(report.runs[key], kind).map((point) => [
       named(key),
       count(point[at]),
-      figure(point.value),
-      bracket(point) || ' ',
+      valueText(point),
+      rangeText(point) || ' ',
       count(point.n),
     ]),
   );
@@ -93,7 +93,7 @@ function tokenNote(keys) {
   const runs = keys.map((key) => report.runs[key]);
   const estimated = runs.filter((run) => run.curves.estimated);
   const own = runs.filter((run) => !run.curves.estimated);
-  const ratios = own.map((run) => `${runLabel(run)} ${Number(run.curves.characters_per_token.toPrecision(3))}`);
+  const ratios = own.map((run) => `${runLabel(run)} ${run.curves.characters_per_token}`);
   return [
     estimated.length ? 'Tokens are estimated, 4 characters each, for: ' : null,
     said(estimated.map(runLabel).join(', '), 400),

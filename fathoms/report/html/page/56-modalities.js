@@ -17,8 +17,8 @@ function modalities(room) {
         said(name, 60),
         named(key),
         count(point.k),
-        figure(point.mean),
-        bracket(point) || ' ',
+        valueText(point),
+        rangeText(point) || ' ',
         count(point.n),
       ]),
     ),
@@ -61,7 +61,7 @@ function modalityChart(keys, names, ks, room) {
   const y = (value) => low - (low - top) * value;
   const grid = [0, 0.25, 0.5, 0.75, 1].map((value) => [
     s('line', { x1: left, x2: round(room - right), y1: round(y(value)), y2: round(y(value)), class: 'rail' }),
-    s('text', { x: left - 6, y: round(y(value) + 4), class: 'tick end' }, figure(value)),
+    s('text', { x: left - 6, y: round(y(value) + 4), class: 'tick end' }, measured(value)),
   ]);
   const heads = names.map((name, at) => [
     s('text', { x: round(start(at) + (band - 24) / 2), y: 16, class: 'tick middle' }, fit(name, band - 8)),
@@ -100,7 +100,7 @@ function modalityLine(key, name, x, y) {
         nth,
         x(point.k),
         y(point.mean),
-        `${runLabel(run)}, ${plain(name)}: hit@${point.k} ${figure(point.mean)} ${bracket(point)}, n ${point.n}`,
+        `${runLabel(run)}, ${plain(name)}: hit@${point.k} ${figureText(point)}, n ${point.n}`,
       ),
     ),
   ];

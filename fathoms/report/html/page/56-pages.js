@@ -20,7 +20,7 @@ function goldPages(room) {
       said(nameOf(category), 60),
       ...Object.keys(stages).map((name) => {
         const found = fig(report.runs[key], name, category);
-        return [figure(found.mean), h('span.range', {}, `${bracket(found)} n ${count(found.n)}`)];
+        return [valueText(found), h('span.range', {}, `${rangeText(found)} n ${count(found.n)}`)];
       }),
     ]),
   );
@@ -95,7 +95,7 @@ function pageChart(category, keys, stages, room) {
           place,
           x(at, nth),
           y(found.mean),
-          `${runLabel(report.runs[key])}, ${heads[at]}: ${figure(found.mean)} ${bracket(found)}, n ${found.n}`,
+          `${runLabel(report.runs[key])}, ${heads[at]}: ${figureText(found)}, n ${found.n}`,
         ),
       ]),
     ];

@@ -8,7 +8,7 @@ function sectionChart(title, { axis, ticks, lines: drawn, what }, room) {
   const y = (value) => low - (low - top) * value;
   const grid = [0, 0.25, 0.5, 0.75, 1].map((value) => [
     s('line', { x1: left, x2: room - right, y1: round(y(value)), y2: round(y(value)), class: 'rail' }),
-    s('text', { x: left - 6, y: round(y(value) + 4), class: 'tick end' }, figure(value)),
+    s('text', { x: left - 6, y: round(y(value) + 4), class: 'tick end' }, measured(value)),
   ]);
   const width = (room - left - right) / ticks.length - 6;
   const names = Object.entries(drawn).slice(0, SHAPES.length);
@@ -21,7 +21,7 @@ function sectionChart(title, { axis, ticks, lines: drawn, what }, room) {
       found.map(({ left, point }) => whisker(nth, left, y, point)),
       s('path', { d: path.join(''), class: `line${nth}`, 'stroke-dasharray': DASHES[nth] }),
       found.map(({ tick, left, point }) =>
-        spot(nth, left, y(point.value), `${name}, ${tick}: ${figure(point.value)} ${bracket(point)}, n ${point.n}`),
+        spot(nth, left, y(point.value), `${name}, ${tick}: ${figureText(point)}, n ${point.n}`),
       ),
     ];
   });

@@ -77,7 +77,7 @@ function claimsSection() {
 function hallucinationKinds(keys) {
   const cell = (found) =>
     known(found?.mean)
-      ? [h('span.mean', {}, figure(found.mean)), h('span.range', {}, `${bracket(found)} n ${count(found.n)}`)]
+      ? [h('span.mean', {}, valueText(found)), h('span.range', {}, `${rangeText(found)} n ${count(found.n)}`)]
       : 'n/a';
   const rows = keys
     .map((key) => [key, ...HALLUCINATIONS.map((name) => own(report.runs[key].metrics, name)?.overall)])
@@ -104,8 +104,8 @@ function judgingTable(keys) {
         count(kept?.lists),
         count(failed),
         tokens ? `${count(kept.prompt_tokens)} + ${count(kept.completion_tokens)}` : 'not known',
-        money(kept?.cost),
-        known(kept?.seconds) ? seconds(kept.seconds) : 'not known',
+        kept?.cost ?? 'not known',
+        kept?.seconds ?? 'not known',
       ];
     });
   if (!rows.length) return null;

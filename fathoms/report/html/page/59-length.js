@@ -10,7 +10,7 @@ function lengthChart(name, keys, room) {
   const y = (value) => low - (low - top) * value;
   const grid = [0, 0.25, 0.5, 0.75, 1].map((value) => [
     s('line', { x1: left, x2: room - right, y1: round(y(value)), y2: round(y(value)), class: 'rail' }),
-    s('text', { x: left - 6, y: round(y(value) + 4), class: 'tick end' }, figure(value)),
+    s('text', { x: left - 6, y: round(y(value) + 4), class: 'tick end' }, measured(value)),
   ]);
   const drawn = keys.map((key) => {
     const nth = chosen().indexOf(key);
@@ -32,7 +32,7 @@ function lengthChart(name, keys, room) {
           nth,
           middle(group),
           y(group.value),
-          `${runLabel(report.runs[key])}, ${wordsOf(group)} words: ${figure(group.value)} ${bracket(group)}`,
+          `${runLabel(report.runs[key])}, ${wordsOf(group)} words: ${figureText(group)}`,
         ),
       ]),
     ];
@@ -81,8 +81,8 @@ function lengthFigure(name, keys, width) {
     report.runs[key].lengths[name].groups.map((group) => [
       named(key),
       wordsOf(group),
-      figure(group.value),
-      bracket(group) || ' ',
+      valueText(group),
+      rangeText(group) || ' ',
       count(group.n),
     ]),
   );

@@ -130,7 +130,7 @@ function claimItem(detail, repeat, key, row, by) {
   return h(
     'li.claim-item',
     { id: `claim-${key}-${row.number}`, tabindex: -1, value: row.number },
-    h('p', {}, claimBadge(row.mark, true), known(row.p) ? h('span.faint', {}, ` p ${figure(row.p)}`) : null, ' ', back),
+    h('p', {}, claimBadge(row.mark, true), known(row.p) ? h('span.faint', {}, ` p ${row.p}`) : null, ' ', back),
     h('p', {}, said(row.claim, 400)),
     sentenceNote(row),
     h('p.small', {}, decision(repeat, row, by), row.why ? [' ', said(row.why, 400)] : null),
@@ -311,8 +311,6 @@ function judgingCost(judging) {
     judging.lists ? ` and ${plural(judging.lists, 'list of claims', 'lists of claims')}` : '',
     ': ',
     tokens ? `${count(judging.prompt_tokens)} + ${count(judging.completion_tokens)} tokens` : 'tokens not known',
-    `, cost ${money(judging.cost)}, `,
-    known(judging.seconds) ? seconds(judging.seconds) : 'time not known',
-    '.',
+    `, cost ${judging.cost}, ${judging.seconds}.`,
   );
 }

@@ -13,7 +13,7 @@ const compared = () => [
 ];
 
 /** Format a score in the unit of its metric. */
-const scored = (metric, value) => (own(METRICS, metric) ? figure(value) : inUnit(metricNamed(metric).unit, value));
+const scored = (metric, value) => measured(value, metricNamed(metric).unit);
 
 /** The difference between the two runs for every question that both were asked. */
 function comparison(index, a, b, metric) {

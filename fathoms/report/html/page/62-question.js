@@ -167,9 +167,9 @@ function stageTable(repeat) {
   if (!repeat.funnel?.length) return null;
   const rows = repeat.funnel.map((stage) => [
     STAGES[stage.stage] ?? said(stage.stage, 40),
-    figure(stage.recall),
-    figure(stage.lost),
-    figure(stage.gained),
+    stage.recall,
+    stage.lost,
+    stage.gained,
     listed((stage.missed ?? []).map((phrase) => said(phrase, 120))),
   ]);
   return table(
@@ -182,14 +182,14 @@ function stageTable(repeat) {
 
 /** How many of the gold pages reached each stage, in one sentence; null if no gold page is known. */
 function pageSentence(repeat) {
-  const found = (repeat.metrics ?? []).filter(({ name, value }) => name.startsWith('gold-page-') && known(value));
+  const found = (repeat.metrics ?? []).filter(({ name, value }) => name.startsWith('gold-page-') && value !== 'n/a');
   if (!found.length) return null;
   const agreement = repeat.metrics.find(({ name }) => name === 'page-phrase-agreement')?.why?.meaning;
   return h(
     'p.small',
     {},
     'Gold pages: ',
-    found.map(({ name, value }) => `${name.replace('gold-page-', '').replace('-', ' ')} ${figure(value)}`).join(', '),
+    found.map(({ name, value }) => `${name.replace('gold-page-', '').replace('-', ' ')} ${value}`).join(', '),
     agreement ? ['. By phrases and by pages: ', said(agreement, 100)] : null,
     '.',
   );
@@ -208,7 +208,7 @@ function scoreBox(repeat) {
     'dl.facts',
     {},
     h('dt', {}, 'Correctness'),
-    h('dd', {}, figure(scores.correctness)),
+    h('dd', {}, scores.correctness ?? 'n/a'),
     h('dt', {}, 'Hallucination'),
     h('dd', {}, known(scores.hallucination) ? (scores.hallucination ? 'yes' : 'no') : 'n/a'),
     h('dt', {}, 'Abstained'),
@@ -235,12 +235,12 @@ function metricTable(caption, metrics) {
       Object.entries(values ?? {}).map(([name, value]) => [
         said(name, 40),
         ': ',
-        typeof value === 'number' && !Number.isInteger(value) ? figure(value) : said(typeof value === 'string' ? value : JSON.stringify(value), 600),
+        said(typeof value === 'string' ? value : JSON.stringify(value), 600),
       ]),
     );
   const rows = metrics.map(({ name, value, parts, why }) => [
     said(name, 80),
-    inUnit(metricNamed(name).unit, value),
+    value,
     pairs(parts),
     pairs(why),
   ]);
@@ -266,7 +266,7 @@ function hitItem(detail, hit, key) {
     `${hit.rank}. `,
     said(hit.document ?? 'unknown document', 120),
     pages,
-    known(hit.score) ? h('span.faint', {}, ` score ${Number(hit.score.toPrecision(3))}`) : null,
+    known(hit.score) ? h('span.faint', {}, ` score ${hit.score}`) : null,
     hit.modality && hit.modality !== 'text' ? h('span.faint', {}, ' ', said(hit.modality, 20)) : null,
     hit.gold ? h('span.tag', {}, hit.quote ? 'gold quote' : 'gold page') : null,
   ];
@@ -370,12 +370,12 @@ function usageBox(repeat) {
     ]);
   const timings = Object.entries(repeat.timings ?? {}).map(([name, value]) => [
     [said(name, 40), ' took'],
-    seconds(value),
+    value,
   ]);
   const facts = [
-    ['cost', money(repeat.cost)],
-    ['latency', seconds(repeat.latency)],
-    ...(known(repeat.first_token) ? [['first token', seconds(repeat.first_token)]] : []),
+    ['cost', repeat.cost],
+    ['latency', repeat.latency],
+    ...(known(repeat.first_token) ? [['first token', repeat.first_token]] : []),
     ...usage,
     ...timings,
     ['stopped by', said(repeat.stop_reason ?? 'not known', 60)],

@@ -63,7 +63,7 @@ function standing(now) {
     ? [
         `${count(n)} of ${count(now.expected)} answers`,
         now.errors ? `, ${count(now.errors)} failed` : '',
-        known(now.cost) && now.answers ? `, ${money(now.cost)}` : '',
+        now.cost !== 'not known' && now.answers ? `, ${now.cost}` : '',
         now.live ? '' : '. Not scored yet.',
       ].join('')
     : `${count(n)} of ${count(now.expected)} questions read`;
