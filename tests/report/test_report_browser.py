@@ -23,7 +23,7 @@ from fathoms.text.amounts import measured
 from tests.support.axe import findings
 from tests.support.made_run import changed
 from tests.support.report_browser import Watched, chromium, eventually, texts, unfold, watch, written
-from tests.support.report_runs import STAGES, made_runs
+from tests.support.report_runs import STAGES, made_runs, runs_on_a_page
 
 pytestmark = pytest.mark.slow
 
@@ -559,20 +559,7 @@ def test_the_page_of_a_document_is_drawn_with_what_was_found_on_it(
     watched: Watched, folder: Path, root: Path
 ) -> None:
     """No parser said where anything stands: it is found by its text, which has other spaces and markup."""
-    pdf = root / "data" / "sample" / "kestrel-irrigation-trial.pdf"
-    runs = made_runs(["alpha", "gamma"], 4)
-    for number, run in enumerate(runs):
-        views = list(run.views())
-        gold = {"document": pdf.name, "page": 3}
-        views[3]["question"] |= {"evidence": [gold], "files": [pdf.name], "answers": [["130 micrometres"]]}
-        views[3]["repeats"][0]["hits"][0] |= {
-            "document": pdf.name,
-            "pages": [3],
-            "text": "| Figure 3. | **Labour spent on irrigation**, in hours per hec-\ntare and | season |",
-        }
-        documents = {pdf.name: {"sha256": sha256_file(pdf)}}
-        manifest = {**run.manifest_json, "data": {"name": "sample", "documents": documents}}
-        runs[number] = changed(run, manifest=manifest, views=lambda views=views: views)
+    runs = runs_on_a_page(root / "data" / "sample" / "kestrel-irrigation-trial.pdf")
     path = folder / "paper.html"
     path.write_text(report_html(runs, thumbnails=True), encoding="utf-8")
     page = watched.open(path.as_uri(), "view=question&id=q-003")

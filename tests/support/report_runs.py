@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from tests.support.made_run import MadeRun
+from fathoms.paths import sha256_file
+from tests.support.made_run import MadeRun, changed
 
 Json = dict[str, Any]
 
@@ -29,6 +31,25 @@ def made_runs(names: Sequence[str] = tuple(RULES), questions: int = 120, costs: 
     fails on number 1. Wrong answers of odd number were lost at `retrieved`, the others at `answer`. The cost
     of gamma is not known."""
     return [_run(name, RULES[name], questions, COSTS[name] if costs else None) for name in names]
+
+
+def runs_on_a_page(pdf: Path) -> list[MadeRun]:
+    """alpha and gamma, of four questions; the evidence of q-003 and what was retrieved for it are on page 3
+    of a document of the sample."""
+    runs = made_runs(["alpha", "gamma"], 4)
+    for number, run in enumerate(runs):
+        views = list(run.views())
+        gold = {"document": pdf.name, "page": 3}
+        views[3]["question"] |= {"evidence": [gold], "files": [pdf.name], "answers": [["130 micrometres"]]}
+        views[3]["repeats"][0]["hits"][0] |= {
+            "document": pdf.name,
+            "pages": [3],
+            "text": "| Figure 3. | **Labour spent on irrigation**, in hours per hec-\ntare and | season |",
+        }
+        documents = {pdf.name: {"sha256": sha256_file(pdf)}}
+        manifest = {**run.manifest_json, "data": {"name": "sample", "documents": documents}}
+        runs[number] = changed(run, manifest=manifest, views=lambda views=views: views)
+    return runs
 
 
 def hostile_run(evil: str = EVIL) -> MadeRun:

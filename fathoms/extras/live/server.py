@@ -32,6 +32,8 @@ MOST_RUNS = 50
 """The most runs on one page."""
 MOST_ROWS = 200
 """The most questions whose texts are asked for at once."""
+MOST_PAGES = 40
+"""The most pages whose pictures are asked for at once."""
 AT_ONCE = 0.4
 """The seconds that a page waits for the questions of its runs before it is drawn without them."""
 _POLICY = {"Content-Security-Policy": "frame-ancestors 'none'"}
@@ -150,6 +152,8 @@ class _Handler(LocalHandler):
         if name == "detail":
             [run], [place] = _numbers(query, "run", 1), _numbers(query, "place", 1)
             return viewed.detail(run, place) or {}
+        if name == "pages":
+            return viewed.pages(_one(query, "keys").split(",")[:MOST_PAGES])
         if name == "events":
             return self._events(_RUN, lambda: self.server.viewed(names).standing())
         raise RefusedRequestError(HTTPStatus.NOT_FOUND, "there is nothing here")

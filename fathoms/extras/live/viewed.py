@@ -16,7 +16,8 @@ from fathoms.errors import FathomsError
 from fathoms.extras.live.following import Change, Follower, unscored
 from fathoms.report.html import shown_run, whole_overview
 from fathoms.report.html.claims import cost_of
-from fathoms.report.html.detail import NoPictures, background, detail
+from fathoms.report.html.detail import background, detail
+from fathoms.report.html.pictures import Pictures
 from fathoms.report.html.questions import Questions
 from fathoms.report.html.reading import IndexedRun, known_mean, whole_detail
 from fathoms.report.html.texts import Pool, clean
@@ -72,7 +73,10 @@ class Viewed:
         self._flaw: str | None = None
         self._hay: tuple[Any, list[str]] = (None, [])
         self._index: tuple[int, Json] | None = None
+        self._pictures = Pictures()
+        self._pages = [self._pictures.of(run) for run in self._sources]
         self._lock = RLock()
+        self._drawing = RLock()
         self._ended = Event()
         self._all_read = Event()
         Thread(target=self._read_all, daemon=True).start()
@@ -245,10 +249,17 @@ class Viewed:
         if view is None:
             return None
         question, pool = scored_question(view), Pool()
-        made = detail(question, pool, background(source, self._profiles[key], NoPictures()))
+        with self._drawing:
+            made = detail(question, pool, background(source, self._profiles[key], self._pages[key]))
         pool.cut(_LONGEST)
         whole = whole_detail(source, question, name, made)
         return dict(clean({"texts": pool.texts, "questions": {name: whole}}))
+
+    def pages(self, keys: Sequence[str]) -> Json:
+        """Return pictures of pages that the details of a question name by these keys, and what stands where
+        on them."""
+        with self._drawing:
+            return self._pictures.of_keys(keys)
 
 
 def _total(costs: Sequence[float | None]) -> float | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -93,13 +93,15 @@ class Pictures:
         """Note that a picture in a file of its own is missing or cannot be read."""
         self._unread.setdefault(name)
 
-    def draw(self, room: int = BYTES) -> dict[str, str]:
-        """Return the pictures by key, as JPEG files in base64 that take `room` bytes together.
+    def draw(self, room: int = BYTES, keys: Collection[str] | None = None) -> dict[str, str]:
+        """Return the pictures by key, or those with some `keys`, as JPEG files in base64 that take `room`
+        bytes together.
 
         Gold pages come first, then the pages retrieved most often, as far as the limits on number and size
         allow.
         """
-        ranked = sorted(self._wanted.items(), key=lambda item: (-item[1].gold, -item[1].uses))[:PAGES]
+        wanted = [item for item in self._wanted.items() if keys is None or item[0] in keys]
+        ranked = sorted(wanted, key=lambda item: (-item[1].gold, -item[1].uses))[:PAGES]
         sought: dict[str, list[tuple[int, Sought]]] = {}
         for (key, one), number in self._sought.items():
             sought.setdefault(key, []).append((number, one))
@@ -116,6 +118,13 @@ class Pictures:
                 drawn[key] = pictures[key]
         self.sizes = {key: size for key, size in self.sizes.items() if key in drawn}
         return drawn
+
+    def of_keys(self, keys: Collection[str]) -> dict[str, Any]:
+        """Draw some of the registered pages: their pictures, sizes and what was found on them, by key."""
+        pictures = self.draw(keys=keys)
+        numbers = {number for (key, _), number in self._sought.items() if key in pictures}
+        places = {number: place for number, place in self.places.items() if number in numbers}
+        return {"pictures": pictures, "sizes": self.sizes, "places": places}
 
     def _of_document(
         self,

@@ -16,14 +16,15 @@ from urllib.parse import urlsplit
 import pytest
 
 from fathoms.extras.live.server import ViewServer
-from tests.extras.live.serving import serving
+from tests.extras.live.serving import got, serving
 from tests.support.axe import findings
 from tests.support.project import Project
 from tests.support.report_browser import chromium, eventually, texts
-from tests.support.report_runs import EVIL, hostile_run
+from tests.support.report_runs import EVIL, hostile_run, runs_on_a_page
 from tests.support.view import night, stored, three_runs
 
 pytestmark = pytest.mark.slow
+ALPHA, GAMMA = (f"20260102T03040{at}000Z_{name}_0a1b2c3d" for at, name in enumerate(("alpha", "gamma")))
 HOSTILE = "20260101T000000000Z_evil_0a1b2c3d"
 FOREIGN = "document.querySelectorAll('main img, iframe, object, embed, main script').length"
 
@@ -152,6 +153,33 @@ def test_only_what_is_looked_at_is_loaded_and_failures_come_first(wide: Seen) ->
     page.locator("ol.hits summary").first.click()
     page.wait_for_selector("ol.hits .passage")
     assert "41.5 crowns for the blue door" in page.locator("ol.hits").text_content()
+
+
+def test_the_page_of_a_document_is_drawn_when_its_question_is_opened(
+    browser: Any, tmp_path: Path, root: Path
+) -> None:
+    pdf = root / "data" / "sample" / "kestrel-irrigation-trial.pdf"
+    for run, id in zip(runs_on_a_page(pdf), (ALPHA, GAMMA), strict=True):
+        stored(tmp_path, run, id)
+    with serving(tmp_path) as server:
+        seen = Seen(browser, server, 1280)
+        page = seen.open("alpha", "gamma", view="view=question&id=q-002")
+        page.wait_for_selector("article.run")
+        assert "pages" not in seen.asked  # this question has no page
+        page.evaluate("location.hash = 'view=question&id=q-003'")
+        eventually(page, "document.querySelectorAll('.paper .sheet img').length === 1")
+        assert seen.asked.count("pages") == 1
+        assert texts(page, ".paper .legend li") == ["1 1. retrieved", "gold phrase “130 micrometres”"]
+        whole, phrase = (page.locator(f".paper .sheet {part}").bounding_box() for part in ("img", ".phrase"))
+        assert abs((phrase["x"] - whole["x"]) / whole["width"] - 408 / 538.6) < 0.01
+        assert page.locator(".paper .sheet .rank0").count() == 2
+        page.locator("#of-1").click()
+        eventually(page, "document.querySelector('#of-1').getAttribute('aria-pressed') === 'true'")
+        assert seen.asked.count("pages") == 1
+        assert findings(page) == []
+        seen.page.close()
+        assert seen.wrong == []
+        assert got(server, f"run/{ALPHA}/pages?keys=x,../y")[2]["pictures"] == {}
 
 
 VIEWS = ("view=overview", "view=compare", "view=questions", "view=question&id=q-006")

@@ -6,7 +6,7 @@ const secondsEach = (run) => sum(run.seconds.stages.map((stage) => stage.mean ??
 function multiple(value, values) {
   const others = values.filter(known);
   const least = Math.min(...others);
-  return known(value) && others.length > 1 && least > 0 ? `${(value / least).toFixed(1)}×` : '';
+  return known(value) && others.length > 1 && least > 0 ? `${fixed(value / least, 1)}×` : '';
 }
 
 /** The stages, and two further times: that of the whole answer, and that to its first token. */

@@ -534,7 +534,7 @@ async function questionView() {
   const [{ text }] = await readRows(index, [at]);
   const keys = chosen();
   const details = await Promise.all(keys.map((key) => readDetail(index, key, at)));
-  await readSheets();
+  await readSheets(details);
   const paper = sheetBox(keys, details, details.map(repeatOf));
   const some = details.find(Boolean);
   announce(`Question ${plain(state.id)}`);

@@ -1,15 +1,39 @@
 // The page of a document, drawn large: the gold phrases, the retrieved texts by rank, and what the parser left out.
 
-let sheetData = { sizes: {}, places: {} }; // the sizes of the pages in points, and where on them something stands
+// the sizes of the pages in points, where on them something stands, and the pictures that a server has sent
+let sheetData = { sizes: {}, places: {}, pictures: {} };
+const MOST_SHEETS = 40; // that are asked for at once
 
-/** Unpack where things stand on the pages; a report without pictures has nothing of it. */
-async function readSheets() {
-  if (hasChunk('pages')) sheetData = await chunk('pages');
+/** Unpack where things stand on the pages; a report without pictures has nothing of it. A server draws them when a
+ * question is looked at: what is known is shown meanwhile. */
+async function readSheets(details) {
+  if (!SERVED) {
+    if (hasChunk('pages')) sheetData = { ...(await chunk('pages')), pictures: {} };
+    return;
+  }
+  const found = details.filter(Boolean).flatMap(picturesNamed);
+  const keys = [...new Set(found)].filter((key) => !(key in sheetData.pictures)).slice(0, MOST_SHEETS);
+  if (!keys.length) return;
+  for (const key of keys) sheetData.pictures[key] = null; // so that nobody asks again
+  const { id } = state;
+  ask('pages', { keys: keys.join() })
+    .then((drawn) => {
+      for (const part of Object.keys(sheetData)) Object.assign(sheetData[part], drawn[part]);
+      if (state.view === 'question' && state.id === id) draw();
+    })
+    .catch((error) => announce(error.message));
 }
 
-/** The picture of a page or a figure as an address; null where this file has none, as in `fathoms view`. */
+/** The keys of the pictures that a question shows: of the gold pages, then of what was retrieved. */
+const picturesNamed = ({ sheets = {}, repeats }) => [
+  ...Object.keys(sheets),
+  ...repeats.flatMap(({ hits }) => (hits ?? []).flatMap((hit) => [hit.thumbnail, hit.picture])).filter(Boolean),
+];
+
+/** The picture of a page or a figure as an address; null where there is none. */
 function pictureOf(name) {
-  const data = name ? document.getElementById(`chunk-picture-${name}`)?.textContent.trim() : null;
+  const sent = name ? own(sheetData.pictures, name) : null;
+  const data = sent ?? (name ? document.getElementById(`chunk-picture-${name}`)?.textContent.trim() : null);
   return data ? `data:image/jpeg;base64,${data}` : null;
 }
 
