@@ -14,7 +14,6 @@ from fathoms.report.html.overview import printed
 from fathoms.runs.listing import SUMMARY, Lines, Row, followed, state_of
 from fathoms.runs.order import is_run
 from fathoms.runs.run import Run
-from fathoms.text.amounts import SHARE, measured
 
 _FILES = ("manifest.json", SUMMARY, ".writer")
 SHOWN = ("run", "name", "model", "data", "status", "why", "created", "expected", "answered", "errors")
@@ -79,9 +78,7 @@ class Folder:
 
 def shown(row: Row) -> dict[str, Any]:
     """Return what the page needs of a row."""
-    texts = {key: measured(row.get(key), _UNITS.get(key, SHARE)) for key in FIGURES}
-    texts |= {
-        "cost": cost_of(row.get("cost")),
-        "range": printed(None, row.get("low"), row.get("high"))["range"],
-    }
+    texts = {key: printed(row.get(key), unit=_UNITS.get(key, "share"))["text"] for key in FIGURES}
+    texts["cost"] = cost_of(row.get("cost"))
+    texts["range"] = printed(None, row.get("low"), row.get("high"))["range"]
     return {key: row.get(key) for key in (*SHOWN, *FIGURES)} | {"text": texts}

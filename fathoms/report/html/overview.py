@@ -136,7 +136,9 @@ def figure_of(
     return {"mean": mean, "low": low, "high": high, "n": n or 0, **printed(mean, low, high, unit)}
 
 
-def printed(value: Number | None, low: Number | None, high: Number | None, unit: str = SHARE) -> Json:
+def printed(
+    value: Number | None, low: Number | None = None, high: Number | None = None, unit: str = SHARE
+) -> Json:
     """Return a figure and its interval as texts, which the page shows as they are."""
     bounds = None if low is None or high is None else (low, high)
     return {"text": measured(value, unit), "range": bracket(bounds, unit).strip()}
