@@ -87,6 +87,7 @@ ROOMS: dict[Room, tuple[str, ...]] = {
         "fathoms.retrieve.files:Files",
         "fathoms.retrieve.oracle:Oracle",
         "fathoms.retrieve.quotes:Quotes",
+        "fathoms.retrieve.quote_search:QuoteSearch",
         "fathoms.retrieve.closed_book:ClosedBook",
     ),
     "rerankers": (

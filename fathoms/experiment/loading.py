@@ -100,7 +100,7 @@ def _search(
     experiment = _with_known_metrics(validate(SearchExperiment, source), source)
     if isinstance(experiment.retrieve, Describe):  # what is found is not changed by how it is read
         experiment = experiment.model_copy(update={"retrieve": experiment.retrieve.first})
-    if experiment.retrieve.needs == "nothing":
+    if not experiment.retrieve.searches:
         raise source.complain(
             ("retrieve", "kind"), f"kind '{experiment.retrieve.kind}' searches for nothing: name a retriever"
         )

@@ -51,7 +51,7 @@ from fathoms.pipeline.prepared import Prepared
 from fathoms.pipeline.prompt import PromptBuilder
 from fathoms.pipeline.remembered import CorpusFacts, Parts
 from fathoms.pipeline.vector_index import TextsOf, VectorIndexer
-from fathoms.retrieve import AnyRetriever, Dense, Distractors, Index, Injected, Quotes, WholeDocument
+from fathoms.retrieve import AnyRetriever, Dense, Distractors, Index, Injected, ShowsQuotes, WholeDocument
 from fathoms.retrieve.page_search import PageHandling, PageSearch
 from fathoms.runs.cache import Cache
 from fathoms.types import Chunk, Document, DocumentFacts, Prompt
@@ -152,7 +152,7 @@ class Stages(Component):
     def used_stages(self) -> dict[str, Component]:
         """The stages of this pipeline that can call a server, by the stage's configuration key."""
         found: dict[str, Component] = {"retrieve": self.retrieve}
-        if self.retrieve.needs == "vectors":
+        if self.retrieve.embeds:
             found["embed"] = self.embed
         if self.cut_out is not None:
             found["pictures"] = self.cut_out
@@ -168,7 +168,7 @@ class Stages(Component):
             found["chunk"] = self._check_chunk
         if self.cut_out is not None:
             found["pictures"] = partial(self._check_pictures, self.cut_out)
-        if needs == "vectors":
+        if self.retrieve.embeds:
             found["embed"] = partial(embedding.check, self.embed)
         return {**found, "retrieve": self._check_retrieve}
 
@@ -207,7 +207,7 @@ class Stages(Component):
         """
         needs = self.retrieve.needs
         stages: list[tuple[str, Component]] = [("retrieve", self.retrieve)]
-        if needs == "vectors":
+        if self.retrieve.embeds:
             stages.insert(0, ("embed", self.embed))
         if needs in ("chunks", "vectors"):
             if self.cut_out is not None:
@@ -279,6 +279,7 @@ class Stages(Component):
             refresh=cache.refresh,
             pages=pages,
             full=cache.full,
+            embed_texts=partial(embed_cached, self.embed, cache=cache),
             kept=ReplyCache(cache),
             names=[document.id for document in corpus.facts.documents],
             counts=corpus.facts.chunks,
@@ -527,7 +528,7 @@ class Pipeline(Stages):
                 " vision model, or retrieve: {kind: whole-document} for the text"
             )
         texts = self.prompt.texts()
-        if isinstance(self.retrieve, Quotes) and not (
+        if isinstance(self.retrieve, ShowsQuotes) and not (
             "{rank}" in texts.chunk and "{number}" in texts.picture
         ):
             raise ConfigError(

@@ -22,7 +22,8 @@ from fathoms.retrieve.files import Files
 from fathoms.retrieve.hybrid import Hybrid
 from fathoms.retrieve.injected import Injected
 from fathoms.retrieve.oracle import Oracle
-from fathoms.retrieve.quotes import Quotes
+from fathoms.retrieve.quote_search import QuoteSearch
+from fathoms.retrieve.quotes import Quotes, ShowsQuotes
 from fathoms.retrieve.rerank import Rerank
 from fathoms.retrieve.visual import Visual
 from fathoms.retrieve.whole_document import WholeDocument
@@ -44,9 +45,11 @@ __all__ = [
     "Index",
     "Injected",
     "Oracle",
+    "QuoteSearch",
     "Quotes",
     "Rerank",
     "Retriever",
+    "ShowsQuotes",
     "Visual",
     "WholeDocument",
 ]

@@ -55,6 +55,8 @@ class Index:
     counts: Sequence[int] = ()
     made: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
     """What retrievers have made of this index, such as that of BM25, by a key of their own."""
+    embed_texts: Callable[[Sequence[str]], Floats] | None = None
+    """Maps texts that are no chunks of the index, and that a retriever ranks as if they were, to vectors."""
     kept: ReplyCache | None = None
     """The replies that are made once and used by every run, such as descriptions of pictures."""
     notes: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
@@ -160,7 +162,9 @@ CANDIDATES = 20
 """Default `top_k` of a retriever whose results are fused or reranked afterwards."""
 
 
-RANKS_TEXTS = frozenset({"hybrid", "rerank", "expand", "describe", "degrade", "distractors", "injected"})
+RANKS_TEXTS = frozenset(
+    {"hybrid", "rerank", "expand", "describe", "degrade", "distractors", "injected", "quote-search"}
+)
 """The kinds that take a retriever which ranks all chunks of an index by their texts (`usable_in`)."""
 
 
@@ -173,6 +177,16 @@ class Retriever(Component):
     def needs(self) -> Needs:
         """The part of the index that must be prepared before the search."""
         return "vectors"
+
+    @property
+    def searches(self) -> bool:
+        """Whether it searches for anything."""
+        return self.needs != "nothing"
+
+    @property
+    def embeds(self) -> bool:
+        """Whether texts are embedded for the search."""
+        return self.needs == "vectors"
 
     @property
     def files(self) -> FileHandling | None:

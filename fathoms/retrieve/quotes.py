@@ -18,22 +18,12 @@ from fathoms.types import Chunk, Hit, Question, Quote
 Mode = Literal["multimodal", "description", "ocr"]
 
 
-class Quotes(Retriever):
-    """Hands the candidate quotes of a question (`quotes` in the question file) to the model: first the texts,
-    then the pictures. No document is read.
+class ShowsQuotes(Retriever):
+    """Base class of the retrievers that hand candidate quotes to the model; no document is read."""
 
-    With `prompt: {template: quotes}`, an answer cites the second text as `[2]` and shows the second picture
-    as `![...](image2)`.
-    """
-
-    kind: Literal["quotes"] = "quotes"
     mode: Mode = "description"
     """What the model gets of a picture: the picture itself in its place (`multimodal`, for a model that
     sees), its `description`, or the text that is written in it (`ocr`)."""
-    seed: int | None = None
-    """Seed with which every question's texts are shuffled among themselves, and its pictures, too; if not
-    given, they keep the order of the question file. Runs with different seeds show how much the places of
-    the quotes matter."""
 
     @property
     def needs(self) -> Needs:
@@ -45,16 +35,12 @@ class Quotes(Retriever):
         """Whether the model is shown pictures."""
         return self.mode == "multimodal"
 
-    def search(self, index: Index, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
-        """Return all quotes of each question, each with score 1. The id of a chunk is that of the question,
-        `#`, and that of the quote.
-
-        Raises ConfigError for questions without quotes, and for pictures without a description or a text, if
-        the mode needs it; DataError for pictures that are not there, if the mode shows them.
-        """
+    def _check(self, questions: Sequence[Question]) -> None:
+        """Raise ConfigError for questions without quotes, and for pictures without a description or a text,
+        if the mode needs it; DataError for pictures that are not there, if the mode shows them."""
         if without := [question.id for question in questions if not question.quotes]:
             raise ConfigError(
-                f"retrieve: kind 'quotes' needs candidate quotes, and {len(without)} questions have none"
+                f"retrieve: kind '{self.kind}' needs candidate quotes, and {len(without)} questions have none"
                 f" ({some_of(without)}): give them 'quotes', or make them with 'fathoms questions candidates'"
             )
         pictures = [
@@ -64,7 +50,6 @@ class Quotes(Retriever):
             if quote.modality == "image"
         ]
         self._check_pictures(pictures)
-        return [self._shown(index, question) for question in questions]
 
     def _check_pictures(self, pictures: Sequence[tuple[Question, Quote]]) -> None:
         """Raise an error that names the pictures which lack what the mode shows of them."""
@@ -100,17 +85,6 @@ class Quotes(Retriever):
             return quote.text
         return {"multimodal": "", "description": quote.description, "ocr": quote.text}[self.mode]
 
-    def _shown(self, index: Index, question: Question) -> tuple[Hit, ...]:
-        """Return the hits of one question."""
-        texts = [quote for quote in question.quotes if quote.modality == "text"]
-        pictures = [quote for quote in question.quotes if quote.modality == "image"]
-        if self.seed is not None:
-            places = random.Random(f"{self.seed} {question.id}")
-            places.shuffle(texts)
-            places.shuffle(pictures)
-        number = len(pictures)
-        return hits([(self._chunk(index, question, quote, number), 1.0) for quote in (*texts, *pictures)])
-
     def _chunk(self, index: Index, question: Question, quote: Quote, number: int) -> Chunk:
         """Return the chunk of a quote of a question with so many pictures."""
         shown = quote.image if self.shows_pictures and quote.modality == "image" else None
@@ -122,3 +96,35 @@ class Quotes(Retriever):
             text=self._words(quote),
             image=None if shown is None else index.fitted(shown, number),
         )
+
+
+class Quotes(ShowsQuotes):
+    """Hands the candidate quotes of a question (`quotes` in the question file) to the model: first the texts,
+    then the pictures.
+
+    With `prompt: {template: quotes}`, an answer cites the second text as `[2]` and shows the second picture
+    as `![...](image2)`.
+    """
+
+    kind: Literal["quotes"] = "quotes"
+    seed: int | None = None
+    """Seed with which every question's texts are shuffled among themselves, and its pictures, too; if not
+    given, they keep the order of the question file. Runs with different seeds show how much the places of
+    the quotes matter."""
+
+    def search(self, index: Index, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
+        """Return all quotes of each question, each with score 1. The id of a chunk is that of the question,
+        `#`, and that of the quote; raises as `_check` does."""
+        self._check(questions)
+        return [self._shown(index, question) for question in questions]
+
+    def _shown(self, index: Index, question: Question) -> tuple[Hit, ...]:
+        """Return the hits of one question."""
+        texts = [quote for quote in question.quotes if quote.modality == "text"]
+        pictures = [quote for quote in question.quotes if quote.modality == "image"]
+        if self.seed is not None:
+            places = random.Random(f"{self.seed} {question.id}")
+            places.shuffle(texts)
+            places.shuffle(pictures)
+        number = len(pictures)
+        return hits([(self._chunk(index, question, quote, number), 1.0) for quote in (*texts, *pictures)])

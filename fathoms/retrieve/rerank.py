@@ -33,7 +33,7 @@ class Rerank(Wrapping, TextQuery):
     neutral: ClassVar[frozenset[str]] = frozenset({"first", "by"})
     wraps: ClassVar[str] = "first"
 
-    usable_in: ClassVar[frozenset[str]] = frozenset({"degrade", "distractors", "injected"})
+    usable_in: ClassVar[frozenset[str]] = frozenset({"degrade", "distractors", "injected", "quote-search"})
 
     kind: Literal["rerank"] = "rerank"
     first: First = Field(default=Dense(), validate_default=True)

@@ -154,7 +154,7 @@ def stage_names(experiment: Runnable) -> list[str]:
     """Return what a run goes through, in order, by the names that its progress has."""
     found, stages = [], experiment.stages
     if stages is not None:
-        found += ["parse", "chunk", *(["embed"] if stages.retrieve.needs == "vectors" else [])]
+        found += ["parse", "chunk", *(["embed"] if stages.retrieve.embeds else [])]
     found.append("answer" if experiment.depth is None else "search")
     return [*found, *(["judge"] if experiment.judging is not None else []), "score"]
 
@@ -176,7 +176,7 @@ def _obstacle(experiment: Runnable, corpus: Corpus, cache: Cache, missing: Mappi
         return f"{', '.join(absent)}: something is missing"
     if isinstance(experiment.generator, Embedded) and "generate" in missing:
         return "generate: something is missing"
-    if stages.retrieve.needs == "vectors" and not isinstance(stages.embed, _IN_PROCESS):
+    if stages.retrieve.embeds and not isinstance(stages.embed, _IN_PROCESS):
         return f"embed: {described(stages.embed)} would have to be called"
     if _takes_long_to_parse(stages, corpus, cache):
         return _UNPARSED

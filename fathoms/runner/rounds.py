@@ -89,7 +89,7 @@ class Rounds:
         of its own, and where a language model helps, because that is not known before it is asked."""
         one = self.runs[number]
         stages = one.experiment.stages
-        if stages is None or stages.retrieve.called or stages.retrieve.needs == "nothing":
+        if stages is None or stages.retrieve.called or not stages.retrieve.searches:
             return None
         hits, _ = retrieved(one.prepared, one.asked, one.corpus)
         self.means.budget.add_embedding(one.new_times())

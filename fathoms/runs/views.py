@@ -27,6 +27,7 @@ from fathoms.runs.question_lines import file_names, find_lines, id_of, new_lines
 from fathoms.runs.records import Entry, Records
 from fathoms.runs.trust import is_signed
 from fathoms.types import (
+    OTHER_QUOTE,
     Hit,
     Prompt,
     Quote,
@@ -78,7 +79,8 @@ def _shown_hit(hit: Hit, quotes: Mapping[str, Quote]) -> Json:
     """One hit as a question file shows it. `quotes` are the candidate quotes of the question by the ids of
     their chunks."""
     chunk, quote = hit.chunk, quotes.get(hit.chunk.id)
-    image = chunk.image if quote or _CUT_OUT.search(chunk.id) else None  # and not of a whole page
+    is_picture = quote or f"#{OTHER_QUOTE}" in chunk.id or _CUT_OUT.search(chunk.id)
+    image = chunk.image if is_picture else None  # and not of a whole page
     if quote is not None and image is None:  # the model read its description
         image = quote.image
     return (

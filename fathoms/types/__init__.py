@@ -267,6 +267,18 @@ class Quote(StoredValue):
     gold: bool = False
     """Whether the gold answer rests on it."""
 
+    @property
+    def content(self) -> tuple[object, ...]:
+        """What makes two quotes, also of different questions, the same."""
+        if self.image is not None:
+            return "image", self.image
+        words = " ".join((self.text or self.description).split())
+        return self.modality, self.document, self.page, words
+
+
+OTHER_QUOTE = "from "
+"""How the id of a quote begins that was found for a question and is a candidate of another one alone."""
+
 
 class Nugget(StoredValue):
     """A question that a good answer to the whole question answers, too (a nugget of ARGUE).

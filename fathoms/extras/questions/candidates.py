@@ -58,11 +58,11 @@ def with_candidates(question: Question, similar: Sequence[Quote], sizes: Sizes, 
     modalities: tuple[tuple[Modality, int], ...] = (("text", sizes.texts), ("image", sizes.pictures))
     for modality, wanted in modalities:
         gold = [quote for quote in question.quotes if quote.gold and quote.modality == modality]
-        known = set(map(_content, gold))
+        known = {quote.content for quote in gold}
         others = []
         for quote in similar:
-            if quote.modality == modality and (content := _content(quote)) not in known:
-                known.add(content)
+            if quote.modality == modality and quote.content not in known:
+                known.add(quote.content)
                 others.append(quote.model_copy(update={"gold": False}))
         chosen = [*gold, *others[: max(0, wanted - len(gold))]]
         random.Random(f"{seed} {question.id} {modality}").shuffle(chosen)
@@ -70,13 +70,6 @@ def with_candidates(question: Question, similar: Sequence[Quote], sizes: Sizes, 
             quote.model_copy(update={"id": f"{modality}{place}"}) for place, quote in enumerate(chosen, 1)
         ]
     return question.model_copy(update={"quotes": tuple(made)})
-
-
-def _content(quote: Quote) -> tuple[object, ...]:
-    """What makes two quotes the same."""
-    if quote.image is not None:
-        return "image", quote.image
-    return quote.modality, quote.document, quote.page, " ".join((quote.text or quote.description).split())
 
 
 @dataclass(frozen=True)

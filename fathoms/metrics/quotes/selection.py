@@ -4,8 +4,9 @@ A text quote is cited as `[n]`, a picture as `(imageN)`, usually as `![what it s
 once, however often it is cited, and one that does not exist is a wrong one.
 
 - **Candidate quotes** (`quotes` in the question file): the gold are those with `gold: true`. Where the run
-  shows the candidates as hits, `n` is the rank of a text and `N` counts the pictures; answers that were
-  imported without hits name quotes by the numbers in their ids, such as `text3` and `image2`.
+  shows candidates as hits, also those of other questions (`retrieve: {kind: quote-search}`), `n` is the rank
+  of a text and `N` counts the pictures; answers that were imported without hits name quotes by the numbers in
+  their ids, such as `text3` and `image2`.
 - **Real retrieval**: the gold are the gold pages of the question; those of evidence whose modality is `text`
   are texts, and those of any other modality (tables, figures) are pictures. A cited hit stands for the gold
   pages that it covers, those of its own modality if there are any. A hit that covers none is wrong.
@@ -19,7 +20,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from fathoms.metrics.said import reading_of
-from fathoms.types import Evidence, Hit, Question, Quote, Record
+from fathoms.types import OTHER_QUOTE, Evidence, Hit, Question, Quote, Record
 
 Modality = Literal["text", "image"]
 Item = tuple[Modality, str]
@@ -84,21 +85,22 @@ def _gold_pages(question: Question) -> Iterator[Item]:
 
 def gold_of(record: Record) -> Sequence[Quote | Evidence]:
     """Return the gold that the answer of a record is compared with: gold quotes, or else gold pages."""
-    if not _are_quotes(record.question, record.hits):
+    if not are_quotes(record.question, record.hits):
         return [one for one in record.question.gold_evidence if one.page is not None]
     return [quote for quote in record.question.quotes if quote.gold]
 
 
-def _are_quotes(question: Question, hits: Sequence[Hit] | None) -> bool:
+def are_quotes(question: Question, hits: Sequence[Hit] | None) -> bool:
     """Return whether the question has candidate quotes and the hits are some of them, as far as it is known
     what was shown."""
     if not question.quotes or not hits:
         return bool(question.quotes)
     known = {quote.id for quote in question.quotes}
-    return all(_quote_id(question, hit) in known for hit in hits)
+    ids = [quote_id(question, hit) for hit in hits]
+    return all(id in known or id.startswith(OTHER_QUOTE) for id in ids)
 
 
-def _quote_id(question: Question, hit: Hit) -> str:
+def quote_id(question: Question, hit: Hit) -> str:
     """Return the id of the candidate quote that a hit would be."""
     return hit.chunk.id.removeprefix(f"{question.id}#")
 
@@ -107,7 +109,7 @@ def _quote_ids(question: Question, hits: Sequence[Hit] | None) -> dict[tuple[Mod
     """Return the ids of the candidate quotes by the numbers under which an answer cites them; `None` where
     the question has none, or the hits are none of them. Nothing was shown where there are no hits, and it is
     not known what was shown where they are `None`, as of imported answers."""
-    if not _are_quotes(question, hits):
+    if not are_quotes(question, hits):
         return None
     if hits is None:
         return {
@@ -115,7 +117,7 @@ def _quote_ids(question: Question, hits: Sequence[Hit] | None) -> dict[tuple[Mod
             for quote in question.quotes
             if (found := _NUMBERED.fullmatch(quote.id))
         }
-    shown = [(hit, _quote_id(question, hit)) for hit in sorted(hits, key=lambda hit: hit.rank)]
+    shown = [(hit, quote_id(question, hit)) for hit in sorted(hits, key=lambda hit: hit.rank)]
     pictures = [id for hit, id in shown if hit.chunk.modality == "image"]
     return {
         **{("text", hit.rank): id for hit, id in shown if hit.chunk.modality == "text"},

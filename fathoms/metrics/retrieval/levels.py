@@ -1,4 +1,4 @@
-"""Turns the hits of a record into rankings at a level: of documents, pages, layout boxes or chunks.
+"""Turns the hits of a record into rankings at a level: of documents, pages, layout boxes, chunks or quotes.
 
 | level | an item of the ranking | it is gold if |
 |---|---|---|
@@ -6,6 +6,7 @@
 | `page` | a page | the evidence names it |
 | `layout` | a gold box that a chunk finds, or a chunk that finds none | it is a gold box |
 | `chunk` | a chunk | it covers a gold page |
+| `quote` | a candidate quote | it is a gold quote of the question |
 
 How many chunks of the whole index cover a gold page is not known from a run, so at the level `chunk` there
 are only metrics that need no such number.
@@ -18,14 +19,15 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from fathoms.metrics.quotes.selection import are_quotes, quote_id
 from fathoms.metrics.retrieval.coverage import UNKNOWN_PAGE, pages_of
 from fathoms.metrics.retrieval.gold import Gold, Hop, gold_of
 from fathoms.metrics.retrieval.layout import ranked_boxes
 from fathoms.metrics.retrieval.ranking import ranked_chunks, ranked_documents, ranked_pages
 from fathoms.metrics.retrieval.trec import Ranking
-from fathoms.types import Hit, Place, Record
+from fathoms.types import Hit, Place, Question, Record
 
-Level = Literal["document", "page", "layout", "chunk"]
+Level = Literal["document", "page", "layout", "chunk", "quote"]
 
 EVIDENCE = "pieces of evidence without a page"
 HITS = "retrieved chunks without a page"
@@ -36,6 +38,7 @@ GOLD: dict[Level, str] = {
     "page": "gold pages",
     "layout": "gold boxes",
     "chunk": "gold pages",
+    "quote": "gold quotes",
 }
 """What the question of a record must have for each level."""
 
@@ -61,11 +64,14 @@ def lacks(record: Record, level: Level, retrieves: bool = True, retrieval_only: 
     Where the run was `retrieval_only`, a failure is one of the search, which found nothing.
     """
     gold = gold_of(record.question)
-    if not {"document": gold.documents, "layout": gold.boxes}.get(level, gold.pages):
+    known = {"document": gold.documents, "layout": gold.boxes, "quote": _gold_quotes(record.question)}
+    if not known.get(level, gold.pages):
         return GOLD[level]
     hits = record.hits
     if hits is None or not retrieves or (not hits and record.error and not retrieval_only):
         return "retrieved chunks"
+    if level == "quote":
+        return None if are_quotes(record.question, hits) else "retrieved quotes"
     if any(hit.chunk.document is None for hit in hits):
         return DOCUMENTS
     if hits and level in ("page", "chunk") and not any(pages_of(hit.chunk) for hit in hits):
@@ -88,7 +94,26 @@ def rankings(record: Record, level: Level) -> Rankings:
     if level == "layout":
         boxes = ranked_boxes(gold.boxes, ranked_chunks(hits))
         return _rankings(gold, boxes, frozenset(gold.boxes), lambda hop: frozenset(hop.boxes))
+    if level == "quote":
+        return _of_quotes(record.question, hits)
     return _of_chunks(gold, hits)
+
+
+def _gold_quotes(question: Question) -> dict[str, set[str]]:
+    """Return the ids of the gold quotes of a question by modality."""
+    found: dict[str, set[str]] = {}
+    for quote in question.quotes:
+        if quote.gold:
+            found.setdefault(quote.modality, set()).add(quote.id)
+    return found
+
+
+def _of_quotes(question: Question, hits: Sequence[Hit]) -> Rankings:
+    """Return the rankings of candidate quotes, which have no hops."""
+    gold = _gold_quotes(question)
+    ranked = [quote_id(question, hit) for hit in sorted(hits, key=lambda hit: hit.rank)]
+    modalities = {modality: _ranking(ranked, ids) for modality, ids in gold.items()}
+    return Rankings(_ranking(ranked, set().union(*gold.values())), modalities=modalities)
 
 
 def _rankings(

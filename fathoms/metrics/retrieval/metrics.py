@@ -1,4 +1,4 @@
-"""The retrieval metrics as values: `hit@5`, `document-recall@10`, `layout-hit@5`, `chunk-precision@5`.
+"""The retrieval metrics as values: `hit@5`, `document-recall@10`, `layout-hit@5`, `quote-recall@20`.
 
 A name is LEVEL-KIND@K; without a level it is that of pages. All are in [0, 1], and higher is better.
 """
@@ -40,7 +40,7 @@ class RetrievalMetric(Metric):
     k: int = Field(default=10, ge=1, le=100_000)
     """How many ranked items count."""
     level: Level = "page"
-    """What is ranked: documents, pages, layout boxes, or chunks."""
+    """What is ranked: documents, pages, layout boxes, chunks, or candidate quotes."""
 
     @field_validator("level")
     @classmethod
@@ -167,13 +167,14 @@ class Recall(RetrievalMetric):
 
     kind: Literal["recall"] = "recall"
     modality: str | None = None
-    """Only the gold pages of evidence of this modality count, such as `table`: `recall@10-table`."""
+    """Only the gold pages of evidence of this modality count, such as `table`: `recall@10-table`. Quotes are
+    of the modality `text` or `image`."""
 
     @field_validator("modality")
     @classmethod
     def _at_pages(cls, modality: str | None, info: Any) -> str | None:
-        if modality is not None and info.data.get("level") != "page":
-            raise ValueError("recall by modality is only known at the level of pages")
+        if modality is not None and info.data.get("level") not in ("page", "quote"):
+            raise ValueError("recall by modality is only known at the levels of pages and quotes")
         return modality
 
     @property
@@ -199,7 +200,8 @@ class Recall(RetrievalMetric):
             return Score(metric=values.metric, value=values.all, parts=parts)
         value = values.modalities.get(self.modality)
         if value is None:
-            lacking = f"gold pages with evidence of the modality '{self.modality}'"
+            gold = "gold quotes" if self.level == "quote" else "gold pages with evidence"
+            lacking = f"{gold} of the modality '{self.modality}'"
             return Score(metric=values.metric, value=None, why={"lacks": lacking})
         return Score(metric=values.metric, value=value, parts=parts)
 

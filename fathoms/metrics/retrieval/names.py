@@ -1,4 +1,4 @@
-"""The names of retrieval metrics: `hit@5`, `document-recall@10`, `recall@10-table`, `ndcg@5-exp`."""
+"""The names of retrieval metrics: `hit@5`, `quote-recall@20`, `recall@10-table`, `ndcg@5-exp`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 DEFAULT = ("hit@1", "hit@3", "hit@5", "recall@10", "mrr@10", "ndcg@10")
 """The metrics of the set `retrieval`."""
-_LEVEL = r"(?:(?P<level>document|page|layout|chunk)-)?"
+_LEVEL = r"(?:(?P<level>document|page|layout|chunk|quote)-)?"
 _NAME = re.compile(
     rf"{_LEVEL}(?:(?P<kind>hit|recall|precision|mrr|ndcg|map)@(?P<k>[1-9]\d{{0,4}})(?:-(?P<more>\S+))?"
     r"|(?P<r>r-precision))"
