@@ -26,7 +26,8 @@ class Imported:
     `pipeline` are `None` if the file does not name them. `left_out` counts the unusable rows of the file.
     `kept` are the claims and verdicts of a file that was judged elsewhere, and `metrics` the names of those
     that are computed of them. `grades` are people's grades of the answers, 1 to 5, by reviewer and id of the
-    question.
+    question. `population` says of how many questions each category is a random sample, and is empty if the
+    questions are no sample.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Imported:
     kept: KeptVerdicts | None = None
     metrics: tuple[str, ...] = ()
     grades: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    population: Mapping[str, int] = field(default_factory=dict)
 
 
 def missing_warning(place: Path | str, questions: Sequence[Question], records: Iterable[Record]) -> list[str]:

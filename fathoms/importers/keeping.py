@@ -97,6 +97,7 @@ def keep(imported: Imported, data: str, out: Path, parsed: ParsedFolder = NO_DOC
             questions=len(imported.questions),
             categories=tuple(sizes),
             category_sizes=dict(sizes),
+            population=dict(imported.population) or None,
             asked=len(asked),
             variants=variants_among(asked.values()) or None,
             warnings=(*imported.warnings, *parsed.warnings),

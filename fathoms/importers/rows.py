@@ -14,7 +14,7 @@ from fathoms.importers.imported import SHOWN, Imported, did_you_mean, fold_space
 from fathoms.pipeline.external.answer import Parts, renamed, renamed_in_rounds, with_places
 from fathoms.pipeline.external.names import DocumentNames, TextPlaces
 from fathoms.runs.views import refusal
-from fathoms.types import Failure, Hit, Question, Record, Round
+from fathoms.types import Failure, Hit, Question, Record, Round, ToolCall
 
 NO_PARTS = Parts()
 """The parts of an answer of which only the text is known."""
@@ -41,6 +41,7 @@ class Row:
     parts: Parts = NO_PARTS
     hits: Callable[[str], tuple[Hit, ...] | None] | None = None
     rounds: Callable[[str], tuple[Round, ...]] | None = None
+    tools: tuple[ToolCall, ...] = ()
     repeat: int = 0
     latency: float | None = None
     released: Mapping[str, float | None] = field(default_factory=dict)
@@ -63,6 +64,7 @@ class Row:
             repeat=self.repeat,
             hits=None if hits is None else renamed(hits, named),
             rounds=renamed_in_rounds(rounds, named),
+            tools=self.tools,
             answer=None if self.answer is None else self.parts.reply(self.answer, latency=self.latency),
             error=None if self.error is None else Failure(kind="Imported", message=self.error),
             citations=self.parts.cited(self.answer or "", hits, named) if may_cite else None,

@@ -4,7 +4,7 @@ runs fit into memory."""
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -106,10 +106,12 @@ class Asked:
     """The questions of a run in the order in which they are first seen, each with a number from 0.
 
     `category_numbers` has the place of each question's category in `categories`, and `set_numbers` the number
-    of its gold documents in `sets`.
+    of its gold documents in `sets`. `weights` say of each category for how many questions one of its
+    questions stands; they are empty unless the run is a sample that has more of some categories than others.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, weights: Mapping[str, float] | None = None) -> None:
+        self.weights = weights or {}
         self.categories: dict[str, int] = {}
         self.category_numbers = array("i")
         self.sets = DocumentSets()

@@ -25,8 +25,11 @@ def plain_interval(known: Column) -> Bounds | None:
     return Bounds(**mean_interval(known.values)._asdict(), n=len(known)) if len(known) else None
 
 
-def overall_intervals(categories: Mapping[str, Column]) -> tuple[Bounds | None, Bounds | None]:
-    """Return the intervals of the macro mean and of the micro mean; `None` without a question.
+def overall_intervals(
+    categories: Mapping[str, Column], weights: Mapping[str, float] | None = None
+) -> tuple[Bounds | None, Bounds | None]:
+    """Return the intervals of the macro mean and of the micro mean, in which a question counts as often as
+    the weight of its category says; `None` without a question.
 
     The macro interval also has `groups`, the number of document groups (`None` if a question names no
     document), and `clustered` with `low`, `high` and `df`, which is `None` where the documents do not allow
@@ -35,11 +38,17 @@ def overall_intervals(categories: Mapping[str, Column]) -> tuple[Bounds | None, 
     named = {name: known for name, known in categories.items() if len(known)}
     if not named:
         return None, None
-    total = sum(map(len, named.values()))
     macro = _stratified(named, [1 / len(named)] * len(named))
     # The sizes of the categories are taken as fixed.
-    micro = _stratified(named, [len(known) / total for known in named.values()])
+    micro = _stratified(named, list(shares_of(named, weights or {}).values()))
     return macro.model_copy(update=_clustered(named)), micro
+
+
+def shares_of(categories: Mapping[str, Column], weights: Mapping[str, float]) -> dict[str, float]:
+    """Return the share of all questions that each category stands for."""
+    sizes = {name: len(known) * weights.get(name, 1.0) for name, known in categories.items()}
+    total = sum(sizes.values())
+    return {name: size / total for name, size in sizes.items()}
 
 
 def rate_interval(numbers: Codes, flags: Values, most: int) -> Bounds | None:

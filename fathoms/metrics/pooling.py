@@ -18,7 +18,7 @@ from fathoms.config import fingerprint
 from fathoms.metrics.aggregate import mean
 from fathoms.metrics.asked import Asked, QuestionFacts
 from fathoms.metrics.columns import Column, averaged, packed, renumbered, unpacked
-from fathoms.metrics.intervals import overall_intervals, plain_interval
+from fathoms.metrics.intervals import overall_intervals, plain_interval, shares_of
 from fathoms.metrics.metric import Facts, JudgedMetric, Metric, Pooling
 from fathoms.metrics.people import ByPeople, Labels
 from fathoms.metrics.pooled_f1 import UNKNOWN, F1Pool, f1_bounds, f1_figure
@@ -214,10 +214,13 @@ class Pool:
 
     def _pooled(self, pooling: Pooling) -> Pooled:
         """Return the figures over all questions and by category."""
-        if pooling in ("f1", "mean-of-ratios"):
-            return self._pooled_f1("harmonic" if pooling == "f1" else "arithmetic")
-        if pooling != "counts":
-            return pooled(self.column(), pooling, self.metric.measured_in)
+        if pooling in ("categories", "questions"):
+            return pooled(self.column(), pooling, self.metric.measured_in, self._asked.weights)
+        found = self._pooled_counts() if pooling == "counts" else self._pooled_f1(pooling)
+        return found._replace(overall=UNKNOWN, micro=UNKNOWN) if self._asked.weights else found
+
+    def _pooled_counts(self) -> Pooled:
+        """Return the ratio of counts over all questions and by category."""
         counts = averaged(self._asked, self._numbers, self._tops)
         ratios = self._ratios()
         overall = _ratio(ratios, self.metric.hit_weight)
@@ -227,10 +230,11 @@ class Pool:
         }
         return Pooled(overall, overall, categories)
 
-    def _pooled_f1(self, how: Mean) -> Pooled:
+    def _pooled_f1(self, pooling: Pooling) -> Pooled:
         """Return the mean of pooled precision and recall over all questions and by category."""
         import numpy as np
 
+        how: Mean = "harmonic" if pooling == "f1" else "arithmetic"
         rows = self._f1.by_question(len(self._asked))[np.unique(self._numbers)]
         overall = f1_figure(rows, how)
         categories = {name: f1_figure(rows[places], how) for name, places in self.column().places().items()}
@@ -275,16 +279,22 @@ class Pool:
     def _bound(self, ends: array[float]) -> float | None:
         """Return the mean of the lowest or highest values, over the questions or their categories."""
         known = averaged(self._asked, self._numbers, ends).known()
-        parts = known.by_category().values() if self.metric.pooling == "categories" else (known,)
-        return mean(part.mean() for part in parts)
+        parts = {name: part for name, part in known.by_category().items() if len(part)}
+        if self.metric.pooling == "categories":
+            return mean(part.mean() for part in parts.values())
+        return _weighted(parts, known, self._asked.weights)
 
     def _people(self) -> PeopleFigures:
         """Return what the labels of people make of the figures; see `ByPeople.figures`."""
         import numpy as np
 
         column = self.column()
-        if self._by_people is None:
-            why = "people have labelled none of the answers"
+        if self._by_people is None or self._asked.weights:
+            why = (
+                "the questions are a weighted sample"
+                if self._by_people
+                else "people have labelled none of the answers"
+            )
             return PeopleFigures(labels=0, answers=column.count(), why=why)
         ends = None if self._adds_counts else range_of(self.metric.measured_in)
         numbers = np.unique(np.asarray(self._numbers))
@@ -292,6 +302,11 @@ class Pool:
 
     def _missing(self) -> str | None:
         """Say in one sentence why the metric applies to no record; `None` if it applies to any."""
+        if self._asked.weights and self.metric.pooling not in ("categories", "questions"):
+            return (
+                f"{self.metric.name} adds up counts, and has no figure over all questions of a weighted"
+                " sample, only those by category"
+            )
         if self._f1 or not all(value != value for column in (self._values, self._tops) for value in column):
             return None
         if not self._lacking:
@@ -316,14 +331,14 @@ class _Ratios(NamedTuple):
         return _Ratios(*(column[places] for column in self))
 
 
-def pooled(column: Column, pooling: Pooling, unit: str) -> Pooled:
+def pooled(column: Column, pooling: Pooling, unit: str, weights: Mapping[str, float] | None = None) -> Pooled:
     """Return the figures of the values of some questions, which are no counts; the categories are in order of
-    appearance."""
+    appearance. `weights` say for how many questions each one of a category stands."""
     known, ends = column.known(), range_of(unit)
     if ends and not ((ends[0] <= known.values) & (known.values <= ends[1])).all():
         ends = None
     parts = {name: part.known() for name, part in column.by_category().items()}
-    overall, micro = _overall(parts, known, ends)
+    overall, micro = _overall(parts, known, ends, weights or {})
     categories = {name: _mean(part, ends) for name, part in parts.items()}
     return Pooled(micro if pooling == "questions" else overall, micro, categories)
 
@@ -342,20 +357,30 @@ def _mean(known: Column, ends: Ends) -> MetricFigure:
 
 
 def _overall(
-    categories: Mapping[str, Column], known: Column, ends: Ends
+    categories: Mapping[str, Column], known: Column, ends: Ends, weights: Mapping[str, float]
 ) -> tuple[MetricFigure, MetricFigure]:
     """Return the mean of the category means (macro) and the mean over all questions (micro)."""
-    strata = [part for part in categories.values() if len(part)]
+    named = {name: part for name, part in categories.items() if len(part)}
+    strata = list(named.values())
     macro: Interval | None = None
     micro: Interval | None = None
     if ends:
-        found = overall_intervals({name: _in_unit(part, ends) for name, part in categories.items()})
+        found = overall_intervals({name: _in_unit(part, ends) for name, part in categories.items()}, weights)
         macro, micro = (_scaled(interval, ends) for interval in found)
     elif strata:
         macro = _unbounded(strata, [1 / len(strata)] * len(strata))
-        micro = _unbounded(strata, [len(part) / len(known) for part in strata])
+        micro = _unbounded(strata, list(shares_of(named, weights).values()))
     of_means = mean(part.mean() for part in strata)
-    return _figure(of_means, len(known), macro), _figure(known.mean(), len(known), micro)
+    value = _weighted(named, known, weights)
+    return _figure(of_means, len(known), macro), _figure(value, len(known), micro)
+
+
+def _weighted(categories: Mapping[str, Column], known: Column, weights: Mapping[str, float]) -> float | None:
+    """Return the mean over all questions, each of which counts as often as the weight of its category."""
+    if not weights or not categories:
+        return known.mean()
+    shares = shares_of(categories, weights)
+    return sum(share * (categories[name].mean() or 0.0) for name, share in shares.items())
 
 
 def _in_unit(known: Column, ends: tuple[float, float]) -> Column:

@@ -16,7 +16,7 @@ from fathoms.report.metrics_table import answer_metrics
 from fathoms.report.read_answer import read_answer
 from fathoms.report.text import gold, plain, shorten, yes_or_no
 from fathoms.text.amounts import dollars, duration, figure
-from fathoms.types import Citation, Question, Reply
+from fathoms.types import Citation, Question, Reply, ToolCall
 from fathoms.types.run.figures import ProfileFigures
 from fathoms.types.run.part import Number
 from fathoms.types.run.rows import (
@@ -63,6 +63,7 @@ def repeat_parts(repeat: ScoredRepeat, question: Question, figures: ProfileFigur
         parts.append(field("retrieved", "not known: the pipeline does not report it"))
     for number, one in enumerate(repeat.rounds, start=1):
         parts += [field(f"round {number}", round_line(one)), *([hit_table(one.hits)] if one.hits else [])]
+    parts += [field(f"tool {number}", tool_line(one)) for number, one in enumerate(repeat.tools, start=1)]
     answer = repeat.answer or Reply(text="")
     if prompt := repeat.prompt:
         size = "n/a" if prompt.tokens is None else prompt.tokens
@@ -91,6 +92,13 @@ def repeat_parts(repeat: ScoredRepeat, question: Question, figures: ProfileFigur
     parts += page_lines(repeat)
     parts += [field(name, text) for name, text in answer_metrics(repeat) if name not in GOLD_PAGES]
     return [*parts, *claim_lines(repeat)]
+
+
+def tool_line(call: ToolCall) -> str:
+    """Say what a tool was given and what it gave back, both cut."""
+    gave = f"failed: {call.error}" if call.error else call.result
+    took = "" if call.seconds is None else f" ({call.seconds:.2f} s)"
+    return f"{call.name}({shorten(call.arguments, ASIDE)}){took}: {shorten(gave, ASIDE)}"
 
 
 def claim_lines(repeat: ScoredRepeat) -> list[Text]:

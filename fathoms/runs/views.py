@@ -54,7 +54,7 @@ def view_of(
     and its judged claims first, then how it was produced. Writing it as JSON converts the values of types of
     fathoms in it."""
     whole = dict(vars(record))
-    left_out = [name for name in ("service", "rounds", "trace", "retries") if not whole[name]]
+    left_out = [name for name in ("service", "rounds", "tools", "trace", "retries") if not whole[name]]
     for name in ("question", "released", *left_out):
         del whole[name]
     quotes = {f"{record.question.id}#{quote.id}": quote for quote in record.question.quotes}

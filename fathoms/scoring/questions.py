@@ -77,7 +77,7 @@ class QuestionScorer:
         stages: Collection[Stage],
         on_done: Callable[[int], None] = lambda done: None,
     ) -> None:
-        self._asked = asked = Asked()
+        self._asked = asked = Asked(run.manifest.data.weights)
         self.tally = Tally(asked)
         self.pools = {metric.name: Pool(metric, asked) for metric in metrics}
         self.curves = Curves(asked)

@@ -70,6 +70,13 @@ class Results:
     warnings: Sequence[str]
 
 
+WEIGHTED = (
+    "the questions are a random sample with other rates by category: means over all questions weigh each"
+    " category by its number of questions, means of categories do not, and what adds up counts over all"
+    " answers is refused"
+)
+
+
 def whole_summary(run: str, manifest: Manifest, found: Results, flaws: Sequence[Flaw]) -> Summary:
     """Return the summary of a run with the figures of all its metrics. `flaws` are those of its journal."""
     rules, tally, verdicts = found.rules, found.tally, found.verdicts
@@ -90,6 +97,7 @@ def whole_summary(run: str, manifest: Manifest, found: Results, flaws: Sequence[
         *([flaws_sentence(flaws)] if flaws else []),
         *_answer_warnings(manifest, tally, service, counts),
         *found.warnings,
+        *([WEIGHTED] if data.weights else ()),
         *_profile_warnings(run, rules, profiles, len(records)),
         *(_judging_warnings(verdicts, unjudged, unlabelled, len(tally)) if verdicts else ()),
         *_too_shallow(manifest, found.asked),
@@ -140,6 +148,8 @@ def _profiles(
 ) -> dict[str, ProfileFigures]:
     """Return the figures under each profile, with the retrieval funnel where it is known."""
     made, funnels = summarise(records, scores), summarise_funnels(records, scores)
+    if manifest.data.weights:  # shares of all answers, which count each answer once
+        made = {name: one.model_copy(update={"abstention_rates": None}) for name, one in made.items()}
     for name, funnel in funnels.items():
         ordered = _ordered(funnel, categories).model_copy(update={"estimate": _estimate(manifest)})
         made[name] = made[name].model_copy(update={"funnel": ordered})

@@ -648,6 +648,21 @@ class Round(StoredValue):
     calls: int | None = None
 
 
+class ToolCall(StoredValue):
+    """One call of a tool on the way to an answer, with what went in and what came out, as texts."""
+
+    name: str
+    """The name of the tool."""
+    arguments: str = ""
+    """What it was given."""
+    result: str = ""
+    """What it gave back."""
+    error: str | None = None
+    """Why it failed; null if it did not."""
+    seconds: float | None = None
+    """How long it took; null where unknown."""
+
+
 class _PartOfMessage(StoredValue):
     """Base class of the parts of a message. `kind` is always stored, because readers tell the kinds apart by
     it."""
@@ -990,11 +1005,11 @@ class Record(StoredValue):
     `repeat` counts from 0; `seed` is its sampling seed, `None` where none is set. `attempts` counts the
     requests for the answer, and `retries` are why some of them were sent again (`cause_of`). `hits` is `None`
     where an external pipeline does not report what it retrieved, and `rounds` are the rounds in which a
-    pipeline retrieved, where it reports them. `calls` are the calls to models besides the answer. `citations`
-    are the places that the answer itself cites: those that the pipeline reports, then those written in the
-    answer; `None` where that is unknown. `timings` are seconds per stage (`retrieve`, `rerank`, `prompt`,
-    `generate`), and `fingerprints` identify the state of every stage that produced the record. `released`
-    holds scores that were published with imported results.
+    pipeline retrieved, where it reports them; `tools` are the tools that it called. `calls` are the calls to
+    models besides the answer. `citations` are the places that the answer itself cites: those that the
+    pipeline reports, then those written in the answer; `None` where that is unknown. `timings` are seconds
+    per stage (`retrieve`, `rerank`, `prompt`, `generate`), and `fingerprints` identify the state of every
+    stage that produced the record. `released` holds scores that were published with imported results.
     """
 
     question: Question
@@ -1004,6 +1019,7 @@ class Record(StoredValue):
     retries: tuple[str, ...] = ()
     hits: tuple[Hit, ...] | None = ()
     rounds: tuple[Round, ...] = ()
+    tools: tuple[ToolCall, ...] = ()
     prompt: Prompt | None = None
     answer: Reply | None = None
     error: Failure | None = None

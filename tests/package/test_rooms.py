@@ -50,7 +50,7 @@ PORTS = {
     "papers": {"cli", "config", "corpora", "errors", "experiment", "hooks", "importers", "metrics"}
     | {"pipeline", "report", "runner", "runs", "safety", "scoring", "stats", "types"},
     "exchange": {"answers", "cli", "config", "corpora", "errors", "hooks", "importers", "ingest", "judges"}
-    | {"metrics", "paths", "pipeline", "runs", "safety", "scoring", "text", "types"},
+    | {"metrics", "models", "paths", "pipeline", "runs", "safety", "scoring", "text", "types"},
     "cluster": {"component", "config", "errors", "executors", "models", "paths", "runs", "safety"},
     "docling_offline": {"errors", "models"},
     "live": {"cli", "config", "errors", "hooks", "paths", "report", "runs", "safety", "types"},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -337,15 +338,73 @@ def otel(
         ),
     ],
     given: Given,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            "--since",
+            metavar="TIME",
+            help="Only questions of the last time, such as 7d, 12h or 30m, or since a date (2026-11-20).",
+        ),
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            "--by",
+            metavar="ATTRIBUTE",
+            help="The attribute of spans, such as route, whose value is the category of a question.",
+        ),
+    ] = None,
+    sample: Annotated[
+        int | None,
+        typer.Option(
+            "--sample",
+            min=1,
+            help="Import only so many questions, drawn at random; with --by at least two of each category.",
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Decides which questions --sample draws.")] = 0,
+    dedupe: Annotated[
+        float | None,
+        typer.Option(
+            "--dedupe",
+            min=0.5,
+            max=1.0,
+            help="Leave out a question whose cosine with an earlier one is at least this, such as .95.",
+        ),
+    ] = None,
+    redact: Annotated[
+        str | None,
+        typer.Option(
+            "--redact",
+            metavar="KINDS",
+            help="Take out of all texts, before they are stored, what is named of email, phone and iban.",
+        ),
+    ] = None,
 ) -> int:
     """Import traces of an application that runs: GenAI spans of OpenTelemetry, or an export of Langfuse or
-    Phoenix. Each turn becomes a question with its contexts and its answer.
+    Phoenix. Each turn becomes a question with its contexts, the tools that were called, and its answer.
 
-    Turns of a conversation keep what was said before as metadata of the question.
+    Turns of a conversation keep what was said before as metadata of the question. Figures of a sample by
+    category weigh each category by its number of questions.
     """
     from fathoms.extras.exchange.reading.traces.reading import read_traces
+    from fathoms.extras.exchange.reading.traces.sampling import Selection, since_of
 
-    return given.finish([read_traces(file, given.options())], given.questions or file)
+    start = None if since is None else since_of(since, datetime.now(UTC).timestamp())
+    how = Selection(start, by, dedupe, sample, seed, _kinds(redact))
+    return given.finish([read_traces(file, given.options(), how)], given.questions or file)
+
+
+def _kinds(redact: str | None) -> tuple[str, ...]:
+    """Return the kinds of personal data that `--redact` names; raises UsageError for an unknown one."""
+    from fathoms.config import suggest
+    from fathoms.extras.exchange.reading.traces.redacting import KINDS
+
+    kinds = tuple(filter(None, (redact or "").split(",")))
+    for kind in kinds:
+        if kind not in KINDS:
+            raise UsageError(f"--redact {kind}: there is no such kind{suggest(kind, KINDS)}")
+    return kinds
 
 
 def _asked(path: Path) -> tuple[Question, ...]:

@@ -227,6 +227,14 @@ def _repeat(
             }
             for one in repeat.rounds
         ],
+        "tools": [
+            {
+                **{name: pool.add(getattr(one, name)) for name in ("name", "arguments", "result")},
+                "error": one.error and pool.add(one.error),
+                "seconds": one.seconds,
+            }
+            for one in repeat.tools
+        ],
         "prompt": _prompt(repeat.prompt, hits or (), pool),
     }
 

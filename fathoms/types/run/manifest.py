@@ -113,6 +113,9 @@ class Data(Part):
     """Categories of the data set, in order."""
     category_sizes: dict[str, Count] = Field(default_factory=dict)
     """Number of questions in the data set per category."""
+    population: dict[str, Count] | None = absent()
+    """Number of questions per category of which those asked are a random sample; absent where they are no
+    sample. Figures over all questions weigh each category by it."""
     asked: Count = 0
     """Questions that were asked."""
     asked_ids: tuple[str, ...] = ()
@@ -146,6 +149,17 @@ class Data(Part):
     pictures_sha256: str | None = None
     """Hash of the pictures of the candidate quotes that were asked about; absent where the model is shown
     none."""
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """For how many questions each one of a category stands; empty if all categories were sampled at the
+        same rate, as where nothing was."""
+        found = {
+            name: count / self.category_sizes[name]
+            for name, count in (self.population or {}).items()
+            if self.category_sizes.get(name)
+        }
+        return found if len(set(found.values())) > 1 else {}
 
     @field_validator("ingest", mode="before")
     @classmethod

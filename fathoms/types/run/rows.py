@@ -24,6 +24,7 @@ from fathoms.types import (
     Reply,
     ServiceReply,
     StoredValue,
+    ToolCall,
     TraceIds,
     Usage,
 )
@@ -302,6 +303,8 @@ class ScoredRepeat(StoredValue):
     rounds: tuple[ShownRound, ...] = ()
     """The rounds of retrieval, in order: those that a pipeline reports, or one per search text of query
     expansion. Absent where there are none."""
+    tools: tuple[ToolCall, ...] = ()
+    """The calls of tools, in order. Absent where there are none."""
     prompt: ShownPrompt | None = None
     """What was sent to the model; null where nothing was sent."""
     answer: Reply | None = None

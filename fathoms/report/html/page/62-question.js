@@ -323,6 +323,25 @@ function roundsBox(detail, repeat, key) {
   ];
 }
 
+/** The calls of tools, each with what it was given and what it gave back. */
+function toolsBox(detail, repeat) {
+  return () => [
+    h(
+      'ol.rounds',
+      {},
+      repeat.tools.map((call) =>
+        h(
+          'li',
+          {},
+          h('div.small', {}, passageOf(detail, call.name), known(call.seconds) ? `, ${call.seconds.toFixed(2)} s` : null),
+          h('div.small', {}, 'Given: ', passageOf(detail, call.arguments)),
+          h('div.small', {}, call.error ? 'Failed: ' : 'Gave back: ', passageOf(detail, call.error ?? call.result)),
+        ),
+      ),
+    ),
+  ];
+}
+
 function promptBox(detail, prompt) {
   const part = (piece) =>
     piece.hit === undefined
@@ -483,6 +502,7 @@ function runColumn(index, key, at, detail) {
     repeat.rounds?.length
       ? lazy(`Rounds of retrieval (${repeat.rounds.length})`, roundsBox(detail, repeat, key), `rounds-${key}`)
       : null,
+    repeat.tools?.length ? lazy(`Calls of tools (${repeat.tools.length})`, toolsBox(detail, repeat)) : null,
     stageTable(repeat),
     pageSentence(repeat),
     h('h4', {}, 'Scores'),

@@ -20,22 +20,28 @@ from fathoms.extras.exchange.reading.traces.span import (
     Seen,
     documents_in,
     known,
+    labels_in,
     loaded,
     messages_in,
     name_in,
     seconds,
     text_out,
+    tool_call,
 )
+from fathoms.types import Scalar
 
 _KINDS: dict[str, Kind] = {
     "GENERATION": "answer",
     "RETRIEVER": "retrieval",
     "EMBEDDING": "part",
-    "TOOL": "part",
+    "TOOL": "tool",
     "EVENT": "part",
     "EVALUATOR": "part",
     "GUARDRAIL": "part",
 }
+
+
+_GROUPING = ("metadata", "environment", "release", "version", "name")
 
 
 def is_langfuse(value: Any) -> bool:
@@ -90,6 +96,8 @@ def _safely(number: int, row: dict[str, Any]) -> Seen | DataError:
         said=messages_in(row.get("input") or None),
         answer=text_out(row.get("output") or None),
         documents=documents_in(row.get("output")) if kind == "retrieval" else None,
+        tool=tool_call(row.get("name"), row.get("input"), row.get("output")) if kind == "tool" else None,
+        labels=_labels(row),
         error=str(row.get("status_message") or "the level is ERROR") if failed else None,
         session=name_in(row.get("session_id")),
         facts=known(
@@ -118,8 +126,14 @@ def _trace(number: int, row: dict[str, Any], scores: dict[str, float]) -> Seen |
         said=messages_in(row.get("input") or None),
         answer=text_out(row.get("output") or None),
         session=name_in(row.get("session_id")),
+        labels=_labels(row),
         scores=scores,
     )
+
+
+def _labels(row: dict[str, Any]) -> dict[str, Scalar]:
+    """Return the values by which a trace or an observation can be grouped."""
+    return labels_in({name: loaded(row[name]) for name in _GROUPING if name in row})
 
 
 def _scores(scores: Any) -> dict[str, float]:

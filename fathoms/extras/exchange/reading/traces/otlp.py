@@ -17,10 +17,12 @@ from fathoms.extras.exchange.reading.traces.span import (
     Seen,
     documents_in,
     known,
+    labels_in,
     messages_in,
     name_in,
     nested,
     text_out,
+    tool_call,
 )
 
 _KINDS: dict[str, Kind] = {
@@ -29,7 +31,7 @@ _KINDS: dict[str, Kind] = {
     "generate_content": "answer",
     "retrieval": "retrieval",
     "embeddings": "part",
-    "execute_tool": "part",
+    "execute_tool": "tool",
 }
 _FAILED = (2, "STATUS_CODE_ERROR", "2")
 _DETAILS = "gen_ai.client.inference.operation.details"
@@ -44,16 +46,17 @@ def is_otlp(value: Any) -> bool:
 def spans_in(number: int, value: Any) -> Iterator[Seen | DataError]:
     """Yield the spans of a request, and an error in the place of each that cannot be read."""
     for resource in _list(value, "resourceSpans", "resource_spans"):
+        shared = _attributes(_either(resource, "resource"))
         for scope in _list(resource, "scopeSpans", "scope_spans", "instrumentationLibrarySpans"):
             for span in _list(scope, "spans"):
                 try:
-                    yield _span(number, span)
+                    yield _span(number, span, shared)
                 except DataError as error:
                     yield error
 
 
-def _span(number: int, span: Any) -> Seen:
-    """Read one span; raises DataError without its ids."""
+def _span(number: int, span: Any, shared: dict[str, Any]) -> Seen:
+    """Read one span; `shared` are the attributes of its resource. Raises DataError without its ids."""
     trace, id = name_in(_either(span, "traceId", "trace_id")), name_in(_either(span, "spanId", "span_id"))
     if trace is None or id is None:
         raise DataError("a span without traceId or spanId")
@@ -72,6 +75,7 @@ def _span(number: int, span: Any) -> Seen:
         "start": _nanoseconds(_either(span, "startTimeUnixNano", "start_time_unix_nano")) or 0.0,
         "end": _nanoseconds(_either(span, "endTimeUnixNano", "end_time_unix_nano")),
         "error": str(message) if value_at(status, "code") in _FAILED else None,
+        "labels": labels_in({**shared, **flat}),
         "scores": {name: one for name, one in numbers(dict(_scores(events))).items() if one is not None},
     }
     if "openinference.span.kind" in flat:
@@ -99,6 +103,13 @@ def _gen_ai(number: int, flat: dict[str, Any], common: dict[str, Any]) -> Seen:
         said=messages_in(query if kind == "retrieval" else given),
         answer=text_out(gave or tree.get("completion")),
         documents=documents_in(value_at(tree, "retrieval", "documents")),
+        tool=tool_call(
+            value_at(tree, "tool", "name") or common["name"],
+            value_at(tree, "tool", "call", "arguments"),
+            value_at(tree, "tool", "call", "result"),
+        )
+        if kind == "tool"
+        else None,
         session=name_in(value_at(tree, "conversation", "id")) or name_in(flat.get("session.id")),
         facts=known(
             {

@@ -16,11 +16,13 @@ from fathoms.extras.exchange.reading.traces.span import (
     Seen,
     documents_in,
     known,
+    labels_in,
     messages_in,
     name_in,
     nested,
     seconds,
     text_out,
+    tool_call,
 )
 
 _KINDS: dict[str, Kind] = {
@@ -28,7 +30,7 @@ _KINDS: dict[str, Kind] = {
     "RETRIEVER": "retrieval",
     "RERANKER": "rerank",
     "EMBEDDING": "part",
-    "TOOL": "part",
+    "TOOL": "tool",
     "GUARDRAIL": "part",
     "EVALUATOR": "part",
 }
@@ -57,6 +59,7 @@ def span_in(number: int, value: dict[str, Any]) -> Seen:
         "start": seconds(row.get("start_time")) or 0.0,
         "end": seconds(row.get("end_time")),
         "error": str(message) if status == "ERROR" else None,
+        "labels": labels_in(tree),
     }
     kind = row.get("span_kind") or value_at(tree, "openinference", "span", "kind") or ""
     return span_of(number, tree, str(kind), common)
@@ -82,6 +85,13 @@ def span_of(number: int, tree: dict[str, Any], kind: str, common: dict[str, Any]
         said=said,
         answer=text_out(value_at(tree, "output", "value")) if answer is None else answer,
         documents=documents_in(documents),
+        tool=tool_call(
+            value_at(tree, "tool", "name") or common["name"],
+            value_at(tree, "input", "value"),
+            value_at(tree, "output", "value"),
+        )
+        if kind.upper() == "TOOL"
+        else None,
         session=name_in(value_at(tree, "session", "id")),
         facts=known(
             {

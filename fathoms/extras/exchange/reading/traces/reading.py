@@ -22,6 +22,8 @@ from fathoms.extras.exchange.reading.foreign import (
 )
 from fathoms.extras.exchange.reading.hits import hits_of
 from fathoms.extras.exchange.reading.traces import langfuse, otlp, phoenix
+from fathoms.extras.exchange.reading.traces.redacting import redacted
+from fathoms.extras.exchange.reading.traces.sampling import NO_ROUTE, Selection, selected
 from fathoms.extras.exchange.reading.traces.span import LONGEST_NAME, Seen
 from fathoms.extras.exchange.reading.traces.turns import Turn, turns_of
 from fathoms.importers.imported import Imported
@@ -32,15 +34,16 @@ from fathoms.types import Round, Scalar
 
 LONGEST_HISTORY = 20_000
 """The most characters that are kept of what was said before a question, the last ones."""
+EVERYTHING = Selection()
 _NO_TEXTS = (
     "no question with an answer in this trace: were the texts recorded"
     " (OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT)?"
 )
 
 
-def read_traces(path: Path, options: Options) -> Imported:
+def read_traces(path: Path, options: Options, how: Selection = EVERYTHING) -> Imported:
     """Read the traces of a file: OTLP in JSON, Langfuse or Phoenix, whichever it is; each turn of each trace
-    becomes a question with its answer.
+    that is chosen becomes a question with its answer.
 
     What cannot be used is named in a warning with its place, and counted. Raises DataError if the file is
     none of these, or holds no question with an answer.
@@ -60,20 +63,22 @@ def read_traces(path: Path, options: Options) -> Imported:
             elif (found.trace, found.id) in spans:
                 twice += 1
             else:
-                spans[found.trace, found.id] = found
+                spans[found.trace, found.id] = redacted(found, how.redact)
     turns, without = turns_of(spans.values())
     complaints += [f"{Row(one.number, what=what).place(path)}: left out: {_NO_TEXTS}" for one in without]
     if not turns:
         raise DataError("\n".join([f"{path}: holds no question with an answer", *complaints[:10]]))
-    names = _names(turns)
+    chosen = selected(turns, how)
+    names = _names(list(chosen.turns))
     read = partial(_row, what=what, options=options)
     rows, more = usable([(turn.top.number, (name, turn)) for name, turn in names.items()], read, path, what)
     if twice:
         complaints.append(f"{path}: {twice} spans stand twice in the file; the first of each counts")
     models = {row.row.parts.model for row in rows}
     model = next(iter(models)) if len(models) == 1 else None
-    made = imported(path, rows, [*complaints, *more], options, model=model)
-    return replace(made, left_out=len(complaints) + len(more) - bool(twice))
+    left_out = [*complaints, *more]
+    made = imported(path, rows, [*left_out, *(f"{path}: {one}" for one in chosen.said)], options, model=model)
+    return replace(made, left_out=len(left_out) - bool(twice), population=chosen.population)
 
 
 def _values(path: Path) -> tuple[Iterable[tuple[int, Any] | DataError], str]:
@@ -150,10 +155,11 @@ def _row(number: int, named: tuple[str, Turn], *, what: str, options: Options) -
         parts=Parts.model_validate(dict(turn.answering.facts)),
         hits=found_hits(contexts_of(turn.documents, options.first_page)),
         rounds=_rounds(turn, options.first_page),
+        tools=turn.tools,
         latency=turn.seconds,
         released={key: score for one in (turn.top, *turn.parts) for key, score in one.scores.items()},
     )
-    return ForeignRow(row, metadata=dict(_metadata(turn)))
+    return ForeignRow(row, category=turn.route or NO_ROUTE, metadata=dict(_metadata(turn)))
 
 
 def _rounds(turn: Turn, first_page: int) -> Callable[[str], tuple[Round, ...]]:
@@ -173,6 +179,8 @@ def _metadata(turn: Turn) -> Iterator[tuple[str, Scalar]]:
         yield "conversation", turn.conversation
     if turn.conversation or turn.history:
         yield "turn", turn.number
+    if turn.asked_times > 1:
+        yield "asked_times", turn.asked_times
     if turn.history:
         told = "\n".join(f"{one.role}: {one.text}" for one in turn.history)
         yield "history", told if len(told) <= LONGEST_HISTORY else f"…{told[-LONGEST_HISTORY:]}"

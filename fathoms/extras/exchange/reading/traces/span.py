@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any, Literal, NamedTuple
 
 from fathoms.answers.reasoning import REASONING
@@ -12,14 +14,19 @@ from fathoms.corpora.page_ids import place_of
 from fathoms.errors import DataError
 from fathoms.extras.exchange.reading.foreign import value_at
 from fathoms.safety.inputs import parse_json
+from fathoms.types import Scalar, ToolCall
 
-Kind = Literal["answer", "retrieval", "rerank", "part", "whole"]
-"""What a span is: a call to a model that may give the answer, a search, a reranking, another part (a tool, an
-embedding), or whatever surrounds those."""
+Kind = Literal["answer", "retrieval", "rerank", "tool", "part", "whole"]
+"""What a span is: a call to a model that may give the answer, a search, a reranking, a call of a tool,
+another part (an embedding), or whatever surrounds those."""
 _QUESTION = ("question", "query", "user_input", "input", "prompt", "text", "value")
 _ANSWER = ("answer", "response", "output", "result", "content", "text", "value", "completion")
 LONGEST_NAME = 200
 """Most characters of an id; a question may have no longer one."""
+LONGEST_TOOL = 20_000
+"""Most characters of what a tool was given, and of what it gave back."""
+_LABELS = 200
+"""Most attributes of a span by which questions can be grouped, and most characters of one."""
 _DEEPEST = 20
 """Most dots in the name of an attribute that divide it."""
 _PLACES = ("document", "source", "file", "file_name", "filename", "file_path", "doc", "document_id")
@@ -51,6 +58,9 @@ class Seen:
     documents: list[Any] | None = None
     error: str | None = None
     session: str | None = None
+    tool: ToolCall | None = None
+    labels: Mapping[str, Scalar] = field(default_factory=dict)
+    """Short attributes by their full names, by which questions can be grouped."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     """Parts of the answer, by the names of `Parts`: model, usage, cost, stop_reason."""
     scores: Mapping[str, float] = field(default_factory=dict)
@@ -124,6 +134,33 @@ def documents_in(value: Any) -> list[Any] | None:
     if isinstance(value, dict):
         value = next((value[key] for key in ("documents", "contexts", "chunks") if key in value), [value])
     return [_document(one) for one in value] if isinstance(value, list) else None
+
+
+def tool_call(name: Any, given: Any, gave: Any) -> ToolCall:
+    """Return a call of a tool; what went in and came out are texts, or JSON."""
+    texts = [
+        value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for value in (given, gave)
+    ]
+    return ToolCall(
+        name=name_in(name) or "a tool",
+        arguments="" if given is None else texts[0][:LONGEST_TOOL],
+        result="" if gave is None else texts[1][:LONGEST_TOOL],
+    )
+
+
+def labels_in(value: Any, name: str = "", depth: int = 0) -> dict[str, Scalar]:
+    """Return the plain values in attributes, flat or objects in objects, by their full names."""
+    if isinstance(value, bool | int | float) or (isinstance(value, str) and len(value) <= _LABELS):
+        found = loaded(value)
+        return labels_in(found, name, depth) if isinstance(found, dict) else {name: value}
+    if not isinstance(value, dict) or depth > _DEEPEST:
+        return {}
+    rows = (
+        row
+        for key, inner in value.items()
+        for row in labels_in(inner, f"{name}.{key}" if name else str(key), depth + 1).items()
+    )
+    return dict(islice(rows, _LABELS))
 
 
 def nested(flat: Mapping[str, Any]) -> dict[str, Any]:

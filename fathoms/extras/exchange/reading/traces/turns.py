@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fathoms.extras.exchange.reading.traces.span import Said, Seen
+from fathoms.types import ToolCall
 
 MOST_SAID = 100
 """The most messages of earlier turns that a turn has as its history."""
@@ -33,6 +34,9 @@ class Turn:
     history: tuple[Said, ...] = ()
     number: int = 1
     conversation: str | None = None
+    route: str | None = None
+    asked_times: int = 1
+    """How many questions of the file are nearly the same, itself included."""
 
     @property
     def question(self) -> str:
@@ -70,6 +74,20 @@ class Turn:
             kept = {**document, "score": None} if isinstance(document, dict) else document
             once.setdefault(repr(kept), kept)
         return list(once.values())
+
+    @property
+    def tools(self) -> tuple[ToolCall, ...]:
+        """The calls of tools in the order of time."""
+        return tuple(
+            part.tool.model_copy(
+                update={
+                    "error": part.error,
+                    "seconds": None if part.end is None else max(0.0, part.end - part.start),
+                }
+            )
+            for part in sorted(self.parts, key=lambda part: part.start)
+            if part.tool is not None
+        )
 
     @property
     def answering(self) -> Seen:
@@ -134,7 +152,8 @@ def turns_of(spans: Iterable[Seen]) -> tuple[list[Turn], list[Seen]]:
         found = _of_trace(_Trace(own))
         turns += found
         if not found and any(
-            span.kind in ("answer", "retrieval") or (span.said and span.kind != "part") for span in own
+            span.kind in ("answer", "retrieval") or (span.said and span.kind not in ("part", "tool"))
+            for span in own
         ):
             without.append(own[0])
     turns.sort(key=lambda turn: turn.top.start)
