@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from fathoms.compare.question_scores import (
-    Matched,
     QuestionScores,
     aligned,
     count_notes,
@@ -197,7 +196,8 @@ def _test(first: QuestionScores, other: QuestionScores, metric: str, alpha: floa
     if first.adds_counts(metric):
         return _test_ratios(first, other, metric, shared, alpha)
     matched = match(first, other, metric, shared)
-    differences = np.array(matched.second) - np.array(matched.first)
+    both = np.array([matched.first, matched.second])
+    differences = both[1] - both[0]
     # the tests and the score intervals are made for differences in [-1, 1]
     share = first.kind_of(metric).unit == "share"
     scale = 1.0 if share else float(np.abs(differences).max()) or 1.0
@@ -207,10 +207,12 @@ def _test(first: QuestionScores, other: QuestionScores, metric: str, alpha: floa
     # McNemar's test needs one hallucination flag (0 or 1) per question and run
     values = [run.values_of(metric) for run in (first, other)]
     flags = metric == "hallucination" and all(len(side[name]) == 1 for side in values for name in matched.ids)
-    sides = [[[value / scale for value in side[name]] for name in matched.ids] for side in values]
+    sides = [[side[name] for name in matched.ids] for side in values]
+    if scale != 1:
+        sides = [[tuple([value / scale for value in each]) for each in side] for side in sides]
     equal = all(len(ours) == len(theirs) for ours, theirs in zip(*sides, strict=True))
     codes, everything = np.array(_codes(matched.categories)), np.arange(len(differences))
-    whole, by_question = (_effect(matched, everything, weights, scale) for weights in (macro, micro))
+    whole, by_question = (_effect(both, everything, weights, scale) for weights in (macro, micro))
     # a share that is 0.8 cannot rise by more than 0.2
     start = (by_question if flags else whole).first
     most = min(1.0, max(start, 1 - start)) if share else 1.0
@@ -221,7 +223,7 @@ def _test(first: QuestionScores, other: QuestionScores, metric: str, alpha: floa
         metric=metric,
         overall=whole,
         micro=by_question,
-        categories=_by_category(matched, scale),
+        categories=_by_category(both, matched.categories, scale),
         test="mcnemar" if flags else "sign-flip" if equal else "sign-flip-and-pooled",
         p=float(mcnemar_p(ups, downs)) if flags else repeats_p(sides[0], sides[1], macro),
         p_holm=1.0,
@@ -352,26 +354,22 @@ def _alike(n: int) -> NDArray[float64]:
     return np.full(n, 1 / n)
 
 
-def _by_category(matched: Matched, scale: float) -> dict[str, Effect]:
+def _by_category(both: NDArray[float64], categories: Sequence[str], scale: float) -> dict[str, Effect]:
     """Compute the effect in each category."""
     import numpy as np
 
-    codes = np.array(_codes(matched.categories))
-    listed = dict.fromkeys(matched.categories)
-    members = {name: np.flatnonzero(codes == code) for code, name in enumerate(listed)}
-    return {name: _effect(matched, chosen, _alike(len(chosen)), scale) for name, chosen in members.items()}
+    codes = np.array(_codes(categories))
+    members = {name: np.flatnonzero(codes == code) for code, name in enumerate(dict.fromkeys(categories))}
+    return {name: _effect(both, chosen, _alike(len(chosen)), scale) for name, chosen in members.items()}
 
 
-def _effect(matched: Matched, members: NDArray[Any], weights: NDArray[float64], scale: float) -> Effect:
-    """Compute the effect on the weighted mean over some questions. Differences are divided by `scale`, and
-    their interval is multiplied by it."""
-    import numpy as np
-
+def _effect(both: NDArray[float64], members: NDArray[Any], weights: NDArray[float64], scale: float) -> Effect:
+    """Compute the effect on the weighted mean over some questions, of which `both` has the means in either
+    run. Differences are divided by `scale`, and their interval is multiplied by it."""
     from fathoms.stats.difference import bounds, pair
     from fathoms.stats.intervals import CONFIDENCE, normal_quantile
 
-    first: NDArray[float64] = np.array(matched.first)[members]
-    second: NDArray[float64] = np.array(matched.second)[members]
+    first, second = both[:, members]
     low, high = bounds(pair((second - first) / scale, weights), normal_quantile(CONFIDENCE))
     means = float(first @ weights), float(second @ weights)
     return Effect(

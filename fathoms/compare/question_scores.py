@@ -385,11 +385,20 @@ class StoredQuestions(Mapping[str, QuestionScore]):
 
     def _any(self, metric: str, having: NDArray[Any]) -> bool:
         """Return whether a metric that some questions of the table have applies to any of these questions."""
-        if self._variants and metric not in OF_VARIANTS:
-            numbers = [number for id, number in self._numbers.items() if id not in self._variants]
-        else:
-            numbers = list(self._numbers.values())
-        return bool(having[numbers].any())
+        return bool(having[self._rows if metric in OF_VARIANTS else self._rows_of_originals].any())
+
+    @cached_property
+    def _rows(self) -> NDArray[Any]:
+        """The number of each question in the table."""
+        import numpy as np
+
+        return np.fromiter(self._numbers.values(), np.int64, len(self))
+
+    @cached_property
+    def _rows_of_originals(self) -> NDArray[Any]:
+        """The number of each question that is no variant of another."""
+        own = self._numbers.keys() - self._variants
+        return self._rows if len(own) == len(self) else self.only(own)._rows
 
     @cached_property
     def golds(self) -> Mapping[str, str]:
@@ -409,16 +418,13 @@ class StoredQuestions(Mapping[str, QuestionScore]):
     def are_those_of(self, other: Mapping[str, QuestionScore]) -> bool:
         """Return whether another run has exactly these questions in this order, by ids that stand in its
         question file."""
-        import numpy as np
-
         if not isinstance(other, StoredQuestions):
             return False
-        numbers = [np.fromiter(one._numbers.values(), np.int64, len(one)) for one in (self, other)]
         return (
             self._numbers.keys() == other._numbers.keys()
             and all(map(self._is_written, self._numbers))
             and (self._written == other._written or all(map(other._is_written, other._numbers)))
-            and self._table.same_questions(numbers[0], other._table, numbers[1])
+            and self._table.same_questions(self._rows, other._table, other._rows)
         )
 
     def _is_written(self, id: str) -> bool:
@@ -702,16 +708,13 @@ def match_ratios(
 def match(first: QuestionScores, second: QuestionScores, metric: str, shared: Iterable[str]) -> Matched:
     """Pair the means over repeats of the questions `shared`; raises DataError if no pair is left."""
     ours, theirs, categories = first.means_of(metric), second.means_of(metric), first.categories
-    rows, left_out = [], []
-    for name in shared:
-        if (one := ours.get(name)) is None or (other := theirs.get(name)) is None:
-            left_out.append(name)
-        else:
-            rows.append((name, categories[name], one, other))
-    if not rows:
+    asked = list(shared)
+    ids = tuple(name for name in asked if name in ours and name in theirs)
+    if not ids:
         raise DataError(f"no question has {metric} in both {names(first)} and {names(second)}")
-    ids, found, before, after = zip(*rows, strict=True)
-    return Matched(ids, found, before, after, tuple(left_out))
+    left_out = tuple(name for name in asked if name not in ours or name not in theirs)
+    before, after = (tuple(map(side.__getitem__, ids)) for side in (ours, theirs))
+    return Matched(ids, tuple(map(categories.__getitem__, ids)), before, after, left_out)
 
 
 def write_baseline(scores: QuestionScores, path: Path) -> None:
