@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import bdtrc, ndtri
+from scipy.special import bdtrc, ndtri, stdtrit
 from scipy.stats import binom, hypergeom
 
 from fathoms.stats.clusters import cr2_difference, cr2_interval, usable
@@ -151,6 +151,54 @@ def edge_rows(replications: int, rng: np.random.Generator) -> list[Row]:
                     "mean width at .5": f"{width:.3f}",
                 }
             )
+    return rows
+
+
+FRACTIONS: dict[str, Callable[[np.random.Generator, tuple[int, int]], Array]] = {
+    "beta around .82": lambda rng, size: rng.beta(8.2, 1.8, size),
+    "beta around .82, wide": lambda rng, size: rng.beta(2.05, 0.45, size),
+    "beta around .5": lambda rng, size: rng.beta(6, 6, size),
+    "grades 0-10, 45 % at 10": lambda rng, size: rng.choice(np.arange(11) / 10, size, p=GRADES),
+    "grades 7-10, 40 % at 10": lambda rng, size: rng.choice(
+        [0.7, 0.8, 0.9, 1], size, p=[0.05, 0.2, 0.35, 0.4]
+    ),
+    "grades 0-10, 80 % at 10": lambda rng, size: np.where(
+        rng.random(size) < 0.8, 1, rng.choice(np.arange(10) / 10, size)
+    ),
+    "like ROUGE-L": lambda rng, size: rng.beta(2.5, 6, size),
+    "half zeros": lambda rng, size: np.where(rng.random(size) < 0.5, 0, rng.beta(4, 2, size)),
+    "0, .5 or 1": lambda rng, size: rng.choice([0, 0.5, 1], size, p=[0.2, 0.3, 0.5]),
+    "two clusters, 40 % low": lambda rng, size: two_clusters(0.4, rng, size),
+    "two clusters, 10 % low": lambda rng, size: two_clusters(0.1, rng, size),
+    "tau of 3 systems around .78": lambda rng, size: rng.choice(
+        [1, 0.908, 0.667, 0.333, 0], size, p=[0.62, 0.14, 0.2, 0.03, 0.01]
+    ),
+}
+GRADES = np.array([2, 1, 2, 3, 3, 5, 6, 8, 12, 13, 45]) / 100
+
+
+def two_clusters(low: float, rng: np.random.Generator, size: tuple[int, int]) -> Array:
+    """Scores around .2 with chance `low`, and around .85."""
+    return np.clip(rng.normal(np.where(rng.random(size) < low, 0.2, 0.85), 0.06), 0, 1)
+
+
+def fraction_rows(replications: int, rng: np.random.Generator) -> list[Row]:
+    """Means of fractional scores: coverage, that of Student's t, and how much wider it is on average."""
+    rows = []
+    for name, draw in FRACTIONS.items():
+        truth, row = float(draw(rng, (1000, 2000)).mean()), {"scores": name}
+        for n in (10, 20, 50, 100):
+            values = draw(rng, (replications, n))
+            ends = np.array([mean_interval(sample)[:2] for sample in values]).T
+            middle = values.mean(axis=1)
+            half = float(stdtrit(n - 1, 0.975)) * values.std(axis=1, ddof=1) / math.sqrt(n)
+            ours, student = (
+                share((low <= truth) & (truth <= high))
+                for low, high in (ends, (middle - half, middle + half))
+            )
+            wider = float((ends[1] - ends[0]).mean() / (2 * half.mean()))
+            row[f"{n} questions"] = f"{ours} ({figure(student):.1f}), {wider:.2f}"
+        rows.append(row)
     return rows
 
 
@@ -1116,8 +1164,8 @@ def main() -> None:
         "tables",
         nargs="*",
         metavar="TABLE",
-        help="coverage, clusters, clustered, edges, ratios, f1, size, repeats, shifted, documents, sizes,"
-        " detectable, gate, few, branch, years, delays, together, shrink, unbounded, skewed,"
+        help="coverage, clusters, clustered, edges, fractions, ratios, f1, size, repeats, shifted, documents,"
+        " sizes, detectable, gate, few, branch, years, delays, together, shrink, unbounded, skewed,"
         " f1-differences, ranks, passes",
     )
     options = parser.parse_args()
@@ -1129,6 +1177,7 @@ def main() -> None:
         ],
         "clusters": lambda rng: cluster_rows(options.replications, rng),
         "edges": lambda rng: edge_rows(options.replications // 5, rng),
+        "fractions": lambda rng: fraction_rows(options.replications // 2, rng),
         "clustered": lambda rng: clustered_rows(options.replications // 5, rng),
         "ratios": lambda rng: ratio_rows(options.replications // 5, rng),
         "f1": lambda rng: f1_rows(options.replications // 5, rng),

@@ -19,7 +19,9 @@ from numpy.typing import ArrayLike, NDArray
 Array = NDArray[np.float64]
 CONFIDENCE = 0.95
 PSEUDO = 2.0
-"""How many pseudo-questions at 0, and how many at 1, smooth the variance of fractional scores."""
+"""How many pseudo-questions at 0, and how many at 1, smooth the variance of a ratio of unequal sizes."""
+INNER, EDGE = 0.03, 0.3
+"""The same for a mean of fractional scores: if all are inside (0, 1), and if nearly all are 0 or 1."""
 _SLACK, _ROOT = 1e-9, 1e-13
 FEWEST_UNBOUNDED = 60
 """Below this number of questions, means of values without bounds have no interval."""
@@ -212,17 +214,58 @@ def ratio_interval(
 
 def _combined(strata: Sequence[tuple[Array, Array]], weights: Array, confidence: float) -> Interval:
     """Return the interval of a weighted mean of strata, each with its values and how much each counts."""
-    found = [_Stratum.of(values, sizes) for values, sizes in strata]
+    z = normal_quantile(confidence)
+    found, inner = _fractional(strata, weights, confidence) or (
+        [_Stratum.of(values, sizes) for values, sizes in strata],
+        0.0,
+    )
     mean = float(sum(weight * one.mean for weight, one in zip(weights, found, strict=True)))
     mean = min(max(mean, 0.0), 1.0)
     centres, counts = np.array([(one.centre, one.questions) for one in found]).T
-    z = normal_quantile(confidence)
-    low = blaker(mean, _effective(mean, centres, counts, weights, z), confidence)[0]
-    high = blaker(mean, _effective(1 - mean, 1 - centres, counts, weights, z), confidence)[1]
+
+    def lower(mean: float, centres: Array) -> float:
+        n = _effective(mean, centres, counts, weights, z)
+        # Blaker's bound is that of counts, so it has the weight of the values that are 0 or 1
+        exact = blaker(mean, n, confidence)[0] if inner < 1 else 0.0
+        return (1 - inner) * exact + inner * float(score_interval(mean, n, z)[0])
+
+    low, high = lower(mean, centres), 1 - lower(1 - mean, 1 - centres)
     plain = len(strata) == 1 and all(
         np.isin(values, (0.0, 1.0)).all() and (sizes == sizes[0]).all() for values, sizes in strata
     )
-    return Interval(low, high, "blaker" if plain else "score")
+    # Rounding errors must not leave the mean outside its interval.
+    return Interval(min(low, mean), max(high, mean), "blaker" if plain else "score")
+
+
+def _fractional(
+    strata: Sequence[tuple[Array, Array]], weights: Array, confidence: float
+) -> tuple[list[_Stratum], float] | None:
+    """Return strata of scores that count alike, and the share of scores inside (0, 1); `None` without such.
+
+    The spread of fractional scores is estimated, so they count as fewer questions, by Student's quantile with
+    the degrees of freedom of Welch & Satterthwaite. Zeros and ones hint at rare scores far away, which a
+    sample may lack: the more of them, the more pseudo-questions smooth the variance. So do scores that are
+    all equal. Zeros and ones alone count as they are, so nothing jumps where one of them becomes a fraction.
+    """
+    if any(np.ptp(sizes) > 0 for _, sizes in strata):
+        return None
+    inside = [
+        np.mean((values > _SLACK) & (values < 1 - _SLACK)) * (np.ptp(values) > 0) for values, _ in strata
+    ]
+    shares = np.array(inside)
+    if not shares.any():
+        return None
+    found = [
+        _Stratum.of(values, sizes, share * INNER + (1 - share) ** 2 * EDGE, share)
+        for (values, sizes), share in zip(strata, shares, strict=True)
+    ]
+    variances = weights**2 * np.array([one.centre * (1 - one.centre) / one.questions for one in found])
+    freedom = np.array([max(values.size - 1, 1) for values, _ in strata])
+    df = float(variances.sum() ** 2 / np.sum(variances**2 / freedom))
+    t = float(special().stdtrit(df, 0.5 + confidence / 2))
+    fewer = 1 - shares + shares * (normal_quantile(confidence) / t) ** 2
+    found = [one._replace(questions=one.questions * part) for one, part in zip(found, fewer, strict=True)]
+    return found, float(weights @ shares)
 
 
 class _Stratum(NamedTuple):
@@ -234,18 +277,19 @@ class _Stratum(NamedTuple):
     questions: float
 
     @classmethod
-    def of(cls, values: Array, sizes: Array, pseudo: float = PSEUDO) -> _Stratum:
+    def of(cls, values: Array, sizes: Array, pseudo: float = PSEUDO, lost: float = 0.0) -> _Stratum:
         """Estimate them from values in [0, 1] that count as much as their sizes.
 
         The variance is that of a ratio (Woodruff 1971), with `pseudo` questions at 0 and as many at 1: few
-        fractional scores that are nearly equal do not show how rare the others are.
+        fractional scores that are nearly equal do not show how rare the others are. `lost` degrees of freedom
+        went into the mean.
         """
         n, size, square = values.size, sizes.mean(), (sizes**2).mean()
         total = float(sizes @ values) / size
         smooth = (total + pseudo) / (n + 2 * pseudo)
         spread = float(sizes**2 @ (values - smooth) ** 2)
         spread += pseudo * square * (smooth**2 + (1 - smooth) ** 2)
-        questions = smooth * (1 - smooth) * n * (n + 2 * pseudo) * size**2 / spread
+        questions = smooth * (1 - smooth) * n * (n + 2 * pseudo - lost) * size**2 / spread
         return cls(total / n, (total + 0.5) / (n + 1), float(questions))
 
 

@@ -149,6 +149,31 @@ def test_scores_alike_are_no_certainty_and_vary_less_than_flags():
     assert 0.55 < alike.high < apart.high
 
 
+def test_the_interval_of_fractional_scores_by_hand():
+    """The mean is .8, and the squared deviations add up to .04. With .03 pseudo-questions at 0 and at 1 the
+    mean is 8.03 / 10.06 = .79821 and the sum .060368; .79821 * .20179 * 10 * 9.06 / .060368 = 241.7 questions
+    would vary as much, and (1.95996 / 2.26216)^2 of them, 181.5, have Student's interval."""
+    found = mean_interval(np.repeat([0.7, 0.8, 0.9], [2, 6, 2]))
+    assert found == (*(pytest.approx(float(end), abs=2e-4) for end in wilson(0.8, 181.46)), "score")
+
+
+def test_nothing_jumps_where_one_of_the_ones_becomes_a_fraction():
+    nearly = mean_interval(np.append(np.ones(9), 0.9999))
+    assert blaker(1, 9)[0] == pytest.approx(nearly.low, abs=1e-3)  # they count as one question fewer
+    assert nearly.high == 1
+
+
+@pytest.mark.parametrize("ends", [(8.2, 1.8), (6, 6), (2.5, 6)])
+def test_fractional_scores_are_held_as_often_as_promised_and_hardly_wider_than_by_t(ends):
+    """The other distributions are in `test_stats_simulations.py`."""
+    values = np.random.default_rng(1).beta(*ends, (300, 10))
+    found = np.array([mean_interval(sample)[:2] for sample in values])
+    truth = ends[0] / sum(ends)
+    assert ((found[:, 0] <= truth) & (truth <= found[:, 1])).mean() > 0.93
+    student = 2 * scipy.stats.t.ppf(0.975, 9) * scipy.stats.sem(values, axis=1)
+    assert np.diff(found).mean() < 1.15 * student.mean()
+
+
 def test_a_ratio_of_answers_to_one_question_each_is_a_mean():
     tops = np.array([1.0, 0.0, 1.0, 1.0, 0.0])
     assert ratio_interval(tops, np.ones(5)) == mean_interval(tops)

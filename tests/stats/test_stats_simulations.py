@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -42,6 +43,16 @@ def test_intervals_hold_the_truth_as_often_as_they_say(tables: Tables) -> None:
 def test_intervals_hold_at_the_edges(tables: Tables) -> None:
     for row in tables["edges"]:
         assert at_least(row["lowest"], 93), row
+
+
+def test_means_of_fractional_scores_hold_and_are_hardly_wider_than_by_t(tables: Tables) -> None:
+    """Where Student's interval holds; a cluster that a third of the samples lack is the known exception."""
+    for row in tables["fractions"]:
+        for n in (10, 20, 50, 100):
+            held, student, wider = re.split(r"[(),]+ ?", row[f"{n} questions"])
+            if not (row["scores"] == "two clusters, 10 % low" and n < 50):
+                assert at_least(held.strip(), 93), row
+            assert float(student) < 93 or float(wider) <= 1.3, row
 
 
 def test_shares_of_answers_and_f1_hold_at_the_edges(tables: Tables) -> None:
