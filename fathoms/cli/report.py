@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,6 +19,9 @@ from fathoms.cli.trends import Logs
 from fathoms.errors import UsageError
 from fathoms.report import PICTURED
 
+if TYPE_CHECKING:
+    from fathoms.runs.run import Run
+
 Reviews = Annotated[
     list[Path] | None,
     typer.Option("--reviews", help="A file of ratings that is not in the run's folder (repeatable)."),
@@ -24,11 +29,13 @@ Reviews = Annotated[
 
 
 def report(
+    context: typer.Context,
     runs: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Runs: a path, an id, `latest`, NAME (its newest run) or NAME~1 (the one before). With"
-            " --site by default all runs.",
+            help="Runs: a path, an id, `latest`, NAME (its newest run) or NAME~1 (the one before). Or result"
+            " files of FATHOMS-RAG, or folders of them, of which no run is made. With --site by default all"
+            " runs.",
             show_default=False,
             autocompletion=completion.run_names,
         ),
@@ -131,7 +138,9 @@ def report(
         raise UsageError(f"--radar-scale {radar_scale}: expected plain or paper")
     if as_json and (show or thumbnails):
         raise UsageError("--json prints the figures and writes no page: leave out --open and --thumbnails")
-    found = [Run.open(reference, out) for reference in runs]
+    released = [Path(name) for name in runs if _is_released(Path(name))]
+    found = context.with_resource(_released(released)) if released else []
+    found += [Run.open(name, out) for name in runs if Path(name) not in released]
     for run in found if trust else ():
         trust_run(run)
     for path in reviews or ():
@@ -143,7 +152,8 @@ def report(
     if as_json:
         console.show_json(report_json(views, scores, shrink=shrink))
         return 0
-    own = found[0].path if len(found) == 1 and by is None else None  # --by keeps the report of the run
+    # --by keeps the report of the run, and released files have none
+    own = found[0].path if len(found) == 1 and by is None and not released else None
     folder = to or own or out / "reports" / folder_name(found, by)
     written = write_report(
         views,
@@ -171,6 +181,29 @@ def report(
     if show:
         show_in_browser(folder / "report.html")
     return 0
+
+
+def _is_released(path: Path) -> bool:
+    """Return whether a path on the command line is a result file, or a folder of them, and not a run."""
+    from fathoms.runs.order import is_run
+
+    return path.suffix == ".json" and path.is_file() or path.is_dir() and not is_run(path)
+
+
+@contextmanager
+def _released(paths: Sequence[Path]) -> Iterator[list[Run]]:
+    """Yield the scored runs of result files of FATHOMS-RAG, in a folder that is deleted afterwards."""
+    from fathoms import scoring
+    from fathoms.importers import keep, read_result_files
+
+    with TemporaryDirectory() as folder:
+        runs = []
+        for item in read_result_files(paths):
+            for warning in item.warnings:
+                console.complain(warning)
+            runs.append(keep(item, "fathoms-rag", Path(folder)))
+            scoring.score_run(runs[-1])
+        yield runs
 
 
 def _site(

@@ -7,7 +7,7 @@ Published tables are compared with them (`extras/papers`), and `fathoms import` 
 from __future__ import annotations
 
 from fathoms.importers.answers import read_answers
-from fathoms.importers.fathoms_rag import read_result_file
+from fathoms.importers.fathoms_rag import read_result_file, read_result_files, result_files
 from fathoms.importers.imported import Imported, released_means
 from fathoms.importers.keeping import NO_DOCUMENTS, ParsedFolder, keep, parse_folder
 from fathoms.importers.mmdocrag import read_mmdocrag
@@ -21,5 +21,7 @@ __all__ = [
     "read_answers",
     "read_mmdocrag",
     "read_result_file",
+    "read_result_files",
     "released_means",
+    "result_files",
 ]

@@ -25,6 +25,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
@@ -44,6 +46,8 @@ _ERROR_TEXT = re.compile(
     r"|request failed: .*|ollama error \d+:.*|no response received",
     re.IGNORECASE | re.DOTALL,
 )
+PIPELINES = ("LlamaIndex RAG", "Docling with EasyOCR", "Closed")
+"""The pipelines of the paper, in the order of its Table II."""
 _CUT = 500
 """Characters at which the released files cut the content of a chunk; a cut one ends in `...`."""
 
@@ -95,38 +99,61 @@ class _ResultFile(_ResultPart):
     responses: tuple[_Response, ...]
 
 
-def read_result_file(path: Path, questions: Sequence[Question] | None = None) -> Imported:
+def read_result_files(paths: Sequence[Path], questions: Sequence[Question] | None = None) -> list[Imported]:
+    """Read released files, and those below folders, in the order of the pipelines in the paper.
+
+    A question has one id in all of them, and one text where some of them reword it.
+    """
+    found: list[Imported] = []
+    known: dict[str, Question] = {}
+    for path in chain.from_iterable(result_files(path)[0] if path.is_dir() else [path] for path in paths):
+        found.append(read_result_file(path, questions, tuple(known.values())))
+        known |= {question.id: question for question in found[-1].questions}
+    if not found:
+        raise DataError(f"no result file of FATHOMS-RAG is in {' and '.join(map(str, paths))}")
+    return sorted(found, key=lambda one: PIPELINES.index(str(one.pipeline)))
+
+
+def result_files(folder: Path) -> tuple[list[Path], list[Path]]:
+    """Return the result files below a folder, at any depth as in the authors' repository, and its other JSON
+    files, which have no `responses`."""
+    paths = sorted(folder.rglob("*.json"))
+    found = [path for path in paths if '"responses"' in read_text(path, LARGEST_IMPORT)]
+    return found, [path for path in paths if path not in found]
+
+
+def read_result_file(
+    path: Path, questions: Sequence[Question] | None = None, known: Sequence[Question] = ()
+) -> Imported:
     """Read one released file and match its answers to `questions` by question text and files.
 
     Without `questions`, the questions are taken from the file, with the same ids as a question file in that
-    order would get. If there are two answers to a question, the first is kept; answers to unknown questions
-    are left out. Questions with equal text and files get their answers in file order. Warnings report all
-    three cases. Raises DataError for a file that is not in this format, naming the place of the error, and
-    for a file that answers none of the questions.
+    order would get, except those that are `known` from other files. An answer without a question and a
+    question without an answer belong together if category, files and gold answer are equal: the authors
+    reworded some questions between their runs. If there are two answers to a question, the first is kept;
+    answers to unknown questions are left out. Questions with equal text and files get their answers in file
+    order. Warnings report all of these cases. Raises DataError for a file that is not in this format, naming
+    the place of the error, and for a file that answers none of the questions.
     """
     file = _parse(path)
     if questions is None:
-        questions = _own_questions(file.responses)
-    wanted: dict[_Key, list[Question]] = {}
-    for question in questions:
-        wanted.setdefault((fold_space(question.text), frozenset(question.files)), []).append(question)
+        questions = _own_questions(file.responses, known)
+    warnings = [
+        f"{path}: {', '.join(ids)} have the same text and files: they get its answers in order"
+        for ids in _alike(questions)
+    ]
     records: dict[str, Record] = {}
-    warnings = []
-    for same in wanted.values():
-        if len(same) > 1:
-            ids = ", ".join(question.id for question in same)
-            warnings.append(f"{path}: {ids} have the same text and files: they get its answers in order")
-    for number, response in enumerate(file.responses, start=1):
+    for number, (response, meant) in enumerate(
+        zip(file.responses, _matches(file.responses, questions), strict=True), start=1
+    ):
         place = f"{path}: response {number}"
-        meant = wanted.get(response.key, [])
-        open_ones = [question for question in meant if question.id not in records]
-        if open_ones:
-            records[open_ones[0].id] = _record(open_ones[0], response)
-            warnings += _differences(place, open_ones[0], response)
-        elif meant:
-            warnings.append(f"{place} is a second answer to {meant[-1].id}: {_quote(response)}")
-        else:
+        if meant is None:
             warnings.append(f"{place} answers no question of the data set: {_quote(response)}")
+        elif meant.id in records:
+            warnings.append(f"{place} is a second answer to {meant.id}: {_quote(response)}")
+        else:
+            records[meant.id] = _record(meant, response)
+            warnings += _differences(place, meant, response)
     if not records:
         raise DataError(
             f"{path}: none of its {len(file.responses)} answers matches the questions of the data set"
@@ -137,9 +164,9 @@ def read_result_file(path: Path, questions: Sequence[Question] | None = None) ->
         warnings.append(f"{path}: the chunks of {cut} answers are cut at {_CUT} characters by the file")
     # The pipelines of Table I of the paper differ in the form of the retrieved context.
     contexts = [response.rag_context[0] for response in file.responses if response.rag_context]
-    pipeline = "Closed"  # closed APIs do not tell what they retrieved
+    llamaindex, docling, pipeline = PIPELINES  # closed APIs do not tell what they retrieved
     if contexts:
-        pipeline = "Docling with EasyOCR" if isinstance(contexts[0], str) else "LlamaIndex RAG"
+        pipeline = docling if isinstance(contexts[0], str) else llamaindex
     model = file.api_model or file.model
     return Imported(path.stem, model, found, tuple(questions), tuple(warnings), pipeline)
 
@@ -158,13 +185,16 @@ def _parse(path: Path) -> _ResultFile:
     return file
 
 
-def _own_questions(responses: Sequence[_Response]) -> list[Question]:
-    """Return the questions that the file itself contains, without duplicates."""
+def _own_questions(responses: Sequence[_Response], known: Sequence[Question]) -> list[Question]:
+    """Return the questions of the file without duplicates: those that are `known`, and then the others."""
+    matches = _matches(responses, known)
     first: dict[_Key, _Response] = {}
-    for response in responses:
-        first.setdefault(response.key, response)
-    ids = question_ids([response.category for response in first.values()])
-    return [
+    for response, match in zip(responses, matches, strict=True):
+        if match is None:
+            first.setdefault(response.key, response)
+    answered = {match.id for match in matches if match}
+    ids = question_ids([one.category for one in (*known, *first.values())])[len(known) :]
+    return [question for question in known if question.id in answered] + [
         Question(
             id=own_id,
             text=response.question,
@@ -174,6 +204,46 @@ def _own_questions(responses: Sequence[_Response]) -> list[Question]:
         )
         for own_id, response in zip(ids, first.values(), strict=True)
     ]
+
+
+def _by_key(questions: Sequence[Question]) -> dict[_Key, list[Question]]:
+    """Return the questions by their text and files."""
+    found: dict[_Key, list[Question]] = {}
+    for question in questions:
+        found.setdefault((fold_space(question.text), frozenset(question.files)), []).append(question)
+    return found
+
+
+def _alike(questions: Sequence[Question]) -> list[list[str]]:
+    """Return the ids of questions that cannot be told apart."""
+    return [[question.id for question in same] for same in _by_key(questions).values() if len(same) > 1]
+
+
+def _matches(responses: Sequence[_Response], questions: Sequence[Question]) -> list[Question | None]:
+    """Return the question of each response; `None` where it has none."""
+    asked = _by_key(questions)
+    turns = {key: iter(same) for key, same in asked.items()}
+    found = [
+        next(turns[response.key], asked[response.key][-1]) if response.key in asked else None
+        for response in responses
+    ]
+    answered = {question.id for question in found if question}
+    left = [question for question in questions if question.id not in answered and question.answers]
+    for number, response in enumerate(responses):
+        if found[number] is None and (alike := [one for one in left if _rewords(response, one)]):
+            nearest = max(alike, key=lambda one: SequenceMatcher(None, one.text, response.question).ratio())
+            found[number] = nearest
+            left.remove(nearest)
+    return found
+
+
+def _rewords(response: _Response, question: Question) -> bool:
+    """Return whether a response to another text is about the same part of the same files."""
+    return (response.category, set(response.required_files), response.ground_truth) == (
+        question.category,
+        set(question.files),
+        question.answers,
+    )
 
 
 def _record(question: Question, response: _Response) -> Record:
@@ -216,6 +286,9 @@ def _hits(context: Sequence[_RetrievedChunk | str]) -> tuple[Hit, ...] | None:
 
 def _differences(place: str, question: Question, response: _Response) -> Iterator[str]:
     """Yield a warning for each difference between file and data set; the values of the data set are used."""
+    if response.key[0] != fold_space(question.text):
+        texts = [f"'{fold_space(text)}'" for text in (response.question, question.text)]
+        yield f"{place} is taken as the answer to {question.id}, which it rewords: {' for '.join(texts)}"
     if response.category != question.category:
         yield f"{place}: category '{response.category}', but '{question.category}' in the data set"
     if response.ground_truth != question.answers:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fathoms.errors import DataError
-from fathoms.importers import read_result_file
+from fathoms.importers import read_result_file, read_result_files
 from fathoms.types import Question
 
 CHUNK = {"chunk_id": 1, "file_name": "a.pdf", "page_number": 19, "relevance_score": 0.74, "content": "text"}
@@ -139,6 +139,38 @@ def test_matched_by_text_and_files(write: Any) -> None:
         "response 2 answers no question of the data set: 'What is it?' (c.pdf)",
         "2 of 3 questions have no answer: one, three",
     ]
+
+
+def test_a_question_that_was_reworded_between_files_is_one_question(tmp_path: Path) -> None:
+    """It has the same files and gold answer; with another gold answer, it is another question."""
+
+    def write(name: str, *responses: dict[str, Any]) -> Path:
+        path = tmp_path / name
+        path.write_text(json.dumps({"model": name, "responses": responses}))
+        return path
+
+    why = response(question="And why?", ground_truth=[["so"]])
+    first = write("a.json", response(), why)
+    other = write(
+        "b.json",
+        response(question="What might it be?"),
+        why,
+        response(question="And why is it?", ground_truth=[["thus"]]),
+    )
+    one, two = read_result_files([first, other])
+    assert [(record.question.id, record.question.text) for record in two.records] == [
+        ("text-only-01", "What is it?"),
+        ("text-only-02", "And why?"),
+        ("text-only-03", "And why is it?"),
+    ]
+    assert one.warnings == ()
+    assert list(two.warnings) == [
+        f"{other}: response 1 is taken as the answer to text-only-01, which it rewords:"
+        " 'What might it be?' for 'What is it?'"
+    ]
+    [asked] = read_result_files([other], [one.questions[0]])
+    assert [record.question.text for record in asked.records] == ["What is it?"]
+    assert asked.warnings[0] == two.warnings[0]
 
 
 def test_questions_that_cannot_be_told_apart_get_the_answers_in_order(write: Any) -> None:

@@ -174,6 +174,22 @@ def test_llamaindex_is_what_llamaindex_sends() -> None:
     assert hits[0].chunk.indexed == nodes[0].get_content(MetadataMode.EMBED)
 
 
+def test_docling_has_the_instructions_of_the_papers_script() -> None:
+    """Worked by hand from docling_evaluate.py: each document ends with a line break."""
+    hits = [
+        Hit(chunk=Chunk(id=name, document=name, pages=(1,), text="T"), score=1, rank=rank)
+        for rank, name in enumerate(("a.pdf", "b.pdf"), 1)
+    ]
+    prompt = PromptBuilder(template="docling").draft(question(), hits).fit(lambda messages: None, None)
+    [message] = prompt.messages
+    assert message.role == "user"
+    assert message.text == (
+        "Based on the following document content, answer the question precisely:\n\n"
+        "=== Document: a.pdf ===\nT\n\n=== Document: b.pdf ===\nT\n\n\n"
+        f"Question: {question().text}\n\nAnswer based on the document content above."
+    )
+
+
 def page(name: str, number: int, rank: int, *, image: bool = True) -> Hit:
     picture = Path(f"{name}{number}.png") if image else None
     chunk = Chunk(

@@ -161,17 +161,20 @@ _NAMES = ("out", "name", "model", "partial")
 
 @_format("fathoms-rag", "questions", "out", *_DOCUMENTS)
 def fathoms_rag(
-    files: Annotated[list[Path], typer.Argument(help="Result files of FATHOMS-RAG.", show_default=False)],
+    files: Annotated[
+        list[Path],
+        typer.Argument(help="Result files of FATHOMS-RAG, or folders of them.", show_default=False),
+    ],
     given: Given,
 ) -> int:
     """Import result files of the FATHOMS-RAG benchmark.
 
-    The scores in the files are kept next to those of fathoms: see `fathoms report RUN --scores released`.
+    The scores in the files are kept next to those of fathoms: see `fathoms report RUN --scores released`,
+    which takes the files themselves, too.
     """
-    from fathoms.importers import read_result_file
+    from fathoms.importers import read_result_files
 
-    asked = given.asked
-    imported = [read_result_file(path, asked) for path in files]
+    imported = read_result_files(files, given.asked)
     return given.keep([_rebuilt(item, given.parsed) for item in imported], "fathoms-rag")
 
 

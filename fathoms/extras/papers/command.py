@@ -40,11 +40,13 @@ def reproduce(
             autocompletion=completion.offered(_tables),
         ),
     ],
-    results: Annotated[
-        Path | None,
+    released: Annotated[
+        list[Path] | None,
         typer.Option(
             "--results",
-            help="The folder of the result files that the authors released; for vidore/TASK, MTEB's file.",
+            metavar="PATH",
+            help="The folder of the result files that the authors released (repeatable for FATHOMS-RAG); for"
+            " vidore/TASK, MTEB's file.",
         ),
     ] = None,
     run: Annotated[
@@ -86,12 +88,24 @@ def reproduce(
     For `vidore/TASK`, the figures in a result file of MTEB stand beside the retrieval of a run.
     """
     from fathoms.extras.papers.beside import compare
-    from fathoms.extras.papers.display import reproduced_json, reproduced_lines, reproduced_panel
+    from fathoms.extras.papers.display import (
+        contradictions,
+        reproduced_json,
+        reproduced_lines,
+        reproduced_panel,
+    )
     from fathoms.extras.papers.released import find_results, released_figures
-    from fathoms.extras.papers.tables import AgreementTable, QuotesTable, load_table
+    from fathoms.extras.papers.tables import AgreementTable, QuotesTable, Table, load_table
     from fathoms.metrics.score_records import Scoring
 
+    results = released[0] if released else None
+
+    def only_one() -> None:
+        if released and len(released) > 1:
+            raise UsageError(f"{name} takes one --results, not {len(released)}")
+
     if name.startswith("vidore/"):
+        only_one()
         if results is None or live:
             raise UsageError(
                 f"{name} needs --results FILE, a result file of MTEB; run a pipeline on the task with"
@@ -103,6 +117,8 @@ def reproduce(
     if results is None and not live:
         raise UsageError("reproduce needs --results DIR, or --live to run the pipelines")
     table = load_table(name)
+    if not isinstance(table, Table):
+        only_one()
     if isinstance(table, AgreementTable):
         if live or results is None:
             raise UsageError(
@@ -116,8 +132,8 @@ def reproduce(
     rows = table.select(tuple(row or ()))
     figures: dict[str, Figures] = {}
     damaged: tuple[str, ...] = ()
-    if results is not None:
-        found, strays, damaged = find_results(table, results)
+    if released:
+        found, strays, damaged = find_results(table, released)
         for message in (*strays, *damaged):
             console.complain(message)
         figures = released_figures(table, found, Scoring())
@@ -127,7 +143,7 @@ def reproduce(
         console.show_json(reproduced_json(name, table, comparison, ran))
     else:
         console.show(*reproduced_panel(table, comparison, ran))
-        for line in reproduced_lines(comparison):
+        for line in (*reproduced_lines(comparison), *contradictions(table)):
             console.say(line)
     failed = bool(damaged) or (results is not None and not comparison.reproduced)
     return _code(outcomes) or (ExitCode.FAILED if failed else ExitCode.OK)

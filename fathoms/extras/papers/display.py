@@ -86,6 +86,12 @@ def reproduced_lines(comparison: Comparison) -> Iterator[str]:
     yield f"{compared} of {len(comparison.rows)} rows compared; of their cells {counts}"
 
 
+def contradictions(table: PrintedTable[Any]) -> Iterator[str]:
+    """Yield a sentence for each place where the paper's text gives other figures than its table."""
+    for one in table.contradictions:
+        yield f"the paper contradicts itself: {one.where} says {one.text}, but the table has {one.table}"
+
+
 def row_lines(table: PrintedTable[Any], row: RowCells, ran: Figures | None) -> Iterator[list[str]]:
     """Yield the lines of one row: one per metric, one for our abstention classifier, and, below each, the
     values of a live run."""
@@ -149,6 +155,7 @@ def reproduced_json(
         "of": len(comparison.rows),
         "differs": [asdict(cell) for cell in comparison.cells("differs")],
         "reproduced": comparison.reproduced,
+        "contradictions": [one.model_dump() for one in table.contradictions],
     } | ({"agreement": agreement} if cells is not None else {})
 
 

@@ -2,35 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from fathoms.corpora import read_questions
 from fathoms.errors import DataError, UsageError
 from fathoms.extras.papers.figures import Figures, figures_of, profiles_of
 from fathoms.extras.papers.tables import Table
-from fathoms.importers import Imported, read_answers, read_result_file
+from fathoms.importers import Imported, read_answers, read_result_file, result_files
 from fathoms.importers.imported import fold_letters
 from fathoms.metrics.score_records import Scoring, score
 
-_PATTERNS = {"fathoms-rag": "*.json", "answers": "*.jsonl"}
 
-
-def find_results(table: Table, folder: Path) -> tuple[dict[str, Imported], tuple[str, ...], tuple[str, ...]]:
-    """Read the result files of a folder and assign them to rows.
+def find_results(
+    table: Table, folders: Sequence[Path]
+) -> tuple[dict[str, Imported], tuple[str, ...], tuple[str, ...]]:
+    """Read the result files below some folders and assign them to rows.
 
     Returns the results by row name, one message per file that matches no row or several, and one per file
     that cannot be read. A file matches a row if its file name or its model name contains all of the row's
-    `words`; only letters and digits are compared, ignoring case. Raises UsageError if the folder does not
+    `words`; only letters and digits are compared, ignoring case. Raises UsageError if a folder does not
     exist, and DataError if two files match the same row or no file matches any.
     """
-    if not folder.is_dir():
-        raise UsageError(f"{folder}: the folder of results does not exist")
+    for folder in folders:
+        if not folder.is_dir():
+            raise UsageError(f"{folder}: the folder of results does not exist")
     found: dict[str, Imported] = {}
     places: dict[str, Path] = {}
     questions = None if table.questions is None else read_questions(table.questions).questions
     strays, damaged = [], []
-    for path in sorted(folder.glob(_PATTERNS[table.results])):
+    paths: list[Path] = []
+    for folder in folders:
+        if table.results == "answers":
+            paths += sorted(folder.rglob("*.jsonl"))
+            continue
+        of_folder, others = result_files(folder)
+        paths += of_folder
+        strays += [f"{path} is no result file" for path in others]
+    for path in {path.resolve(): path for path in paths}.values():
         try:
             imported = read_result_file(path) if questions is None else read_answers(path, questions)
         except DataError as error:
@@ -45,7 +54,8 @@ def find_results(table: Table, folder: Path) -> tuple[dict[str, Imported], tuple
         else:
             found[rows[0]], places[rows[0]] = imported, path
     if not found:
-        raise DataError("\n".join([f"{folder} contains no result file of {table.table}", *strays, *damaged]))
+        named = " and ".join(map(str, folders))
+        raise DataError("\n".join([f"no result file of {table.table} is in {named}", *strays, *damaged]))
     return found, tuple(strays), tuple(damaged)
 
 

@@ -60,6 +60,15 @@ class Difference(_Part):
     why: str
 
 
+class Contradiction(_Part):
+    """A figure that the paper's text gives otherwise than its table."""
+
+    where: str
+    """The place of the text, such as a section."""
+    text: str
+    table: str
+
+
 class PrintedRow(_Part):
     """One row of printed figures."""
 
@@ -86,6 +95,7 @@ class PrintedTable(_Part, Generic[Row]):
     digits: int = Field(default=2, ge=0)
     """The number of digits printed after the decimal point."""
     differences: tuple[Difference, ...] = ()
+    contradictions: tuple[Contradiction, ...] = ()
     rows: tuple[Row, ...] = Field(min_length=1)
 
     @model_validator(mode="after")

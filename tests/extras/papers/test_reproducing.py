@@ -14,7 +14,7 @@ from rich.console import Console
 from fathoms.cli import main
 from fathoms.errors import ConfigError, DataError, UsageError
 from fathoms.extras.papers.beside import compare
-from fathoms.extras.papers.display import reproduced_panel
+from fathoms.extras.papers.display import contradictions, reproduced_panel
 from fathoms.extras.papers.released import find_results, released_figures
 from fathoms.extras.papers.tables import Table, load_table, table_names
 from fathoms.metrics.score_records import Scoring
@@ -71,7 +71,7 @@ def table(**changes: Any) -> Table:
 def test_cells_compare_as_they_are_printed(tmp_path: Path) -> None:
     write_results(tmp_path, "tiny-1b__RAG.json", "else.json")
     (tmp_path / "cut-off.json").write_text('{"model": "m", "responses": [{')
-    results, strays, [damaged] = find_results(table(), tmp_path)
+    results, strays, [damaged] = find_results(table(), [tmp_path])
     assert list(results) == ["tiny"]
     assert damaged.startswith(f"left out: {tmp_path / 'cut-off.json'}")
     assert strays == (f"{tmp_path / 'else.json'} matches no row of Table 1, or more than one",)
@@ -92,7 +92,7 @@ def test_a_difference_counts_unless_it_is_known_to_the_digit(tmp_path: Path) -> 
     printed = {"correctness": [0.12, 0.13, 0.12], "hallucination": [0.5, 1, 0]}
     rows = [{**TABLE["rows"][0], "printed": printed}, TABLE["rows"][1]]
     known = {"row": "tiny", "metric": "correctness", "column": "A", "ours": 0.12, "why": "rounding"}
-    results, *_ = find_results(table(), write_results(tmp_path, "tiny-1b RAG.json"))
+    results, *_ = find_results(table(), [write_results(tmp_path, "tiny-1b RAG.json")])
     statuses = []
     for differences in ([], [known], [{**known, "ours": 0.11}]):
         wanted = table(rows=rows, differences=differences)
@@ -103,11 +103,11 @@ def test_a_difference_counts_unless_it_is_known_to_the_digit(tmp_path: Path) -> 
 
 def test_results_that_cannot_be_told_apart_or_are_not_there(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="two files match the row 'tiny'"):
-        find_results(table(), write_results(tmp_path / "two", "tiny-1b_RAG.json", "tiny_1b RAG.json"))
-    with pytest.raises(DataError, match="contains no result file of Table 1"):
-        find_results(table(), write_results(tmp_path / "none", "else.json"))
+        find_results(table(), [write_results(tmp_path / "two", "tiny-1b_RAG.json", "tiny_1b RAG.json")])
+    with pytest.raises(DataError, match="no result file of Table 1 is in"):
+        find_results(table(), [write_results(tmp_path / "none", "else.json")])
     with pytest.raises(UsageError, match="the folder of results does not exist"):
-        find_results(table(), tmp_path / "nowhere")
+        find_results(table(), [tmp_path / "nowhere"])
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_a_wrong_name_is_told_at_its_place(
 def test_an_empty_cell_is_not_compared(tmp_path: Path) -> None:
     printed = {"correctness": [0.12, None, 0.12], "hallucination": [0.5, 1, None]}
     wanted = table(rows=[{**TABLE["rows"][0], "printed": printed}])
-    results, *_ = find_results(wanted, write_results(tmp_path, "tiny-1b RAG.json"))
+    results, *_ = find_results(wanted, [write_results(tmp_path, "tiny-1b RAG.json")])
     found = compare(wanted, released_figures(wanted, results, Scoring()))
     assert [cell.column for cell in found.cells("not compared")] == ["A", "B"]
     assert (found.cells("differs"), found.reproduced) == ([], True)
@@ -190,7 +190,7 @@ def test_another_papers_table_is_one_more_yaml(tmp_path: Path) -> None:
     }
     (tmp_path / "table.yaml").write_text(yaml.safe_dump(text))
     wanted = load_table(str(tmp_path / "table.yaml"))
-    results, *_ = find_results(wanted, tmp_path)
+    results, *_ = find_results(wanted, [tmp_path])
     found = compare(wanted, released_figures(wanted, results, Scoring()))
     cells = {cell.metric: (cell.paper, cell.ours, cell.status) for cell in found.rows[0].cells}
     assert cells == {
@@ -210,6 +210,55 @@ def test_it_fits_80_columns_and_no_word_is_broken() -> None:
     assert max(map(len, lines)) <= 80
     assert {"gpt_oss:120b", "claude-sonnet-4"} < set(" ".join(lines).split())
     assert lines[1].startswith("each cell")
+
+
+def test_the_authors_folders_are_read_at_any_depth_and_several_together(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As in their repository: a folder for each pipeline, beside JSON files that are no results."""
+    write_results(tmp_path / "Results")
+    write_results(tmp_path / "Results" / "LlamaIndex RAG", "tiny:1b__RAG.json")
+    write_results(tmp_path / "closed", "other_api.json")
+    (tmp_path / "Results" / "training.json").write_text('{"statement": ["It is."]}')
+    results, [stray], damaged = find_results(table(), [tmp_path / "Results", tmp_path / "closed"])
+    assert (sorted(results), damaged) == (["other", "tiny"], ())
+    assert stray.endswith("training.json is no result file")
+    assert list(find_results(table(), [tmp_path / "closed", tmp_path / "closed"])[0]) == ["other"]
+    with pytest.raises(DataError, match="two files match the row 'tiny'"):
+        find_results(table(), [tmp_path / "Results", write_results(tmp_path / "again", "tiny:1b__RAG.json")])
+    path = tmp_path / "table.yaml"
+    path.write_text(yaml.safe_dump(TABLE, sort_keys=False))
+    both = [f"--results={tmp_path / 'Results'}", f"--results={tmp_path / 'closed'}"]
+    main(["reproduce", str(path), *both, "--json"])
+    assert [row["compared"] for row in json.loads(capsys.readouterr().out)["rows"]] == [True, True]
+    assert main(["reproduce", "mirage/table-9", *both]) == 2
+    assert "mirage/table-9 takes one --results, not 2" in capsys.readouterr().err
+
+
+def test_what_the_paper_says_otherwise_is_named(shared: Path) -> None:
+    """Each such sentence is in the paper, and the figures of the table are its own."""
+    text = (shared.parent / "papers" / "fathoms-rag.txt").read_text()
+    paper = load_table("fathoms-rag/table-2")
+    assert isinstance(paper, Table)
+    for said in (
+        "peaked at 0.33",
+        "LlamaIndex to 0.29\N{EN DASH}0.36",
+        "0.20\N{EN DASH}0.32",
+        "0.90$  correctness",
+        "80\\%$  correct",
+    ):
+        assert said in text, said
+    of = {row.row: row.printed for row in paper.rows}
+    overall = [printed["correctness"][0] for name, printed in of.items() if name.startswith("LlamaIndex")]
+    images = [printed["correctness"][3] for name, printed in of.items() if name.startswith("Docling")]
+    assert (max(filter(None, overall)), min(filter(None, images)), max(filter(None, images))) == (
+        0.32,
+        0.07,
+        0.36,
+    )
+    assert (of["gpt_4o"]["correctness"][2], of["gpt_4o"]["hallucination"][:3:2]) == (0.77, (0.31, 0.23))
+    shown = " ".join(contradictions(paper))
+    assert [figure in shown for figure in ("0.33", "0.29 to 0.36", "0.77")] == [True] * 3
 
 
 def test_an_unknown_row_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -267,9 +316,7 @@ def test_the_released_files_give_table_2(shared: Path, root: Path, tmp_path: Pat
     failed = project.fathoms("reproduce", "changed.yaml", "--results", results)
     assert failed.returncode == 1
     assert "gpt_4_1, correctness, MM: printed 0.73, ours 0.72: DIFFERS" in failed.stdout
-    assert failed.stdout.splitlines()[-1] == (
-        "8 of 16 rows compared; of their cells 93 the same, 2 differ as known, 1 differ"
-    )
+    assert "8 of 16 rows compared; of their cells 93 the same, 2 differ as known, 1 differ" in failed.stdout
 
 
 @pytest.mark.slow
