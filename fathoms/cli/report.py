@@ -187,7 +187,7 @@ def _is_released(path: Path) -> bool:
     """Return whether a path on the command line is a result file, or a folder of them, and not a run."""
     from fathoms.runs.order import is_run
 
-    return path.suffix == ".json" and path.is_file() or path.is_dir() and not is_run(path)
+    return (path.suffix == ".json" and path.is_file()) or (path.is_dir() and not is_run(path))
 
 
 @contextmanager
