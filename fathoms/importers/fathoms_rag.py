@@ -193,7 +193,8 @@ def _own_questions(responses: Sequence[_Response], known: Sequence[Question]) ->
         if match is None:
             first.setdefault(response.key, response)
     answered = {match.id for match in matches if match}
-    ids = question_ids([one.category for one in (*known, *first.values())])[len(known) :]
+    categories = [*(one.category for one in known), *(one.category for one in first.values())]
+    ids = question_ids(categories)[len(known) :]
     return [question for question in known if question.id in answered] + [
         Question(
             id=own_id,
