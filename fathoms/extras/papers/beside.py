@@ -10,6 +10,8 @@ from fathoms.extras.papers.figures import Figures
 from fathoms.extras.papers.tables import PrintedTable, Row
 
 Status = Literal["same", "documented", "differs", "not compared"]
+Partly = Mapping[tuple[str, str, str], str]
+"""Why a figure rests on less than the printed one, by row, metric and column."""
 
 
 @dataclass(frozen=True)
@@ -66,31 +68,30 @@ def compare(
     figures: Mapping[str, Figures],
     rows: Sequence[Row] | None = None,
     *,
-    partly: Mapping[str, str] | None = None,
+    partly: Partly | None = None,
 ) -> Comparison:
     """Compare every cell of the table, or of some of its `rows`, with `figures`, keyed by row name.
 
-    `partly` says by row why its figures rest on less than the printed ones: a difference is then known.
+    A difference of a figure that is `partly` like the printed one is known.
     """
     compared = []
     for row in rows or table.rows:
         found = figures.get(row.row)
         ours = {} if found is None else {c: table.text(value) for c, value in found.ours.items()}
-        compared.append(
-            RowCells(row.row, tuple(_cells(table, row, found, (partly or {}).get(row.row))), ours)
-        )
+        compared.append(RowCells(row.row, tuple(_cells(table, row, found, partly or {})), ours))
     return Comparison(tuple(compared))
 
 
-def _cells(table: PrintedTable[Row], row: Row, figures: Figures | None, partly: str | None) -> Iterator[Cell]:
+def _cells(table: PrintedTable[Row], row: Row, figures: Figures | None, partly: Partly) -> Iterator[Cell]:
     """Compare the cells of one row."""
     for metric, printed in row.printed.items():
         ours = None if figures is None else figures.metrics.get(metric)
         for column, value in zip(table.columns, printed, strict=True):
             text = None if ours is None or column not in ours else table.text(ours[column], column)
-            status, why = _status(table, (row.row, metric, column), value, text)
-            if status == "differs" and partly is not None:
-                status, why = "documented", partly
+            place = (row.row, metric, column)
+            status, why = _status(table, place, value, text)
+            if status == "differs" and place in partly:
+                status, why = "documented", partly[place]
             yield Cell(row.row, metric, column, table.printed_text(value, column), text, status, why)
 
 

@@ -12,7 +12,7 @@ from fathoms.cli.cache import opened
 from fathoms.cli.options import RUNS, Json, Out
 from fathoms.cli.run import MaxCost
 from fathoms.errors import ExitCode, UsageError
-from fathoms.extras.papers.printing import published_figures, quotes_figures
+from fathoms.extras.papers.printing import preference_agreement, published_figures, quotes_figures
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -95,7 +95,13 @@ def reproduce(
         reproduced_panel,
     )
     from fathoms.extras.papers.released import find_results, released_figures
-    from fathoms.extras.papers.tables import AgreementTable, QuotesTable, Table, load_table
+    from fathoms.extras.papers.tables import (
+        AgreementTable,
+        PreferenceTable,
+        QuotesTable,
+        Table,
+        load_table,
+    )
     from fathoms.metrics.score_records import Scoring
 
     results = released[0] if released else None
@@ -125,9 +131,11 @@ def reproduce(
                 f"{name} rests on released judgements, which no pipeline gives: leave out --live"
             )
         return _agreement(name, table, results, tuple(row or ()), as_json=as_json)
-    if isinstance(table, QuotesTable):
+    if isinstance(table, QuotesTable | PreferenceTable):
         if live or results is None:
-            raise UsageError(f"{name} is compared with released answers (--results DIR): leave out --live")
+            raise UsageError(f"{name} is compared with released files (--results DIR): leave out --live")
+        if isinstance(table, PreferenceTable):
+            return preference_agreement(name, table, results, tuple(row or ()), as_json=as_json)
         return quotes_figures(name, table, results, tuple(row or ()), as_json=as_json)
     rows = table.select(tuple(row or ()))
     figures: dict[str, Figures] = {}

@@ -1,4 +1,4 @@
-"""The parts of `fathoms reproduce` for ViDoRe and for MMDocRAG."""
+"""The parts of `fathoms reproduce` for ViDoRe, MMDocRAG and RAGChecker."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fathoms.cli import console
 from fathoms.errors import ExitCode, UsageError, amount
 
 if TYPE_CHECKING:
-    from fathoms.extras.papers.tables import QuotesTable
+    from fathoms.extras.papers.tables import PreferenceTable, QuotesTable
 
 
 def published_figures(
@@ -77,7 +77,8 @@ def quotes_figures(
     if table.modes is not None:
         more, figures = figures_of_modes(table, runs)
         why = f"the mean over {amount(len(more), 'model')} of which both runs are at hand"
-        partly = {table.rows[0].row: f"{why}; the paper does not name its models"}
+        places = [(table.rows[0].row, name, column) for name in table.compare for column in table.columns]
+        partly = dict.fromkeys(places, f"{why}; the paper does not name its models")
     else:
         runs = [run for run in runs if not chosen or run.row in rows]
         more, figures = [run.row for run in runs if run.row not in rows], figures_of_runs(table, runs)
@@ -99,3 +100,31 @@ def quotes_figures(
             console.say(line)
     good = (comparison.reproduced or not table.rows) and not absent and not damaged
     return ExitCode.OK if good else ExitCode.FAILED
+
+
+def preference_agreement(
+    name: str, table: PreferenceTable, results: Path, chosen: tuple[str, ...], *, as_json: bool
+) -> int:
+    """Print how far metrics agree with people's preferences, beside the printed coefficients. A difference
+    ends the command with exit code 1, unless the files hold fewer instances than the paper."""
+    from fathoms.extras.papers.beside import compare
+    from fathoms.extras.papers.display import reproduced_json, reproduced_lines, reproduced_panel
+    from fathoms.extras.papers.preferences import preference_figures
+
+    rows = table.select(chosen)
+    found = preference_figures(table, results, rows)
+    comparison = compare(table, found.figures, rows, partly=found.partly)
+    for note in found.notes:
+        console.complain(note)
+    if as_json:
+        agreement = [
+            {"row": row, "metric": metric, "column": column, **one._asdict()}
+            for (row, metric, column), one in found.cells.items()
+        ]
+        shown = reproduced_json(name, table, comparison, {})
+        console.show_json({**shown, "agreement": agreement, "left_out": found.notes})
+    else:
+        console.show(*reproduced_panel(table, comparison, {}))
+        for line in reproduced_lines(comparison):
+            console.say(line)
+    return ExitCode.OK if comparison.reproduced else ExitCode.FAILED

@@ -250,6 +250,25 @@ class AgreementTable(PrintedTable[AgreementRow]):
         return found.with_(Source(metric=MetricSource(folder=folder, key=found.metric.key)))
 
 
+class PreferenceRow(PrintedRow):
+    """One row: a metric, by the name of its file (`baseline_NAME.json`) and of its `figure` there, which is
+    that of the people's label if not given; or `people`, the second of the two with the first."""
+
+    of: str
+    figure: str | None = None
+
+
+class PreferenceTable(PrintedTable[PreferenceRow]):
+    """A table of the agreement of metrics with people's preferences, from the files that RAGChecker released;
+    its columns are kinds of labels, and `instances` is the number of pairs of answers in the paper."""
+
+    results: Literal["ragchecker"]
+    instances: int
+    columns: dict[str, str]
+    compare: dict[str, Literal["pearson", "spearman"]]
+    rows: tuple[PreferenceRow, ...] = Field(min_length=1)
+
+
 _MODES = {"pure-text": "", "pure-text-ocr": " (OCR)", "multimodal": " (MM)"}
 """How the names of rows end by what the model was shown of pictures."""
 
@@ -319,7 +338,7 @@ def table_names() -> tuple[str, ...]:
     )
 
 
-def load_table(name: str) -> Table | AgreementTable | QuotesTable:
+def load_table(name: str) -> Table | AgreementTable | PreferenceTable | QuotesTable:
     """Load a table by the name of one that comes with fathoms, or by the path of a YAML file.
 
     Raises UsageError if there is no table of that name, and ConfigError for an invalid file.
@@ -332,6 +351,8 @@ def load_table(name: str) -> Table | AgreementTable | QuotesTable:
         return validate(AgreementTable, source)
     if source.data.get("results") == "mmdocrag":
         return validate(QuotesTable, source)
+    if source.data.get("results") == "ragchecker":
+        return validate(PreferenceTable, source)
     table = validate(Table, source)
     if table.questions is None:
         return table
