@@ -2,42 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from fathoms.cli import console, nightly
-from fathoms.cli.options import RUNS, Json, JUnitBy, LogFile, Metrics, Out, Profile, References
+from fathoms.cli.options import (
+    RUNS,
+    All,
+    AllowedErrors,
+    Comment,
+    Json,
+    JUnit,
+    JUnitBy,
+    LogFile,
+    Margin,
+    Metrics,
+    Out,
+    Profile,
+    References,
+    Strict,
+)
 from fathoms.errors import DataError, ExitCode, UsageError
 
 if TYPE_CHECKING:
     from fathoms.gate.against_baseline import Gated
+    from fathoms.gate.brief import Brief
     from fathoms.gate.runs import Terms
     from fathoms.runs.run import Run
 
-
-AGAINST, JUDGED, LIMITS, REPORTED = "What is compared", "How it is judged", "Fixed limits", "What is written"
-"""The headings of the options in the help, those that people use first at the top."""
+Shown = Literal["brief", "all", "line", "json"]
+"""How a verdict is printed."""
 
 Baselines = Annotated[
     list[str] | None,
-    typer.Option(
-        "--baseline",
-        help="A run or a saved baseline; several are pooled as repeats.",
-        rich_help_panel=AGAINST,
-    ),
+    typer.Option("--baseline", help="A run or a saved baseline; several are pooled as repeats."),
 ]
 SaveBaseline = Annotated[
     Path | None,
-    typer.Option(
-        "--save-baseline",
-        help="Save the scores of the runs as a baseline, and judge nothing.",
-        rich_help_panel=AGAINST,
-    ),
+    typer.Option("--save-baseline", help="Save the scores of the runs as a baseline, and judge nothing."),
 ]
 Last = Annotated[
     int,
@@ -46,7 +53,6 @@ Last = Annotated[
         min=1,
         max=30,
         help="Judge this many nights: the run, and those of its name before it, back to the baseline.",
-        rich_help_panel=AGAINST,
     ),
 ]
 Rescore = Annotated[
@@ -55,7 +61,6 @@ Rescore = Annotated[
         "--rescore",
         help="Compare with the answers of the baseline's runs, scored by the questions of the newest run;"
         " their stored scores stay what they are.",
-        rich_help_panel=AGAINST,
     ),
 ]
 Changed = Annotated[
@@ -65,7 +70,6 @@ Changed = Annotated[
         help="How many questions of the baseline may be missing or have another text or gold, such as 3 or"
         " 10%. They are left out; new questions never count.",
         show_default="50%",
-        rich_help_panel=AGAINST,
     ),
 ]
 Preset = Annotated[
@@ -75,7 +79,6 @@ Preset = Annotated[
         metavar="small",
         help="'small' suits 15 to 100 questions: FAIL if more right answers of the baseline are lost than"
         " chance explains, a limit is crossed, or calls failed.",
-        rich_help_panel=JUDGED,
     ),
 ]
 Sequential = Annotated[
@@ -84,7 +87,6 @@ Sequential = Annotated[
         "--sequential",
         help="Judge the run by the evidence of all nights, with at most 5 % false alarms a year; they are"
         " remembered in a file beside the baseline.",
-        rich_help_panel=JUDGED,
     ),
 ]
 Acknowledge = Annotated[
@@ -93,7 +95,6 @@ Acknowledge = Annotated[
         "--acknowledge",
         help="Mark an alarm as seen: later runs that lost no other answers do not FAIL until --until. With"
         " --sequential, begin to collect evidence again, after a repair.",
-        rich_help_panel=JUDGED,
     ),
 ]
 Until = Annotated[
@@ -103,16 +104,6 @@ Until = Annotated[
         formats=["%Y-%m-%d"],
         help="The last day for --acknowledge.",
         show_default="14 days after the run",
-        rich_help_panel=JUDGED,
-    ),
-]
-Margin = Annotated[
-    float | None,
-    typer.Option(
-        "--margin",
-        help="The smallest loss that counts as worse.",
-        show_default="0.02",
-        rich_help_panel=JUDGED,
     ),
 ]
 Alpha = Annotated[
@@ -121,7 +112,6 @@ Alpha = Annotated[
         "--alpha",
         help="The accepted chance of PASS although the loss is as large as the margin.",
         show_default="0.025",
-        rich_help_panel=JUDGED,
     ),
 ]
 ByCategory = Annotated[
@@ -130,13 +120,6 @@ ByCategory = Annotated[
         "--by-category/--no-by-category",
         help="Judge every category, too, and not only the overall mean.",
         show_default="no-by-category",
-        rich_help_panel=JUDGED,
-    ),
-]
-Strict = Annotated[
-    bool,
-    typer.Option(
-        "--strict", help="End with exit code 101 if the verdict is UNDECIDED.", rich_help_panel=JUDGED
     ),
 ]
 Unchecked = Annotated[
@@ -145,34 +128,18 @@ Unchecked = Annotated[
         "--allow-unchecked-judge",
         help="Accept a metric whose judge was not checked against people, agrees too little with them, or"
         " gave too few verdicts.",
-        rich_help_panel=JUDGED,
     ),
 ]
 Least = Annotated[
     list[str] | None,
     typer.Option(
-        "--min",
-        metavar="METRIC=VALUE",
-        help="FAIL if the newest run has less than this (repeatable).",
-        rich_help_panel=LIMITS,
+        "--min", metavar="METRIC=VALUE", help="FAIL if the newest run has less than this (repeatable)."
     ),
 ]
 Most = Annotated[
     list[str] | None,
     typer.Option(
-        "--max-rate",
-        metavar="METRIC=VALUE",
-        help="FAIL if the newest run has more than this (repeatable).",
-        rich_help_panel=LIMITS,
-    ),
-]
-FailOnError = Annotated[
-    str | None,
-    typer.Option(
-        "--fail-on-error",
-        help="How many questions may fail: a number, or a share such as 2%.",
-        show_default="2%",
-        rich_help_panel=LIMITS,
+        "--max-rate", metavar="METRIC=VALUE", help="FAIL if the newest run has more than this (repeatable)."
     ),
 ]
 MaxSame = Annotated[
@@ -181,40 +148,17 @@ MaxSame = Annotated[
         "--max-same",
         help="FAIL if more answers of the newest run are one and the same text: a number, or a share such as"
         " 20%.",
-        rich_help_panel=LIMITS,
     ),
 ]
 MaxEmpty = Annotated[
     str | None,
-    typer.Option(
-        "--max-empty",
-        help="FAIL if more answers of the newest run are empty, such as 3 or 5%.",
-        rich_help_panel=LIMITS,
-    ),
+    typer.Option("--max-empty", help="FAIL if more answers of the newest run are empty, such as 3 or 5%."),
 ]
 MaxRetryRate = Annotated[
     str | None,
     typer.Option(
         "--max-retry-rate",
         help="FAIL if more calls of the newest run took several requests, such as 3 or 10%.",
-        rich_help_panel=LIMITS,
-    ),
-]
-JUnit = Annotated[
-    Path | None,
-    typer.Option(
-        "--junit",
-        help="Add the verdicts to a JUnit XML file, which may be that of `run`.",
-        rich_help_panel=REPORTED,
-    ),
-]
-Comment = Annotated[
-    Path | None,
-    typer.Option(
-        "--comment",
-        help="Write the verdict as Markdown for a pull request, with the five worst questions; 'fathoms"
-        " comment FILE' posts it.",
-        rich_help_panel=REPORTED,
     ),
 ]
 
@@ -237,7 +181,7 @@ def gate(
     allow_unchecked: Unchecked = False,
     least: Least = None,
     most: Most = None,
-    fail_on_error: FailOnError = None,
+    fail_on_error: AllowedErrors = None,
     max_same: MaxSame = None,
     max_empty: MaxEmpty = None,
     max_retry_rate: MaxRetryRate = None,
@@ -248,30 +192,19 @@ def gate(
     junit_by: JUnitBy = "category",
     profile: Profile = None,
     out: Out = RUNS,
+    everything: All = False,
     as_json: Json = False,
 ) -> int:
     """Judge whether runs are worse than a baseline: PASS, FAIL (exit code 100) or UNDECIDED.
 
     Several RUNs count as successive nights: the newest one is judged alone, and pooled with those before it.
     UNDECIDED after a loss of a quarter of a metric's range or more ends with exit code 101, because another
-    run is needed.
+    run is needed. With `fathoms --quiet gate`, the verdict is one line.
     Options that are not given are those of the section `gate` in the newest run's config.
     """
     from fathoms.gate.limits import read_limits
-    from fathoms.gate.runs import Terms, acknowledged, judge_runs, settings_of
-    from fathoms.runs.finding import oldest_first
-    from fathoms.runs.run import Run
+    from fathoms.gate.runs import acknowledged
 
-    if until is not None and not acknowledge:
-        raise UsageError("--until says how long an alarm is acknowledged: give --acknowledge, too")
-    if preset not in (None, "small"):
-        raise UsageError(f"--preset {preset}: the only preset is 'small'")
-    if save_baseline is not None and (least or most or baseline is not None or sequential):
-        raise UsageError(
-            "--save-baseline judges nothing: leave out --baseline, --min, --max-rate and --sequential"
-        )
-    _require_nights(runs, baseline, last, saves=save_baseline is not None, sequential=sequential)
-    stored = oldest_first(Run.open(name, out) for name in runs)
     given = {
         "preset": preset,
         "metric": tuple(metric) if metric else None,
@@ -286,30 +219,109 @@ def gate(
         "max_empty": max_empty,
         "max_retry_rate": max_retry_rate,
     }
-    if save_baseline is None:
-        _require_tonight(runs, stored[-1], out)
-    settings, section = settings_of(stored[-1], given)
-    terms = Terms(settings, section, baseline or (), profile, out, last, sequential, allow_unchecked)
-    if rescore:
-        terms = terms.with_rescored(saves=save_baseline is not None)
+    asked = _Asked(tuple(runs), baseline, save_baseline, last, rescore, sequential, preset)
+    stored, terms = asked.read(given, profile, out, allow_unchecked=allow_unchecked)
+    if until is not None and not acknowledge:
+        raise UsageError("--until says how long an alarm is acknowledged: give --acknowledge, too")
     if save_baseline is not None:
         return _save(stored, terms, save_baseline)
-    if baseline is None and not terms.has_limits:
-        raise UsageError(
-            "gate needs --baseline RUN to compare with, --min, --max-rate or another --max option as fixed"
-            " limits, or --save-baseline FILE to save one"
-        )
     if acknowledge:
         console.say(acknowledged(stored, terms, until.date() if until else None))
         return 0
-    return _judge_and_report(
-        stored[-1],
-        lambda: judge_runs(stored, terms),
-        files=nightly.VerdictFiles(log_file, junit, comment),
-        strict=strict,
-        by_question=junit_by == "question",
-        as_json=as_json,
+    shown: Shown = (
+        "json" if as_json else "line" if console.settings.quiet else "all" if everything else "brief"
     )
+    files = nightly.VerdictFiles(log_file, junit, comment)
+    return _judge_and_report(stored, terms, files, asked, shown, strict, junit_by == "question")
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What `gate` is to compare, as it is named on the command line."""
+
+    runs: tuple[str, ...]
+    baseline: list[str] | None
+    save_baseline: Path | None
+    last: int
+    rescore: bool
+    sequential: bool
+    preset: str | None
+
+    def read(
+        self, given: Mapping[str, Any], profile: str | None, out: Path, *, allow_unchecked: bool
+    ) -> tuple[list[Run], Terms]:
+        """Return the runs, oldest first, and how they are judged. Raises UsageError for options that do not
+        go together, and DataError where the newest run is not that of the last night."""
+        from fathoms.gate.runs import Terms, settings_of
+        from fathoms.runs.finding import oldest_first
+        from fathoms.runs.run import Run
+
+        saves = self.save_baseline is not None
+        self._require_nights(given)
+        stored = list(oldest_first(Run.open(name, out) for name in self.runs))
+        if not saves:
+            _require_tonight(self.runs, stored[-1], out)
+        settings, section = settings_of(stored[-1], given)
+        terms = Terms(
+            settings,
+            section,
+            self.baseline or (),
+            profile,
+            out,
+            self.last,
+            self.sequential,
+            allow_unchecked,
+        )
+        if self.rescore:
+            terms = terms.with_rescored(saves=saves)
+        if not saves and self.baseline is None and not terms.has_limits:
+            raise UsageError(
+                "gate needs --baseline RUN to compare with, --min, --max-rate or another --max option as"
+                " fixed limits, or --save-baseline FILE to save one"
+            )
+        return stored, terms
+
+    def _require_nights(self, given: Mapping[str, Any]) -> None:
+        """Raise UsageError where options do not go with the runs or each other: --last and --sequential both
+        find the earlier nights themselves, and --sequential needs a saved baseline."""
+        saves, limits = self.save_baseline is not None, given["min"] or given["max_rate"]
+        if self.preset not in (None, "small"):
+            raise UsageError(f"--preset {self.preset}: the only preset is 'small'")
+        if saves and (limits or self.baseline is not None or self.sequential):
+            raise UsageError(
+                "--save-baseline judges nothing: leave out --baseline, --min, --max-rate and --sequential"
+            )
+        if self.last > 1 and (len(self.runs) > 1 or saves):
+            raise UsageError("--last finds the earlier runs itself: name one run, and no --save-baseline")
+        if not self.sequential:
+            return
+        if self.baseline is None or len(self.baseline) != 1 or not Path(self.baseline[0]).is_file():
+            raise UsageError(
+                "--sequential remembers the nights in a file beside the baseline: name one saved baseline"
+                " with --baseline FILE ('fathoms gate RUN --save-baseline FILE' makes one)"
+            )
+        if len(self.runs) > 1 or self.last > 1:
+            raise UsageError(
+                "--sequential judges one run at a time and remembers the earlier ones itself: name one run,"
+                " and no --last"
+            )
+
+    def brief(self, found: Gated, newest: Run) -> Brief:
+        """Build the short report of a verdict, with commands that name the runs as the person did."""
+        from fathoms.gate.brief import brief
+        from fathoms.runs.order import is_run
+
+        out = newest.path.parent
+        run = self.runs[0] if len(self.runs) == 1 else newest.id
+        first = self.baseline[0] if self.baseline else None
+        options = [f"--baseline {first}", *(["--sequential"] if self.sequential else [])]
+        options += [f"--preset {self.preset}"] if self.preset else []
+        if first is not None and Path(first).is_file():
+            first = next((one for one in found.baseline if is_run(out / one)), None)
+        where = "" if out == RUNS else f" --out {out}"
+        alarms = found.losses or found.sequence
+        acknowledge = f"fathoms gate {run} {' '.join(options)} --acknowledge{where}" if alarms else ""
+        return brief(found, f"{run}{where}", first, acknowledge=acknowledge)
 
 
 def _save(stored: Sequence[Run], terms: Terms, path: Path) -> int:
@@ -341,49 +353,32 @@ def _require_tonight(references: Sequence[str], newest: Run, out: Path) -> None:
         )
 
 
-def _require_nights(
-    runs: Sequence[str], baseline: Sequence[str] | None, last: int, *, saves: bool, sequential: bool
-) -> None:
-    """Raise UsageError where --last or --sequential does not go with the runs: both find the earlier nights
-    themselves, and --sequential needs a saved baseline."""
-    if last > 1 and (len(runs) > 1 or saves):
-        raise UsageError("--last finds the earlier runs itself: name one run, and no --save-baseline")
-    if not sequential:
-        return
-    if baseline is None or len(baseline) != 1 or not Path(baseline[0]).is_file():
-        raise UsageError(
-            "--sequential remembers the nights in a file beside the baseline: name one saved baseline with"
-            " --baseline FILE ('fathoms gate RUN --save-baseline FILE' makes one)"
-        )
-    if len(runs) > 1 or last > 1:
-        raise UsageError(
-            "--sequential judges one run at a time and remembers the earlier ones itself: name one run, and"
-            " no --last"
-        )
-
-
 def _judge_and_report(
-    newest: Run,
-    judge: Callable[[], Gated],
-    *,
+    stored: Sequence[Run],
+    terms: Terms,
     files: nightly.VerdictFiles,
+    asked: _Asked,
+    shown: Shown,
     strict: bool,
     by_question: bool,
-    as_json: bool,
 ) -> int:
     """Judge, and report the verdict to the terminal, log, JUnit file and comment; returns the exit code."""
     from fathoms.gate.comment import comment as comment_on
     from fathoms.gate.comment import explained
     from fathoms.gate.lines import KIND, gate_line, gate_suite, gated_panel, undecided
+    from fathoms.gate.runs import judge_runs
     from fathoms.runs.order import run_name
 
+    newest = stored[-1]
     with files.judging(KIND, run_name(newest.id)):
-        found = judge()
+        found = judge_runs(stored, terms)
         line = gate_line(found)
-        if as_json:
+        if shown == "json":
             console.show_json(asdict(found))
+        elif shown == "brief":
+            console.show(asked.brief(found, newest))
         else:
-            console.show(*gated_panel(found))
+            console.show(*(gated_panel(found) if shown == "all" else ()))
             console.say(line)
         suite = gate_suite(found, strict=strict, by_question=by_question)
         written = files.report(
@@ -392,7 +387,8 @@ def _judge_and_report(
     if found.verdict == "FAIL":
         return ExitCode.GATE_FAILED
     if found.verdict == "UNDECIDED":
-        console.complain(undecided(found))
+        if shown != "brief":
+            console.complain(undecided(found))
         if strict or found.large_losses:
             return ExitCode.GATE_UNDECIDED
     return ExitCode.OK if written else ExitCode.FAILED

@@ -20,6 +20,29 @@ OPTIONS: Mapping[str, Groups] = {
         "Files": ("--out", "--no-cache", "--refresh", "--reuse-replies"),
         "Every night": ("--fail-on-error", "--partial", "--comment", "--junit", "--junit-by", "--log-file"),
     },
+    "gate": {
+        "What is compared": ("--baseline", "--save-baseline", "--last", "--metric", "--rescore", "--changed"),
+        "How it is judged": (
+            "--preset",
+            "--sequential",
+            "--acknowledge",
+            "--until",
+            "--margin",
+            "--alpha",
+            "--by-category",
+            "--strict",
+            "--allow-unchecked-judge",
+        ),
+        "Fixed limits": (
+            "--min",
+            "--max-rate",
+            "--fail-on-error",
+            "--max-same",
+            "--max-empty",
+            "--max-retry-rate",
+        ),
+        "What is written": ("--all", "--json", "--junit", "--junit-by", "--comment", "--log-file"),
+    },
     "build": {
         "What is made": ("--out", "--model", "--n", "--hops", "--modalities", "--unanswerable", "--language"),
         "Before and after": ("--dry-run", "--max-cost", "--resume", "--update", "--redo", "--allow-fewer"),
@@ -48,8 +71,7 @@ def grouped(names: Sequence[str], groups: Groups) -> list[tuple[str, list[str]]]
 
 
 class GroupedCommand(TyperCommand):
-    """A command whose options are listed under headings: those of the table, or else those that the options
-    name themselves (`rich_help_panel`)."""
+    """A command whose options are listed under the headings of the table, if it is in it."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the arguments, and then the options, in the order of the table if the command is in it."""
@@ -63,8 +85,7 @@ class GroupedCommand(TyperCommand):
             elif self.name in OPTIONS:
                 options[max(parameter.opts, key=len)] = record
             else:
-                heading = getattr(parameter, "rich_help_panel", None) or "Options"
-                sections.setdefault(heading, []).append(record)
+                sections.setdefault("Options", []).append(record)
         for heading, names in grouped(list(options), OPTIONS.get(self.name or "", {})):
             sections[heading] = [options[name] for name in names]
         for heading, records in sections.items():

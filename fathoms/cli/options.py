@@ -40,6 +40,19 @@ FailOnError = Annotated[
         help="How many questions may fail, or be judged in part: a number, or a share such as 2%.",
     ),
 ]
+AllowedErrors = Annotated[
+    str | None,
+    typer.Option(
+        "--fail-on-error",
+        help="How many questions may fail: a number, or a share such as 2%.",
+        show_default="2%",
+    ),
+]
+Margin = Annotated[
+    float | None,
+    typer.Option("--margin", help="The smallest loss that counts as worse.", show_default="0.02"),
+]
+Strict = Annotated[bool, typer.Option("--strict", help="End with exit code 101 if the verdict is UNDECIDED.")]
 Partial = Annotated[
     bool,
     typer.Option("--partial", help="End with 0 although some questions have no document or no answer."),
@@ -73,6 +86,21 @@ Metrics = Annotated[
         "--metric",
         help="A metric that the runs have, such as correctness or hallucination (repeatable).",
         autocompletion=completion.metrics,
+    ),
+]
+JUnit = Annotated[
+    Path | None,
+    typer.Option(
+        "--junit",
+        help="Write the results to a JUnit XML file; a verdict is added to what `run` wrote there.",
+    ),
+]
+Comment = Annotated[
+    Path | None,
+    typer.Option(
+        "--comment",
+        help="Write the verdict, or why the run failed, as Markdown for a pull request;"
+        " 'fathoms comment FILE' posts it.",
     ),
 ]
 JUnitBy = Annotated[

@@ -13,9 +13,22 @@ import typer
 from fathoms.cli import console, nightly, progress
 from fathoms.cli.cache import opened
 from fathoms.cli.loading import CORES, Config, Set, Workers
-from fathoms.cli.options import RUNS, Json, LogFile, NoCache, Out, Profile
+from fathoms.cli.options import (
+    RUNS,
+    AllowedErrors,
+    Comment,
+    Json,
+    JUnit,
+    LogFile,
+    Margin,
+    NoCache,
+    Out,
+    Profile,
+    Strict,
+)
 from fathoms.cli.results import announce
 from fathoms.cli.run import MaxCost
+from fathoms.cli.tune import Metric, Seed
 from fathoms.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -28,38 +41,12 @@ if TYPE_CHECKING:
 Against = Annotated[
     Path, typer.Option("--against", help="The YAML file of main's pipeline.", show_default=False)
 ]
-Metric = Annotated[
-    str | None,
-    typer.Option("--metric", help="What is compared: any metric from 0 to 1.", show_default="correctness"),
-]
-Margin = Annotated[
-    float | None,
-    typer.Option("--margin", help="The smallest loss that counts as worse.", show_default="0.02"),
-]
 Confidence = Annotated[
     float,
     typer.Option(
         "--confidence", min=0.5, max=0.9999, help="How sure a FAIL, and a PASS before the last question, is."
     ),
 ]
-FailOnError = Annotated[
-    str | None,
-    typer.Option(
-        "--fail-on-error",
-        help="How many calls may fail on each side: a number, or a share such as 2%.",
-        show_default="2%",
-    ),
-]
-Strict = Annotated[bool, typer.Option("--strict", help="End with exit code 101 if the verdict is UNDECIDED.")]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="The seed that orders the questions.")]
-Comment = Annotated[
-    Path | None,
-    typer.Option(
-        "--comment",
-        help="Write the verdict as Markdown for a pull request; 'fathoms comment FILE' posts it.",
-    ),
-]
-JUnit = Annotated[Path | None, typer.Option("--junit", help="Add the verdict to a JUnit XML file.")]
 
 
 def premerge(
@@ -70,13 +57,13 @@ def premerge(
     margin: Margin = None,
     confidence: Confidence = 0.95,
     max_cost: MaxCost = None,
-    fail_on_error: FailOnError = None,
+    fail_on_error: AllowedErrors = None,
     strict: Strict = False,
     comment: Comment = None,
     junit: JUnit = None,
     log_file: LogFile = None,
     profile: Profile = None,
-    seed: Seed = 0,
+    seed: Seed = None,
     out: Out = RUNS,
     workers: Workers = CORES,
     no_cache: NoCache = False,
@@ -100,7 +87,7 @@ def premerge(
             profile=profile,
             confidence=confidence,
             within=section.margin if margin is None else margin,
-            seed=seed,
+            seed=seed or 0,
             defended=True,
         )
         allowed = allowance(fail_on_error or section.fail_on_error)

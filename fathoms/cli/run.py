@@ -21,7 +21,9 @@ from fathoms.cli.loading import CORES, Executor, Set, Workers, cluster, load, se
 from fathoms.cli.options import (
     RUNS,
     All,
+    Comment,
     FailOnError,
+    JUnit,
     JUnitBy,
     LogFile,
     NoCache,
@@ -134,17 +136,6 @@ MaxTokens = Annotated[
         "--max-tokens-total",
         metavar="N",
         help="Stop before all runs together use more tokens (exit code 3).",
-    ),
-]
-JUnit = Annotated[
-    Path | None,
-    typer.Option("--junit", help="Write a JUnit XML file with one test case per category."),
-]
-Comment = Annotated[
-    Path | None,
-    typer.Option(
-        "--comment",
-        help="If the run fails, write why as Markdown for a pull request; 'fathoms comment FILE' posts it.",
     ),
 ]
 NoScore = Annotated[

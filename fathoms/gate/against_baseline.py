@@ -72,7 +72,7 @@ class GateCheck:
     `resolvable` is the smallest margin with which an unchanged pipeline would pass with a probability of
     80 %, and `needed` the number of questions with which it would pass with the given margin, `None` if more
     than 10,000. `scores` has each of these questions with its scores in the baseline and in the newest run,
-    means over repeats; it is empty for a ratio of counts.
+    means over repeats; it is empty for a ratio of counts. `means` are the values of both.
     """
 
     metric: str
@@ -88,6 +88,7 @@ class GateCheck:
     needed: int | None
     scores: tuple[tuple[str, float, float], ...] = ()
     by: Test | None = None
+    means: tuple[float, float] = (0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -123,7 +124,7 @@ class LossCheck:
     runs of the baseline and the fewest answers that it has to a question. `repeats` is how many answers of a
     night to each question pay off, and what FAIL takes with them (`stats.few_questions`). `since` is the date
     of the first run of those in a row that are alarms. `seen` is the date until which the alarm is
-    acknowledged.
+    acknowledged. `means` are the mean scores in the baseline and in the newest run.
     """
 
     metric: str
@@ -139,6 +140,7 @@ class LossCheck:
     repeats: tuple[int, int] | None = None
     since: str | None = None
     seen: str | None = None
+    means: tuple[float, float] = (0.0, 0.0)
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -433,6 +435,7 @@ def _gate_check(family: _Family, check: Check, margin: float, alpha: float) -> G
         questions_needed(family.answers, margin / family.width, alpha) if undecided else None,
         _scores(family.matched[-1]),
         check.by,
+        values_of(family.matched[-1]),
     )
 
 
@@ -441,6 +444,19 @@ def _scores(found: Matched | MatchedRatios) -> tuple[tuple[str, float, float], .
     if isinstance(found, MatchedRatios):
         return ()
     return tuple(zip(found.ids, found.first, found.second, strict=True))
+
+
+def values_of(found: Matched | MatchedRatios) -> tuple[float, float]:
+    """Return the value of a metric on both sides: the ratio of the counts, or the mean of the categories."""
+    import numpy as np
+
+    from fathoms.stats.difference import macro_weights
+    from fathoms.stats.ratio import ratio_of
+
+    if isinstance(found, MatchedRatios):
+        return ratio_of(found.first) or 0.0, ratio_of(found.second) or 0.0
+    weights = macro_weights(np.unique(found.categories, return_inverse=True)[1])
+    return float(weights @ found.first), float(weights @ found.second)
 
 
 def require_sound(baseline: QuestionScores, allowed: Callable[[int], float]) -> None:

@@ -67,16 +67,18 @@ def _losses_panel(found: Gated) -> Iterator[RenderableType]:
             waver = f" (wavering before: {listed(each.wavering)})" if each.wavering else ""
             yield Text(f"lost: {listed(each.ids)}{waver}")
     yield from (limit_text(limit) for limit in found.limits if not limit.kept or limit.of != "call")
-    first = found.losses[0]
-    runs = f"{first.nights} run{'s' * (first.nights != 1)}"
-    few = "; one night does not show which answers waver, so FAIL takes many lost ones" * (first.answers == 1)
-    more = "; run --repeats {} would FAIL from {} on".format(*first.repeats) if first.repeats else ""
-    answers = f"{first.answers} answer{'s' * (first.answers != 1)} to a question"
-    yield note(f"baseline: {runs}, {answers}{few or more}")
+    yield note(f"baseline: {base_text(found.losses[0])}")
     if found.section:
         yield note(section_line(found.section))
     yield from map(note, changes(found))
     yield from (note(plain(one)) for one in found.notes)
+
+
+def base_text(check: LossCheck) -> str:
+    """Say how many answers the baseline has to a question, and how many of a night would pay off."""
+    few = "; one night does not show which answers waver, so FAIL takes many lost ones" * (check.answers == 1)
+    more = "; run --repeats {} would FAIL from {} on".format(*check.repeats) if check.repeats else ""
+    return f"{amount(check.nights, 'run')}, {amount(check.answers, 'answer')} to a question{few or more}"
 
 
 def loss_text(check: LossCheck) -> str:
@@ -87,20 +89,20 @@ def loss_text(check: LossCheck) -> str:
     return f"{check.metric}: {lost} ({p_value(check.p)}; {alarm}){seen}"
 
 
-def _day(date: str) -> str:
+def day(date: str) -> str:
     """Format a date of ISO 8601 as `21 Nov`."""
     return f"{datetime.fromisoformat(date):%d %b}".lstrip("0")
 
 
 def _loss_line(found: Gated, also: str = "") -> str:
     """Return the verdict of `--preset small` on one line, with cause and remedy; `also` is a second cause."""
-    check = min(found.losses, key=lambda each: (each.verdict != found.verdict, not each.seen, each.p))
+    check = deciding_loss(found)
     many = f"{len(check.lost)}{'' if check.verdict == 'FAIL' else f' of {check.right}'}"
     what = "" if check.metric == "correctness" else f" by {check.metric}"
     more = " ..." * (len(check.lost) > SHOWN)
     names = f" ({plain(' '.join(check.ids[:SHOWN]))}{more})" if check.lost else ""
     line = f"{found.verdict}: {many} right answers lost{what}{names}"
-    since = f" since {_day(check.since)}" if check.since else ""
+    since = f" since {day(check.since)}" if check.since else ""
     if check.verdict == "FAIL":
         return f"{line}{since}{also}; until it is repaired: fathoms gate ... --acknowledge"
     if check.seen:
@@ -112,14 +114,14 @@ def _loss_line(found: Gated, also: str = "") -> str:
     return f"{line}; FAIL from {check.needed} on"
 
 
-def _failed_line(check: LimitCheck, found: Gated) -> str:
-    """Return the verdict of `--preset small` on a night on which too many calls failed."""
-    failed = round(check.found * check.questions)
+def failed_calls_of(found: Gated) -> tuple[str, str] | None:
+    """Say that more calls failed than may, and what to do; `None` if this is not so."""
+    checks = (one for one in found.limits if not one.kept and one.limit.metric == FAILED_CALLS)
+    if (check := next(checks, None)) is None:
+        return None
     why = f" ({plain(check.why)})" if check.why else ""
-    return (
-        f"{found.verdict}: {failed} of {check.questions} calls failed{why}, and at most"
-        f" {check.limit.value:.0%} may; repair the service, then run again"
-    )
+    failed = f"{round(check.found * check.questions)} of {check.questions} calls failed{why}"
+    return failed, f"at most {check.limit.value:.0%} may; repair the service, then run again"
 
 
 def limit_text(check: LimitCheck) -> Text:
@@ -127,37 +129,46 @@ def limit_text(check: LimitCheck) -> Text:
     return Text(limited(check), style="green" if check.kept else "red")
 
 
-def limited(check: LimitCheck) -> str:
-    """Say what was found and what the limit is: `correctness 0.52 (93 questions), at least 0.6: FAIL`."""
+def wanted(check: LimitCheck) -> str:
+    """Say what was found and what the limit is: `correctness 0.52 (93 questions), at least 0.6`."""
     name = check.limit.metric + (f" in {plain(check.category)}" if check.category else "")
     side = "at least" if check.limit.side == "min" else "at most"
-    questions = f"{check.questions} {check.of}{'s' * (check.questions != 1)}"
-    verdict = "PASS" if check.kept else "FAIL"
-    if check.why:
-        questions += f", {plain(check.why)}"
-    return f"{name} {check.found:.2f} ({questions}), {side} {check.limit.value:g}: {verdict}"
+    why = f", {plain(check.why)}" if check.why else ""
+    return (
+        f"{name} {check.found:.2f} ({amount(check.questions, check.of)}{why}), {side} {check.limit.value:g}"
+    )
+
+
+def limited(check: LimitCheck) -> str:
+    """Say whether a fixed limit is kept: `correctness 0.52 (93 questions), at least 0.6: FAIL`."""
+    return f"{wanted(check)}: {'PASS' if check.kept else 'FAIL'}"
 
 
 def evidence_text(check: SequenceCheck) -> str:
-    """Say how much evidence for a loss there is: `correctness: evidence 812 of 14,600 after 12 nights`."""
-    name = check_name(check)
-    nights = f"{check.nights} night{'s' * (check.nights != 1)}"
-    if check.alarm is not None:
-        evidence = f"evidence {check.evidence:,.1f} after {nights}"
-        why = {
-            "evidence": f"{evidence}, and {check.needed:,.0f} is an alarm",
-            "night": f"its loss is an alarm by itself ({evidence})",
-            "lost": f"it lost so many of the baseline's right answers that this is an alarm by itself"
-            f" ({evidence})",
-        }[check.alarm_by or "evidence"]
-        alone = f"; this run alone would be {check.alone}" * (check.alone not in (None, "FAIL"))
-        return (
-            f"{name}: alarm with {plain(check.alarm)}: {why}{alone}; FAIL stays, and later runs are not"
-            " counted, until 'fathoms gate ... --sequential --acknowledge', with a new baseline if the loss"
-            " is intended"
-        )
-    p = "" if check.p is None else f"{p_value(check.p)} tonight; "
-    return f"{name}: {p}evidence {check.evidence:,.1f} of {check.needed:,.0f} after {nights}"
+    """Say how much evidence for a loss there is, and after an alarm what ends it: `correctness: evidence 812
+    of 14,600 after 12 nights`."""
+    ends = (
+        "; FAIL stays, and later runs are not counted, until 'fathoms gate ... --sequential --acknowledge',"
+        " with a new baseline if the loss is intended"
+    )
+    return f"{check_name(check)}: {evidence_why(check)}{ends * (check.alarm is not None)}"
+
+
+def evidence_why(check: SequenceCheck) -> str:
+    """Say how much evidence for a loss all nights give, and what raised an alarm."""
+    nights = amount(check.nights, "night")
+    if check.alarm is None:
+        p = "" if check.p is None else f"{p_value(check.p)} tonight; "
+        return f"{p}evidence {check.evidence:,.1f} of {check.needed:,.0f} after {nights}"
+    evidence = f"evidence {check.evidence:,.1f} after {nights}"
+    why = {
+        "evidence": f"{evidence}, and {check.needed:,.0f} is an alarm",
+        "night": f"its loss is an alarm by itself ({evidence})",
+        "lost": f"so many of the baseline's right answers were lost that this is an alarm by itself"
+        f" ({evidence})",
+    }[check.alarm_by or "evidence"]
+    alone = f"; this run alone would be {check.alone}" * (check.alone not in (None, "FAIL"))
+    return f"alarm with {plain(check.alarm)}: {why}{alone}"
 
 
 def _by_another_test(check: GateCheck) -> bool:
@@ -279,10 +290,10 @@ def undecided_check(found: Gated, check: GateCheck) -> str:
 def gate_line(found: Gated) -> str:
     """Return the verdict on one line, with the newest figures of the check, or the limit, that decided it."""
     broken = [limit for limit in found.limits if not limit.kept]
-    if failed := next((limit for limit in broken if limit.limit.metric == FAILED_CALLS), None):
-        return _failed_line(failed, found)
+    if failed := failed_calls_of(found):
+        return f"{found.verdict}: {failed[0]}, and {failed[1]}"
     if broken and any(each.verdict == "FAIL" for each in found.losses):
-        return _loss_line(found, f", and {limited(broken[0]).removesuffix(': FAIL')}")
+        return _loss_line(found, f", and {wanted(broken[0])}")
     if broken or not (found.checks or found.losses):
         more = f" (and {len(broken) - 1} more)" if len(broken) > 1 else ""
         return f"{plain(found.runs[-1])}: {limited((broken or list(found.limits))[0])}{more}"
@@ -305,6 +316,11 @@ def gate_line(found: Gated) -> str:
         f"{plain(found.runs[-1])}: {check_name(check)} {_figures(check)}{deciding_p(found, check)} against"
         f" {runs}{several}{changed}: {found.verdict}"
     )
+
+
+def deciding_loss(found: Gated) -> LossCheck:
+    """Return the check of lost answers with the overall verdict that is least likely to be chance."""
+    return min(found.losses, key=lambda each: (each.verdict != found.verdict, not each.seen, each.p))
 
 
 def deciding(found: Gated) -> GateCheck:

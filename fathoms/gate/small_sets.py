@@ -17,9 +17,15 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from fathoms.compare.question_scores import QuestionScores, count_notes, parser_notes, scores_like
+from fathoms.compare.question_scores import (
+    QuestionScores,
+    count_notes,
+    match,
+    parser_notes,
+    scores_like,
+)
 from fathoms.errors import DataError, StoreError, UsageError
-from fathoms.gate.against_baseline import Gated, LossCheck, comparable, require_sound
+from fathoms.gate.against_baseline import Gated, LossCheck, comparable, require_sound, values_of
 from fathoms.gate.limits import Limit, LimitCheck
 from fathoms.paths import write_atomic
 from fathoms.safety.inputs import parse_json, read_text
@@ -130,6 +136,7 @@ def _loss(run: QuestionScores, baseline: QuestionScores, metric: str, checks: in
         len(baseline.runs),
         min((len(before[name]) for name in asked), default=0),
         found.repeats,
+        means=values_of(match(baseline, run, metric, asked)) if asked else (0.0, 0.0),
     )
 
 

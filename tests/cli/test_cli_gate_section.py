@@ -78,7 +78,7 @@ def test_the_newest_run_brings_its_settings(project: Project, capsys: pytest.Cap
     assert judged(capsys, 100)["checks"] == []  # a limit in the section needs no baseline
     assert main(["gate", "night"]) == 100
     said = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
-    assert "settings: section 'gate' of the run's config" in said
+    assert "note  settings: section 'gate' of the run's config" in said
 
 
 @pytest.mark.slow

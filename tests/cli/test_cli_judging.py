@@ -71,6 +71,12 @@ def test_a_drop_fails_against_a_saved_baseline(fathoms: Any, tmp_path: Path) -> 
     assert fathoms("gate", "good", "--save-baseline", file) == (0, f"baseline of 1 run: {file}\n", "")
     code, out, _ = fathoms("gate", "bad", "--baseline", file)
     assert code == 100
+    assert out.startswith(
+        "FAIL  correctness 1.00 -> 0.67 (-0.33) on 60 questions\n"
+        "why   worse by 0.02 or more over the newest run (p < 0.0001; FAIL below 0.001)\n"
+        "lost  q0 "
+    )
+    out = fathoms("gate", "bad", "--baseline", file, "--all")[1]
     assert out.startswith("FAIL\n")
     assert "correctness is worse by 0.02 or more: p < 0.001 over the newest run" in out
     code, _, err = fathoms("gate", "bad", "--baseline", file, "--profile", "paper")
@@ -82,9 +88,9 @@ def test_the_last_nights_are_found_back_to_the_baseline(fathoms: Any, tmp_path: 
     for wrong in (0, 8, 8, 8):
         made(nights, "every", wrong)
     assert fathoms("gate", "every~3", "--save-baseline", file)[0] == 0
-    code, out, _ = fathoms("gate", "every", "--baseline", file)
+    code, out, _ = fathoms("gate", "every", "--baseline", file, "--all")
     assert (code, out.count("run 1")) == (0, 1)  # 8 of 60 lost: 2^-8 is not below .001
-    code, out, _ = fathoms("gate", "every", "--baseline", file, "--last", "5")
+    code, out, _ = fathoms("gate", "every", "--baseline", file, "--last", "5", "--all")
     assert (code, "run 3: " in out, "run 4: " in out) == (100, True, False)
     assert "p < 0.001" in out
     assert fathoms("gate", "every", "every~1", "--baseline", file, "--last", "2")[0] == 2
@@ -92,8 +98,8 @@ def test_the_last_nights_are_found_back_to_the_baseline(fathoms: Any, tmp_path: 
 
 def test_fixed_limits_need_no_baseline(fathoms: Any, tmp_path: Path) -> None:
     code, out, _ = fathoms("gate", "bad", "--min", "correctness=0.6", "--max-rate", "hallucination=0.4")
-    assert (code, out.startswith("PASS\n")) == (0, True)
-    code, out, _ = fathoms("gate", "bad", "--min", "correctness=0.7", "--by-category")
+    assert (code, out.splitlines()[0]) == (0, "PASS  correctness 0.67 (60 questions), at least 0.6")
+    code, out, _ = fathoms("gate", "bad", "--min", "correctness=0.7", "--by-category", "--all")
     assert code == 100
     last = out.splitlines()[-1]
     assert last.endswith(": correctness 0.67 (60 questions), at least 0.7: FAIL (and 2 more)")
@@ -113,6 +119,8 @@ def test_fixed_limits_need_no_baseline(fathoms: Any, tmp_path: Path) -> None:
 
 def test_few_questions_leave_it_undecided(fathoms: Any) -> None:
     code, out, err = fathoms("gate", "same", "--baseline", "good")
+    assert (code, err, out.startswith("UNDECIDED  correctness 1.00 -> 1.00 (0.00) on 60 ")) == (0, "", True)
+    code, out, err = fathoms("gate", "same", "--baseline", "good", "--all")
     assert (code, out.startswith("UNDECIDED\n")) == (0, True)
     assert err == (
         "fathoms: undecided: 60 questions cannot show that correctness fell by less than 0.02: they can show"

@@ -81,21 +81,22 @@ def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service
         yield found
 
 
+LOST = "right answers were lost (p < 0.0001; FAIL from 3 on)"
 NIGHTS = [
-    ("unchanged", 0, 0, "PASS: 0 of 12 right answers lost; FAIL from 3 on"),
+    ("unchanged", 0, 0, "PASS correctness 0.80 -> 0.80 (0.00) on 15 questions"),
     (
         "half of the pages",
         0,
         100,
-        "FAIL: 6 right answers lost (q01 q03 q05 q07 q09 q11), and correctness 0.40 (15 questions), at least"
-        " 0.5; until it is repaired",
+        f"FAIL correctness 0.80 -> 0.40 (-0.40) on 15 questions why 6 of 12 {LOST} correctness 0.40 (15"
+        " questions), at least 0.5: FAIL lost q01 q03 q05 q07 q09 q11 base ",
     ),
-    ("always I don't know", 0, 100, "FAIL: 12 right answers lost (q01 q02 "),
+    ("always I don't know", 0, 100, f"why 12 of 12 {LOST}"),
     ("down", 2, 1, "no run of rag on the night of 2"),
-    ("30 % HTTP 500", 1, 100, "FAIL: 5 of 15 calls failed (HTTP 500), and at most 2% may; repair"),
-    ("HTML login page", 1, 100, "FAIL: 15 of 15 calls failed (HTML instead of JSON), and at most 2% may"),
-    ("dies half way", 1, 100, "FAIL: 8 of 15 calls failed (HTTP 503), and at most 2% may; repair"),
-    ("unchanged", 0, 0, "PASS: 0 of 12 right answers lost; FAIL from 3 on"),  # repaired
+    ("30 % HTTP 500", 1, 100, "FAIL 5 of 15 calls failed (HTTP 500) why at most 2% may; repair"),
+    ("HTML login page", 1, 100, "FAIL 15 of 15 calls failed (HTML instead of JSON) why at most 2% may"),
+    ("dies half way", 1, 100, "FAIL 8 of 15 calls failed (HTTP 503) why at most 2% may; repair"),
+    ("unchanged", 0, 0, "why 0 of 12 right answers were lost (p 1.000; FAIL from 3 on)"),  # repaired
 ]
 
 

@@ -43,7 +43,7 @@ def test_gate_and_compare_name_the_revisions(project: Project) -> None:
 
 def said(project: Project, command: str, older: str, newer: str) -> str:
     """What a command prints of two runs, in one line."""
-    call = (command, newer, "--baseline", older) if command == "gate" else (command, older, newer)
+    call = (command, newer, "--baseline", older, "--all") if command == "gate" else (command, older, newer)
     done = project.fathoms(*call)
     assert done.returncode == 0, done.stderr
     return " ".join((done.stdout + done.stderr).split())

@@ -57,7 +57,7 @@ def order_in(text: str) -> list[str]:
         ("report", "before", "after", "--all"),
         ("compare", "before", "after", "--all"),
         ("compare", "before", "after", "--metric", "hallucination", "--all"),
-        ("gate", "after", "--baseline", "before", "--metric", "hallucination", "--by-category"),
+        ("gate", "after", "--baseline", "before", "--metric", "hallucination", "--by-category", "--all"),
     ],
 )
 def test_categories_keep_their_order_on_the_terminal(two: Project, command: tuple[str, ...]) -> None:

@@ -78,6 +78,11 @@ def test_steady_nights_and_a_collapse(nights: Project, capsys: pytest.CaptureFix
     capsys.readouterr()
     assert gate("--log-file", "night.jsonl", "--junit", "night.xml") == 100
     out = capsys.readouterr().out.splitlines()
+    assert out[0] == "FAIL  correctness 1.00 -> 0.00 (-1.00) on 24 questions"
+    assert out[-1] == "      fathoms gate night --baseline baseline.json --sequential --acknowledge"
+    assert len(out) <= 8
+    assert gate("--all") == 100
+    out = capsys.readouterr().out.splitlines()
     assert out[0] == "FAIL"
     assert out[-1].startswith(f"{nights.runs()[-1].name}: correctness -1.000 [")
     assert out[-1].endswith(" of 14,600: FAIL")
@@ -85,7 +90,7 @@ def test_steady_nights_and_a_collapse(nights: Project, capsys: pytest.CaptureFix
     assert 'type="FAIL"' in (nights.path / "night.xml").read_text()
     run()
     capsys.readouterr()
-    assert gate() == 100  # until there is a new baseline, or somebody says that it is repaired
+    assert gate("--all") == 100  # until there is a new baseline, or somebody says that it is repaired
     out = capsys.readouterr().out.splitlines()
     assert out[-1].endswith(f" since {nights.runs()[-2].name} (this run alone: UNDECIDED): FAIL")
     assert len(json.loads(state.read_text())["nights"]) == 4

@@ -346,7 +346,7 @@ def test_a_new_metric_stands_in_every_output(project: Project, root: Path, tmp_p
     assert "letters (letters)" in (run / "table.tex").read_text()
     for text in (said["show"][1], lines, (run / "table.tex").read_text()):
         assert "6 digits left out" in text
-    assert "letters 15.50 (4 questions), at least 15: PASS" in said["gate"][1]
+    assert "PASS  letters 15.50 (4 questions), at least 15\n" in said["gate"][1]
     assert "letters" in (project.path / "gate.xml").read_text()
     for name in ("report.html", "report.md", "report.json", "scores.csv", "table.tex"):
         assert "letters" in (project.path / "together" / name).read_text(), name
