@@ -52,6 +52,7 @@ COMES_WITH = {
     "reproduce": "papers",
     "review": "review",
     "view": "live",
+    "watch": "watch",
 }
 """The extra of each command and option, for the message where it was deleted. A command of a group has the
 group's name before its own, such as `questions edit`."""

@@ -53,6 +53,9 @@ PORTS = {
     | {"metrics", "models", "paths", "pipeline", "runs", "safety", "scoring", "text", "types"},
     "cluster": {"component", "config", "errors", "executors", "models", "paths", "runs", "safety"},
     "docling_offline": {"errors", "models"},
+    # it runs an import, a judge, a comparison and a report in one go, and estimates the cost ahead
+    "watch": {"cli", "compare", "config", "corpora", "errors", "hooks", "importers", "judges", "metrics"}
+    | {"models", "pipeline", "report", "runner", "runs", "scoring", "stats", "types"},
     "live": {"cli", "config", "errors", "hooks", "paths", "report", "runs", "safety", "types"},
 }
 MOST_LOOSE = 11

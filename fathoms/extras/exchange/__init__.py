@@ -6,6 +6,7 @@ What authors released with a paper is read by `fathoms/importers`, since publish
 
 from fathoms.hooks import Command
 
+HOOKS = {"traces": "reading.traces.reading:read_chosen"}
 COMMANDS = {
     "import": Command("importing:app", "Import answers that were made by other tools, as runs."),
     "export": Command(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -390,12 +389,10 @@ def otel(
     Turns of a conversation keep what was said before as metadata of the question. Figures of a sample by
     category weigh each category by its number of questions.
     """
-    from fathoms.extras.exchange.reading.traces.reading import read_traces
-    from fathoms.extras.exchange.reading.traces.sampling import Selection, since_of
+    from fathoms.extras.exchange.reading.traces.reading import read_chosen
 
-    start = None if since is None else since_of(since, datetime.now(UTC).timestamp())
-    how = Selection(start, by, dedupe, sample, seed, _kinds(redact))
-    return given.finish([read_traces(file, given.options(), how)], given.questions or file)
+    found = read_chosen(file, since, by, sample, seed, dedupe, _kinds(redact), given.options())
+    return given.finish([found], given.questions or file)
 
 
 def _kinds(redact: str | None) -> tuple[str, ...]:

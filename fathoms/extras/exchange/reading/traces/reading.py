@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -23,7 +24,7 @@ from fathoms.extras.exchange.reading.foreign import (
 from fathoms.extras.exchange.reading.hits import hits_of
 from fathoms.extras.exchange.reading.traces import langfuse, otlp, phoenix
 from fathoms.extras.exchange.reading.traces.redacting import redacted
-from fathoms.extras.exchange.reading.traces.sampling import NO_ROUTE, Selection, selected
+from fathoms.extras.exchange.reading.traces.sampling import NO_ROUTE, Selection, selected, since_of
 from fathoms.extras.exchange.reading.traces.span import LONGEST_NAME, Seen
 from fathoms.extras.exchange.reading.traces.turns import Turn, turns_of
 from fathoms.importers.imported import Imported
@@ -39,6 +40,22 @@ _NO_TEXTS = (
     "no question with an answer in this trace: were the texts recorded"
     " (OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT)?"
 )
+
+
+def read_chosen(
+    path: Path,
+    since: str | None,
+    by: str | None,
+    sample: int | None,
+    seed: int,
+    dedupe: float | None,
+    redact: tuple[str, ...],
+    options: Options | None = None,
+) -> Imported:
+    """Read the traces that options of `fathoms import otel` choose, as seen from now; raises UsageError for a
+    time that is none."""
+    start = None if since is None else since_of(since, datetime.now(UTC).timestamp())
+    return read_traces(path, options or Options(), Selection(start, by, dedupe, sample, seed, redact))
 
 
 def read_traces(path: Path, options: Options, how: Selection = EVERYTHING) -> Imported:

@@ -1,0 +1,109 @@
+"""Compares a week of production with a week of reference and all weeks between them.
+
+The weeks have different questions, so that no question can be compared with itself. If nothing has changed,
+the scores of one route, those of the reference and of every week since, are exchangeable: draws from the
+questions that users ask there. So the sequential test of the gate (`stats.sequential`) takes the routes in
+the place of the questions, and its budget of false alarms holds. It does not say why a week is worse: users
+may ask harder questions of the same route.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from fathoms.compare.question_scores import QuestionScores, read_scores
+from fathoms.errors import DataError
+from fathoms.runs.run import Run
+from fathoms.types.run.figures import range_of
+
+Routes = Mapping[str, Sequence[float]]
+"""The scores of a week by route, from 0 to 1, higher ones better."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """A metric of a week beside the reference: the values by route (`None` without one) of this week and of
+    the reference, the p value of "not worse", the evidence so far, and whether it is an alarm. `skipped` are
+    earlier weeks that were judged in another way."""
+
+    metric: str
+    weeks: int
+    now: Mapping[str, float | None]
+    reference: Mapping[str, float | None]
+    p: float | None
+    evidence: float
+    alarm: bool
+    skipped: tuple[str, ...] = ()
+
+
+def check(metric: str, run: Run, earlier: Sequence[Run], checks: int) -> Check:
+    """Compare a run by a metric; `earlier` are the reference and the weeks since, oldest first, and `checks`
+    counts the metrics that are watched. Raises DataError if the run has no value of the metric, or the
+    reference was judged in another way."""
+    from fathoms.stats.sequential import evidence, level_alone, needed, night_p
+
+    scores = [read_scores(one) for one in (*earlier, run)]
+    rules = scores[-1].rules_of(metric)
+    fits = [metric in one.metrics and one.rules_of(metric) == rules for one in scores]
+    if not fits[0]:
+        raise DataError(
+            f"{earlier[0].id} has no {metric} by the same judge and rules: score it in the same way, or name"
+            " another 'reference'"
+        )
+    weeks = [routes(one, metric) for one, fit in zip(scores, fits, strict=True) if fit]
+    names = list(dict.fromkeys(name for week in weeks for name in week))
+    pool: dict[str, list[float]] = {name: list(weeks[0].get(name, ())) for name in names}
+    found = []
+    ids = [one.runs[0] for one, fit in zip(scores, fits, strict=True) if fit]
+    for id, week in zip(ids[1:], weeks[1:], strict=True):
+        tonight = [week.get(name, ()) for name in names]
+        found.append(night_p([pool[name] for name in names], tonight, _draw(id, metric)))
+        for name, values in week.items():
+            pool[name] += values
+    so_far, last = evidence(found)[-1], found[-1]
+    alone = last is not None and last <= level_alone(len(found), checks)
+    skipped = tuple(one.runs[0] for one, fit in zip(scores, fits, strict=True) if not fit)
+    return Check(
+        metric=metric,
+        weeks=len(found),
+        now={name: _mean(scores[-1], metric, name) for name in names},
+        reference={name: _mean(scores[0], metric, name) for name in names},
+        p=last,
+        evidence=so_far,
+        alarm=so_far >= needed(checks) or alone,
+        skipped=skipped,
+    )
+
+
+def routes(scores: QuestionScores, metric: str) -> dict[str, list[float]]:
+    """Return the scores of questions by route, scaled to [0, 1] and turned round where lower ones are
+    better."""
+    found: defaultdict[str, list[float]] = defaultdict(list)
+    categories = scores.categories
+    for name, value in goodness(scores, metric).items():
+        found[categories[name]].append(value)
+    return dict(found)
+
+
+def goodness(scores: QuestionScores, metric: str) -> dict[str, float]:
+    """Return the score of each question to which a metric applies, from 0 (worst) to 1."""
+    low, high = range_of(scores.kind_of(metric).unit) or (0.0, 1.0)
+    up = scores.higher_is_better(metric)
+    shares = {name: (value - low) / (high - low) for name, value in scores.means_of(metric).items()}
+    return {name: share if up else 1 - share for name, share in shares.items()}
+
+
+def _mean(scores: QuestionScores, metric: str, route: str) -> float | None:
+    """Return the mean of a metric over the questions of a route."""
+    categories = scores.categories
+    found = [value for name, value in scores.means_of(metric).items() if categories[name] == route]
+    return sum(found) / len(found) if found else None
+
+
+def _draw(run: str, metric: str) -> float:
+    """Return a number in [0, 1) that is the same whenever the weeks are compared again."""
+    digest = hashlib.sha256(f"{run} {metric}".encode()).digest()
+    return int.from_bytes(digest[:6], "big") / 2**48
