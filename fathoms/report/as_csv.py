@@ -30,6 +30,6 @@ def _lines(runs: Sequence[Run], scores: str | None, metrics: Sequence[str]) -> I
     yield csv_line([*COLUMNS, *metrics])
     for run in runs:
         profile = run.profile(scores)
-        first = csv_line([run.run, run.name, run.summary.model, profile]).rstrip("\r\n")
+        first = csv_line([run.original_id, run.name, run.summary.model, profile]).rstrip("\r\n")
         for line in question_tables(run, profile).lines(metrics):
             yield f"{first},{line}"

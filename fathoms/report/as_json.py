@@ -63,7 +63,7 @@ def run_json(run: Run, scores: str | None = None) -> dict[str, Any]:
     summary = run.summary.plain()  # as stored, with the keys of any version
     figures = summary["profiles"][profile]
     return {
-        "run": run.run,
+        "run": run.original_id,
         **({"by": run.grouped_by} if run.grouped_by else {}),
         "name": run.name,
         "model": run.summary.model,

@@ -43,15 +43,17 @@ def last_comparable(run: Run, earlier: Iterable[Run]) -> Run | None:
 def change(run: Run, previous: Run, profile: str) -> Change:
     """Compare two runs under one profile; they must have asked the same questions with the same gold."""
     if profile not in previous.summary.profiles:
-        return Change(previous.run, obstacle=f"it has no scores under the profile '{profile}'")
+        return Change(previous.original_id, obstacle=f"it has no scores under the profile '{profile}'")
     ours, theirs = run.asked, previous.asked
     if ours != theirs:
         shared = 0
         with suppress(DataError):  # it is not known which of several with one text is which
-            found = pairing.difference(previous.identities, run.identities, (previous.run, run.run))
+            found = pairing.difference(
+                previous.identities, run.identities, (previous.original_id, run.original_id)
+            )
             shared = len(found.pairs) - len(found.changed)
         return Change(
-            previous.run,
+            previous.original_id,
             obstacle=f"it asked other questions ({shared} the same; {len(ours)} here, {len(theirs)} there)",
         )
     now, then = run.figures(profile), previous.figures(profile)
@@ -59,7 +61,7 @@ def change(run: Run, previous: Run, profile: str) -> Change:
     # another classifier can change hallucination without any change in the answers
     judged_alike = now.classifier_key == then.classifier_key
     return Change(
-        previous.run,
+        previous.original_id,
         difference(new.correctness, old.correctness),
         difference(new.hallucination, old.hallucination) if judged_alike else None,
     )

@@ -43,7 +43,7 @@ def filtered_section(runs: Sequence[Run]) -> Section | None:
         ("run", "metric", "full", "filtered", "dropped", "filtered - dropped"),
         rows,
         notes,
-        {"runs": [{"run": run.run, **one} for run, one in found]},
+        {"runs": [{"run": run.original_id, **one} for run, one in found]},
         numbers=4,
     )
 

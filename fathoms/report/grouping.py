@@ -62,11 +62,11 @@ def grouped(run: Run, key: str) -> Run:
             rows.append(scores)
     if key not in found:
         known = f"the keys are {', '.join(sorted(found))}" if found else "its questions have no metadata"
-        raise UsageError(f"{run.run} has no metadata '{key}'{suggest(key, found)}: {known}")
+        raise UsageError(f"{run.original_id} has no metadata '{key}'{suggest(key, found)}: {known}")
     if len(values) > MOST_GROUPS:
         raise UsageError(
-            f"the metadata '{key}' of {run.run} has {len(values)} different values, and a report shows"
-            f" {MOST_GROUPS} groups at most: name a key with fewer values"
+            f"the metadata '{key}' of {run.original_id} has {len(values)} different values, and a report"
+            f" shows {MOST_GROUPS} groups at most: name a key with fewer values"
         )
     summary = {
         **before,

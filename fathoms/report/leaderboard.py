@@ -86,7 +86,7 @@ def leaderboard(runs: Sequence[Run], scores: str | None = None) -> Leaderboard:
     for run, label, rank in zip(runs, run_labels(runs), ranks, strict=True):
         figures = run.figures(scores)
         row = RunRow(
-            run=run.run,
+            run=run.original_id,
             label=label,
             name=run.name,
             model=run.summary.model,
@@ -162,7 +162,9 @@ def _alike(
     ):
         return [(name,) * len(runs) for name in found[0]], []
     first = runs[0]
-    others = [difference(first.identities, run.identities, (first.run, run.run)) for run in runs[1:]]
+    others = [
+        difference(first.identities, run.identities, (first.original_id, run.original_id)) for run in runs[1:]
+    ]
     changed = {name for one in others for name in one.changed}
     pairs = [(name, *(one.pairs.get(name, "") for one in others)) for name in found[0]]
     alike = [
@@ -237,6 +239,6 @@ def run_labels(runs: Sequence[Run]) -> list[str]:
     pairs = [(run.name, run.summary.model) for run in runs]
     labels = []
     for run, pair in zip(runs, pairs, strict=True):
-        more = run.run if pairs.count(pair) > 1 else run.summary.model
+        more = run.original_id if pairs.count(pair) > 1 else run.summary.model
         labels.append(f"{run.name} ({more})" if more and names.count(run.name) > 1 else run.name)
     return labels

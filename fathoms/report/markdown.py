@@ -415,4 +415,4 @@ def file_section(runs: Sequence[Run], out: Path, plots: bool, page: bool) -> Ite
             files = (
                 link(name, run.path / name, out) for name in ("manifest.json", "summary.json", "questions")
             )
-            yield f"- {escape(run.run)}: {', '.join(files)}"
+            yield f"- {escape(run.original_id)}: {', '.join(files)}"

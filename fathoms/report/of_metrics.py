@@ -40,7 +40,7 @@ def _section(table: _Table, runs: Sequence[Run]) -> Section | None:
     ]
     values = [
         {
-            "run": run.run,
+            "run": run.original_id,
             "metrics": {name: one.overall.model_dump() for name, one in figures.items()},
             "counted": _counted(figures),
         }

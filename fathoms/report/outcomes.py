@@ -21,11 +21,11 @@ NOTE = (
 def abstention_section(runs: Sequence[Run], scores: str | None = None) -> Section | None:
     """Return the table of the answers and the abstentions of some runs, with their hallucination rates where
     some questions are unanswerable; `None` if it is known of none."""
-    over = {run.run: _hallucination(run.figures(scores)) for run in runs}
+    over = {run.original_id: _hallucination(run.figures(scores)) for run in runs}
     has_rates = any(over.values())
 
     def lines(run: Run) -> Lines | None:
-        figures, rates = run.figures(scores), over[run.run]
+        figures, rates = run.figures(scores), over[run.original_id]
         counts = figures.abstention_table.lines
         if not counts:
             return None

@@ -199,7 +199,7 @@ def scores_section(runs: Sequence[Run], scores: str | None = None) -> Section | 
         abstained = sum(line.abstained for line in lines)
         known = abstained + sum(line.answered for line in lines)
         means = {name: overall.mean(name) for name in ("correctness", "hallucination")}
-        figures[run.run] = {
+        figures[run.original_id] = {
             **means,
             "abstained": abstained,
             "of": known,
@@ -248,7 +248,9 @@ def categories_section(runs: Sequence[Run], scores: str | None = None) -> Sectio
     head = f"by {', '.join(keys)}" if keys else "correctness"
     long = sum(len(name) + 2 for name in values) > WIDTH - 16
     names = abbreviate(list(values), 12) if long else list(values)
-    figures = {run.run: {name: each[n] for name, each in values.items()} for n, run in enumerate(runs)}
+    figures = {
+        run.original_id: {name: each[n] for name, each in values.items()} for n, run in enumerate(runs)
+    }
     title = "Correctness by category"
     return Section("categories", title, (head, *names), rows, [], {"runs": figures}, numbers=len(names))
 
@@ -273,7 +275,7 @@ def further_section(
     hidden = len(wanted) - len(names)
     notes = _further_notes([(name, found[name]) for found in known for name in names if name in found])
     figures = {
-        run.run: {name: found[name].overall.value for name in names if name in found}
+        run.original_id: {name: found[name].overall.value for name in names if name in found}
         for run, found in zip(runs, known, strict=True)
     }
     rows = [[label, *line] for label, line in zip(labels, cells, strict=True)]
@@ -332,18 +334,21 @@ def _searches(runs: Sequence[Run]) -> Section | None:
 def lost_section(runs: Sequence[Run], scores: str | None = None) -> Section | None:
     """Return what each part of the pipelines lost of the gold answers, with a sentence for each run; `None`
     where that is known of no run."""
-    found = {run.run: lost_by(run, scores) for run in runs}
+    found = {run.original_id: lost_by(run, scores) for run in runs}
     if not any(found.values()):
         return None
     rows = [
         [
             label,
-            *(DASH if (lost := found[run.run].get(part)) is None else figure(lost) for part in LOST_BY),
-            lost_sentence(run, found[run.run]),
+            *(
+                DASH if (lost := found[run.original_id].get(part)) is None else figure(lost)
+                for part in LOST_BY
+            ),
+            lost_sentence(run, found[run.original_id]),
         ]
         for label, run in zip(_labelled(runs)[0], runs, strict=True)
     ]
-    funnels = [funnel_of(run, run.profile(scores)) for run in runs if found[run.run]]
+    funnels = [funnel_of(run, run.profile(scores)) for run in runs if found[run.original_id]]
     notes = dict.fromkeys(assumed(one.estimate) for one in funnels if one is not None and one.estimate)
     header = ("lost at", *LOST_BY, "")
     return Section("lost", "Where answers were lost", header, rows, list(notes), {"runs": found})

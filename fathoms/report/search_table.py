@@ -52,7 +52,9 @@ def searched_section(shown: Sequence[tuple[Run, str]], of: Sequence[int]) -> Sec
         for label, run, points in found
     ]
     header = ("run", *(f"recall@{k}" for k in ks), "n", "time", "chunks", "index")
-    figures = {"runs": {run.run: {str(k): _json(points.get(k)) for k in ks} for _, run, points in found}}
+    figures = {
+        "runs": {run.original_id: {str(k): _json(points.get(k)) for k in ks} for _, run, points in found}
+    }
     note = NOTE.format(level=" or ".join(levels))
     return Section("search", "Retrieval", header, rows, [note], figures, numbers=len(header) - 1)
 
@@ -69,7 +71,9 @@ def budget_section(runs: Sequence[Run]) -> Section | None:
         return None
     rows = [[label, *(_point(points.get(tokens)) for tokens in budgets)] for label, _, points in found]
     own = [label for run, label in shown if (curves := _curves(run)) and not curves.estimated]
-    figures = {"runs": {run.run: {str(n): _json(points.get(n)) for n in budgets} for _, run, points in found}}
+    figures = {
+        "runs": {run.original_id: {str(n): _json(points.get(n)) for n in budgets} for _, run, points in found}
+    }
     return Section(
         "within",
         "Retrieval within a number of tokens",

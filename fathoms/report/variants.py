@@ -53,7 +53,7 @@ def variants_section(runs: Sequence[Run]) -> Section | None:
         ("run", "questions", "correct", "beside", "change", "n"),
         rows,
         notes,
-        {"runs": [{"run": run.run, **one} for run, one in zip(runs, found, strict=True)]},
+        {"runs": [{"run": run.original_id, **one} for run, one in zip(runs, found, strict=True)]},
         numbers=4,
     )
 

@@ -161,7 +161,7 @@ class Run:
         return "summary" in vars(self) or os.path.lexists(self.path / "summary.json")
 
     @property
-    def run(self) -> str:
+    def original_id(self) -> str:
         """The id that the run was made with, which a copy has, whatever the name of its folder."""
         return self.manifest.run or self.id
 
@@ -247,7 +247,7 @@ class Run:
     @property
     def name(self) -> str:
         """The name given in the configuration, or the run's id if there is none."""
-        return self.summary.name or self.manifest.name or self.run
+        return self.summary.name or self.manifest.name or self.original_id
 
     @property
     def pipeline(self) -> str:
@@ -265,7 +265,7 @@ class Run:
             return str(wanted)
         if scores and scores not in PROFILES:
             raise UsageError(f"there are no scores '{scores}'{suggest(scores, PROFILES)}")
-        raise DataError(no_such_scores(self.run, str(wanted), self.summary.profiles))
+        raise DataError(no_such_scores(self.original_id, str(wanted), self.summary.profiles))
 
     def figures(self, scores: str | None = None) -> ProfileFigures:
         """Return the scores under one profile; raises as `profile` does."""

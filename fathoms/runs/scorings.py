@@ -103,7 +103,7 @@ class EarlierScoring(Run):
         self.version = version
 
     @property
-    def run(self) -> str:
+    def original_id(self) -> str:
         """The id of the run, with the version."""
         return self.id
 

@@ -68,7 +68,7 @@ def screens(width: int) -> Iterator[tuple[str, str]]:
     scores = [read_all_scores(run, None) for run in (dense, degraded)]
     found = compare(scores, ["correctness", "hallucination"])
     views = [Run.scored(run.path) for run in (dense, degraded)]
-    labels = dict(zip((view.run for view in views), run_labels(views), strict=True))
+    labels = dict(zip((view.original_id for view in views), run_labels(views), strict=True))
     yield "compare", drawn(short_comparison(found, labels), width)
     yield "lost", drawn(lost_panel(views[1], "retriever", "degraded"), width)
 
@@ -98,7 +98,7 @@ def test_nothing_of_all_figures_is_cut(place: Path, width: int) -> None:
     text = drawn(everything(views), width)
     assert "…" not in text
     assert not re.search(r"^\s*[↑↓]", text, flags=re.MULTILINE)  # it belongs to a name
-    ids = [view.run for view in views]
+    ids = [view.original_id for view in views]
     assert [
         line for line in text.splitlines() if len(line) > width and not any(id in line for id in ids)
     ] == []

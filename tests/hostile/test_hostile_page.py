@@ -53,7 +53,9 @@ def renamed(run: Run, names: dict[str, str], ids: dict[str, str]) -> Run:
         return names.get(value, ids.get(value, value)) if isinstance(value, str) else value
 
     views = [changed(view) for view in run.views()]
-    return MadeRun(run.run, run.manifest.plain(), changed(dict(run.summary.plain())), lambda: iter(views))
+    return MadeRun(
+        run.original_id, run.manifest.plain(), changed(dict(run.summary.plain())), lambda: iter(views)
+    )
 
 
 def test_the_data_of_a_page_cannot_end_its_element() -> None:
@@ -123,7 +125,7 @@ def many(categories: int) -> Run:
     figures = next(iter(profile["categories"].values()))
     profile["categories"] = {f"category {at}": figures for at in range(categories)}
     summary["categories"] = list(profile["categories"])
-    return MadeRun(run.run, run.manifest_json, summary, lambda: iter(views))
+    return MadeRun(run.original_id, run.manifest_json, summary, lambda: iter(views))
 
 
 @pytest.mark.slow

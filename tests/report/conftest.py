@@ -245,7 +245,7 @@ def run_of() -> Callable[..., MadeRun]:
 def run_dir(tmp_path: Path) -> Path:
     """The small run on disk."""
     run = make_small_run()
-    path = tmp_path / run.run
+    path = tmp_path / run.original_id
     (path / "questions").mkdir(parents=True)
     (path / "manifest.json").write_text(json.dumps(dict(run.manifest_json)))
     (path / "summary.json").write_text(json.dumps(dict(run.summary_json)))

@@ -34,7 +34,7 @@ def html_of(markdown):
 
 def test_load_reads_a_run_and_questions_anew_each_time(run_dir):
     run = Run.scored(run_dir)
-    assert (run.run, run.name, run.summary.model, run.profile()) == (
+    assert (run.original_id, run.name, run.summary.model, run.profile()) == (
         run_dir.name,
         "small",
         "a-model",

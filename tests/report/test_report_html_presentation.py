@@ -133,7 +133,7 @@ def test_ids_of_runs_stand_on_one_line(page: Any, runs: list[Run]) -> None:
     for width in (1280, 390):
         page.set_viewport_size({"width": width, "height": 900})
         found = page.locator("#leaderboard .id, #radar .legend .id, #about .id")
-        assert set(found.all_inner_texts()) == {run.run for run in runs}
+        assert set(found.all_inner_texts()) == {run.original_id for run in runs}
         page.wait_for_function(  # one line each, once the page is drawn for its new width
             "ids => [...document.querySelectorAll(ids)].every(one => one.getClientRects().length === 1)",
             arg="#leaderboard .id, #radar .legend .id, #about .id",

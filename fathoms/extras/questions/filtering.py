@@ -109,7 +109,7 @@ def known_without_documents(run: Run, profile: Profile) -> dict[str, Known]:
     for view in run.questions():
         if any(repeat.hits for repeat in view.repeats):
             raise UsageError(
-                f"{run.run} retrieved texts for question {view.question.id}: a closed-book run has"
+                f"{run.original_id} retrieved texts for question {view.question.id}: a closed-book run has"
                 " retrieve: {kind: none}"
             )
         if (known := _known(view, profile)) is not None:
@@ -117,8 +117,8 @@ def known_without_documents(run: Run, profile: Profile) -> dict[str, Known]:
             tells = tells or known.repeats >= LEAST or any(_stated(one) is not None for one in view.repeats)
     if found and not tells:
         raise UsageError(
-            f"{run.run} does not tell how sure its answers are: run it with --repeats {LEAST} or more and a"
-            " temperature above 0, or with prompt: {template: closed-book-confidence}"
+            f"{run.original_id} does not tell how sure its answers are: run it with --repeats {LEAST} or"
+            " more and a temperature above 0, or with prompt: {template: closed-book-confidence}"
         )
     return found
 

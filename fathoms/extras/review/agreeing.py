@@ -80,7 +80,7 @@ def agree_about_runs(
             " with --quality, --claims or --errors first"
             + ("; or name others than --reviewer does" if reviewers else "")
         )
-    means = means_json(view for view in views if view.run in labelled)
+    means = means_json(view for view in views if view.original_id in labelled)
     if as_json:
         console.show_json(found | {"means": means})
         return 0

@@ -127,7 +127,7 @@ def reviewed(run: Run, profile: str) -> Reviewed:
     """Read the ratings of one run, and keep those whose scores have not changed since."""
     files = [run.path / FILE, *run.reviews]
     latest = {(*rating.item, rating.reviewer): rating for path in files for rating in read_ratings(path)}
-    ours = [rating for rating in latest.values() if rating.run == run.run]
+    ours = [rating for rating in latest.values() if rating.run == run.original_id]
     under = [rating for rating in ours if rating.profile == profile]
     now = shown_now(run, profile) if under else {}
     held = tuple(rating for rating in under if rating.shown == now.get((rating.question, rating.repeat)))
@@ -146,7 +146,7 @@ def shown_now(run: Run, profile: str) -> dict[tuple[str, int], tuple[Any, ...]]:
 def pipeline_row(name: str, group: Sequence[Reviewed]) -> PipelineRow:
     """Compute the mean ratings of one pipeline over all its runs."""
     score, flag = (mean_rating(_given(group, column)) for column in COLUMNS)
-    return PipelineRow(name, tuple(part.run.run for part in group), score, flag)
+    return PipelineRow(name, tuple(part.run.original_id for part in group), score, flag)
 
 
 def _given(group: Sequence[Reviewed], column: Column) -> list[float]:

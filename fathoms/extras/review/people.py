@@ -36,7 +36,7 @@ Json = dict[str, Any]
 def read_of_runs(runs: Sequence[Run], kind: type[Kind], reviewers: Collection[str] = ()) -> list[Kind]:
     """Read what was said of some runs from their folders, by all reviewers or some."""
     file = {Grade: GRADES_FILE, FoundErrors: ERRORS_FILE, ClaimLabel: LABELS_FILE}[kind]
-    ids = {run.run for run in runs}
+    ids = {run.original_id for run in runs}
     paths = [run.path / file for run in runs if run.path]
     return [
         said
@@ -54,9 +54,9 @@ def quality_json(runs: Sequence[Run], grades: Sequence[Grade], scores: str | Non
     return {
         "reviewers": sorted({grade.reviewer for grade in grades}),
         "runs": [
-            {"run": run.run, "name": run.name, **asdict(mean)}
+            {"run": run.original_id, "name": run.name, **asdict(mean)}
             for run in runs
-            if (mean := mean_rating([value for key, value in given.items() if key[0] == run.run]))
+            if (mean := mean_rating([value for key, value in given.items() if key[0] == run.original_id]))
         ],
         "pairs": [asdict(pair) for pair in reviewer_pairs(grades, lambda one: one.grade, range(1, 6))],
         "ranking": {name: _ranking_json(found) for name, found in rankings(runs, given, scores).items()},
@@ -98,7 +98,7 @@ def rankings(
         profile = run.profile(scores)
         for view in run.questions():
             for repeat in view.repeats:
-                grade = given.get((run.run, view.question.id, repeat.repeat))
+                grade = given.get((run.original_id, view.question.id, repeat.repeat))
                 for name in shown if grade is not None else ():
                     value = repeat.value(name, profile)
                     if value is not None and grade is not None:
@@ -156,7 +156,7 @@ def means_json(runs: Iterable[Run]) -> list[Json]:
     """Return what the labels of people make of the judged metrics of some runs, as the last scoring computed
     it; see `metrics.people`. Metrics of which no answer has labels are left out."""
     return [
-        {"run": run.run, "name": run.name, "metric": name, "sentence": found.sentence}
+        {"run": run.original_id, "name": run.name, "metric": name, "sentence": found.sentence}
         | found.model_dump(exclude_none=True)
         for run in runs
         for name, figures in run.metrics().items()

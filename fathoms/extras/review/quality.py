@@ -83,7 +83,7 @@ def draw_common(runs: Iterable[Run], profile: str | None, size: int, seed: int) 
     answers: dict[str, list[Item]] = {}
     for run in runs:
         views = list(run.questions())
-        for item in draw(run.run, run.profile(profile), views, len(views), seed, _answered):
+        for item in draw(run.original_id, run.profile(profile), views, len(views), seed, _answered):
             answers.setdefault(item.question.id, []).append(item)
     order = sorted(answers, key=lambda id: (-len(answers[id]), _lot(id, seed)))
     return [item for id in order[:size] for item in sorted(answers[id], key=lambda one: lot(one, seed))]

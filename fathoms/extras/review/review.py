@@ -144,7 +144,7 @@ def _errors(
     items = [
         item
         for view in views
-        for item in draw(view.run, view.profile(scores), view.questions(), sample, seed, not_correct)
+        for item in draw(view.original_id, view.profile(scores), view.questions(), sample, seed, not_correct)
     ]
     items.sort(key=lambda item: lot(item, seed))
     return ErrorReview(items, _files(views, to, ERRORS_FILE), name, seed, kinds)
@@ -191,8 +191,12 @@ def _judged_metric(view: Run, metric: str | None) -> str:
     if metric or len(known) == 1:
         return metric or known[0]
     if known:
-        raise UsageError(f"{view.run} has several judged metrics: name one by --metric ({', '.join(known)})")
-    raise UsageError(f"{view.run} has no judged metric: score it by one first, with --metric and --judge")
+        raise UsageError(
+            f"{view.original_id} has several judged metrics: name one by --metric ({', '.join(known)})"
+        )
+    raise UsageError(
+        f"{view.original_id} has no judged metric: score it by one first, with --metric and --judge"
+    )
 
 
 def _rate_scores(
@@ -205,7 +209,7 @@ def _rate_scores(
     items = [
         item
         for view in views
-        for item in draw(view.run, view.profile(scores), view.questions(), sample, seed)
+        for item in draw(view.original_id, view.profile(scores), view.questions(), sample, seed)
     ]
     if not items:
         raise DataError("there is nothing to rate: these runs hold no answer with a score")
@@ -217,7 +221,7 @@ def _files(views: Sequence[Run], to: Path | None, file: str) -> dict[str, Path]:
     """The file for what is said of each run, by run id."""
     if to is not None and to.exists() and not to.is_file():
         raise UsageError(f"--to {to}: ratings cannot be saved there: name a regular file")
-    return {view.run: to or view.path / file for view in views if view.path}
+    return {view.original_id: to or view.path / file for view in views if view.path}
 
 
 def _ask_about(session: Session, reader: Reader) -> None:

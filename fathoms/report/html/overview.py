@@ -46,7 +46,7 @@ def overview_run(key: int, label: str, run: Run, profile: str, sums: Sums) -> Js
     each = known_mean(sums.costs)
     return {
         "key": key,
-        "id": run.run,
+        "id": run.original_id,
         "name": run.name,
         "label": label,
         "model": run.summary.model,

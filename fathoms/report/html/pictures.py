@@ -71,7 +71,7 @@ class Pictures:
     def of(self, run: Run) -> OfRun:
         """Return what registers the pages and pictures of a run."""
         if not is_signed(run.manifest) and any(_named_folders(run)):
-            self._elsewhere.setdefault(run.run)
+            self._elsewhere.setdefault(run.original_id)
         return _OfRun(self, _Documents(run), tuple(_picture_folders(run)))
 
     def want(self, key: str, document: str, path: Path, number: int, gold: bool) -> str:

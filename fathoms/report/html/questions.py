@@ -46,33 +46,33 @@ class Questions:
     def place(self, question: Question, run: Run) -> tuple[str, int]:
         """Return a question's id in this report and its index; a new question is added."""
         key = question.id, _identity(question)
-        names = self._names.setdefault(run.run, {})
+        names = self._names.setdefault(run.original_id, {})
         if key not in names:
             said = (run.summary.questions or run.manifest.data).written_ids
             written = not looks_derived(question.id, question.category) if said is None else said
             names[key] = self._name_of(question, run, key[1], written=written)
-            self._taken.setdefault(run.run, set()).add(names[key])
+            self._taken.setdefault(run.original_id, set()).add(names[key])
         return names[key], self.ids[names[key]]
 
     def _name_of(self, question: Question, run: Run, identity: Hashable, *, written: bool) -> str:
         """Return the id in this report of a question that is met first in a run; a new question is added."""
         same = self.ids.get(question.id)
         if same is None or not (written and self._written[same]):
-            taken = self._taken.get(run.run, ())
+            taken = self._taken.get(run.original_id, ())
             alike = [one for one in self._by_text.get(identity, ()) if one not in taken]
             if len(alike) > 1:
                 there = [one for one in alike if self._documents[self.ids[one]] == question.gold_documents]
                 alike = there or alike
             if len(alike) == 1 or question.id in alike:
                 return question.id if question.id in alike else alike[0]
-        named = [f"{question.id} ({other})" for other in (run.summary.data, run.run) if other]
+        named = [f"{question.id} ({other})" for other in (run.summary.data, run.original_id) if other]
         for name in (question.id, *named):
             if name not in self.ids:
                 self._add(name, question, identity, written=written)
                 return name
             if self._identities[self.ids[name]] == identity:
                 return name
-        raise DataError(f"{run.run} has two different questions '{question.id}'")
+        raise DataError(f"{run.original_id} has two different questions '{question.id}'")
 
     def _add(self, name: str, question: Question, identity: Hashable, *, written: bool) -> None:
         """Append the row of a question that no earlier run has asked, and remember its identity."""

@@ -64,7 +64,9 @@ def figure_of(run: Run, name: str, profile: str | None = None) -> Drawn:
     if name in FIGURES:
         drawn = FIGURES[name](run, profile)
         if drawn is None:
-            raise DataError(f"{run.run} has no values for the figure '{name}'; {_listed(run, profile)}")
+            raise DataError(
+                f"{run.original_id} has no values for the figure '{name}'; {_listed(run, profile)}"
+            )
         return Drawn(name, drawn)
     figures = run.metrics(profile).get(name)
     if figures is None or figures.overall.value is None:

@@ -43,7 +43,7 @@ def rate(view: Run, path: Path, question: str, score: int | None, flag: int | No
         each["repeats"][0]["scores"]["paper"] for each in view.views() if each["question"]["id"] == question
     )
     shown = {key: scores[key] for key in ("correctness", "hallucination", "abstained")}
-    values = {"run": view.run, "question": question, "profile": "paper", "reviewer": "ann", "seed": 1}
+    values = {"run": view.original_id, "question": question, "profile": "paper", "reviewer": "ann", "seed": 1}
     values |= {"score_rating": score, "flag_rating": flag, "time": "2026-01-02T03:04:05+00:00", **shown}
     append_rating(path, Rating.model_validate(values | changes))
 

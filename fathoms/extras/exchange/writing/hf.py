@@ -68,7 +68,7 @@ def _body(run: Run, profile: str, written: Sequence[tuple[Table, int]]) -> Itera
     yield ""
     yield (
         f"Answers of a document-RAG pipeline, measured by fathoms (run"
-        f" {_cell(run.run)}; model {_cell(run.summary.model or 'not known')};"
+        f" {_cell(run.original_id)}; model {_cell(run.summary.model or 'not known')};"
         f" questions {_cell(data or 'not known')};"
         f" made {_cell(run.manifest.created or 'at an unknown time')}). Scores are those of the profile"
         f" {_cell(profile)}."

@@ -53,7 +53,7 @@ def log_run(run: Run, uri: str, experiment: str, scores: str | None = None) -> L
     with _client(uri) as client:
         found = client.get_experiment_by_name(experiment)
         place = found.experiment_id if found else client.create_experiment(experiment)
-        tag = safe_name(run.run, unique=True)
+        tag = safe_name(run.original_id, unique=True)
         known = client.search_runs([place], f"tags.`{_TAG}` = '{tag}'", max_results=1)
         start, end = _times(run)
         kept = known[0] if known else client.create_run(place, start, {_TAG: tag}, run.name)

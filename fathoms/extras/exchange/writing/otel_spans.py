@@ -62,11 +62,11 @@ def document_spans(run: Run) -> Iterator[Span]:
     times = run.manifest.ingest.times
     if not times:
         return
-    trace, top = _hash(f"{run.run}\ndocuments", 32), _hash(f"{run.run}\ndocuments top", 16)
+    trace, top = _hash(f"{run.original_id}\ndocuments", 32), _hash(f"{run.original_id}\ndocuments top", 16)
     took_all = sum(took.seconds for took in times.values())
     end = _nanoseconds(run.manifest.created, took_all)
     at = start = end - int(_SECOND * took_all)
-    yield Span(f"ingest {run.name}", trace, top, None, start, end, {"fathoms.run": run.run})
+    yield Span(f"ingest {run.name}", trace, top, None, start, end, {"fathoms.run": run.original_id})
     embed = run.manifest.config.get("embed")
     options: dict[str, Any] = embed if isinstance(embed, dict) else {}
     kind = str(options.get("kind", "fathoms"))
@@ -83,7 +83,7 @@ def document_spans(run: Run) -> Iterator[Span]:
             attributes |= {} if took.tokens is None else {"gen_ai.usage.input_tokens": took.tokens}
         start, at = at, at + int(_SECOND * took.seconds)
         name = f"embeddings {model}" if is_call else stage
-        own = _hash(f"{run.run}\ndocuments {stage}", 16)
+        own = _hash(f"{run.original_id}\ndocuments {stage}", 16)
         yield Span(name, trace, own, top, start, at, attributes, is_call=is_call)
 
 
@@ -92,7 +92,7 @@ class _Question:
 
     def __init__(self, run: Run, view: ScoredQuestion, repeat: ScoredRepeat, content: bool) -> None:
         self._run, self._asked, self._repeat, self._content = run, view.question, repeat, content
-        self._key = f"{run.run}\n{view.question.id}\n{repeat.repeat}"
+        self._key = f"{run.original_id}\n{view.question.id}\n{repeat.repeat}"
         sent = repeat.trace
         self._trace = sent.trace_id if sent else self._hash("trace", 32)
         self._top = self._hash("question", 16)
@@ -135,7 +135,7 @@ class _Question:
     def _facts(self) -> dict[str, Any]:
         """Say which question of which run this is."""
         return {
-            "fathoms.run": self._run.run,
+            "fathoms.run": self._run.original_id,
             "fathoms.question": self._asked.id,
             "fathoms.category": self._asked.category,
             "fathoms.repeat": self._repeat.repeat,

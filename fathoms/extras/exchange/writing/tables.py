@@ -40,15 +40,15 @@ def tables_of(run: Run, scores: str | None = None) -> tuple[Table, ...]:
     found = _of_answers(run.metrics(profile))
     metrics = metric_columns(list(found), [one.unit for one in found.values()])
     names = [name for name, _ in metrics]
-    head = (run.run, run.name, run.summary.model, profile)
+    head = (run.original_id, run.name, run.summary.model, profile)
     return (
         Table(
             "answers",
             (*ANSWERS, *(column for _, column in metrics)),
             lambda view: (_answer(head, view.question, one, names) for one in view.repeats),
         ),
-        Table("hits", HITS, lambda view: _hits(run.run, view)),
-        Table("claims", CLAIMS, lambda view: _claims(run.run, view)),
+        Table("hits", HITS, lambda view: _hits(run.original_id, view)),
+        Table("claims", CLAIMS, lambda view: _claims(run.original_id, view)),
     )
 
 

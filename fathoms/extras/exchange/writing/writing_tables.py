@@ -145,7 +145,7 @@ def write_tables(
                     files[table.name].write(row)
                     counts[table.name] += 1
     if not files:
-        raise DataError(f"{run.run} holds no answers, so there is nothing to export")
+        raise DataError(f"{run.original_id} holds no answers, so there is nothing to export")
     return [(table, counts[table.name]) for table in tables if counts[table.name]]
 
 

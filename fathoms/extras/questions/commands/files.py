@@ -164,8 +164,8 @@ def _judged_run(name: str, out: Path) -> Run:
     run = Run.scored(Run.open(name, out).path)
     if JUDGED not in run.metrics():
         raise UsageError(
-            f"{run.run} is not scored by {JUDGED}:"
-            f" run 'fathoms score {run.run} --metric {JUDGED} --judge FILE'"
+            f"{run.original_id} is not scored by {JUDGED}:"
+            f" run 'fathoms score {run.original_id} --metric {JUDGED} --judge FILE'"
         )
     return run
 
