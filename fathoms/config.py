@@ -44,6 +44,15 @@ def fingerprint(*parts: Any) -> str:
     return fingerprint_of(_CANONICAL.encode(parts))
 
 
+def fingerprint_of_list(items: Iterable[Any]) -> str:
+    """Return the `fingerprint` of a list, whose items are made one at a time and need not fit into memory."""
+    hashed = hashlib.sha256(b"[[")
+    for number, item in enumerate(items):
+        hashed.update(b"," * (number > 0) + _CANONICAL.encode(item).encode("utf-8", "surrogatepass"))
+    hashed.update(b"]]")
+    return hashed.hexdigest()[:32]
+
+
 def fingerprint_of(parts: str) -> str:
     """Return the `fingerprint` of what is canonical JSON already."""
     return hashlib.sha256(parts.encode("utf-8", "surrogatepass")).hexdigest()[:32]

@@ -20,7 +20,7 @@ from pydantic import BeforeValidator, ConfigDict
 
 from fathoms.corpora.rows import one_or_more
 from fathoms.importers.imported import Imported
-from fathoms.importers.json_lines import read_rows, unknown_keys
+from fathoms.importers.json_lines import JsonRows
 from fathoms.importers.rows import Row, imported_rows
 from fathoms.pipeline.external.answer import Parts
 from fathoms.pipeline.external.names import TextPlaces
@@ -51,15 +51,9 @@ def read_answers(
     in a warning too. Raises a DataError that lists all invalid rows with `file:line`, and a DataError if no
     row answers any of the questions.
     """
-    rows = read_rows(path, _AnswerRow, "answer")
-    return imported_rows(
-        path,
-        [_row(line, row) for line, row in rows],
-        questions,
-        documents,
-        texts,
-        warnings=unknown_keys(path, rows),
-    )
+    rows = JsonRows(path, _AnswerRow, "answer")
+    found = (_row(line, row) for line, row in rows)
+    return imported_rows(path, found, questions, documents, texts, finish=rows.finish)
 
 
 def _row(line: int, row: _AnswerRow) -> Row:

@@ -158,7 +158,7 @@ def read_result_file(
         raise DataError(
             f"{path}: none of its {len(file.responses)} answers matches the questions of the data set"
         )
-    warnings += missing_warning(path, questions, records.values())
+    warnings += missing_warning(path, questions, records, only_searched=False)
     found = tuple(records.values())
     if cut := sum(any(not hit.chunk.whole for hit in record.hits or ()) for record in found):
         warnings.append(f"{path}: the chunks of {cut} answers are cut at {_CUT} characters by the file")

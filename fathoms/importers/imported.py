@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import difflib
+import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import tempfile
+import weakref
+from array import array
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
+from typing import overload
 
 from fathoms.errors import amount
 from fathoms.judges.kept import KeptVerdicts
@@ -15,6 +20,7 @@ from fathoms.types import Question, Record
 
 SHOWN = 10
 """Most items that a warning or an error lists."""
+_IN_MEMORY = 2**24  # bytes
 
 
 @dataclass(frozen=True)
@@ -32,7 +38,7 @@ class Imported:
 
     name: str
     model: str | None
-    records: tuple[Record, ...]
+    records: Sequence[Record]
     questions: tuple[Question, ...]
     warnings: tuple[str, ...] = ()
     pipeline: str | None = None
@@ -43,15 +49,53 @@ class Imported:
     population: Mapping[str, int] = field(default_factory=dict)
 
 
-def missing_warning(place: Path | str, questions: Sequence[Question], records: Iterable[Record]) -> list[str]:
-    """Return a warning about the questions without a record in a file, or an empty list if there are none."""
-    found = list(records)
-    answered = {record.question.id for record in found}
+class StoredRecords(Sequence[Record]):
+    """Records in a temporary file, because those of a large import do not fit into memory. Small ones stay in
+    memory. A record is made again each time it is read."""
+
+    def __init__(self) -> None:
+        self._file = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115 - as long as the records
+        weakref.finalize(self, self._file.close)
+        self._starts = array("Q", [0])
+        self._questions: list[Question] = []
+
+    def append(self, record: Record) -> None:
+        """Add a record, which must be one that can be stored in a run."""
+        data = json.dumps(
+            record.model_dump(mode="json", exclude={"question"}, exclude_defaults=True)
+        ).encode()
+        self._file.seek(self._starts[-1])
+        self._file.write(data)
+        self._starts.append(self._starts[-1] + len(data))
+        self._questions.append(record.question)
+
+    def __len__(self) -> int:
+        return len(self._questions)
+
+    @overload
+    def __getitem__(self, index: int) -> Record: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Record]: ...
+    def __getitem__(self, index: int | slice) -> Record | Sequence[Record]:
+        if isinstance(index, slice):
+            return [self[number] for number in range(*index.indices(len(self)))]
+        number = range(len(self))[index]
+        start, end = self._starts[number], self._starts[number + 1]
+        self._file.seek(start)
+        data = json.loads(self._file.read(end - start))
+        return Record.model_validate({**data, "question": self._questions[number]})
+
+
+def missing_warning(
+    place: Path | str, questions: Sequence[Question], answered: Container[str], *, only_searched: bool
+) -> list[str]:
+    """Return a warning about the questions of a file that are not among `answered`, their ids, or an empty
+    list if there are none."""
     missing = [question.id for question in questions if question.id not in answered]
     if not missing:
         return []
     more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
-    what = "were not searched for" if all(record.only_searched for record in found) else "have no answer"
+    what = "were not searched for" if only_searched else "have no answer"
     number = f"{len(missing)} of {amount(len(questions), 'question')}"
     return [f"{place}: {number} {what}: {', '.join(missing[:SHOWN])}{more}"]
 

@@ -2,51 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from fathoms.config import dotted, misread
 from fathoms.errors import DataError, QuestionsError
 from fathoms.importers.imported import did_you_mean
-from fathoms.safety.inputs import json_lines
+from fathoms.safety.inputs import each_line
 
 _Row = TypeVar("_Row", bound=BaseModel)
 
 
-def read_rows(path: Path, kind: type[_Row], needed: str) -> list[tuple[int, _Row]]:
-    """Return the rows with their line numbers; `needed` is the key that each must have.
+class JsonRows(Generic[_Row]):
+    """The rows of a file with their line numbers, read one at a time; invalid rows are collected.
 
-    Raises a single QuestionsError that lists all invalid rows.
+    `needed` is the key that each row must have.
     """
-    rows: list[tuple[int, _Row]] = []
-    values, complaints = json_lines(path)
-    for number, data in values:
-        try:
-            rows.append((number, _parse(data, f"{path}:{number}", kind, needed)))
-        except DataError as error:
-            complaints.append(str(error))
-    if complaints:
-        raise QuestionsError(sorted(complaints, key=lambda text: int(text[len(f"{path}:") :].split(":")[0])))
-    return rows
 
+    def __init__(self, path: Path, kind: type[_Row], needed: str) -> None:
+        self._path = path
+        self._kind = kind
+        self._needed = needed
+        self._complaints: list[str] = []
+        self._unknown: dict[str, list[int]] = {}
 
-def unknown_keys(path: Path, rows: Sequence[tuple[int, BaseModel]]) -> list[str]:
-    """Return a warning for each key that means nothing here, with its first line. Keys that begin with an
-    underscore are meant to be ignored."""
-    lines: dict[str, list[int]] = {}
-    for line, row in rows:
-        for key in row.model_extra or {}:
-            if not key.startswith("_"):
-                lines.setdefault(key, []).append(line)
-    known = type(rows[0][1]).model_fields if rows else {}
-    return [
-        f"{path}:{found[0]}: the key '{key[:80]}'{did_you_mean(key, known)} is ignored"
-        + (f", as in {len(found) - 1} other rows" if len(found) > 1 else "")
-        for key, found in lines.items()
-    ]
+    def __iter__(self) -> Iterator[tuple[int, _Row]]:
+        for found in each_line(self._path):
+            try:
+                if isinstance(found, DataError):
+                    raise found
+                number, data = found
+                row = _parse(data, f"{self._path}:{number}", self._kind, self._needed)
+            except DataError as error:
+                self._complaints.append(str(error))
+                continue
+            for key in row.model_extra or {}:
+                if not key.startswith("_"):  # such keys are meant to be ignored
+                    self._unknown.setdefault(key, []).append(number)
+            yield number, row
+
+    def finish(self) -> Sequence[str]:
+        """Return a warning for each key that means nothing here, with its first line; call it after the rows.
+
+        Raises a single QuestionsError that lists all invalid rows.
+        """
+        if self._complaints:
+            raise QuestionsError(self._complaints)
+        return [
+            f"{self._path}:{lines[0]}: the key '{key[:80]}'{did_you_mean(key, self._kind.model_fields)} is"
+            " ignored" + (f", as in {len(lines) - 1} other rows" if len(lines) > 1 else "")
+            for key, lines in self._unknown.items()
+        ]
 
 
 def _parse(data: Any, place: str, kind: type[_Row], needed: str) -> _Row:

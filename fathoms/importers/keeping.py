@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 
-from fathoms.config import VERSION, fingerprint
+from fathoms.config import VERSION, fingerprint_of_list
 from fathoms.corpora.pdfs import find_pdfs
 from fathoms.corpora.versions import keep_questions
 from fathoms.errors import DataError
@@ -22,7 +22,7 @@ from fathoms.runs.people import GRADES_FILE, Grade, append_said
 from fathoms.runs.run import Run
 from fathoms.runs.views import refusal
 from fathoms.runs.writing import new_run
-from fathoms.types import Document
+from fathoms.types import Document, Question
 from fathoms.types.run.manifest import Data, Manifest
 
 
@@ -78,18 +78,21 @@ def keep(imported: Imported, data: str, out: Path, parsed: ParsedFolder = NO_DOC
     grades as those of a review.
     """
     sizes = Counter(question.category for question in imported.questions)
+    asked: dict[str, Question] = {}
+    repeats = 1
     for record in imported.records:
         if (why := refusal(record)) is not None:
             raise DataError(f"{imported.name}: the answer to '{record.question.id}' cannot be kept: {why}")
+        asked[record.question.id] = record.question
+        repeats = max(repeats, record.repeat + 1)
     kept = imported.kept
     judge = {"judge": kept.judge.model_dump(mode="json")} if kept else {}
     config = {**judge, **({"metrics": list(imported.metrics)} if imported.metrics else {})}
-    asked = {record.question.id: record.question for record in imported.records}
     manifest = Manifest(
         model=imported.model,
         pipeline=imported.pipeline,
         imported=True,
-        repeats=max((record.repeat for record in imported.records), default=0) + 1,
+        repeats=repeats,
         config=config,
         data=Data(
             name=data,
@@ -106,10 +109,13 @@ def keep(imported: Imported, data: str, out: Path, parsed: ParsedFolder = NO_DOC
         ),
         versions={"fathoms": VERSION},
     )
-    state = fingerprint([record.model_dump(mode="json") for record in imported.records])
+    state = fingerprint_of_list(record.model_dump(mode="json") for record in imported.records)
     run = new_run(out, imported.name, state, manifest)
     keep_documents(run, parsed.documents)
-    run.records.append(imported.records)
+    with run.records.appending() as journal:
+        for record in imported.records:
+            journal.add(record)
+        journal.sync()
     if kept:
         kept.store(run.path)
     made = datetime.now(UTC).isoformat()

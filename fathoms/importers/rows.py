@@ -10,7 +10,14 @@ from pathlib import Path
 from fathoms.corpora.corpus import needs
 from fathoms.corpora.rows import checked_name
 from fathoms.errors import DataError, QuestionsError
-from fathoms.importers.imported import SHOWN, Imported, did_you_mean, fold_space, missing_warning
+from fathoms.importers.imported import (
+    SHOWN,
+    Imported,
+    StoredRecords,
+    did_you_mean,
+    fold_space,
+    missing_warning,
+)
 from fathoms.pipeline.external.answer import Parts, renamed, renamed_in_rounds, with_places
 from fathoms.pipeline.external.names import DocumentNames, TextPlaces
 from fathoms.runs.views import refusal
@@ -114,6 +121,7 @@ def imported_rows(
     texts: TextPlaces | None = None,
     *,
     warnings: Sequence[str] = (),
+    finish: Callable[[], Sequence[str]] = tuple,
     left_out: int = 0,
     model: str | None = None,
     pipeline: str | None = None,
@@ -124,13 +132,15 @@ def imported_rows(
     paths end alike. If `documents` are given, all others are named in a warning. Contexts without a document
     have the places where their texts stand in `texts`, if they are found; a warning says how many. Rows for
     unknown questions and second answers to the same question are left out with a warning. Questions without
-    an answer are named in a warning too. `warnings` are those of reading the file, and `left_out` counts the
+    an answer are named in a warning too. `warnings` are those of reading the file; `finish` is called when
+    all rows were read, returns more of them, or raises what is wrong with the file. `left_out` counts the
     rows that it could not use. Raises DataError if no row answers any of the questions, and a QuestionsError
     with all rows that could be stored and not be read again.
     """
     known, complaints = _Questions(questions), list[str]()
-    records: dict[tuple[str, int], Record] = {}
-    first: dict[tuple[str, int], Row] = {}
+    records = StoredRecords()
+    first: dict[tuple[str, int], int] = {}
+    nowhere, only_searched = 0, True
     found = list(warnings)
     known_documents = tuple(documents)
     names = DocumentNames({*known_documents, *(name for question in questions for name in needs(question))})
@@ -147,15 +157,20 @@ def imported_rows(
         question = known.find(row, names, hint=len(found) < SHOWN)
         if isinstance(question, str):
             found.append(f"{row.place(path)}: {question}")
-        elif (key := (question.id, row.repeat)) in records:
-            where = f"{'on ' if row.what == 'line' else ''}{row.what} {first[key].number}"
+        elif (key := (question.id, row.repeat)) in first:
+            where = f"{'on ' if row.what == 'line' else ''}{row.what} {first[key]}"
             found.append(f"{row.place(path)}: a second answer to {question.id} (the first is {where})")
         else:
-            records[key], number = row.record(question, named, names, places)
-            placed += number
-            first[key] = row
-            if (why := refusal(records[key])) is not None:
+            record, number = row.record(question, named, names, places)
+            first[key] = row.number
+            if (why := refusal(record)) is not None:
                 complaints.append(f"{row.place(path)}: {why}")
+                continue
+            records.append(record)
+            placed += number
+            nowhere += sum(hit.chunk.document is None for hit in record.hits or ())
+            only_searched = only_searched and record.only_searched
+    found += finish()
     if complaints:
         raise QuestionsError(complaints)
     if not records:
@@ -164,27 +179,27 @@ def imported_rows(
         listed = ", ".join(name[:200] for name, _ in unmatched.most_common(SHOWN))
         more = f" and {len(unmatched) - SHOWN} more" if len(unmatched) > SHOWN else ""
         found.append(f"{path}: contexts or citations of unknown documents: {listed}{more}")
-    found += _place_warnings(path, records.values(), placed, looked_for=texts is not None)
-    found += missing_warning(path, questions, records.values())
-    return Imported(
-        path.stem, model, tuple(records.values()), tuple(questions), tuple(found), pipeline, left_out
-    )
+    found += _place_warnings(path, placed, nowhere, looked_for=texts is not None)
+    found += missing_warning(path, questions, {id for id, _ in first}, only_searched=only_searched)
+    return Imported(path.stem, model, records, tuple(questions), tuple(found), pipeline, left_out)
 
 
-def _place_warnings(path: Path, records: Iterable[Record], placed: int, *, looked_for: bool) -> Iterator[str]:
+def _place_warnings(path: Path, placed: int, nowhere: int, *, looked_for: bool) -> Iterator[str]:
     """Say how many contexts without a document were placed by their texts, and how many have no place."""
     if placed:
         yield (
             f"{path}: {placed} contexts without a document were placed by their texts, which stand in one"
             " document of --documents"
         )
-    if left := sum(hit.chunk.document is None for record in records for hit in record.hits or ()):
+    if nowhere:
         why = (
             "their texts stand in none of --documents, or in several"
             if looked_for
             else "--documents FOLDER looks for their texts in its PDFs"
         )
-        yield f"{path}: {left} contexts name no document, and what rests on their places is not known: {why}"
+        yield (
+            f"{path}: {nowhere} contexts name no document, and what rests on their places is not known: {why}"
+        )
 
 
 def require_name(what: str, name: str) -> None:

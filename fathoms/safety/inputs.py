@@ -6,11 +6,11 @@ import codecs
 import errno
 import json
 import os
-import re
 import stat
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from fathoms.errors import DataError, MissingFileError, UsageError
 
@@ -42,33 +42,43 @@ def read_file(path: Path, largest: int = LARGEST) -> bytes:
 
     A pipe or a device is refused before reading, because reading it could wait for a writer or never end.
     """
+    with _opened(path) as file:
+        size = _size(file, largest)
+        data = file.read(largest + 1)  # read beyond the size, which is 0 for files in /proc
+        if max(len(data), size) > largest:
+            raise _too_large(largest)
+        return data
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    """Open a file to read it; what fails meanwhile is raised as DataError or MissingFileError."""
     try:
-        handle = os.open(path, READ_ONLY)
-        try:
-            return _content(handle, largest)
-        finally:
-            os.close(handle)
+        with os.fdopen(os.open(path, READ_ONLY), "rb") as file:
+            yield file
     except OSError as error:
         kind = MissingFileError if isinstance(error, FileNotFoundError) else DataError
         raise kind(f"{path}: cannot be read: {error.strerror or error}") from error
+    except UnicodeError:
+        raise
     except ValueError as error:
         raise DataError(f"{path}: cannot be read: this is not a valid file name") from error
 
 
-def _content(handle: int, largest: int) -> bytes:
-    """Read an open file; raises OSError where it is not regular or too large."""
-    found = os.fstat(handle)
+def _too_large(largest: int) -> OSError:
+    return OSError(errno.EFBIG, f"it holds more than {largest // 2**20} MB, the most that is read")
+
+
+def _size(file: BinaryIO, largest: int) -> int:
+    """Return the size of an open file; raises OSError where it is not regular or too large."""
+    found = os.fstat(file.fileno())
     if stat.S_ISDIR(found.st_mode):
         raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))
     if not stat.S_ISREG(found.st_mode):
         raise OSError(errno.EINVAL, "it is a pipe or a device: save its content to a file")
-    data = b""
-    if found.st_size <= largest:
-        with os.fdopen(handle, "rb", closefd=False) as file:
-            data = file.read(largest + 1)  # read beyond st_size, which is 0 for files in /proc
-    if max(len(data), found.st_size) > largest:
-        raise OSError(errno.EFBIG, f"it holds more than {largest // 2**20} MB, the most that is read")
-    return data
+    if found.st_size > largest:
+        raise _too_large(largest)
+    return found.st_size
 
 
 def read_text(path: Path, largest: int = LARGEST) -> str:
@@ -76,12 +86,15 @@ def read_text(path: Path, largest: int = LARGEST) -> str:
     return decode(read_file(path, largest), path)
 
 
-def decode(data: bytes, path: Path) -> str:
-    """Decode UTF-8, with or without a byte-order mark; raises DataError with the line of any other bytes."""
+def decode(data: bytes, path: Path, line: int = 1) -> str:
+    """Decode UTF-8, with or without a byte-order mark; raises DataError with the line of any other bytes.
+
+    The first line of `data` is number `line` of the file.
+    """
     try:
-        return data.decode("utf-8-sig")
+        return data.decode("utf-8-sig" if line == 1 else "utf-8")
     except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
+        line += data.count(b"\n", 0, error.start)
         looks = next((f" (it is {what})" for start, what in _DISGUISES.items() if data.startswith(start)), "")
         raise DataError(f"{path}:{line}: not UTF-8{looks}: save it as UTF-8") from error
 
@@ -137,14 +150,19 @@ def json_lines(path: Path, *, nan_as_null: bool = False) -> tuple[list[tuple[int
 
 def each_line(path: Path, *, nan_as_null: bool = False) -> Iterator[tuple[int, Any] | DataError]:
     """Yield the value of each line of a file with its number, or an error in the place of a line that is not
-    JSON. The values are made one at a time, so that a caller need not hold all of them."""
-    lines = re.finditer("(?m)^.*$", read_text(path, LARGEST_IMPORT))
-    for number, line in enumerate((found[0] for found in lines), start=1):
-        if line.strip():
-            try:
-                yield number, parse_json(line, str(path), number, nan_as_null=nan_as_null)
-            except DataError as error:
-                yield error
+    JSON. The file is read as it is needed, and neither it nor its values have to fit into memory.
+
+    Raises DataError for a file that cannot be read, and at the first line that is not UTF-8.
+    """
+    with _opened(path) as file:
+        _size(file, LARGEST_IMPORT)
+        for number, data in enumerate(file, start=1):
+            line = decode(data, path, number).removesuffix("\n")
+            if line.strip():
+                try:
+                    yield number, parse_json(line, str(path), number, nan_as_null=nan_as_null)
+                except DataError as error:
+                    yield error
 
 
 def _too_deep(data: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -220,3 +221,22 @@ def test_what_reading_refuses_is_not_imported(write: Any, tmp_path: Path, answer
     run = keep(read_answers(write(largest), QUESTIONS), "data", tmp_path)
     score_run(run)
     assert len(list(Run.scored(run.path).questions())) == 1
+
+
+def test_what_is_read_need_not_fit_into_memory(tmp_path: Path) -> None:
+    """800 answers of 100 kB are 80 MB; 16 MB of what was read stay in memory."""
+    path = tmp_path / "answers.jsonl"
+    text = "x" * 100_000
+    with path.open("w") as file:
+        for number in range(800):
+            file.write(json.dumps({"id": f"q{number}", "answer": text, "contexts": []}) + "\n")
+    questions = [
+        Question(id=f"q{number}", text="?", category="A", answers=(("x",),)) for number in range(800)
+    ]
+    tracemalloc.start()
+    try:
+        found = read_answers(path, questions)
+        assert tracemalloc.get_traced_memory()[1] < 30e6
+    finally:
+        tracemalloc.stop()
+    assert [record.answer and len(record.answer.text) for record in found.records[798:]] == [100_000] * 2

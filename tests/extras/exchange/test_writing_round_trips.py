@@ -147,7 +147,7 @@ def test_hits_come_back_whole(made: Any, tmp_path: Path) -> None:
     )
     write_hits(rankings_of(made(*records), "document").records, tmp_path / "a.jsonl")
     imported = read_hits(tmp_path / "a.jsonl", QUESTIONS)
-    assert (imported.records, imported.warnings) == (records, ())
+    assert (tuple(imported.records), imported.warnings) == (records, ())
     write_hits(rankings_of(made(*imported.records), "document").records, tmp_path / "b.jsonl")
     assert (tmp_path / "a.jsonl").read_text() == (tmp_path / "b.jsonl").read_text()
 

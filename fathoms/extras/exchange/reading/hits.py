@@ -33,7 +33,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 
 from fathoms.corpora.rows import one_or_more
 from fathoms.importers.imported import Imported
-from fathoms.importers.json_lines import read_rows, unknown_keys
+from fathoms.importers.json_lines import JsonRows
 from fathoms.importers.rows import Row, imported_rows
 from fathoms.pipeline.external.answer import Context
 from fathoms.pipeline.external.names import TextPlaces
@@ -132,15 +132,9 @@ def read_hits(
     Names of documents, unknown questions and second rows are treated as by `read_answers`. Raises a DataError
     that lists all invalid rows with `file:line`, and one if no row is about any of the questions.
     """
-    rows = read_rows(path, _HitsRow, "hits")
-    return imported_rows(
-        path,
-        [_row(line, row) for line, row in rows],
-        questions,
-        documents,
-        texts,
-        warnings=unknown_keys(path, rows),
-    )
+    rows = JsonRows(path, _HitsRow, "hits")
+    found = (_row(line, row) for line, row in rows)
+    return imported_rows(path, found, questions, documents, texts, finish=rows.finish)
 
 
 def _row(line: int, row: _HitsRow) -> Row:

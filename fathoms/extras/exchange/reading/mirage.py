@@ -58,7 +58,7 @@ def read_mirage(folder: Path) -> tuple[Imported, ...]:
         warnings = [
             *left_out,
             *(f"{system}: there is no topic {name}; its answer was left out" for name in unknown),
-            *missing_warning(system, list(questions.values()), records.values()),
+            *missing_warning(system, list(questions.values()), records, only_searched=False),
         ]
         run = Imported(
             system,
