@@ -36,6 +36,7 @@ COMES_WITH = {
     "questions check": "questions",
     "questions stats": "questions",
     "questions nuggets": "questions",
+    "questions facts": "questions",
     "questions candidates": "questions",
     "questions filter": "questions",
     "questions ambiguity": "questions",

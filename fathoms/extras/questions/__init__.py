@@ -21,6 +21,7 @@ COMMANDS = {
     "questions check": Command("commands.files:check"),
     "questions stats": Command("commands.files:stats"),
     "questions nuggets": Command("commands.files:nuggets"),
+    "questions facts": Command("commands.facts:facts"),
     "questions candidates": Command("commands.candidates:candidates"),
     "questions filter": Command("commands.filter:filter_questions"),
     "questions ambiguity": Command("commands.ambiguity:ambiguity"),

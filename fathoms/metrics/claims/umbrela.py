@@ -57,7 +57,7 @@ class Umbrela(JudgedMetric):
         self, record: Record, claims: Mapping[tuple[str, str], tuple[Claim, ...]]
     ) -> Sequence[Judgement]:
         """The question with each passage that was retrieved."""
-        found = (_asks(record, passage.text) for passage in retrieved(record.hits or ()) if passage.text)
+        found = (asks(record, passage.text) for passage in retrieved(record.hits or ()) if passage.text)
         return list(dict.fromkeys(found))
 
     def grades(self, facts: Facts) -> list[Grade]:
@@ -191,14 +191,14 @@ class AbstainedOnPassage(_Honesty):
     kind: Literal["umbrela.abstained-on-passage"] = "umbrela.abstained-on-passage"
 
 
-def _asks(record: Record, passage: str) -> Judgement:
+def asks(record: Record, passage: str) -> Judgement:
     """Return what is asked of a passage."""
     return Judgement(claim=record.question.in_conversation, premise=passage, rubric="relevance")
 
 
 def _grade(facts: Facts, passage: str) -> Grade:
     """Return the grade of a passage, `None` if it has no verdict that could be read."""
-    verdict = facts.verdicts.get(_asks(facts.record, passage))
+    verdict = facts.verdicts.get(asks(facts.record, passage))
     return int(verdict.label) if verdict is not None and verdict.label.isdecimal() else None
 
 
