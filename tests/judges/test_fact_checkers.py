@@ -14,7 +14,7 @@ import pytest
 
 from fathoms.errors import ConfigError
 from fathoms.judges.nli import NLIJudge
-from fathoms.judges.nli.checkers import CHECKERS, CheckerKind
+from fathoms.judges.nli.judge import CHECKERS, CheckerKind
 from fathoms.judges.nli.parts import fitted
 from fathoms.models.caller import Caller
 from fathoms.types import Judgement, Verdict

@@ -11,7 +11,7 @@ import asyncio
 import pytest
 
 from fathoms.judges.nli import NLIJudge
-from fathoms.judges.nli.checkers import hub_name
+from fathoms.judges.nli.judge import hub_name
 from fathoms.models.caller import Caller
 from fathoms.types import Judgement, Verdict
 

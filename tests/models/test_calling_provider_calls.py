@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 
 from fathoms.errors import ModelError, NoAnswerError, PromptTooLongError, RateLimitError
-from fathoms.models.calling.provider_calls import ExecutionSettings, ProviderCalls, is_transient
-from fathoms.models.calling.rate_limit import RateLimit
+from fathoms.models.calling.provider_calls import ExecutionSettings, ProviderCalls, RateLimit, is_transient
 from fathoms.models.calling.retry_after import retry_after_seconds
 from tests.support.jumping import jump
 

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from fathoms.report.html.detail import is_gold
-from fathoms.report.html.outcome import lost_at, outcome
 from fathoms.report.html.questions import natural
-from fathoms.report.html.reading import spread
+from fathoms.report.html.reading import lost_at, outcome, spread
 from fathoms.types import Question
 from fathoms.types.run.rows import AnswerScores, ScoredQuestion
 

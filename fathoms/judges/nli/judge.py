@@ -5,25 +5,71 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from functools import lru_cache
+from importlib import import_module
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from pydantic import Field, field_validator
 
 from fathoms.component import Loads
 from fathoms.errors import ConfigError
 from fathoms.judges.base import LABELS, Judge
-from fathoms.judges.nli.base import Reading
-from fathoms.judges.nli.checkers import CHECKERS, MOST_READ, CheckerKind, hub_name, kind_of, load_checker
-from fathoms.judges.nli.cross_encoder import load_cross_encoder
-from fathoms.judges.prompts import places
+from fathoms.judges.nli.base import FactChecker, Reading
+from fathoms.judges.prompts import filled, places
 from fathoms.models.caller import Caller
-from fathoms.models.weights.hub import HubModel, within_memory
+from fathoms.models.weights.hub import HubModel, folder_of, load, within_memory
 from fathoms.models.weights.weights import WEIGHTS
 from fathoms.safety.option_limits import MOST_TOKENS
 from fathoms.types import Failure, Judgement, Rubric, Verdict
 
 _LABELS = LABELS["three-way"]
 _MAX_TOKENS = 512
+
+
+CheckerKind = Literal["factcg", "minicheck", "hhem", "lettucedetect"]
+
+MOST_READ: dict[CheckerKind, int] = {"factcg": 2048, "minicheck": 2048, "hhem": 4096, "lettucedetect": 4096}
+"""Most tokens of premise and claim: the limits of the released code. That of HHEM has none, but the memory
+that it takes grows with the square of the length."""
+
+
+class Known(NamedTuple):
+    """A fact checker: its place on the Hugging Face hub, and what reads it."""
+
+    hub: str
+    kind: CheckerKind
+
+
+CHECKERS = {
+    "factcg-deberta-l": Known("yaxili96/FactCG-DeBERTa-v3-Large", "factcg"),
+    "minicheck-flan-t5-l": Known("lytang/MiniCheck-Flan-T5-Large", "minicheck"),
+    "hhem-2.1-open": Known("vectara/hallucination_evaluation_model", "hhem"),
+    "lettucedetect-base": Known("KRLabsOrg/lettucedect-base-modernbert-en-v1", "lettucedetect"),
+    "lettucedetect-large": Known("KRLabsOrg/lettucedect-large-modernbert-en-v1", "lettucedetect"),
+}
+
+
+def hub_name(model: str) -> str:
+    """Return the name on the hub of a fact checker that is known by name; other names stay as they are."""
+    known = CHECKERS.get(model.lower())
+    return known.hub if known else model
+
+
+def kind_of(model: str) -> CheckerKind | None:
+    """Return the kind of a fact checker by its name on the hub, `None` for another model."""
+    return next((known.kind for known in CHECKERS.values() if known.hub.lower() == model.lower()), None)
+
+
+@lru_cache(maxsize=2)
+def load_checker(
+    kind: CheckerKind, model: str, revision: str | None, device: str | None, max_tokens: int
+) -> FactChecker:
+    """Load a fact checker; raises MissingExtraError, ServerError, or ConfigError for weights of another
+    architecture."""
+    folder_of(model)  # before transformers is imported, which takes seconds
+    module = import_module(f"fathoms.judges.nli.{kind}")
+    checker: FactChecker = module.load(model, revision, device, max_tokens)
+    return checker
 
 
 class NLIJudge(HubModel, Judge):
@@ -172,3 +218,58 @@ class NLIJudge(HubModel, Judge):
 def _binary(p: float) -> str:
     """Return the label for a probability of support."""
     return LABELS["binary"][0 if p >= 0.5 else 1]
+
+
+class CrossEncoder:
+    """A loaded cross-encoder, and the columns of the wanted labels among its outputs."""
+
+    def __init__(self, model: Any, order: Sequence[int], max_tokens: int) -> None:
+        self.model = model
+        self.order = order
+        self.max_tokens = max_tokens
+
+    def probabilities(
+        self, asked: Sequence[Judgement], pair: str | None, batch_size: int
+    ) -> tuple[list[list[float]], list[bool]]:
+        """Return the softmax probabilities of the wanted labels for each judgement, and whether each was cut.
+
+        `pair` is the one text of premise and claim, `None` for a model that reads them as two texts.
+        """
+        if pair is None:
+            pairs: list[Any] = [(judgement.premise, judgement.claim) for judgement in asked]
+            found = self.model.predict(
+                pairs, apply_softmax=True, batch_size=batch_size, show_progress_bar=False
+            )
+        else:
+            pairs = [filled(pair, {"premise": one.premise, "claim": one.claim}) for one in asked]
+            found = [self._of_one_text(text) for text in pairs]
+        tokens = self.model.tokenizer(pairs, truncation=False, verbose=False)["input_ids"]
+        cut = [len(ids) > self.max_tokens for ids in tokens]
+        return [[float(row[column]) for column in self.order] for row in found], cut
+
+    def _of_one_text(self, text: str) -> list[float]:
+        """Return the probabilities of the labels of one text; `predict` of a cross-encoder only takes
+        pairs."""
+        import torch
+
+        inputs = self.model.tokenizer(text, truncation=True, max_length=self.max_tokens, return_tensors="pt")
+        with torch.no_grad():
+            logits = self.model.model(**inputs.to(self.model.device)).logits
+        row: list[float] = logits.softmax(dim=-1)[0].tolist()
+        return row
+
+
+@lru_cache(maxsize=2)
+def load_cross_encoder(
+    model: str, revision: str | None, device: str | None, max_tokens: int, labels: tuple[str, ...]
+) -> CrossEncoder:
+    """Load a model and find the column of each label; raises ConfigError if it lacks one."""
+    loaded = load("CrossEncoder", model, revision, device=device, max_length=max_tokens)
+    names = {str(name).lower(): int(column) for column, name in loaded.config.id2label.items()}
+    if missing := [label for label in labels if label not in names]:
+        raise ConfigError(
+            f"{model} has no label '{missing[0]}' (its labels: {', '.join(names)}): name a model that was"
+            " trained for natural language inference, or its label that means support by 'supported_label',"
+            " or the fact checker that it is by 'checker'"
+        )
+    return CrossEncoder(loaded, [names[label] for label in labels], max_tokens)

@@ -10,7 +10,6 @@ from fathoms.report.funnel import funnel_of, notes
 from fathoms.report.gold_pages import HEADS, PAGE_STAGES, page_figures, page_notes
 from fathoms.report.honesty import honesty_notes, honesty_table
 from fathoms.report.html.claims import cost_of, spent
-from fathoms.report.html.config import flat
 from fathoms.report.html.reading import Sums, known_mean, rounded, spread
 from fathoms.report.length import length_sentence
 from fathoms.report.metrics_table import MAIN, has_value, is_shown, listed_parts
@@ -19,6 +18,7 @@ from fathoms.report.outcomes import OUTCOMES, RATES
 from fathoms.report.stage_times import ingest_lines
 from fathoms.runs.run import Run
 from fathoms.runs.search_notes import search_notes
+from fathoms.safety.masking import HIDDEN, is_secret_name, without_logins
 from fathoms.text.amounts import SHARE, UNKNOWN, bracket, duration, figure, measured
 from fathoms.types.run.figures import (
     AbstentionCounts,
@@ -362,3 +362,37 @@ def some(sentences: list[str]) -> list[str]:
     """Return the first `WARNINGS` sentences, and one that counts the others."""
     more = len(sentences) - WARNINGS
     return sentences if more <= 0 else [*sentences[:WARNINGS], f"and {more} more: manifest.json has them"]
+
+
+def flat(config: Any) -> list[list[str]]:
+    """Return dotted keys with their values, in the order of the file.
+
+    Values of keys that name a secret are masked, and so are logins and secrets in URLs. Keys such as
+    `api_key_env` are shown, as they hold the name of an environment variable.
+    """
+    return [[key, value] for key, value in _lines("", config) if key]
+
+
+def _lines(prefix: str, value: Any) -> Iterator[tuple[str, str]]:
+    """Yield the lines of one value."""
+    if isinstance(value, dict) and value:
+        for key, child in value.items():
+            name = f"{prefix}.{key}" if prefix else str(key)
+            if child and is_secret_name(str(key)) and not isinstance(child, int | float):  # not max_tokens
+                yield name, HIDDEN
+            else:
+                yield from _lines(name, child)
+    elif isinstance(value, list) and any(isinstance(child, dict | list) for child in value):
+        for number, child in enumerate(value):
+            yield from _lines(f"{prefix}.{number}", child)
+    else:
+        yield prefix, _text(value)
+
+
+def _text(value: Any) -> str:
+    """Format a value roughly as in YAML."""
+    if isinstance(value, list):
+        return ", ".join(map(_text, value)) if value else "none"
+    if value is None or isinstance(value, bool):
+        return {None: "none", True: "true", False: "false"}[value]
+    return without_logins(str(value)) if value != {} else "none"

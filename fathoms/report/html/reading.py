@@ -12,7 +12,6 @@ from typing import Any
 from fathoms.report.html.chunks import Details
 from fathoms.report.html.claims import ClaimCounts
 from fathoms.report.html.detail import Pictures, background, detail
-from fathoms.report.html.outcome import lost_at, outcome
 from fathoms.report.html.questions import Questions
 from fathoms.report.html.texts import start
 from fathoms.report.metrics_table import is_shown
@@ -21,7 +20,7 @@ from fathoms.runs.disagreements import disagreements
 from fathoms.runs.question_tables import mean
 from fathoms.runs.run import Run
 from fathoms.text.amounts import figure
-from fathoms.types.run.rows import ScoredQuestion, ScoredRepeat
+from fathoms.types.run.rows import AnswerScores, ScoredQuestion, ScoredRepeat
 
 ANSWER = 280
 EXAMPLE = 500
@@ -248,3 +247,39 @@ def quantile(ordered: Sequence[float], share: float) -> float:
 def rounded(value: float | None) -> float | None:
     """Round to seven decimal places, which is more than the page shows and halves the size."""
     return None if value is None else round(value, 7)
+
+
+def outcome(view: ScoredQuestion, scores: Sequence[AnswerScores]) -> str:
+    """Return the outcome of a question; `scores` holds those of each repeat under one profile.
+
+    If repeats disagree, correctness is their mean, and the question counts as abstained if at least half of
+    the repeats with a known abstention label abstained.
+    """
+    if all(repeat.only_searched for repeat in view.repeats):
+        return "only searched for"
+    if all(repeat.error for repeat in view.repeats):
+        return "error"
+    if all(repeat.answer.refusal is not None for repeat in view.repeats if repeat.answer):
+        return "refused"
+    correctness = mean([row.correctness for row in scores])
+    abstained = mean([row.abstained for row in scores])  # the share of repeats with a known label
+    if not view.question.answerable:
+        if abstained is None:
+            return "not scored"
+        return "right to abstain" if abstained >= 0.5 else "answered the unanswerable"
+    if correctness is None:  # for example a gold answer that is only a text
+        return "abstained" if abstained is not None and abstained >= 0.5 else "not scored"
+    if correctness == 0:
+        return "abstained" if abstained is not None and abstained >= 0.5 else "wrong"
+    return "correct" if correctness == 1 else "partial"
+
+
+def lost_at(scores: Sequence[AnswerScores]) -> str | None:
+    """Return the stage that lost most of the gold answer, the earliest if several tie; `None` if nothing was
+    lost or no funnel is known."""
+    losses: dict[str, float] = {}
+    for row in scores:
+        for stage, value in row.funnel.lost.items() if row.funnel else ():
+            losses[stage] = losses.get(stage, 0.0) + value
+    worst = max(losses, key=losses.__getitem__, default=None)
+    return worst if worst is not None and losses[worst] > 0 else None
