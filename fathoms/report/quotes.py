@@ -74,7 +74,7 @@ def places_section(runs: Sequence[Run]) -> Section | None:
         [
             "the share of the gold quotes in a place among the candidates of their kind that are cited; a dip"
             " between the ends means that quotes are lost in the middle; [low, high]: 95 % intervals; n: gold"
-            " quotes"
+            " quotes, or questions where places are pooled"
         ],
         {"lines": lines},
         numbers=4,

@@ -109,15 +109,21 @@ class QuoteSearch(ShowsQuotes):
             one.check()
 
     def search(self, index: Index, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
-        """Return the best quotes of each question. The first search of an index must be for all questions,
-        because their quotes are what is searched.
+        """Return the best quotes of each question as hits; raises as `ranked` does. The id of a quote that
+        the question has itself is as with `kind: quotes`."""
+        rows = self.ranked(index, questions)
+        return [self._hits(index, question, row) for question, row in zip(questions, rows, strict=True)]
 
-        The id of a quote that the question has itself is as with `kind: quotes`; that of another one also
-        names the first question that has it. Raises ConfigError and DataError as `kind: quotes` does, and for
-        questions whose documents are not known.
+    def ranked(self, index: Index, questions: Sequence[Question]) -> list[list[tuple[Quote, float]]]:
+        """Return the best quotes of each question with their scores. The first search of an index must be for
+        all questions, because their quotes are what is searched.
+
+        A quote that the question has itself is the question's own; the id of another one names the first
+        question that has it. Raises ConfigError and DataError as `kind: quotes` does, and for questions whose
+        documents are not known.
         """
         pool = index.made_once("the quotes of all questions", lambda: self._pool(questions))
-        found: dict[str, tuple[Hit, ...]] = {}
+        found: dict[str, list[tuple[Quote, float]]] = {}
         for documents, asked in self._by_documents(questions).items():
             pooled = [one for one in pool if self.within == "all" or one.quote.document in documents]
             rows: list[list[tuple[_Pooled, float]]] = [[] for _ in asked]
@@ -128,7 +134,7 @@ class QuoteSearch(ShowsQuotes):
                 for row, best in zip(rows, ranked, strict=True):
                     row += [(by_id[hit.chunk.id], hit.score) for hit in best[:number]]
             for question, row in zip(asked, rows, strict=True):
-                found[question.id] = self._hits(index, question, row)
+                found[question.id] = list(_named(question, row))
         return [found[question.id] for question in questions]
 
     def _pool(self, questions: Sequence[Question]) -> list[_Pooled]:
@@ -194,18 +200,17 @@ class QuoteSearch(ShowsQuotes):
 
         return index.made_once(name, made)
 
-    def _hits(
-        self, index: Index, question: Question, row: Sequence[tuple[_Pooled, float]]
-    ) -> tuple[Hit, ...]:
-        """Return the quotes that were found for a question as hits."""
-        own = {one.content: one for one in sorted(question.quotes, key=lambda one: one.gold)}
-        number = sum(one.quote.modality == "image" for one, _ in row)
-        shown = []
-        for one, score in row:
-            other = one.quote.model_copy(update={"id": f"{OTHER_QUOTE}{_id(one)}"})
-            quote = own.get(one.quote.content, other)
-            shown.append((self._chunk(index, question, quote, number), score))
-        return hits(shown)
+    def _hits(self, index: Index, question: Question, row: Sequence[tuple[Quote, float]]) -> tuple[Hit, ...]:
+        number = sum(quote.modality == "image" for quote, _ in row)
+        return hits([(self._chunk(index, question, quote, number), score) for quote, score in row])
+
+
+def _named(question: Question, row: Sequence[tuple[_Pooled, float]]) -> Iterator[tuple[Quote, float]]:
+    """Yield the quotes that were found for a question, its own ones as they are."""
+    own = {one.content: one for one in sorted(question.quotes, key=lambda one: one.gold)}
+    for one, score in row:
+        other = one.quote.model_copy(update={"id": f"{OTHER_QUOTE}{_id(one)}", "gold": False})
+        yield own.get(one.quote.content, other), score
 
 
 def _id(one: _Pooled) -> str:

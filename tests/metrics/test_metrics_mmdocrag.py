@@ -9,6 +9,7 @@ import pytest
 
 from fathoms.metrics.metric import Facts
 from fathoms.metrics.pooling import Pool
+from fathoms.metrics.quotes.groups import places_of
 from fathoms.metrics.quotes.selection import selected
 from fathoms.metrics.registry import named
 from fathoms.metrics.score_records import RecordScore
@@ -234,3 +235,12 @@ def test_the_figures_of_places_modalities_kinds_and_numbers() -> None:
     assert parts["mmdocrag.overall-f1"] == dict.fromkeys(
         [*names, "modality of evidence Text", "question type Causal"], mean
     )
+
+
+def test_of_many_candidates_places_behind_the_twentieth_are_pooled() -> None:
+    """Gold at 3, 20, 21 and 30 of 60 texts, of which 20 and 21 are cited: half of the range 21 to 30."""
+    gold = (3, 20, 21, 30)
+    quotes = tuple(Quote(id=f"text{n}", text="t", gold=n in gold) for n in range(1, 61))
+    question = Question(id="q", text="?", category="c", quotes=quotes)
+    record = Record(question=question, answer=Reply(text="[20] [21]"), hits=None)
+    assert places_of(selected(record)) == {"place 3": 0, "place 20": 1, "place 21-30": 0.5}

@@ -15,7 +15,7 @@ from typing import Literal
 
 from fathoms.config import fingerprint
 from fathoms.errors import StoreError, UsageError
-from fathoms.retrieve import Index, Retriever
+from fathoms.retrieve import Index, QuoteSearch, Retriever
 from fathoms.retrieve.oracle import known_places
 from fathoms.retrieve.without_gold import deeper
 from fathoms.types import Document, Evidence, Hit, Question, Quote
@@ -185,10 +185,18 @@ def candidates(
     """Return questions with candidate quotes: the chunks that the retriever ranks highest for each.
 
     A question that has gold quotes keeps them; for others they are found by the evidence (`from_search`).
-    Where the corpus has no chunks of pictures, all candidates are texts. Pictures without a file and words
+    With `quote-search`, they are the quotes of the set. Where the corpus has no chunks of pictures, all
+    candidates are texts. Pictures without a file and words
     are left out. Raises UsageError as `deepened` does.
     """
     total = sizes.texts + sizes.pictures
+    if isinstance(retriever, QuoteSearch):
+        update = {"number": total * _DEEP, "pictures": None, "for_pictures": None}
+        ranked = retriever.model_copy(update=update).ranked(index, questions)
+        return [
+            Made(with_candidates(question, _distracting(question, row), sizes, seed))
+            for question, row in zip(questions, ranked, strict=True)
+        ]
     found = deepened(retriever, total * _DEEP).search(index, questions)
     rows = [[hit for hit in row if hit.chunk.image is not None or hit.chunk.text.strip()] for row in found]
     if not any(hit.chunk.modality == "image" for row in rows for hit in row):
@@ -196,6 +204,14 @@ def candidates(
     documents = {document.id: document for document in index.documents}
     pairs = zip(questions, rows, strict=True)
     return [_made(question, row, documents, sizes, seed, described=described) for question, row in pairs]
+
+
+def _distracting(question: Question, row: Sequence[tuple[Quote, float]]) -> list[Quote]:
+    """Return the quotes that can be distractors: those that the question has itself, and those of others that
+    do not stand on its gold pages."""
+    own = {quote.id for quote in question.quotes}
+    pages = {(quote.document, quote.page) for quote in question.quotes if quote.gold}
+    return [one for one, _ in row if one.id in own or (one.document, one.page) not in pages]
 
 
 def _made(
@@ -227,8 +243,8 @@ def with_copied_pictures(questions: Sequence[Question], path: Path) -> list[Ques
     copied: dict[Path, Path] = {}
 
     def placed(quote: Quote) -> Quote:
-        if quote.image is None:
-            return quote
+        if quote.image is None or not quote.image.is_file():  # a set whose pictures were not unpacked
+            return quote.model_copy(update={"image": None})
         if quote.image not in copied:
             name = f"{fingerprint(quote.document, quote.page, quote.id, str(quote.image))[:16]}"
             copied[quote.image] = Path(folder.name, f"{name}{quote.image.suffix}")

@@ -7,6 +7,7 @@ keys of MMDocRAG (`question_type`, `evidence_modality_type`), or else the modali
 
 from __future__ import annotations
 
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from fathoms.types import Question
@@ -19,9 +20,11 @@ PLACE, GOLD_IN, MODALITY, TYPE, GOLD_QUOTES = (
     "gold quotes ",
 )
 GROUPS = (PLACE, GOLD_IN, MODALITY, TYPE, GOLD_QUOTES)
-"""The beginnings of the names of the parts: the place of a gold quote among the candidates of its modality,
-whether the gold are texts, pictures or both, a modality of the evidence as the data set names it, the kind of
-the question, and the number of gold quotes."""
+"""The beginnings of the names of the parts: the place of a gold quote among the candidates of its modality (a
+range of places from 21 on), whether the gold are texts, pictures or both, a modality of the evidence as the
+data set names it, the kind of the question, and the number of gold quotes."""
+SINGLE = 20
+"""Places behind this one are pooled by tens: of 60 texts, few questions have gold at any one of them."""
 MANY = 6
 """Questions with so many gold quotes or more are one group."""
 
@@ -34,12 +37,18 @@ def is_group(part: str) -> bool:
 
 
 def places_of(selection: Selection) -> Parts:
-    """Return for each place of a gold quote whether the quote was cited (1) or not (0)."""
-    return {
-        f"{PLACE}{selection.places[item]}": float(item in selection.cited)
-        for item in sorted(selection.gold, key=lambda item: selection.places.get(item, 0))
-        if item in selection.places
-    }
+    """Return for each place of a gold quote whether the quote was cited (1) or not (0); of several in a range
+    of places, the share that was."""
+    found: dict[str, list[float]] = {}
+    for item in sorted(selection.gold, key=lambda item: selection.places.get(item, 0)):
+        if (place := selection.places.get(item)) is not None:
+            found.setdefault(f"{PLACE}{_range(place)}", []).append(float(item in selection.cited))
+    return {name: fmean(cited) for name, cited in found.items()}
+
+
+def _range(place: int) -> str:
+    first = (place - 1) // 10 * 10 + 1
+    return str(place) if place <= SINGLE else f"{first}-{first + 9}"
 
 
 def values_by_group(question: Question, selection: Selection, value: float) -> Parts:

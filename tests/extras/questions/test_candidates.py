@@ -10,8 +10,15 @@ import pytest
 
 from fathoms.corpora import read_questions
 from fathoms.errors import UsageError
-from fathoms.extras.questions.candidates import Sizes, candidates, deepened, from_search, with_candidates
-from fathoms.retrieve import BM25, Dense, Hybrid, Index, Oracle, Rerank, WholeDocument
+from fathoms.extras.questions.candidates import (
+    Sizes,
+    candidates,
+    deepened,
+    from_search,
+    with_candidates,
+    with_copied_pictures,
+)
+from fathoms.retrieve import BM25, Dense, Hybrid, Index, Oracle, QuoteSearch, Rerank, WholeDocument
 from fathoms.types import Chunk, Document, Evidence, Hit, Page, PageBox, Question, Quote
 from tests.pipeline.test_cut_outs_searched import drawn
 
@@ -161,6 +168,35 @@ def test_a_question_with_gold_quotes_gets_nothing_else_of_their_pages(tmp_path: 
     ready = SimpleNamespace(retriever=BM25(), index=index)
     (made,) = candidates(ready.index, ready.retriever, [question], Sizes(4, 0))  # type: ignore[arg-type]
     assert {quote.text for quote in made.question.quotes} == {GOLD.text, "A tall tower elsewhere."}
+
+
+def test_candidates_among_the_quotes_of_a_set_whose_pictures_are_not_there(tmp_path: Path) -> None:
+    """Of another question, what stands on a gold page may hold the answer; own distractors there do not."""
+
+    def quote(id: str, words: str, page: int, *, gold: bool = False) -> Quote:
+        return Quote(id=id, text=words, document="a.pdf", page=page, gold=gold)
+
+    own = (quote("text1", "The tower is tall.", 1, gold=True), quote("text2", "A tower of cards.", 1))
+    drawing = Quote(id="image1", modality="image", description="A tower.", image=Path("no.png"), page=3)
+    others = (
+        quote("text1", "The tower fell.", 1, gold=True),
+        quote("text2", "A second tower stands.", 2),
+        drawing.model_copy(update={"document": "a.pdf"}),
+    )
+    asked = [
+        Question(id=id, text="How tall is the tower?", category="c", files=("a.pdf",), quotes=quotes)
+        for id, quotes in (("q", own), ("r", others))
+    ]
+    index = Index((), (), None, lambda texts: None, tmp_path / "index")
+    made, _ = candidates(index, QuoteSearch(), asked, Sizes(30, 20))
+    assert sorted((one.text or one.description, one.gold) for one in made.question.quotes) == [
+        ("A second tower stands.", False),
+        ("A tower of cards.", False),
+        ("A tower.", False),
+        ("The tower is tall.", True),
+    ]
+    (written,) = with_copied_pictures([made.question], tmp_path / "new.json")
+    assert [one.image for one in written.quotes] == [None] * 4
 
 
 PASSAGES = [
