@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from reportlab.pdfbase import pdfmetrics
 from reportlab.pdfbase.cidfonts import UnicodeCIDFont
 from reportlab.pdfbase.ttfonts import TTFont
 from reportlab.pdfgen.canvas import Canvas
 
-from fathoms.corpora import FileSource, load, read_questions, write_questions
+from fathoms.corpora import FileSource, NamedSource, load, read_questions, write_questions
 from fathoms.errors import DataError
 from fathoms.ingest import PageChunker
 from fathoms.models import LexicalEmbedder, ScriptedModel
@@ -250,6 +251,24 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows.append({**SINGLE, "uid": "gone", "doc_path": "docs/Some/9999"})
     write(folder / "single_bench.json", rows)
     return folder
+
+
+def test_both_files_of_double_bench_are_pulled_and_read(root: Path, tmp_path: Path) -> None:
+    """Of one commit; the multi-hop one by its name."""
+    manifest = yaml.safe_load((root / "data" / "double-bench.yaml").read_text())
+    entries = [manifest["questions"], *manifest["tables"]]
+    assert [entry["file"] for entry in entries] == ["single_bench.json", "multi_bench.json"]
+    assert len({entry["url"].rpartition("/")[0] for entry in entries}) == 1
+    folder = tmp_path / "data" / "double-bench"
+    folder.mkdir(parents=True)
+    for entry, row in zip(entries, (SINGLE, MULTI), strict=True):
+        del entry["url"]
+        write(folder / entry["file"], [row])
+        (folder / str(row["doc_path"]).replace("docs/English/", "")).with_suffix(".pdf").write_bytes(b"%PDF-")
+    (tmp_path / "data" / "double-bench.yaml").write_text(yaml.safe_dump(manifest))
+    for chosen, category in ((None, "single-hop"), ("multi_bench.json", "3-hop")):
+        source = NamedSource(name="data/double-bench.yaml", questions=chosen and Path(chosen))
+        assert [one.category for one in load(source, tmp_path).questions] == [category]
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from fathoms.cli import main
 from fathoms.errors import DataError
 from fathoms.importers import read_result_file, read_result_files
 from fathoms.types import Question
@@ -171,6 +172,25 @@ def test_a_question_that_was_reworded_between_files_is_one_question(tmp_path: Pa
     [asked] = read_result_files([other], [one.questions[0]])
     assert [record.question.text for record in asked.records] == ["What is it?"]
     assert asked.warnings[0] == two.warnings[0]
+
+
+@pytest.mark.slow
+def test_report_takes_the_files_themselves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In the order of the paper's pipelines, at any depth, and without a run that stays."""
+    monkeypatch.chdir(tmp_path)
+    for name, context in (("closed/api", []), ("RAG/one", [CHUNK]), ("RAG/two", ["File: a.pdf\nContent: x"])):
+        path = tmp_path / "Results" / f"{name}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        row = response(rag_context=context, correctness_score=0.5, suspected_hallucination=name == "RAG/one")
+        path.write_text(json.dumps({"model": path.stem, "responses": [row]}))
+    assert main(["report", "Results", "--scores", "released", "--json"]) == 0
+    runs = json.loads(capsys.readouterr().out)
+    assert [run["name"] for run in runs] == ["one", "two", "api"]
+    overall = [run["overall"] for run in runs]
+    assert [(one["correctness"], one["hallucination"]) for one in overall] == [(0.5, 1), (0.5, 0), (0.5, 0)]
+    assert [path.name for path in tmp_path.iterdir()] == ["Results"]
 
 
 def test_questions_that_cannot_be_told_apart_get_the_answers_in_order(write: Any) -> None:

@@ -90,11 +90,13 @@ def reproduce(
     from fathoms.extras.papers.beside import compare
     from fathoms.extras.papers.display import (
         contradictions,
+        flags_json,
+        flags_lines,
         reproduced_json,
         reproduced_lines,
         reproduced_panel,
     )
-    from fathoms.extras.papers.released import find_results, released_figures
+    from fathoms.extras.papers.released import find_results, released_figures, with_exemplars
     from fathoms.extras.papers.tables import (
         AgreementTable,
         PreferenceTable,
@@ -139,19 +141,22 @@ def reproduce(
         return quotes_figures(name, table, results, tuple(row or ()), as_json=as_json)
     rows = table.select(tuple(row or ()))
     figures: dict[str, Figures] = {}
+    scoring = Scoring()
     damaged: tuple[str, ...] = ()
     if released:
         found, strays, damaged = find_results(table, released)
         for message in (*strays, *damaged):
             console.complain(message)
-        figures = released_figures(table, found, Scoring())
+        scoring = with_exemplars(released)
+        figures = released_figures(table, found, scoring)
     comparison = compare(table, figures, rows)
     ran, outcomes = _live(table, rows, configs, out, limit, max_cost) if live else ({}, [])
     if as_json:
-        console.show_json(reproduced_json(name, table, comparison, ran))
+        shown = reproduced_json(name, table, comparison, ran)
+        console.show_json({**shown, "flags": flags_json(figures, scoring)})
     else:
         console.show(*reproduced_panel(table, comparison, ran))
-        for line in (*reproduced_lines(comparison), *contradictions(table)):
+        for line in (*reproduced_lines(comparison), *flags_lines(figures, scoring), *contradictions(table)):
             console.say(line)
     failed = bool(damaged) or (results is not None and not comparison.reproduced)
     return _code(outcomes) or (ExitCode.FAILED if failed else ExitCode.OK)

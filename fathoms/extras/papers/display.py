@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from fathoms.extras.papers.beside import Cell, Comparison, RowCells, Status
     from fathoms.extras.papers.figures import Figures
     from fathoms.extras.papers.tables import PrintedTable
+    from fathoms.metrics.score_records import Scoring
     from fathoms.stats.ranking import Coefficient, RankAgreement
 
 MARKS: dict[Status, str] = {"same": "", "documented": "*", "differs": "!", "not compared": ""}
@@ -25,7 +26,7 @@ COUNTED: dict[Status, str] = {"same": "the same", "documented": "differ as known
 SHORT = {"correctness": "corr.", "hallucination": "hall.", "abstention": "abst."}
 COLUMN = 9
 KEY = "each cell: as printed, as it comes out here"
-OURS = "; ours: by our abstention classifier"
+OURS = "; ours: hallucination by a classifier, see below"
 
 Live = Mapping[str, "Figures"]
 
@@ -90,6 +91,33 @@ def contradictions(table: PrintedTable[Any]) -> Iterator[str]:
     """Yield a sentence for each place where the paper's text gives other figures than its table."""
     for one in table.contradictions:
         yield f"the paper contradicts itself: {one.where} says {one.text}, but the table has {one.table}"
+
+
+def flags_lines(figures: Live, scoring: Scoring) -> Iterator[str]:
+    """Yield by what `ours` is, and how many of the released flags it gives; nothing without such flags."""
+    found = flags_json(figures, scoring)
+    if not found["of"]:
+        return
+    exemplars = found["exemplars"]
+    rule = "our abstention classifier"
+    if exemplars:
+        rule = f"the paper's rule with {exemplars} and the embedder '{found['embedder']}'"
+    yield (
+        f"ours: {rule} gives {found['same'] / found['of']:.0%} of the {found['of']} released flags of"
+        " hallucination"
+        + ("" if exemplars else "; the released exemplars ('fathoms data pull fathoms-rag') are not here")
+    )
+
+
+def flags_json(figures: Live, scoring: Scoring) -> dict[str, Any]:
+    """Return of how many released flags how many are given by `ours`, and the file of its exemplars."""
+    exemplars = scoring.abstention.exemplars
+    return {
+        "same": sum(one.same_flags for one in figures.values()),
+        "of": sum(one.flags for one in figures.values()),
+        "exemplars": str(exemplars) if exemplars else None,
+        "embedder": scoring.abstention.embed.kind if exemplars and scoring.abstention.embed else None,
+    }
 
 
 def row_lines(table: PrintedTable[Any], row: RowCells, ran: Figures | None) -> Iterator[list[str]]:

@@ -24,12 +24,14 @@ class Figures:
 
     `ours` is the hallucination rate per column with the abstention classifier of fathoms and the correctness
     that the table is compared under; it is empty for a table without hallucination. `errors` counts failed
-    calls.
+    calls, `flags` the released flags of hallucination, and `same_flags` those that this classifier gives.
     """
 
     metrics: dict[str, Columns]
     ours: Columns
     errors: int = 0
+    flags: int = 0
+    same_flags: int = 0
 
 
 def profiles_of(table: Table) -> tuple[Profile, ...]:
@@ -54,12 +56,15 @@ def figures_of(table: Table, records: Sequence[Record], scores: Scores) -> Figur
     by_profile = summarise(records, scores)
     known = {metric: name for metric, name in table.compare.items() if name in by_profile}
     ours: Columns = {}
+    flags: list[bool] = []
     if "hallucination" in table.compare:
         wanted = table.compare.get("correctness", OURS)
         profile = wanted if all(wanted in row for row in scores.rows) else OURS
         rows = []
-        for row in scores.rows:
+        for record, row in zip(records, scores.rows, strict=True):
             flag = hallucination(row[OURS].abstention, row[profile].correctness)
+            if (released := record.released.get("hallucination")) is not None and flag is not None:
+                flags.append(flag == released)
             rows.append({profile: row[profile].model_copy(update={"hallucination": flag})})
         summary = summarise(records, replace(scores, rows=tuple(rows)))
         ours = _columns(table, summary[profile], "hallucination")
@@ -67,6 +72,8 @@ def figures_of(table: Table, records: Sequence[Record], scores: Scores) -> Figur
         metrics={metric: _columns(table, by_profile[name], metric) for metric, name in known.items()},
         ours=ours,
         errors=sum(record.error is not None for record in records),
+        flags=len(flags),
+        same_flags=sum(flags),
     )
 
 

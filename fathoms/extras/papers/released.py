@@ -6,12 +6,20 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from fathoms.corpora import read_questions
+from fathoms.corpora.manifests import find_manifest
 from fathoms.errors import DataError, UsageError
 from fathoms.extras.papers.figures import Figures, figures_of, profiles_of
 from fathoms.extras.papers.tables import Table
 from fathoms.importers import Imported, read_answers, read_result_file, result_files
 from fathoms.importers.imported import fold_letters
+from fathoms.metrics.nearest_neighbour import NearestNeighbour
+from fathoms.metrics.profiles import has_embedder
 from fathoms.metrics.score_records import Scoring, score
+from fathoms.models import LexicalEmbedder, OnnxEmbedder
+
+EXEMPLARS = "statement_abstention_training.json"
+"""The file of the exemplars that the authors of FATHOMS-RAG released."""
+_IN_REPOSITORY = Path("evaluation") / EXEMPLARS
 
 
 def find_results(
@@ -38,7 +46,7 @@ def find_results(
             continue
         of_folder, others = result_files(folder)
         paths += of_folder
-        strays += [f"{path} is no result file" for path in others]
+        strays += [f"{path} is no result file" for path in others if path.name != EXEMPLARS]
     for path in {path.resolve(): path for path in paths}.values():
         try:
             imported = read_result_file(path) if questions is None else read_answers(path, questions)
@@ -57,6 +65,19 @@ def find_results(
         named = " and ".join(map(str, folders))
         raise DataError("\n".join([f"no result file of {table.table} is in {named}", *strays, *damaged]))
     return found, tuple(strays), tuple(damaged)
+
+
+def with_exemplars(folders: Sequence[Path]) -> Scoring:
+    """Return the scoring by which `ours` is computed: the paper's rule with the exemplars that its authors
+    released, where these are beside the results or in the pulled data set, or else our own classifier."""
+    places = [found for folder in folders for found in sorted(folder.rglob(EXEMPLARS))]
+    places += [folder.resolve().parent / name for folder in folders for name in (EXEMPLARS, _IN_REPOSITORY)]
+    places.append(find_manifest("fathoms-rag", Path()).folder / EXEMPLARS)
+    path = next((path for path in places if path.is_file()), None)
+    if path is None:
+        return Scoring()
+    embed = OnnxEmbedder() if has_embedder() else LexicalEmbedder()
+    return Scoring(abstention=NearestNeighbour(exemplars=path, embed=embed).plain())
 
 
 def released_figures(table: Table, results: Mapping[str, Imported], scoring: Scoring) -> dict[str, Figures]:

@@ -2,7 +2,7 @@
 
 A box is (x0, y0, x1, y1) in points from the top left corner of its page. Overlaps are those of the union of
 boxes: what two chunks cover is counted once, and so is what two gold boxes share. A recall thus cannot exceed
-1; it can in the released code of MMDocIR, which adds overlaps up.
+1; it can in the released code of MMDocIR, which adds overlaps up (`added`).
 """
 
 from __future__ import annotations
@@ -40,9 +40,17 @@ def overlap(gold: Iterable[Box], boxes: Sequence[Box]) -> float:
     )
 
 
-def layout_recall(gold: Iterable[GoldBox], chunks: Iterable[Chunk]) -> float | None:
+def layout_recall(gold: Iterable[GoldBox], chunks: Iterable[Chunk], *, added: bool = False) -> float | None:
     """Return the overlap area of the boxes of chunks and the gold boxes, over the area of the gold boxes, in
-    [0, 1]; `None` if the gold boxes have no area. The areas of several pages are added up."""
+    [0, 1]; `None` if the gold boxes have no area. The areas of several pages are added up.
+
+    With `added`, the overlaps of every gold box with every box are added up, and so are the gold boxes.
+    """
+    if added:
+        gold, held = list(gold), [placed for chunk in chunks for placed in boxes_of(chunk)]
+        size = sum(area([box]) for _, box in gold)
+        found = sum(overlap([box], [other]) for place, box in gold for page, other in held if page == place)
+        return found / size if size else None
     by_page: dict[Place, list[Box]] = {}
     for place, box in gold:
         by_page.setdefault(place, []).append(box)

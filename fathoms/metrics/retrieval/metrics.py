@@ -158,8 +158,9 @@ class Recall(RetrievalMetric):
     """`recall@10`: the share of the gold pages that are among the first 10 pages.
 
     `layout-recall@10` is, after MMDocIR (2025), the area of the gold boxes that the boxes of the first 10
-    chunks overlap, over the area of the gold boxes; unlike in its released code, it cannot exceed 1. The
-    parts are the recalls by modality of the evidence, such as of text and of image quotes.
+    chunks overlap, over the area of the gold boxes; unlike in its released code, it cannot exceed 1. That
+    code adds up the overlaps of every gold box with every box, as `layout-recall@10-released` does. The parts
+    are the recalls by modality of the evidence, such as of text and of image quotes.
     """
 
     bounded: ClassVar[bool] = True
@@ -169,6 +170,9 @@ class Recall(RetrievalMetric):
     modality: str | None = None
     """Only the gold pages of evidence of this modality count, such as `table`: `recall@10-table`. Quotes are
     of the modality `text` or `image`."""
+    overlaps: Literal["union", "added"] = "union"
+    """At the level of layout: what two boxes cover counts once, or `added` up, as in MMDocIR's released code.
+    The name of the metric then ends with `-released`."""
 
     @field_validator("modality")
     @classmethod
@@ -179,8 +183,9 @@ class Recall(RetrievalMetric):
 
     @property
     def name(self) -> str:
-        """`recall@10`, or `recall@10-table`."""
-        return super().name + (f"-{self.modality}" if self.modality else "")
+        """`recall@10`, `recall@10-table` or `layout-recall@10-released`."""
+        more = "released" if self.overlaps == "added" else self.modality
+        return super().name + (f"-{more}" if more else "")
 
     @property
     def measure(self) -> Measure:
@@ -191,7 +196,8 @@ class Recall(RetrievalMetric):
         """Return the recall, with that of each modality."""
         if self.level == "layout":
             chunks = ranked_chunks(record.hits or ())[: self.k]
-            recall = layout_recall(gold_of(record.question).boxes, chunks)
+            boxes = gold_of(record.question).boxes
+            recall = layout_recall(boxes, chunks, added=self.overlaps == "added")
             why: dict[str, object] = {"lacks": "gold boxes with an area"} if recall is None else {}
             return Score(metric=values.metric, value=recall, why=why)
         parts: dict[str, float | None] = dict(values.counts)

@@ -1,4 +1,5 @@
-"""The names of retrieval metrics: `hit@5`, `quote-recall@20`, `recall@10-table`, `ndcg@5-exp`."""
+"""The names of retrieval metrics: `hit@5`, `quote-recall@20`, `recall@10-table`, `ndcg@5-exp`,
+`layout-recall@10-released`."""
 
 from __future__ import annotations
 
@@ -26,6 +27,8 @@ def from_name(name: str) -> dict[str, Any] | None:
         found["k"] = int(parts["k"])
     if more is None:
         return found
+    if (parts["level"], kind, more) == ("layout", "recall", "released"):
+        return found | {"overlaps": "added"}
     if kind == "recall":
         return found | {"modality": more}
     named = {("hit", "fail"): {"without_page": "fail"}, ("ndcg", "exp"): {"gain": "exponential"}}
