@@ -109,7 +109,7 @@ def headline(
         return asked or "fathoms"
     if configured is not None and has_own_exemplars(configured):
         return "paper-configured"
-    return "paper" if scored or has_embedder() else "paper-by-words"
+    return "paper" if scored or _has_embedder() else "paper-by-words"
 
 
 def has_own_exemplars(configured: Classifier) -> bool:
@@ -123,7 +123,7 @@ def has_own_exemplars(configured: Classifier) -> bool:
     )
 
 
-def has_embedder() -> bool:
+def _has_embedder() -> bool:
     """Return whether the embedder of `paper` is on this machine. Nothing is downloaded."""
     try:
         OnnxEmbedder().check()

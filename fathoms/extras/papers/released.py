@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from fathoms.corpora import read_questions
-from fathoms.corpora.manifests import find_manifest
+from fathoms.corpora import find_manifest, read_questions
 from fathoms.errors import DataError, UsageError
 from fathoms.extras.papers.figures import Figures, figures_of, profiles_of
 from fathoms.extras.papers.tables import Table
 from fathoms.importers import Imported, read_answers, read_result_file, result_files
 from fathoms.importers.imported import fold_letters
-from fathoms.metrics.nearest_neighbour import NearestNeighbour
-from fathoms.metrics.profiles import has_embedder
+from fathoms.metrics.profiles import headline, profile_named
 from fathoms.metrics.score_records import Scoring, score
-from fathoms.models import LexicalEmbedder, OnnxEmbedder
 
 EXEMPLARS = "statement_abstention_training.json"
 """The file of the exemplars that the authors of FATHOMS-RAG released."""
@@ -76,14 +73,15 @@ def with_exemplars(folders: Sequence[Path]) -> Scoring:
     path = next((path for path in places if path.is_file()), None)
     if path is None:
         return Scoring()
-    embed = OnnxEmbedder() if has_embedder() else LexicalEmbedder()
-    return Scoring(abstention=NearestNeighbour(exemplars=path, embed=embed).plain())
+    of_paper = profile_named(headline("fathoms-rag")).classifier(Scoring().abstention)
+    return Scoring(abstention=of_paper.model_copy(update={"exemplars": path}))
 
 
 def released_figures(table: Table, results: Mapping[str, Imported], scoring: Scoring) -> dict[str, Figures]:
     """Score the results and return the figures of every row that has a file."""
     profiles = profiles_of(table)
+    rows = {row: tuple(imported.records) for row, imported in results.items()}
     return {
-        row: figures_of(table, imported.records, score(imported.records, scoring, profiles=profiles))
-        for row, imported in results.items()
+        row: figures_of(table, records, score(records, scoring, profiles=profiles))
+        for row, records in rows.items()
     }
