@@ -119,8 +119,9 @@ class LossCheck:
 
     Of `questions` compared, `right` were right in the baseline. `lost` has each of these that is not right in
     the newest run, with its share of right answers in the baseline and now; those of `wavering` were wrong in
-    some run of the baseline, too. `p` is the probability that an unchanged pipeline loses as many or more,
-    and FAIL takes `needed` of them, `None` if the loss of all is no alarm. `nights` and `answers` are the
+    some run of the baseline, too. `p` is the probability that an unchanged pipeline loses as much or more,
+    and FAIL takes a `p` below `level`: the loss of `needed` of the steadiest, `None` if the loss of all is no
+    alarm. `nights` and `answers` are the
     runs of the baseline and the fewest answers that it has to a question. `repeats` is how many answers of a
     night to each question pay off, and what FAIL takes with them (`stats.few_questions`). `since` is the date
     of the first run of those in a row that are alarms. `seen` is the date until which the alarm is
@@ -141,6 +142,7 @@ class LossCheck:
     since: str | None = None
     seen: str | None = None
     means: tuple[float, float] = (0.0, 0.0)
+    level: float = 0.0
 
     @property
     def ids(self) -> tuple[str, ...]:

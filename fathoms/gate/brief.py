@@ -13,9 +13,11 @@ from fathoms.errors import amount
 from fathoms.gate.against_baseline import GateCheck, Gated, LossCheck
 from fathoms.gate.lines import (
     STYLES,
+    alarm_text,
     base_text,
     check_name,
     day,
+    decided_p,
     deciding,
     deciding_loss,
     evidence_why,
@@ -27,23 +29,25 @@ from fathoms.gate.lines import (
 )
 from fathoms.report.comparison import version_lines
 from fathoms.report.text import plain
-from fathoms.text.amounts import figure, p_value, with_sign
+from fathoms.text.amounts import figure, with_sign
 
 LINES = 8
 """The most lines that are printed; remarks that have no room are counted."""
 GAP = " " * 5
+SHORT = "more: --all"
+"""What stands after a long command in place of `all figures: --all`."""
 ROOM = 64
 """The cells that the ids of lost questions may fill."""
 
 
 @dataclass(frozen=True)
 class Brief:
-    """A verdict as lines with a word at the left. `remarks` are shown if there is room for them, above the
-    commands to give `next`, each with a remark of its own; commands are never broken."""
+    """A verdict as lines with a word at the left. `remarks` are shown as far as there is room for them,
+    above the commands to give `next`, which are never broken."""
 
     verdict: str
     found: tuple[tuple[str, str], ...]
-    remarks: tuple[str, ...]
+    remarks: tuple[tuple[str, str], ...]
     next: tuple[tuple[str, str], ...]
 
     def lines(self, width: int) -> list[str]:
@@ -64,16 +68,22 @@ class Brief:
                 )
             ]
 
-        first = wrapped(self.found)
-        steps = []
+        last: list[str] = []
         for command, text in self.next:
-            both = GAP.join(filter(None, (plain(command), text)))
-            steps += [both] if indent + len(both) <= width else [plain(command), text]
-        last = [f"{'' if place else 'next':{indent}}{step}" for place, step in enumerate(filter(None, steps))]
-        between = wrapped([("note", text) for text in self.remarks])
-        if len(first) + len(between) + len(last) > LINES:
-            between = wrapped([("note", f"{amount(len(self.remarks), 'remark')}: --all")])
-        return [*first, *between, *last]
+            word = "" if last else "next"
+            step = f"{word:{indent}}{GAP.join(filter(None, (plain(command), text)))}"
+            if len(step) > width and text:
+                step = step.removesuffix(text) + SHORT
+            last.append(step)
+        lines = wrapped(self.found)
+        for place, remark in enumerate(self.remarks):
+            more = wrapped([remark])
+            left = len(self.remarks) - place
+            if len(lines) + len(more) + len(last) + (left > 1) > LINES:
+                lines += wrapped([("note", f"{amount(left, 'remark')}: --all")])
+                break
+            lines += more
+        return [*lines, *last]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
         for number, line in enumerate(self.lines(options.max_width)):
@@ -90,13 +100,14 @@ def brief(found: Gated, run: str, baseline: str | None = None, *, acknowledge: s
     rows = [(found.verdict, headline), *(("" if place else "why", why) for place, why in enumerate(whys))]
     if lost := _lost(found):
         rows.append(("lost", lost))
+    remarks = [("note", text) for text in _remarks(found)]
     if found.losses and failed_calls_of(found) is None:
-        rows.append(("base", base_text(found.losses[0])))
+        remarks.insert(0, ("base", base_text(found.losses[0])))
     look = f"fathoms compare {baseline} {run}" if baseline else f"fathoms show {run}"
     steps = [(look if found.verdict != "PASS" else "", "all figures: --all")]
     if found.verdict == "FAIL" and acknowledge and not failed_calls_of(found):
         steps.append((acknowledge, ""))
-    return Brief(found.verdict, tuple(rows), tuple(_remarks(found)), tuple(steps))
+    return Brief(found.verdict, tuple(rows), tuple(remarks), tuple(steps))
 
 
 def _reasons(found: Gated) -> Iterator[str]:
@@ -159,11 +170,6 @@ def _proof(check: GateCheck, margin: float) -> str:
     return f"{which} right answers of the baseline were lost"
 
 
-def decided_p(p: float) -> str:
-    """Format a p value below 0.001 with four digits, so that it can be compared with the level."""
-    return p_value(p) if p >= 0.001 else f"p {p:.4f}" if p >= 0.0001 else "p < 0.0001"
-
-
 def loss_why(check: LossCheck) -> str:
     """Say how many right answers were lost, and how many are an alarm."""
     if check.needed is None:
@@ -174,7 +180,7 @@ def loss_why(check: LossCheck) -> str:
     since = f", since {day(check.since)}" if check.since else ""
     seen = f"; acknowledged until {check.seen}" if check.seen else ""
     lost = f"{len(check.lost)} of {check.right} right answers were lost"
-    return f"{lost} ({decided_p(check.p)}; FAIL from {check.needed} on){since}{seen}"
+    return f"{lost} ({decided_p(check.p)}; {alarm_text(check)}){since}{seen}"
 
 
 def _lost(found: Gated) -> str:

@@ -83,10 +83,23 @@ def base_text(check: LossCheck) -> str:
 
 def loss_text(check: LossCheck) -> str:
     """Say how many right answers are lost, and how many are an alarm."""
-    alarm = "the loss of all would be no alarm" if check.needed is None else f"FAIL from {check.needed} on"
     seen = f"; acknowledged until {check.seen}" if check.seen else ""
     lost = f"{len(check.lost)} of {check.right} right answers lost"
-    return f"{check.metric}: {lost} ({p_value(check.p)}; {alarm}){seen}"
+    return f"{check.metric}: {lost} ({decided_p(check.p)}; {alarm_text(check)}){seen}"
+
+
+def alarm_text(check: LossCheck) -> str:
+    """Say what FAIL takes: so many lost answers, or where wavering ones are lost, a `p` below the level."""
+    if check.needed is None:
+        return "the loss of all would be no alarm"
+    if check.verdict == "PASS" and len(check.lost) < check.needed:
+        return f"FAIL from {check.needed} steady ones on"
+    return f"FAIL below {check.level:.2g}"
+
+
+def decided_p(p: float) -> str:
+    """Format a p value below 0.01 with four digits, so that it can be compared with a level."""
+    return p_value(p) if p >= 0.01 else f"p {p:.4f}" if p >= 0.0001 else "p < 0.0001"
 
 
 def day(date: str) -> str:
@@ -111,7 +124,8 @@ def _loss_line(found: Gated, also: str = "") -> str:
         return (
             f"{line}; the loss of all {check.right} would be no alarm: add questions, or runs to the baseline"
         )
-    return f"{line}; FAIL from {check.needed} on"
+    p = f"{decided_p(check.p)}, " * (len(check.lost) >= check.needed)
+    return f"{line}; {p}{alarm_text(check)}"
 
 
 def failed_calls_of(found: Gated) -> tuple[str, str] | None:

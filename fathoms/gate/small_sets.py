@@ -137,6 +137,7 @@ def _loss(run: QuestionScores, baseline: QuestionScores, metric: str, checks: in
         min((len(before[name]) for name in asked), default=0),
         found.repeats,
         means=values_of(match(baseline, run, metric, asked)) if asked else (0.0, 0.0),
+        level=found.level,
     )
 
 

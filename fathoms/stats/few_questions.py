@@ -1,51 +1,57 @@
 """Decides about one night of few questions: were so many right answers lost that chance does not explain it?
 
 A question is formerly right if more than half of its answers in the baseline are right, and lost if at most
-half of tonight's are. Each question has a chance to be lost although nothing has changed, and so the number
-of lost ones has a Poisson-binomial distribution, which is computed exactly by convolution (Hong, "On
-computing the distribution function for the Poisson binomial distribution", 2013). A night is an alarm from
-`k` lost answers on: the smallest number, at least `LEAST_LOST`, that an unchanged pipeline reaches with a
-probability below `LEVEL`.
+half of tonight's are. If nothing has changed, tonight's answers to a question are as good as any others of
+the baseline: of all its answers, each choice of as many is equally likely to be tonight's. So the number of
+right ones tonight has a hypergeometric distribution, whatever the rate at which the question is answered
+rightly. That rate is neither known nor assumed, which is how the error of its estimate counts in full.
 
-**The chance of each question** comes from its own answers in the baseline, shrunk to those of all questions.
-Rates of right answers are taken to follow a beta distribution, so m of r answers have a beta-binomial one,
-and so have tonight's given those of the baseline; a share of the questions may be coin tosses instead, with a
-rate near one half. The mean, the concentration and that share are not known; the probabilities are averaged
-over a grid of all three, weighted by how well each explains the baseline (full Bayes; Gelman et al.,
-"Bayesian Data Analysis", section 5.3). The answers of a single night say nothing about how much answers
-waver, so the whole grid stays possible, and `k` is high.
+Lost questions add up their weights, and `p` is the probability of at least tonight's sum, exact to rounding:
+the sum of independent events of different chances (a weighted Poisson-binomial) from its characteristic
+function (Hong, "On computing the distribution function for the Poisson binomial distribution", 2013). As of
+any exact permutation test (Lehmann & Romano, "Testing Statistical Hypotheses", section 15.2), p is below
+`LEVEL` on at most that share of the nights without a change, and in `MONTH` nights there are at most `BUDGET`
+false alarms on average, for any pipeline whose answers do not depend on each other.
 
-The distribution of rates is an assumption. `benchmarks/simulate_statistics.py few` measures what it does
-where rates follow another one.
+The weight of a lost question is the logarithm of how much likelier its answers are if it is broken: a
+question that was always right and never is tonight weighs much, one that wavers hardly anything. The test is
+exact with any weights: what these assume (`BROKEN`, `PRIOR`, `STILL_RIGHT`) decides how soon a loss is found,
+and not how often there is a false alarm.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaln, gammaln
+from scipy.special import betaln
+from scipy.stats import hypergeom
 
 Array = NDArray[np.float64]
+Kind = tuple[int, int]
+"""How many answers a question has in the baseline and tonight."""
 
 MONTH = 30
 """The nights for which `BUDGET` holds."""
 BUDGET = 0.05
-"""The largest mean number of false alarms in `MONTH` nights, if the assumption holds."""
+"""The largest mean number of false alarms in `MONTH` nights."""
 LEVEL = BUDGET / MONTH
-"""What the probability of a night must be below for an alarm."""
+"""What `p` must be below for an alarm."""
 LEAST_LOST = 2
 """The fewest lost answers that are an alarm: one question alone never is."""
-REPEATS = (3, 5, 7)
-"""The numbers of answers of a night to one question that may pay off: odd ones, because half is not right."""
-_MEANS = np.arange(0.05, 1, 0.1)
-_CONCENTRATIONS = np.geomspace(0.05, 3, 9)
-# the shares of coin tosses, whose rate has a beta distribution around one half
-_COINS = np.array([0, 0.05, 0.1, 0.2, 0.35])
-_COIN = 6.0
+REPEATS = (2, 3, 5)
+"""The numbers of answers of a night to one question that may pay off."""
+BROKEN = 0.2
+"""The share of broken questions that the weights are best for."""
+PRIOR = 0.3
+"""Both parameters of the beta distribution of the rates of right answers: most questions hardly waver."""
+STILL_RIGHT = 0.1
+"""How often a broken question is answered rightly."""
+_UNIT = 4  # weights are whole numbers of this part of the logarithm, so that sums are exact
 
 
 @dataclass(frozen=True)
@@ -53,10 +59,10 @@ class Loss:
     """What became of the answers that were right in the baseline.
 
     `right` are the places of the questions that were right, and `lost` those of them that are lost. `p` is
-    the probability that an unchanged pipeline loses as many or more. `needed` is the smallest number of lost
-    answers that is an alarm, `None` if not even the loss of all is. `repeats` is how many answers to each
-    question of a night pay off, up to the most of `REPEATS`, and what is `needed` with them; `None` if more
-    answers than tonight's do not lower it.
+    the probability that an unchanged pipeline loses as much or more. `needed` is the smallest number of the
+    steadiest questions whose loss is an alarm, `None` if not even the loss of all is. `repeats` is how many
+    answers to each question of a night pay off, up to the most of `REPEATS`, and what is `needed` with them;
+    `None` if more answers than tonight's do not lower it.
     """
 
     right: tuple[int, ...]
@@ -64,89 +70,92 @@ class Loss:
     p: float
     needed: int | None
     repeats: tuple[int, int] | None = None
+    level: float = LEVEL
 
     @property
     def alarm(self) -> bool:
-        """Whether so many are lost that it is an alarm."""
-        return self.needed is not None and len(self.lost) >= self.needed
+        """Whether so much is lost that it is an alarm."""
+        return len(self.lost) >= LEAST_LOST and self.p < self.level
 
 
 def loss(before: Sequence[tuple[int, int]], tonight: Sequence[tuple[int, int]], checks: int = 1) -> Loss:
     """Judge tonight's answers: for each question, how many answers of how many are right, in the baseline and
     tonight. Questions without answers on both sides count neither way. `checks` metrics share the level."""
-    right = [
-        place
-        for place, ((hits, of), (_, asked)) in enumerate(zip(before, tonight, strict=True))
-        if asked and 2 * hits > of
+    level = LEVEL / checks
+    asked = [
+        place for place, pair in enumerate(zip(before, tonight, strict=True)) if pair[0][1] and pair[1][1]
     ]
+    right = tuple(place for place in asked if 2 * before[place][0] > before[place][1])
     lost = tuple(place for place in right if 2 * tonight[place][0] <= tonight[place][1])
-    known = [each for each in before if each[1]]
-    tails = _tails(Counter((*before[place], tonight[place][1]) for place in right), known)
-    needed = _needed(tails, checks, len(right))
+    base = [before[place] for place in asked]
+    p = _p_of(base, [tonight[place] for place in asked])
+    sizes = [tonight[place][1] for place in asked]
+    needed = _needed(base, sizes, level)
     repeats = None
-    asked = max((tonight[place][1] for place in right), default=0)
     for times in REPEATS:
-        if needed is not None and times > asked > 0:
-            fewer = _needed(
-                _tails(Counter((*before[place], times) for place in right), known), checks, len(right)
-            )
+        if needed is not None and times > max(sizes):
+            fewer = _needed(base, [times] * len(base), level)
             if fewer is not None and fewer < (repeats[1] if repeats else needed):
                 repeats = times, fewer
-    return Loss(tuple(right), lost, float(tails[len(lost)]), needed, repeats)
+    return Loss(right, lost, p, needed, repeats, level)
 
 
-def _needed(tails: Array, checks: int, right: int) -> int | None:
-    """Return the smallest number of lost answers that is an alarm, `None` if there is none up to `right`."""
-    enough = np.flatnonzero(tails < LEVEL / checks)
-    needed = max(LEAST_LOST, int(enough[0])) if enough.size else None
-    return needed if needed is not None and needed <= right else None
+def _needed(before: Sequence[tuple[int, int]], sizes: Sequence[int], level: float) -> int | None:
+    """Return how many of the steadiest questions must be lost as a whole for an alarm, where the others are
+    answered as most of their answers in the baseline; `None` if the loss of all is no alarm."""
+    calm = [(size if 2 * hits > of else 0, size) for (hits, of), size in zip(before, sizes, strict=True)]
+    steady = sorted(
+        (place for place, (hits, of) in enumerate(before) if 2 * hits > of),
+        key=lambda place: (before[place][1] - before[place][0]) / before[place][1],
+    )
+
+    def is_alarm(count: int) -> bool:
+        """Whether the loss of so many is an alarm."""
+        gone = set(steady[:count])
+        return _p_of(before, [(0, one[1]) if at in gone else one for at, one in enumerate(calm)]) < level
+
+    counts = range(LEAST_LOST, len(steady) + 1)
+    place = bisect_left(counts, True, key=is_alarm)
+    return counts[place] if place < len(counts) else None
 
 
-def poisson_binomial(chances: Array) -> Array:
-    """Return the probabilities that 0, 1, 2, ... of independent events happen; each row of `chances` is one
-    case and has the chance of each event."""
-    cases, events = chances.shape
-    found = np.zeros((cases, events + 1))
-    found[:, 0] = 1
-    for chance in chances.T[:, :, None]:
-        found[:, 1:] = found[:, 1:] * (1 - chance) + found[:, :-1] * chance
-        found[:, :1] *= 1 - chance
-    return found
+def _p_of(before: Sequence[tuple[int, int]], tonight: Sequence[tuple[int, int]]) -> float:
+    """Return the p value of one night."""
+    counts: dict[Kind, Array] = {}
+    seen = 0
+    for (hits, of), (now, asked) in zip(before, tonight, strict=True):
+        row = counts.setdefault((of, asked), np.zeros((1, of + asked + 1)))
+        row[0, hits + now] += 1
+        seen += int(weights(of, asked)[0][hits + now, now])
+    return float(p_values(counts, np.array([seen]))[0]) if seen else 1.0
 
 
-def chance_of_loss(hits: int, of: int, asked: int, ones: Array, zeros: Array) -> Array:
-    """Return the chance that at most half of the next `asked` answers to a question are right, of which
-    `hits` of `of` were, for rates that follow beta distributions with these parameters."""
-    ones, zeros = ones + hits, zeros + of - hits
-    few = np.arange(asked // 2 + 1)[:, None]
-    ways = gammaln(asked + 1) - gammaln(few + 1) - gammaln(asked - few + 1)
-    chances = np.exp(ways + betaln(ones + few, zeros + asked - few) - betaln(ones, zeros))
-    found: Array = np.minimum(1.0, chances.sum(axis=0))
-    return found
+def p_values(counts: Mapping[Kind, Array], seen: NDArray[np.int64]) -> Array:
+    """Return the probability of at least the sum of weights `seen` in each of several nights. `counts` has
+    for each kind a row per night, and in it how many questions have 0, 1, 2, ... right answers in all."""
+    most = sum(int(rows.sum(axis=1).max()) * int(weights(*kind)[0].max()) for kind, rows in counts.items())
+    turns = np.arange((most + 1) // 2 + 1) * (-2j * np.pi / (most + 1))
+    total = np.zeros((seen.size, turns.size), complex)
+    for kind, rows in counts.items():
+        used = rows.any(axis=0)
+        weight, chance = (table[used] for table in weights(*kind))
+        turned = (chance[:, :, None] * np.exp(weight[:, :, None] * turns)).sum(axis=1)
+        total += rows[:, used] @ np.log(turned + 1e-300)  # an even chance of two weights may turn to 0
+    found = np.clip(np.fft.irfft(np.exp(total), n=most + 1, axis=1), 0, 1)
+    tails: Array = np.minimum(1.0, np.cumsum(found[:, ::-1], axis=1)[:, ::-1])
+    return tails[np.arange(seen.size), seen]
 
 
-def _tails(kinds: Counter[tuple[int, int, int]], baseline: Sequence[tuple[int, int]]) -> Array:
-    """Return the probabilities that at least 0, 1, 2, ... questions are lost, averaged over the grid. `kinds`
-    counts the questions by their right answers, all answers, and answers of tonight."""
-    means, sizes, coins = (each.ravel() for each in np.meshgrid(_MEANS, _CONCENTRATIONS, _COINS))
-    ones, zeros, coin = means * sizes, (1 - means) * sizes, np.full(means.size, _COIN)
-
-    def explained(hits: int, of: int) -> tuple[Array, Array]:
-        """The probability of some right answers to one question, and the part of it that is due to a coin."""
-        plain = np.exp(betaln(ones + hits, zeros + of - hits) - betaln(ones, zeros))
-        tossed = np.exp(betaln(coin + hits, coin + of - hits) - betaln(coin, coin))
-        whole = (1 - coins) * plain + coins * tossed
-        return whole, coins * tossed / whole
-
-    likely = np.zeros(ones.size)
-    for (hits, of), times in Counter(baseline).items():
-        likely += times * np.log(explained(hits, of)[0])
-    weights = np.exp(likely - likely.max())
-    chances = []
-    for (hits, of, asked), times in kinds.items():
-        part = explained(hits, of)[1]
-        chance = (1 - part) * chance_of_loss(hits, of, asked, ones, zeros)
-        chances += [chance + part * chance_of_loss(hits, of, asked, coin, coin)] * times
-    total = (weights / weights.sum()) @ poisson_binomial(np.reshape(chances, (len(chances), ones.size)).T)
-    found: Array = np.minimum(1.0, np.cumsum(total[::-1])[::-1])
-    return found
+@cache
+def weights(of: int, asked: int) -> tuple[NDArray[np.int64], Array]:
+    """Return the weight of a question with so many answers in the baseline and tonight, by its right answers
+    in all and tonight, 0 where it is not lost, and the chance of so many tonight if nothing has changed."""
+    whole, now = np.indices((of + asked + 1, asked + 1))
+    chance = hypergeom.pmf(now, of + asked, whole, asked)
+    hits = np.clip(whole - now, 0, of)
+    same = betaln(PRIOR + whole, PRIOR + of + asked - whole)
+    once = betaln(PRIOR + hits, PRIOR + of - hits)
+    broken = STILL_RIGHT**now * (1 - STILL_RIGHT) ** (asked - now)
+    logarithm = np.log(1 - BROKEN + BROKEN * np.exp(once - same) * broken)
+    lost = (hits == whole - now) & (2 * hits > of) & (2 * now <= asked)
+    return np.where(lost, np.maximum(1, np.rint(_UNIT * logarithm)), 0).astype(np.int64), chance

@@ -80,7 +80,7 @@ def test_limits_and_remarks_never_take_more_than_eight_lines() -> None:
     shown = lines(found)
     assert len(shown) <= LINES
     assert shown[2] == "      correctness 0.00 (42 questions), at least 0.5: FAIL"
-    assert shown[-2] == "note  2 remarks: --all"
+    assert shown[-2] == "note  1 remark: --all"
     assert any("a long remark" in line for line in lines(found, 400))
     only = replace(found, checks=(), notes=())
     assert lines(only)[:2] == [

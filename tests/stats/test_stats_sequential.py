@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 import math
-from pathlib import Path
 from types import ModuleType
 
 import numpy as np
@@ -91,17 +89,6 @@ def test_p_values_of_two_nights_are_independent_and_uniform() -> None:
             below.append(np.clip((points - low) / (high - low), 0, 1))
         joint += np.outer(*below) / len(orders) ** 2
     assert joint == pytest.approx(np.outer(points, points))
-
-
-@pytest.fixture(scope="module")
-def simulation(root: Path) -> ModuleType:
-    """The script that simulates years of nights."""
-    spec = importlib.util.spec_from_file_location("simulate", root / "benchmarks" / "simulate_statistics.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def test_the_simulation_ranks_nights_as_fathoms_does(simulation: ModuleType) -> None:
