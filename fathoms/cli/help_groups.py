@@ -56,7 +56,7 @@ COMMANDS: Mapping[str, Groups] = {
         "Begin": ("init", "convert", "check", "stats"),
         "Versions": ("diff", "log"),
         "Mend": ("edit", "inspect", "dedupe", "ambiguity", "filter"),
-        "Add": ("label", "nuggets", "facts", "candidates", "perturb"),
+        "Add": ("label", "nuggets", "facts", "add", "candidates", "perturb"),
     },
 }
 """The commands of a group by the heading above them."""

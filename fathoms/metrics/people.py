@@ -220,7 +220,7 @@ def _powered(
     ends: tuple[float, float],
 ) -> PoweredMean:
     """Return the prediction-powered mean of the means of groups of answers, on the scale of the metric."""
-    from fathoms.stats.prediction_powered import Stratum, prediction_powered_mean
+    from fathoms.stats.prediction_powered import Stratum, labels_to_halve, prediction_powered_mean
 
     people, judge = scaled
     strata = [
@@ -228,7 +228,9 @@ def _powered(
         for group in groups
         for own in (group[labelled[group]],)
     ]
-    found = prediction_powered_mean(strata, [1 / len(groups)] * len(groups))._asdict()
+    weights = [1 / len(groups)] * len(groups)
+    found = prediction_powered_mean(strata, weights)._asdict()
+    found["to_halve"] = labels_to_halve(strata, weights)
     low, high = ends
     scale = {name: low + (high - low) * found[name] for name in ("value", "low", "high")}
     return PoweredMean(**found | scale)

@@ -95,6 +95,37 @@ def prediction_powered_mean(
     return PredictionPowered(mean, float(low), float(high), tuned, n, sum(one.others for one in sums))
 
 
+def labels_to_halve(strata: Sequence[Stratum], weights: Sequence[float]) -> int | None:
+    """Return how many more labels would make the interval half as wide, if the further answers were like
+    those that are labelled, and every stratum got the same share of them; `None` if labelling all of them
+    would not be enough."""
+    n = sum(one.people.size for one in strata)
+    most = min((one.people.size + one.unlabelled.size) / one.people.size for one in strata)
+
+    def width(labels: int) -> float:
+        found = prediction_powered_mean([_grown(one, labels / n) for one in strata], weights)
+        return found.high - found.low
+
+    least, enough = n, int(most * n)
+    half = width(n) / 2
+    if width(enough) > half:
+        return None
+    while enough - least > 1:
+        middle = (least + enough) // 2
+        least, enough = (least, middle) if width(middle) <= half else (middle, enough)
+    return enough - n
+
+
+def _grown(one: Stratum, factor: float) -> Stratum:
+    """Return a stratum in which a factor more answers are labelled, whose values are repeated evenly, and so
+    many fewer are not."""
+    size = max(2, round(one.people.size * factor))
+    rest = max(0, one.unlabelled.size - (size - one.people.size))
+    again = np.arange(size) * one.people.size // size
+    left = np.arange(rest) * one.unlabelled.size // max(1, rest)
+    return Stratum(one.people[again], one.judge[again], one.unlabelled[left])
+
+
 class _Sums(NamedTuple):
     """What the interval needs of a stratum.
 

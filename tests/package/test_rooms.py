@@ -46,7 +46,7 @@ PORTS = {
     # by retrieval and parsers it finds the pages that questions are about; an experiment names them
     "questions": {"component", "config", "errors", "hooks", "paths", "registry", "safety", "text", "types"}
     | {"cli", "corpora", "experiment", "gate", "judges", "metrics", "models", "report", "runs", "stats"}
-    | {"ingest", "pdf", "pipeline", "retrieve"},
+    | {"compare", "ingest", "pdf", "pipeline", "retrieve"},
     "papers": {"cli", "config", "corpora", "errors", "experiment", "hooks", "importers", "metrics"}
     | {"pipeline", "report", "runner", "runs", "safety", "scoring", "stats", "types"},
     "exchange": {"answers", "cli", "config", "corpora", "errors", "hooks", "importers", "ingest", "judges"}

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fathoms.stats.intervals import wilson
-from fathoms.stats.prediction_powered import Stratum, prediction_powered_mean
+from fathoms.stats.prediction_powered import Stratum, labels_to_halve, prediction_powered_mean
 from fathoms.stats.rogan_gladen import Agreeing, corrected_share, rogan_gladen
 
 Strata = list[Stratum]
@@ -41,6 +41,19 @@ def test_without_a_judge_it_is_the_score_interval_as_newcombe_prints_it(
         found = prediction_powered_mean([Stratum(people, judge, others)], [1])
         assert (found.weight, found.value) == (0, pytest.approx(right / n))
         assert (found.low, found.high) == pytest.approx((low, high), abs=5e-5)
+
+
+def test_how_many_more_labels_halve_the_interval() -> None:
+    """A judge that says the same of all answers tells nothing, so the width is that of Wilson's interval; a
+    judge that is as good as people needs fewer labels than that; and 100 answers are too few."""
+    people = np.tile([1.0, 1, 1, 0], 20)
+    low, high = wilson(0.75, 80)
+    wanted = next(n for n in range(80, 400, 4) if np.diff(wilson(0.75, n))[0] <= (high - low) / 2)
+    silent = Stratum(people, np.ones(80), np.ones(2000))
+    assert labels_to_halve([silent], [1]) == pytest.approx(wanted - 80, abs=4)
+    good = Stratum(people, people, np.tile(people, 25))
+    assert (labels_to_halve([good], [1]) or 0) < 0.8 * (wanted - 80)
+    assert labels_to_halve([Stratum(people, np.ones(80), np.ones(20))], [1]) is None
 
 
 def test_a_judge_without_a_seen_error_leaves_part_of_the_labelled_answers_own_variation() -> None:

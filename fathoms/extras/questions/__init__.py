@@ -22,6 +22,7 @@ COMMANDS = {
     "questions stats": Command("commands.files:stats"),
     "questions nuggets": Command("commands.files:nuggets"),
     "questions facts": Command("commands.facts:facts"),
+    "questions add": Command("commands.add:add"),
     "questions candidates": Command("commands.candidates:candidates"),
     "questions filter": Command("commands.filter:filter_questions"),
     "questions ambiguity": Command("commands.ambiguity:ambiguity"),

@@ -13,11 +13,11 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
-from fathoms.compare.question_scores import QuestionScores, read_scores
+from fathoms.compare.question_scores import QuestionScores, read_scores, scores_like
 from fathoms.errors import DataError
 from fathoms.runs.run import Run
-from fathoms.types.run.figures import range_of
 
 Routes = Mapping[str, Sequence[float]]
 """The scores of a week by route, from 0 to 1, higher ones better."""
@@ -90,17 +90,14 @@ def routes(scores: QuestionScores, metric: str) -> dict[str, list[float]]:
 
 def goodness(scores: QuestionScores, metric: str) -> dict[str, float]:
     """Return the score of each question to which a metric applies, from 0 (worst) to 1."""
-    low, high = range_of(scores.kind_of(metric).unit) or (0.0, 1.0)
-    up = scores.higher_is_better(metric)
-    shares = {name: (value - low) / (high - low) for name, value in scores.means_of(metric).items()}
-    return {name: share if up else 1 - share for name, share in shares.items()}
+    return {name: fmean(values) for name, values in scores_like(scores, scores, metric).items()}
 
 
 def _mean(scores: QuestionScores, metric: str, route: str) -> float | None:
     """Return the mean of a metric over the questions of a route."""
     categories = scores.categories
     found = [value for name, value in scores.means_of(metric).items() if categories[name] == route]
-    return sum(found) / len(found) if found else None
+    return fmean(found) if found else None
 
 
 def _draw(run: str, metric: str) -> float:

@@ -218,6 +218,9 @@ class PoweredMean(Part):
     """Answers that count as labelled."""
     unlabelled: Whole = 0
     """Other answers."""
+    to_halve: Count | None = absent()
+    """How many more labels would make the interval half as wide; absent where labelling all answers would
+    not."""
 
 
 class CorrectedRate(Part):
@@ -275,6 +278,8 @@ class PeopleFigures(Part):
             f" if they had labelled all, {over} would be {_bounded(shown)} (prediction-powered, PPI++, with"
             f" lambda {shown.weight:.2f} as the weight of the judge)"
         )
+        more = "labels on all answers would not" if shown.to_halve is None else f"{shown.to_halve} more would"
+        text += f"; {more} halve the interval"
         if self.why_not_overall:
             text += f"; {self.why_not_overall}"
         if (rate := self.corrected) is None:
