@@ -66,9 +66,9 @@ def test_the_page_lists_the_disagreements(judged: Project) -> None:
     overview, _ = unpacked(report_html([Run.scored(judged.runs()[0])]))
     listed = overview["runs"][0]["disagreements"]
     assert {row["id"]: (row["correctness"], row["judged"]) for row in listed} == {
-        "stages": (0, 1),
-        "tower": (0, 1),
-        "door": (1, 0),
+        "stages": ("0.00", "1.00"),
+        "tower": ("0.00", "1.00"),
+        "door": ("1.00", "0.00"),
     }
 
 
