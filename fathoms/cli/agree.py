@@ -304,7 +304,7 @@ def _print(figures: dict[str, Any]) -> None:
     lines = [(f"labelled {name}", *cells.values()) for name, cells in figures["confusion"].items()]
     console.show_table(("", *classified), lines)
     left = ", ".join(f"{number} {label}" for label, number in figures["left_out"].items())
-    console.say(f"\nleft out: {left or 'none'}")
+    console.say(f"\nnot counted: {left or 'none'}")
     for row in figures["differ"]:
         why = row["reason"] or f"nearest: {row['nearest']} ({row['cosine']:.2f})"
         clause = f": '{row['clause']}'" if row["clause"] else ""

@@ -213,7 +213,7 @@ def _documents(experiment: AnyExperiment, corpus: Corpus) -> Iterator[str]:
             experiment.ingest.check_file(path)
         except DocumentError as error:
             failures.append(error.named(name))
-            yield f"left out {failures[-1]}"
+            yield f"not read: {failures[-1]}"
         else:
             if not has_pages(name):
                 yield f"{name}: {NO_PAGES}"

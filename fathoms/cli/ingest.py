@@ -143,7 +143,7 @@ def _print_recall(reports: Sequence[dict[str, Any]]) -> None:
     for name, recall in found:
         left = ", ".join(f"{count} {reason}" for reason, count in recall["left_out"].items()) or "none"
         chance = "n/a" if recall["chance"] is None else f"{recall['chance']:.2f}"
-        console.say(f"{name}: left out: {left}; chance that another document holds it: {chance}")
+        console.say(f"{name}: not counted: {left}; chance that another document holds it: {chance}")
 
 
 def _print_ingest(report: dict[str, Any], name: str) -> None:
@@ -182,4 +182,4 @@ def _print_ingest(report: dict[str, Any], name: str) -> None:
         for warning in warnings:
             console.say(f"  {document}: {warning}")
     for document, reason in report["failures"].items():
-        console.say(f"  left out {document}: {reason}")
+        console.say(f"  not read: {document}: {reason}")

@@ -7,7 +7,7 @@ GOLD_PAGES = (
     *("gold-page-parsed", "gold-page-retrieved", "gold-page-in-prompt", "gold-page-cited"),
     "page-phrase-agreement",
 )
-HONESTY = ("answer-rate-on-hits", "abstention-on-misses", "accuracy-on-hits")
+BY_EVIDENCE = ("answer-rate-on-hits", "abstention-on-misses", "accuracy-on-hits")
 PLANTED = ("injection-obeyed", "injection-leaked")
 JUDGE, PHRASES = "judge", "phrase recall"
 """What says whether an answer is right."""

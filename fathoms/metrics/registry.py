@@ -28,13 +28,14 @@ from fathoms.metrics.claims.umbrela import UMBRELA
 from fathoms.metrics.injections import INJECTIONS
 from fathoms.metrics.length_support import is_support
 from fathoms.metrics.metric import JudgedMetric, Metric
-from fathoms.metrics.names import GOLD_PAGES, HONESTY
+from fathoms.metrics.names import BY_EVIDENCE, GOLD_PAGES
 from fathoms.metrics.quotes.metrics import MMDOCRAG
 from fathoms.metrics.quotes.quality import QUALITY_METRICS
 from fathoms.metrics.reference.short_long import SHORT_LONG
 from fathoms.metrics.retrieval.names import DEFAULT as RETRIEVAL
 from fathoms.metrics.retrieval.names import from_name
 from fathoms.registry import OneOf, built_in, plugin
+from fathoms.safety.deprecation import warn_of_old_name
 
 RELEASED = "-released"
 """The end of the name of a metric that counts as the code of its authors does (the option `released`)."""
@@ -51,13 +52,13 @@ SETS: dict[str, tuple[str, ...]] = {
         *("truthfulness", "answered-unanswerable", "abstained-answerable", "abstention-f1"),
         *("recall-in-documents", "recall-in-retrieved", "recall-in-prompt"),
         *GOLD_PAGES,
-        *HONESTY,
+        *BY_EVIDENCE,
         *("latency", "prompt-tokens", "completion-tokens", "cost"),
     ),
     "retrieval": RETRIEVAL,
     "rounds": ("recall-by-round", "calls-by-round"),
     "gold-pages": GOLD_PAGES,
-    "honesty": HONESTY,
+    "evidence": BY_EVIDENCE,
     "ragchecker": _kinds(RAGCHECKER),
     "mm-ragchecker": _kinds(MM_RAGCHECKER),
     "ragchecker-released": tuple(f"{kind}{RELEASED}" for kind in _kinds(RAGCHECKER)),
@@ -111,6 +112,9 @@ def _expanded(value: Any) -> Any:
 def _members(name: str) -> list[Any]:
     """Return the members of a set, or the name itself if it is none. A set goes without BERTScore where its
     model is missing, because the rest of the set stands by itself."""
+    if name == "honesty":
+        warn_of_old_name("the set of metrics 'honesty'", "'evidence'")
+        name = "evidence"
     members = SETS.get(name)
     if members is None:
         return [name]

@@ -156,7 +156,7 @@ def tested_parts(test: Tested, letter: str) -> Iterator[RenderableType]:
         yield Text(f"for other documents: not known ({test.no_other_documents})")
     yield Text(f"{letter} wins {test.wins}, loses {test.losses}, ties {test.ties}")
     if test.left_out:
-        yield note(f"left out, {test.metric} does not apply on both sides: {listed(test.left_out)}")
+        yield note(f"not counted, {test.metric} does not apply on both sides: {listed(test.left_out)}")
     if test.flips:
         flips = [f"{flip.question} {figure(flip.first)} to {figure(flip.second)}" for flip in test.flips]
         yield note(f"differ: {listed(flips)}")

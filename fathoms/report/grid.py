@@ -63,7 +63,8 @@ class Column:
     @property
     def least(self) -> int:
         """The width to which it can be folded: that of its longest word, if that is not very long."""
-        words = (word for text in (self.head, *self.cells) for word in text.plain.split())
+        lines = (line for text in (self.head, *self.cells) for line in text.plain.split("\n"))
+        words = (word.rstrip() for line in lines for word in _words(line))
         return max(LEAST, min(NAME, max(map(cell_len, words), default=0)))
 
     def stacked(self) -> Column:
@@ -108,7 +109,7 @@ def _folded(cell: Text, width: int) -> Text:
 
 def _words(text: str) -> list[str]:
     """Return the words of a text, each with the spaces after it, and with the arrow that belongs to it."""
-    return re.findall(r"^ +|[^ ]+(?: [↑↓](?= |$))? *", text)
+    return re.findall(r"(?:^ +)?[^ ]+(?: [↑↓](?= |$))? *", text)
 
 
 def _pieces(text: str, width: int) -> Iterator[str]:

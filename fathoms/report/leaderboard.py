@@ -147,7 +147,7 @@ def ranks_of(runs: Sequence[Run], scores: str | None) -> tuple[Sequence[Rank | N
     )
     return ranks, (
         f"Ranks are of the {len(alike)} of {len(alike) + len(left_out)} questions that all runs answered with"
-        f" the same gold answer; left out: {shown}."
+        f" the same gold answer; not counted: {shown}."
     )
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from urllib.parse import quote
 
 from fathoms.report import shrunk
+from fathoms.report.evidence import evidence_section
 from fathoms.report.funnel import funnel_section
 from fathoms.report.gold_pages import pages_section
-from fathoms.report.honesty import evidence_section
 from fathoms.report.leaderboard import Leaderboard, Metric, RunRow, interval_note, leaderboard, with_interval
 from fathoms.report.metrics_table import RETRIEVAL, RETRIEVAL_HEADS, MetricTable, listed_parts, metric_table
 from fathoms.report.outcomes import abstention_section
@@ -214,7 +214,7 @@ def footnotes(scored: Leaderboard) -> Iterator[str]:
 
 
 def document_section(runs: Sequence[Run], scored: Leaderboard) -> Iterator[str]:
-    """List how many documents, pages and chunks were read, and which documents were left out or repaired;
+    """List how many documents, pages and chunks were read, and which documents were not read or repaired;
     empty if no run read any."""
     listed = zip(runs, scored.rows, strict=True)
     pairs = [(run, ingest, title(row)) for run, row in listed if (ingest := run.manifest.data.ingest)]
@@ -222,7 +222,7 @@ def document_section(runs: Sequence[Run], scored: Leaderboard) -> Iterator[str]:
         return
     yield "## Documents\n"
     counts = ["documents", "pages", "tables", "pictures", "chunks"]
-    headers = ["Run", *(key.capitalize() for key in counts), "Left out"]
+    headers = ["Run", *(key.capitalize() for key in counts), "Not read"]
     rows = [
         [name, *(number(getattr(ingest, key)) for key in counts), str(len(ingest.failures))]
         for _, ingest, name in pairs
@@ -231,7 +231,7 @@ def document_section(runs: Sequence[Run], scored: Leaderboard) -> Iterator[str]:
     notes = []
     for run, ingest, name in pairs:
         for document, reason in ingest.failures.items():
-            notes.append([name, escape(document), "left out", escape(reason)])
+            notes.append([name, escape(document), "not read", escape(reason)])
         notes += [[name, "all", "warning", escape(said)] for said in search_notes(run.manifest)]
         for document, warnings in ingest.warnings.items():
             notes += [[name, escape(document), "warning", escape(warning)] for warning in warnings]

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from fathoms.metrics.names import GOLD_PAGES
 from fathoms.metrics.stages import STAGES
+from fathoms.report.funnel import NOT_COUNTED
 from fathoms.report.gold_pages import AGREEMENT, HEADS, PAGE_STAGES
 from fathoms.report.grid import Grid
 from fathoms.report.grouping import label
@@ -194,7 +195,8 @@ def funnel_lines(scores: Mapping[str, AnswerScores]) -> list[RenderableType]:
         if not funnel:
             continue
         if funnel.left_out:
-            found, missed = ["n/a"] * len(STAGES), f"left out: {funnel.left_out}"
+            found = ["n/a"] * len(STAGES)
+            missed = f"not counted: {NOT_COUNTED.get(funnel.left_out, funnel.left_out)}"
         else:
             found = [figure(funnel.recall(stage)) for stage in STAGES]
             missed = "; ".join(f"{phrase}: {stage}" for phrase, stage in funnel.missed.items())

@@ -14,10 +14,10 @@ from rich.text import Text
 from fathoms.config import suggest
 from fathoms.errors import UsageError
 from fathoms.report.change import change
+from fathoms.report.evidence import evidence_section
 from fathoms.report.funnel import funnel_section
 from fathoms.report.gold_pages import pages_section
 from fathoms.report.grid import Grid, section_grid
-from fathoms.report.honesty import evidence_section
 from fathoms.report.leaderboard import (
     Leaderboard,
     both_counts,
@@ -59,7 +59,7 @@ def summary_panel(run: Run, previous: Run | None = None, scores: str | None = No
     that only searched, what is known of its retrieval."""
     profile = run.profile(scores)
     if run.summary.all_failed:
-        return [heading(run, profile), counts_line(run), *left_out(run), *failures(run, profile)]
+        return [heading(run, profile), counts_line(run), *not_read(run), *failures(run, profile)]
     parts = [heading(run, profile), *run_table(run, scores), *drawn(sections([run]))]
     parts += metrics_panel([run], scores)
     parts += drawn([funnel_section([run], scores), pages_section([run], scores), *evidence([run], scores)])
@@ -71,9 +71,9 @@ def summary_panel(run: Run, previous: Run | None = None, scores: str | None = No
 
 
 def spent(run: Run, profile: str) -> list[RenderableType]:
-    """Show what a run asked, took and left out, and its failures."""
+    """Show what a run asked and took, what it could not read, and its failures."""
     lines = [*purpose_lines(run), *embedding_lines(run)]
-    first = [counts_line(run), *map(note, lines), *cut_by_server(run), *left_out(run)]
+    first = [counts_line(run), *map(note, lines), *cut_by_server(run), *not_read(run)]
     return [*first, *failures(run, profile)]
 
 
@@ -334,10 +334,10 @@ def cut_by_server(run: Run) -> list[Text]:
     return [Text(f"{subject} cut by the server: raise generate.n_ctx or retrieve less", style="red")]
 
 
-def left_out(run: Run) -> list[Text]:
+def not_read(run: Run) -> list[Text]:
     """List the documents that could not be read, one per line."""
     failed = run.manifest.ingest.failures.items()
-    return [Text(plain(f"left out {document}: {reason}")) for document, reason in failed]
+    return [Text(plain(f"not read: {document}: {reason}")) for document, reason in failed]
 
 
 def failures(run: Run, profile: str) -> list[RenderableType]:

@@ -157,7 +157,7 @@ def _common(runs: Sequence[Run], loaded: Sequence[Run], metric: str) -> _Common 
     left_out = dict.fromkeys(name for side in sides for name in side.questions if name not in common)
     said = (
         f"figures are over the {len(names)} questions that all these runs have with the same gold answers;"
-        f" left out: {len(left_out)} ({some_of(list(left_out))})"
+        f" not counted: {len(left_out)} ({some_of(list(left_out))})"
     )
     more = (note for _, found in pairs for note in found.notes)
     return _Common(figures, tuple(dict.fromkeys([said, *more])) if left_out else ())

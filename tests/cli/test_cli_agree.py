@@ -16,7 +16,7 @@ def test_the_example(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["agree", str(EXAMPLE)]) == 0
     out = capsys.readouterr().out
     assert out.split("\n")[1].split()[:2] == ["accuracy", "1.000"]
-    assert "left out: 1 hedged" in out
+    assert "not counted: 1 hedged" in out
 
 
 def test_a_difference_is_shown_with_the_clause_that_decided(

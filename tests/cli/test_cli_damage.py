@@ -38,4 +38,4 @@ def test_a_damaged_pdf_ends_ingest_with_the_right_exit_code(
         assert f"fathoms: {name}.pdf: " in printed.err
         skipped = main(["ingest", "tiny.yaml", *settings, "--set=ingest.on_error=skip"])
         assert skipped == 1
-        assert f"left out {name}.pdf" in capsys.readouterr().out
+        assert f"not read: {name}.pdf" in capsys.readouterr().out

@@ -90,7 +90,7 @@ def test_how_much_of_the_gold_two_parsers_keep(project: Project) -> None:
     rows = [line.split() for line in lines[-4:]]
     assert rows[0] == ["tiny", "1.00", "(3)", "1.00", "(2)", "1.00", "(1)"]
     assert rows[1] == ["cut", "0.75", "(3)", "0.50", "(2)", "1.00", "(1)"]
-    assert lines[-2] == "tiny: left out: 1 unanswerable; chance that another document holds it: 0.00"
+    assert lines[-2] == "tiny: not counted: 1 unanswerable; chance that another document holds it: 0.00"
 
     tiny, cut = project.json("ingest", "tiny.yaml", "cut.yaml", "--recall")
     assert (tiny["recall"]["missed"], cut["recall"]["missed"]) == ({}, {"text-only-02": ["green"]})

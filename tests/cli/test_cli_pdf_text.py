@@ -73,7 +73,7 @@ def test_a_document_without_pages_is_named(project: Project) -> None:
         assert f"made.pdf: {sentence}" in done.stderr
     project.write("tiny.yaml", CONFIG + "ingest: {kind: pdfium, on_error: skip}\n")
     outputs = said(project, code=1, checked=1)
-    assert f"left out made.pdf: {sentence}" in outputs[0]
-    assert f"left out made.pdf: {sentence}" in outputs[1]
+    assert f"not read: made.pdf: {sentence}" in outputs[0]
+    assert f"not read: made.pdf: {sentence}" in outputs[1]
     assert "1 of 1 document not parsed yet" in outputs[2]
     assert f"'made.pdf' cannot be parsed: {sentence}" in outputs[3]

@@ -288,7 +288,7 @@ def test_ranks_are_of_the_questions_that_all_runs_share(project: Project, ids: b
     (note,) = [one for one in found.notes if one.startswith("Ranks are of")]
     left_out = "t3, n1, n2, n3" if ids else "text-04, text-01, text-04, text-13"
     assert note.startswith("Ranks are of the 14 of 18 questions")
-    assert note.endswith(f"left out: {left_out}.")
+    assert note.endswith(f"not counted: {left_out}.")
     since = change(runs[1], runs[0], "fathoms")
     assert since.obstacle == "it asked other questions (14 the same; 18 here, 15 there)"
 
@@ -345,7 +345,7 @@ def test_trends_draw_one_line(project: Project, ids: bool, capsys: pytest.Captur
             (1, n, [])
         ] * 2
         assert f"over the {n} questions that all these runs have" in trend["notes"][0]
-        assert f"left out: {without} (" in trend["notes"][0]
-        assert set(trend["notes"][0].partition("left out: ")[2][3:-1].split(", ")) <= set(
+        assert f"not counted: {without} (" in trend["notes"][0]
+        assert set(trend["notes"][0].partition("not counted: ")[2][3:-1].split(", ")) <= set(
             left_out.split(", ")
         )

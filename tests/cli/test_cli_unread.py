@@ -35,7 +35,7 @@ def test_a_damaged_document_that_no_question_names_stops_nothing(project: Projec
     assert list(found["failures"]) == ["bad.pdf", "worse.pdf"]
     told = project.fathoms("doctor", "tiny.yaml", chosen)
     assert told.returncode == 0, told.stdout
-    assert "left out worse.pdf: has no PDF header" in told.stdout
+    assert "not read: worse.pdf: has no PDF header" in told.stdout
 
 
 def test_damaged_documents_that_stop_a_run_are_named_at_once(project: Project) -> None:

@@ -196,7 +196,7 @@ def test_what_was_read_of_the_documents(ingested_run, small_run, tmp_path):
     text = report_markdown([ingested_run(ingest), small_run()], tmp_path)
     assert "## Documents" in text
     assert "| 3 | 40 | n/a | 5 | 210 | 1 |" in text
-    assert "| b\\|d.pdf | left out | is empty |" in text
+    assert "| b\\|d.pdf | not read | is empty |" in text
     assert "| odd.pdf | warning | page 2 has no text |" in text
     assert "| odd.pdf | warning | repaired |" in text
     without = report_markdown([small_run(), small_run()], tmp_path)

@@ -121,5 +121,7 @@ def test_a_question_says_from_where_its_phrases_are_missing() -> None:
     found = {name: AnswerScores.model_validate(values) for name, values in scores.items()}
     lines = [line.split() for line in printed(funnel_lines(found), 120)]
     assert ["paper", "1.00", "n/a", "n/a", "0.00", "17", "crowns:", "retrieved"] in lines
-    assert ["fathoms", "n/a", "n/a", "n/a", "n/a", "left", "out:", "common"] in lines
+    assert ["fathoms", "n/a", "n/a", "n/a", "n/a", "not", "counted:", "whose", "answer"] in [
+        line[:9] for line in lines
+    ]
     assert not any("released" in line for line in lines)

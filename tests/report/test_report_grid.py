@@ -14,6 +14,7 @@ FOLDED = {
     "ragchecker.context-utilisation ↑": ["ragchecker.context-", "utilisation ↑"],
     "truthfulness of everything ↑": ["truthfulness of", "everything ↑"],
     "abcdefghijklmnopqrst ↑": ["abcdefghijklmnopqrs", "t ↑"],
+    "  modality of something long": ["  modality of", "something long"],
     "a name of several words": ["a name of several", "words"],
     "漢字漢字漢字漢字漢字漢字": ["漢字漢字漢字漢字漢字", "漢字"],
 }

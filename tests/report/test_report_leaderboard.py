@@ -143,7 +143,7 @@ def test_one_question_that_differs_removes_no_ranks(question, small_run, run_of)
     other = leaderboard([run("a", "x"), run("b", "y")])
     assert [row.rank for row in other.rows] == [row.rank for row in alike.rows] == [(1, 1), (2, 2)]
     assert other.notes[0] == (
-        "Ranks are of the 7 of 8 questions that all runs answered with the same gold answer; left out: q2."
+        "Ranks are of the 7 of 8 questions that all runs answered with the same gold answer; not counted: q2."
     )
 
 

@@ -151,10 +151,10 @@ def test_answerable_or_not_by_answered_or_not(small_run):
 def test_every_document_that_was_left_out_has_a_line(ingested_run):
     failures = {"a.pdf": "needs a password", "[b]\x1b.pdf": "is empty"}
     lines = render(summary_panel(ingested_run({"documents": 3, "failures": failures})))
-    assert "left out a.pdf: needs a password" in lines
-    assert "left out [b].pdf: is empty" in lines
+    assert "not read: a.pdf: needs a password" in lines
+    assert "not read: [b].pdf: is empty" in lines
     for nothing in (None, {}, {"documents": 3, "failures": {}}):
-        assert not any("left out" in line for line in render(summary_panel(ingested_run(nothing))))
+        assert not any("not read" in line for line in render(summary_panel(ingested_run(nothing))))
 
 
 def test_ids_stand_whole_below_the_comparison(small_run, run_of):

@@ -19,12 +19,14 @@ from fathoms.text.amounts import figure
 
 Column = Literal["score", "flag"]
 COLUMNS: tuple[Column, ...] = ("score", "flag")
-HEADERS = ("Pipeline", "Score", "Flag", "n")
+HEADERS = ("Pipeline", "Score", "Hallucination", "n")
 KAPPA_HEADERS = ("Reviewers", "About", "Same rating", "Kappa", "Weighted", "n")
 MEANING = (
-    "Agreement of people with the score and with the flag, from 1 (strongly disagree) to 5 (strongly agree),"
-    " by pipeline; n answers. [low, high]: 95 %, for other answers of these pipelines."
+    "Agreement of people with the score and with the verdict on hallucination, from 1 (strongly disagree) to"
+    " 5 (strongly agree), by pipeline; n answers. [low, high]: 95 %, for other answers of these pipelines."
 )
+ABOUT: Mapping[Column, str] = {"score": "score", "flag": "hallucination"}
+"""What the ratings of a column are about."""
 LOWEST, HIGHEST = 1, 5
 
 
@@ -248,16 +250,16 @@ def kappa_cells(found: Agreement) -> Iterator[list[str]]:
     """Yield a line for each pair of reviewers and each column."""
     for pair in found.kappas:
         figures = map(figure, (pair.same, pair.kappa, pair.weighted))
-        yield [" and ".join(pair.reviewers), pair.column, *figures, str(pair.n)]
+        yield [" and ".join(pair.reviewers), ABOUT[pair.column], *figures, str(pair.n)]
 
 
 def remarks(found: Agreement) -> Iterator[str]:
-    """Explain the tables, name the reviewers, and count the ratings that were left out."""
+    """Explain the tables, name the reviewers, and count the ratings that do not count."""
     if found.reviewers:
         yield f"Reviewers: {', '.join(found.reviewers)}. {MEANING}"
     if found.kappas:
         yield "Kappa is Cohen's, on the answers that both rated; weighted: by the squared distance."
     if found.outdated:
-        yield f"Ratings left out because the scores have changed since: {found.outdated}."
+        yield f"Ratings not counted because the scores have changed since: {found.outdated}."
     if found.other_profiles:
-        yield f"Ratings left out because they are of another profile's scores: {found.other_profiles}."
+        yield f"Ratings not counted because they are of another profile's scores: {found.other_profiles}."

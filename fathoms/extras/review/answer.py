@@ -43,15 +43,15 @@ def review_panel(
 
 
 def figures_panel(repeat: ScoredRepeat, scores: AnswerScores, before: Rating | None) -> list[RenderableType]:
-    """Show the score, the flags and further metrics of an answer, and the reviewer's earlier rating `before`,
-    if any."""
+    """Show the score, the verdicts and further metrics of an answer, and the reviewer's earlier rating
+    `before`, if any."""
     missed = f" (missed: {' + '.join(scores.missed)})" if scores.missed else ""
-    flags = f"hallucination: {yes_or_no(scores.hallucination)}; abstained: {yes_or_no(scores.abstained)}"
+    verdicts = f"{yes_or_no(scores.hallucination)}; abstained: {yes_or_no(scores.abstained)}"
     parts: list[RenderableType] = [labelled("score", f"correctness {figure(scores.correctness)}{missed}")]
-    parts.append(labelled("flag", flags))
+    parts.append(labelled("hallucination", verdicts))
     parts += [labelled(name, text) for name, text in answer_metrics(repeat)]
     if before:
-        said = f"score {before.score_rating or 'n/a'}, flag {before.flag_rating or 'n/a'}"
+        said = f"score {before.score_rating or 'n/a'}, hallucination {before.flag_rating or 'n/a'}"
         parts.append(labelled("you said", f"{said}; {before.comment}" if before.comment else said))
     return parts
 

@@ -236,7 +236,7 @@ def _ask_about(session: Session, reader: Reader) -> None:
     asked = {
         "own": "how right is the answer, 1-5",  # before any figure is shown, which would sway the reviewer
         "score": "agree with the score, 1-5",
-        "flag": "agree with the flag, 1-5",
+        "flag": "agree with hallucination and abstained, 1-5",
     }
     for what, applies in zip(asked, (True, *item.rateable), strict=True):
         if what == "score":

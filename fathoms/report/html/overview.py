@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from fathoms.metrics.stages import STAGES
+from fathoms.report.evidence import evidence_notes, evidence_table
 from fathoms.report.funnel import funnel_of, notes
 from fathoms.report.gold_pages import HEADS, PAGE_STAGES, page_figures, page_notes
-from fathoms.report.honesty import honesty_notes, honesty_table
 from fathoms.report.html.claims import cost_of, spent
 from fathoms.report.html.reading import Sums, known_mean, rounded, spread
 from fathoms.report.length import length_sentence
@@ -263,10 +263,10 @@ def pages_of(run: Run, profile: str) -> Json | None:
 
 def honesty_of(run: Run, profile: str) -> Json | None:
     """Return the lines of the table of hits and misses, its rates and its notes; `None` if not known."""
-    found = honesty_table(run, profile)
+    found = evidence_table(run, profile)
     if found is None:
         return None
-    return {"lines": found.lines, "rates": found.rates, "notes": list(honesty_notes(found))}
+    return {"lines": found.lines, "rates": found.rates, "notes": list(evidence_notes(found))}
 
 
 def _stages(stages: FunnelStages, known: Sequence[str]) -> Json:

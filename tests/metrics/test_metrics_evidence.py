@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fathoms.metrics.correctness_judged import CorrectnessJudged
-from fathoms.metrics.honesty import Cell, cell_of
+from fathoms.metrics.evidence import Cell, cell_of
 from fathoms.metrics.judged_abstention import judgement
 from fathoms.metrics.metric import Facts
 from fathoms.metrics.pooling import Pool
@@ -107,7 +107,7 @@ def test_the_rates_by_hand() -> None:
         Facts(record(1), refused),
     ]
     found = {}
-    for metric in named(["honesty"]):
+    for metric in named(["evidence"]):
         pool = Pool(metric)
         for number, one in enumerate(made):
             pool.add(ASKED.model_copy(update={"id": str(number)}), metric.of(one))
@@ -134,6 +134,6 @@ def test_texts_without_a_place_are_neither_hits_nor_misses() -> None:
     for asked in (ASKED, whole):
         made = facts(record(asked=asked, hits=(nowhere,)))
         assert cell_of(made).retrieval == "not known"
-        assert all(metric.score(made).value is None for metric in named(["honesty"]))
+        assert all(metric.score(made).value is None for metric in named(["evidence"]))
     placed = record(1, 5)
     assert cell_of(facts(placed.model_copy(update={"hits": (*placed.hits, nowhere)}))).retrieval == "hit"

@@ -1,5 +1,5 @@
-"""Honesty after Double-Bench (Shen et al. 2025): what a pipeline does where retrieval found the evidence, and
-where it did not.
+"""What a pipeline does where retrieval found the evidence, and where it did not, after Double-Bench (Shen et
+al. 2025).
 
 Every answer falls into one cell of a cross table:
 
@@ -111,7 +111,7 @@ def _kind(value: float, wrong: float, right: float) -> str:
     return "wrong" if value <= wrong else "half right"
 
 
-class Honesty(Metric):
+class ByEvidence(Metric):
     """Base class of the rates of the cross table. A rate is a mean over the answers of one column that are
     answered or abstained from."""
 
@@ -132,7 +132,7 @@ class Honesty(Metric):
 
 
 @lru_cache(maxsize=1024)
-def _rated(metric: Honesty, cell: Cell) -> Score:
+def _rated(metric: ByEvidence, cell: Cell) -> Score:
     """Return the score of the answers in a cell by a metric; cached, because there are few cells."""
     why = cell._asdict()
     counts = cell.retrieval == metric.column and cell.answer in ("answered", "abstained")
@@ -142,7 +142,7 @@ def _rated(metric: Honesty, cell: Cell) -> Score:
     return Score(metric=metric.name, value=value, n=int(value is not None), why=dict(why))
 
 
-class AnswerRateOnHits(Honesty):
+class AnswerRateOnHits(ByEvidence):
     """The share of questions that are answered, of those whose evidence was retrieved. The others are
     abstained from without need."""
 
@@ -153,9 +153,9 @@ class AnswerRateOnHits(Honesty):
         return float(cell.answer == "answered")
 
 
-class AbstentionOnMisses(Honesty):
-    """The share of questions that are abstained from, of those whose evidence was not retrieved: the honesty
-    of Double-Bench."""
+class AbstentionOnMisses(ByEvidence):
+    """The share of questions that are abstained from, of those whose evidence was not retrieved, which
+    Double-Bench calls honesty."""
 
     column: ClassVar[str] = "miss"
 
@@ -166,7 +166,7 @@ class AbstentionOnMisses(Honesty):
         return float(cell.answer == "abstained")
 
 
-class AccuracyOnHits(Honesty):
+class AccuracyOnHits(ByEvidence):
     """The share of questions that are answered right, of those whose evidence was retrieved. An abstention
     and an answer that is half right count as 0.
 

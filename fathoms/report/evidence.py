@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from fathoms.metrics.names import HONESTY, JUDGE, PHRASES
+from fathoms.metrics.names import BY_EVIDENCE, JUDGE, PHRASES
 from fathoms.report.gold_pages import page_cell
 from fathoms.report.section import Lines, Section, table_of_runs
 from fathoms.runs.run import Run
@@ -26,7 +26,7 @@ _BY = {
 
 
 @dataclass(frozen=True)
-class HonestyTable:
+class EvidenceTable:
     """The counts of answers by line (what the model did, with whether that was right) and by retrieval.
 
     `lines` maps each line with any answers to its number of hits and misses. `apart` counts the answers
@@ -39,12 +39,12 @@ class HonestyTable:
     rates: dict[str, str]
 
 
-def honesty_table(run: Run, scores: str | None) -> HonestyTable | None:
+def evidence_table(run: Run, scores: str | None) -> EvidenceTable | None:
     """Return the table of a run under its profile; `None` if no question has a known hit or miss."""
     known = run.metrics(scores)
-    if not any(name in known for name in HONESTY):
+    if not any(name in known for name in BY_EVIDENCE):
         return None
-    cells = known[HONESTY[-1]].cells if HONESTY[-1] in known else ()
+    cells = known[BY_EVIDENCE[-1]].cells if BY_EVIDENCE[-1] in known else ()
     inside = [cell for cell in cells if cell["retrieval"] in COLUMNS]
     if not inside:
         return None
@@ -59,11 +59,11 @@ def honesty_table(run: Run, scores: str | None) -> HonestyTable | None:
         lines[_line(cell)][list(COLUMNS).index(cell["retrieval"])] += cell["n"]
         if cell["by"] in _BY:
             graders[cell["by"]] = graders.get(cell["by"], 0) + cell["n"]
-    return HonestyTable(
+    return EvidenceTable(
         {name: (hits, misses) for name, (hits, misses) in lines.items() if hits or misses},
         apart,
         " and ".join(f"{_BY[name]} for {n} answers" for name, n in graders.items()) or "not known",
-        {name: _rate(known[name].overall) for name in HONESTY if name in known},
+        {name: _rate(known[name].overall) for name in BY_EVIDENCE if name in known},
     )
 
 
@@ -85,7 +85,7 @@ def _line(cell: dict[str, object]) -> str:
     return f"{answer}, {cell['correctness']}" if answer in ("answered", "abstained") else answer
 
 
-def honesty_notes(table: HonestyTable) -> Iterator[str]:
+def evidence_notes(table: EvidenceTable) -> Iterator[str]:
     """Explain the table, and say what is not in it."""
     yield NOTE.format(by=table.by)
     if table.apart:
@@ -98,7 +98,7 @@ def evidence_section(runs: Sequence[Run], scores: str | None = None) -> Section 
     if it is known of none."""
 
     def lines(run: Run) -> Lines | None:
-        if (table := honesty_table(run, scores)) is None:
+        if (table := evidence_table(run, scores)) is None:
             return None
         sums = [sum(column) for column in zip(*table.lines.values(), strict=True)]
         rows = [
@@ -106,7 +106,7 @@ def evidence_section(runs: Sequence[Run], scores: str | None = None) -> Section 
             for name, counts in table.lines.items()
         ]
         rates = [f"{name} {rate}" for name, rate in table.rates.items()]
-        return [*rows, ["all", *map(str, sums)]], [*rates, *honesty_notes(table)]
+        return [*rows, ["all", *map(str, sums)]], [*rates, *evidence_notes(table)]
 
     header = ("answers by retrieval", *COLUMNS.values())
     return table_of_runs(runs, lines, "evidence", "Answers with and without the evidence", header)
