@@ -22,7 +22,7 @@ METRICS = (
     ("Retrieval: arithmetic", "metrics.retrieval.trec", ("Measure",)),
     ("Retrieval: layout boxes", "metrics.retrieval.layout", ("layout_recall", "ranked_boxes")),
     ("The funnel by gold pages", "metrics.gold_pages", ()),
-    ("Answers with and without the evidence", "metrics.honesty", ()),
+    ("Answers with and without the evidence", "metrics.evidence", ()),
     ("Claims: values and bounds", "metrics.claims.shares", ("share_of", "ratio_of", "f1_of")),
     ("Claims: verdicts that are missing", "metrics.claims.truth", ()),
     ("Claims: RAGChecker", "metrics.claims.ragchecker", ()),

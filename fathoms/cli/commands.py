@@ -99,11 +99,11 @@ class Group(TyperGroup):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """List the commands under the headings of the table, each with its whole first sentence."""
+        """List the commands under the headings of the table."""
         groups = COMMAND_GROUPS.get(ctx.info_name or "", {})
         for heading, names in grouped(self.list_commands(ctx), groups):
             with formatter.section(heading if groups else "Commands"):
-                helps = [(name, self.commands[name].get_short_help_str(1000)) for name in names]
+                helps = [(name, self.commands[name].get_short_help_str()) for name in names]
                 formatter.write_dl(helps)
 
 
@@ -164,8 +164,11 @@ class _Loaded(MutableMapping[str, Any]):
             if not isinstance(defined, typer.Typer):
                 function, defined = defined, typer.Typer(rich_markup_mode=None, add_completion=False)
                 defined.command(name, cls=GroupedCommand)(function)
-            self.known[name] = typer.main.get_command(defined)
-            self.known[name].name = name
+            command = typer.main.get_command(defined)
+            command.name = name
+            for one in getattr(command, "commands", {}).values():
+                one.short_help = one.get_short_help_str(1000)  # the whole first sentence, not its beginning
+            self.known[name] = command
         return self.known[name]
 
     def __setitem__(self, name: str, command: Any) -> None:

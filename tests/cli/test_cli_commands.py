@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 import typer
 
-from fathoms.cli import app
+from fathoms.cli import app, main
 from fathoms.cli.commands import commands
 
 
@@ -12,3 +13,9 @@ def test_the_table_has_the_first_sentence_of_the_help_of_each_command() -> None:
     group = typer.main.get_command(app)
     for name, command in group.commands.items():  # type: ignore[attr-defined]
         assert " ".join(command.help.split("\n\n")[0].split()) == commands()[name].summary
+
+
+def test_groups_list_their_commands_by_a_whole_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("models", "data", "cache", "questions", "import", "export"):
+        assert main([name, "--help"]) == 0
+        assert "..." not in capsys.readouterr().out.replace("[ARGS]...", ""), name
