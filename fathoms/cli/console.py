@@ -46,10 +46,11 @@ def show(*renderables: RenderableType) -> None:
 
 
 def show_table(heads: Sequence[str], rows: Sequence[Sequence[object]], *, folds: bool = True) -> None:
-    """Print a plain table. Cells are printed literally: square brackets in them are no markup.
+    """Print a table as screens do (`report/grid.py`). Cells are printed literally: square brackets in them
+    are no markup.
 
-    Long cells are folded to the width of the terminal. Without `folds`, every row is one line, however long,
-    so that ids in it can be copied and searched for.
+    Long texts are folded to the width of the terminal, and figures never. Without `folds`, every row is one
+    line, however long, so that ids in it can be copied and searched for.
     """
     from rich.cells import cell_len
 
@@ -60,15 +61,12 @@ def show_table(heads: Sequence[str], rows: Sequence[Sequence[object]], *, folds:
             padded = (cell + " " * (w - cell_len(cell)) for cell, w in zip(line, widths, strict=True))
             say(" ".join(padded).rstrip())
         return
-    from rich.table import Table
-    from rich.text import Text
+    from fathoms.report.grid import Grid
 
-    table = Table(box=None, pad_edge=False)
-    for head in heads:
-        table.add_column(head)
+    grid = Grid(*heads)
     for row in rows:
-        table.add_row(*(Text(str(cell), overflow="fold") for cell in row))
-    show(table)
+        grid.add_row(*(clean(str(cell)) for cell in row))
+    show(grid)
 
 
 def clean(text: str) -> str:

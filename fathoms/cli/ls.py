@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -25,7 +26,11 @@ def ls(
     out: Out = RUNS,
     as_json: Json = False,
 ) -> int:
-    """List the runs, oldest first."""
+    """List the runs, oldest first.
+
+    Each is listed by the name that other commands know it by: NAME is its newest run, NAME~1 the one before.
+    With --json, it has its id.
+    """
     from fathoms.runs.order import in_order
 
     if out != RUNS and not out.is_dir():
@@ -42,12 +47,47 @@ def ls(
         console.say(f"sweep {rows[0]['sweep']}")
         console.show_table(*_grid(rows))
         return 0
-    keys = ("run", "model", "correctness", "hallucination", "n", "errors", "cost", "seconds")
-    heads = ("run", "model", "correct", "halluc.", "n", "failed", "cost", "time")
-    for row in rows:
+    names = _references([row["run"] for row in rows])
+    for row, name in zip(rows, names, strict=True):
         row["n"] = row["n"] or row["searched"] or row["n"]  # questions without answers have no correctness
-    console.show_table(heads, [tuple(_cell(key, row[key]) for key in keys) for row in rows], folds=False)
+        row["run"], row["made"] = name, _made(row["run"])
+    heads = {"run": "run", "made": "made", **_FIGURES}
+    if len({row["model"] for row in rows}) > 1:
+        heads["model"] = "model"
+    console.show_table(list(heads.values()), [[_cell(key, row[key]) for key in heads] for row in rows])
     return 0
+
+
+_FIGURES = {
+    **{"correctness": "correctness", "hallucination": "hallucination", "n": "n"},
+    **{"errors": "failed", "cost": "cost", "seconds": "time"},
+}
+"""The figures of a run in a table, with their heads."""
+
+
+def _references(ids: Sequence[str]) -> list[str]:
+    """The names by which the command line finds runs: NAME for the newest run of a name, NAME~1 for the one
+    before, and the id where the name means something else. The ids are in order, the oldest first."""
+    from fathoms.runs.order import run_name
+
+    later: Counter[str] = Counter()
+    found = []
+    for id in reversed(ids):
+        name = run_name(id)
+        back = later[name]
+        later[name] += 1
+        found.append(id if name == "latest" or "~" in name else f"{name}~{back}" if back else name)
+    return found[::-1]
+
+
+def _made(id: str) -> str:
+    """The day and the time of a run's id, in UTC: `27 Nov 13:28`; a dash if it has none."""
+    from datetime import datetime
+
+    try:
+        return datetime.strptime(id[:13], "%Y%m%dT%H%M").strftime("%d %b %H:%M")
+    except ValueError:
+        return "-"
 
 
 def _of_sweep(rows: Sequence[dict[str, Any]], wanted: str | None) -> list[dict[str, Any]]:
@@ -68,10 +108,10 @@ def _grid(rows: Sequence[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
     """The table of a sweep: first a column per setting in which the runs differ, then their figures."""
     axes = list(dict.fromkeys(key for row in rows for key in row["cell"]))
     axes = [key for key in axes if len({str(row["cell"].get(key)) for row in rows}) > 1] or axes[:1]
-    figures = {"correctness": "correct", "hallucination": "halluc.", "n": "n"}
+    heads = _FIGURES
     if all(row["retrieval_only"] for row in rows):
-        figures = {"recall@10": "recall@10", "searched": "searched"}
-    heads = {**figures, "errors": "failed", "cost": "cost", "seconds": "time"}
+        spent = {key: _FIGURES[key] for key in ("errors", "cost", "seconds")}
+        heads = {"recall@10": "recall@10", "searched": "searched", **spent}
     cells = [
         [*(str(row["cell"].get(a, "-")) for a in axes), *(_cell(k, row[k]) for k in heads)] for row in rows
     ]

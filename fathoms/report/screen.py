@@ -76,9 +76,9 @@ class Steps:
         for number, (command, why) in enumerate(self.steps):
             start = "next   " if number == 0 else "       "
             line = Text(f"{start}{command}", no_wrap=True, overflow="ignore")
-            free = room - len(start) - cell_len(command) - len(why)
-            if free > 0:
-                yield line.append(" " * min(free, max(1, widest - cell_len(command) + 1)) + why)
+            if _fits(command, why, room):
+                free = room - len(start) - cell_len(command) - len(why)
+                yield line.append(" " * min(free, widest - cell_len(command) + 2) + why)
             else:
                 yield line
                 yield Text(f"         {why}", style="dim")
@@ -86,7 +86,7 @@ class Steps:
 
 def _fits(command: str, why: str, room: int) -> bool:
     """Return whether a command and what it answers fit on one line."""
-    return len("next   ") + cell_len(command) + 1 + len(why) <= room
+    return len("next   ") + cell_len(command) + 2 + len(why) <= room
 
 
 def next_steps(

@@ -57,6 +57,7 @@ def test_every_combination_of_the_matrix_is_a_run(project: Project) -> None:
 @pytest.mark.slow
 def test_a_sweep_is_listed_as_a_grid(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(project.path)
+    monkeypatch.setenv("COLUMNS", "120")
     priced = ["--set", "generate.price={input: 100, output: 100}"]
     assert main(["run", "tiny.yaml", "--no-score"]) == 0  # no part of any sweep
     axes = ["--matrix", "retrieve.top_k=1,2", "--matrix", "generate.max_tokens=1,64"]
@@ -70,7 +71,7 @@ def test_a_sweep_is_listed_as_a_grid(project: Project, monkeypatch: pytest.Monke
     assert [row["correctness"] for row in rows] == [0.0, 0.5, 0.0, 0.5]
     shown = project.fathoms("ls", "--sweep", rows[0]["sweep"]).stdout.splitlines()
     assert shown[0] == f"sweep {rows[0]['sweep']}"
-    heads = "retrieve.top_k generate.max_tokens correct halluc. n failed cost time"
+    heads = "retrieve.top_k generate.max_tokens correctness hallucination n failed cost time"
     assert " ".join(shown[1].split()) == heads
     assert shown[3].split()[:3] == ["1", "64", "0.50"]
     unknown = project.fathoms("ls", "--sweep", "nothing")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -96,7 +97,7 @@ def test_categories_keep_their_order_where_answers_came_in_another(two: Project)
 
 
 @pytest.mark.parametrize(
-    "command", [("ls",), ("compare", "before", "after", "--all"), ("report", "before", "after", "--all")]
+    "command", [("compare", "before", "after", "--all"), ("report", "before", "after", "--all")]
 )
 def test_ids_of_runs_are_never_broken(
     two: Project, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
@@ -105,6 +106,23 @@ def test_ids_of_runs_are_never_broken(
         monkeypatch.setenv("COLUMNS", columns)
         shown = two.fathoms(*command).stdout
         assert all(run.name in shown for run in two.runs()), shown
+
+
+def test_runs_are_listed_by_names_that_commands_know(
+    two: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Of two runs of one name, the older one has a number, at any width."""
+    out = ("--out", str(tmp_path))
+    before, after = two.runs()
+    for run in (before, after):
+        shutil.copytree(run, tmp_path / run.name)
+    shutil.copytree(before, tmp_path / before.name.replace("_before_", "_after_"))
+    for columns in ("40", "60", "80"):
+        monkeypatch.setenv("COLUMNS", columns)
+        lines = two.fathoms("ls", *out).stdout.splitlines()
+        assert [line.split()[0] for line in lines[1:4]] == ["after~1", "before", "after"]
+        assert max(map(len, lines)) <= int(columns)
+    assert two.json("show", "after~1", *out)["manifest"]["name"] == "before"
 
 
 def test_the_hallucination_rates_stand_on_the_terminal_and_in_markdown(two: Project) -> None:
