@@ -23,72 +23,80 @@ if TYPE_CHECKING:
 NAMES = ("accuracy", "precision", "recall", "f1", "kappa")
 
 
+What = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="LABELS|RUN...",
+        help="A JSONL file with rows {id, answer, label}, also {question} for --abstention judge; of"
+        " claims {claim, premise, label}. Or runs of which people said something with `fathoms review`.",
+        show_default=False,
+    ),
+]
+Abstention = Annotated[
+    str | None,
+    typer.Option(
+        "--abstention",
+        metavar="KIND",
+        help="Which classifier: linear (default), cues, nearest-neighbour, or judge with --judge.",
+        show_default=False,
+    ),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Override a key of `scoring.abstention` (repeatable)."),
+]
+Judge = Annotated[Path | None, typer.Option("--judge", help="A YAML file with a judge, which is measured.")]
+Probe = Annotated[
+    bool,
+    typer.Option(
+        "--probe",
+        help="Also ask the judge with the parts of its prompt swapped and with padded claims, and count"
+        " the labels that turn.",
+    ),
+]
+Against = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--against",
+        help="A YAML file with another judge, which labels the same claims: prints how far both agree,"
+        " and what each takes (repeatable).",
+    ),
+]
+Sample = Annotated[
+    int | None,
+    typer.Option("--sample", min=1, help="Take only so many of the claims, drawn at random by --seed."),
+]
+Seed = Annotated[
+    int | None,
+    typer.Option("--seed", min=0, help="Decides which claims --sample draws; 0 by default."),
+]
+People = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--people",
+        help="A file of people's ratings or preferences, with which the scores of runs, or of files of"
+        " other tools, are compared (repeatable).",
+    ),
+]
+Reviewer = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--reviewer", metavar="NAME", help="Given runs or --people, count only this person (repeatable)."
+    ),
+]
+
+
 def agree(
-    what: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="LABELS|RUN...",
-            help="A JSONL file with rows {id, answer, label}, also {question} for --abstention judge; of"
-            " claims {claim, premise, label}. Or runs of which people said something with `fathoms review`.",
-            show_default=False,
-        ),
-    ],
-    abstention: Annotated[
-        str | None,
-        typer.Option(
-            "--abstention",
-            metavar="KIND",
-            help="Which classifier: linear (default), cues, nearest-neighbour, or judge with --judge.",
-            show_default=False,
-        ),
-    ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", metavar="KEY=VALUE", help="Override a key of `scoring.abstention` (repeatable)."
-        ),
-    ] = None,
-    judge: Annotated[
-        Path | None, typer.Option("--judge", help="A YAML file with a judge, which is measured.")
-    ] = None,
-    probe: Annotated[
-        bool,
-        typer.Option(
-            "--probe",
-            help="Also ask the judge with the parts of its prompt swapped and with padded claims, and count"
-            " the labels that turn.",
-        ),
-    ] = False,
-    against: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--against",
-            help="A YAML file with another judge, which labels the same claims: prints how far both agree,"
-            " and what each takes (repeatable).",
-        ),
-    ] = None,
-    sample: Annotated[
-        int | None,
-        typer.Option("--sample", min=1, help="Take only so many of the claims, drawn at random by --seed."),
-    ] = None,
-    seed: Annotated[
-        int | None,
-        typer.Option("--seed", min=0, help="Decides which claims --sample draws; 0 by default."),
-    ] = None,
-    people: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--people",
-            help="A file of people's ratings or preferences, with which the scores of runs, or of files of"
-            " other tools, are compared (repeatable).",
-        ),
-    ] = None,
-    reviewer: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--reviewer", metavar="NAME", help="Given runs or --people, count only this person (repeatable)."
-        ),
-    ] = None,
+    what: What,
+    abstention: Abstention = None,
+    settings: Settings = None,
+    judge: Judge = None,
+    probe: Probe = False,
+    against: Against = None,
+    sample: Sample = None,
+    seed: Seed = None,
+    people: People = None,
+    reviewer: Reviewer = None,
     out: Out = RUNS,
     as_json: Json = False,
 ) -> int:

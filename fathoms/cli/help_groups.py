@@ -43,7 +43,7 @@ OPTIONS: Mapping[str, Groups] = {
         ),
         "What is written": ("--all", "--json", "--junit", "--junit-by", "--comment", "--log-file"),
     },
-    "build": {
+    "set": {
         "What is made": ("--out", "--model", "--n", "--hops", "--modalities", "--unanswerable", "--language"),
         "Before and after": ("--dry-run", "--max-cost", "--resume", "--update", "--redo", "--allow-fewer"),
         "More": ("--set", "--seed", "--workers", "--json"),

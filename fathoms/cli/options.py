@@ -120,3 +120,26 @@ Profile = Annotated[
 From = Annotated[
     Path | None, typer.Option("--from", help="Copy the files from this folder instead of downloading them.")
 ]
+
+
+QuestionFile = Annotated[Path, typer.Argument(help="The question file to read.", show_default=False)]
+NewFile = Annotated[
+    Path, typer.Argument(help="The .json, .jsonl or .csv file to create.", show_default=False)
+]
+AskedJudge = Annotated[
+    Path, typer.Option("--judge", help="A YAML file with a judge whose model is asked.", show_default=False)
+]
+OtherJudge = Annotated[
+    Path | None,
+    typer.Option("--judge", help="A YAML file with the judge, instead of that of the run's configuration."),
+]
+ToFile = Annotated[
+    Path | None, typer.Option("--to", help="The .json, .jsonl or .csv file to create.", show_default=False)
+]
+CountCalls = Annotated[
+    bool, typer.Option("--dry-run", help="Print how many calls it takes, and ask nothing.")
+]
+Pdfs = Annotated[
+    list[Path] | None,
+    typer.Argument(help="The PDFs that the questions are about, or folders of them.", show_default=False),
+]

@@ -11,7 +11,7 @@ import typer
 
 from fathoms.cli import console
 from fathoms.cli.commands import Group, with_extras
-from fathoms.cli.options import RUNS, Json, Out
+from fathoms.cli.options import RUNS, Json, NewFile, Out, QuestionFile
 from fathoms.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ app = typer.Typer(
 
 @app.command("convert")
 def convert(
-    file: Annotated[Path, typer.Argument(help="The question file to read.", show_default=False)],
-    to: Annotated[Path, typer.Argument(help="The .json, .jsonl or .csv file to create.", show_default=False)],
+    file: QuestionFile,
+    to: NewFile,
     named: Annotated[
         str | None,
         typer.Option(

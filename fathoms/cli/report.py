@@ -28,73 +28,82 @@ Reviews = Annotated[
 ]
 
 
+Runs = Annotated[
+    list[str] | None,
+    typer.Argument(
+        help="Runs: a path, an id, `latest`, NAME (its newest run) or NAME~1 (the one before). Or result"
+        " files of FATHOMS-RAG, or folders of them, of which no run is made. With --site by default all"
+        " runs.",
+        show_default=False,
+        autocompletion=completion.run_names,
+    ),
+]
+Scores = Annotated[
+    str | None,
+    typer.Option(
+        "--scores",
+        help="Which scores to show: paper, released-code, fathoms or released.",
+        autocompletion=completion.scores,
+    ),
+]
+Metric = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--metric",
+        metavar="NAME",
+        help="Also show this metric, such as latency; `all` shows all (repeatable).",
+        autocompletion=completion.metrics,
+    ),
+]
+RadarScale = Annotated[
+    str,
+    typer.Option(
+        "--radar-scale",
+        help="The scale of the radar plots: `plain`, from 0 to 1, or `paper`, which divides each axis by"
+        " the highest value of these runs on it.",
+    ),
+]
+Shrink = Annotated[
+    bool,
+    typer.Option(
+        "--shrink",
+        help="Also show the correctness of each category pulled towards the mean of the categories, which"
+        " is closer to the truth on average if categories are small (empirical Bayes).",
+    ),
+]
+Thumbnails = Annotated[
+    bool | None,
+    typer.Option(
+        "--thumbnails/--no-thumbnails",
+        help="Add pictures of the gold and the retrieved pages, if the PDFs are on this machine. By"
+        f" default they are added to reports of at most {PICTURED:,} answers.",
+        show_default=False,
+    ),
+]
+Site = Annotated[
+    Path | None,
+    typer.Option(
+        "--site",
+        metavar="DIR",
+        help="Write a site of static files about many runs to this folder, for GitHub Pages.",
+    ),
+]
+
+
 def report(
     context: typer.Context,
-    runs: Annotated[
-        list[str] | None,
-        typer.Argument(
-            help="Runs: a path, an id, `latest`, NAME (its newest run) or NAME~1 (the one before). Or result"
-            " files of FATHOMS-RAG, or folders of them, of which no run is made. With --site by default all"
-            " runs.",
-            show_default=False,
-            autocompletion=completion.run_names,
-        ),
-    ] = None,
+    runs: Runs = None,
     out: Out = RUNS,
     to: Annotated[Path | None, typer.Option("--to", help="The folder to write the report to.")] = None,
-    scores: Annotated[
-        str | None,
-        typer.Option(
-            "--scores",
-            help="Which scores to show: paper, released-code, fathoms or released.",
-            autocompletion=completion.scores,
-        ),
-    ] = None,
+    scores: Scores = None,
     intervals: Annotated[bool, typer.Option("--intervals", help="Add intervals to table.tex.")] = False,
-    metric: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--metric",
-            metavar="NAME",
-            help="Also show this metric, such as latency; `all` shows all (repeatable).",
-            autocompletion=completion.metrics,
-        ),
-    ] = None,
-    radar_scale: Annotated[
-        str,
-        typer.Option(
-            "--radar-scale",
-            help="The scale of the radar plots: `plain`, from 0 to 1, or `paper`, which divides each axis by"
-            " the highest value of these runs on it.",
-        ),
-    ] = "plain",
-    shrink: Annotated[
-        bool,
-        typer.Option(
-            "--shrink",
-            help="Also show the correctness of each category pulled towards the mean of the categories, which"
-            " is closer to the truth on average if categories are small (empirical Bayes).",
-        ),
-    ] = False,
+    metric: Metric = None,
+    radar_scale: RadarScale = "plain",
+    shrink: Shrink = False,
     by: By = None,
     reviews: Reviews = None,
-    thumbnails: Annotated[
-        bool | None,
-        typer.Option(
-            "--thumbnails/--no-thumbnails",
-            help="Add pictures of the gold and the retrieved pages, if the PDFs are on this machine. By"
-            f" default they are added to reports of at most {PICTURED:,} answers.",
-            show_default=False,
-        ),
-    ] = None,
-    site: Annotated[
-        Path | None,
-        typer.Option(
-            "--site",
-            metavar="DIR",
-            help="Write a site of static files about many runs to this folder, for GitHub Pages.",
-        ),
-    ] = None,
+    thumbnails: Thumbnails = None,
+    site: Site = None,
     log: Logs = None,
     show: Annotated[bool, typer.Option("--open", help="Open report.html in the browser.")] = False,
     trust: Trust = False,

@@ -10,67 +10,71 @@ import typer
 
 from fathoms.cli import completion, console, progress, results
 from fathoms.cli.loading import Address, Executor, cluster, cluster_at
-from fathoms.cli.options import RUNS, All, FailOnError, Only, Out, Trust
+from fathoms.cli.options import RUNS, All, FailOnError, Only, OtherJudge, Out, Trust
 from fathoms.errors import DataError, ExitCode, UsageError
 
 if TYPE_CHECKING:
     from fathoms.scoring.gold import NewGold
 
 
+Runs = Annotated[
+    list[str] | None,
+    typer.Argument(
+        help="Runs: a path, an id, `latest`, NAME (its newest run) or NAME~1 (the one before); with"
+        " --history, `latest` where none is named.",
+        show_default=False,
+        autocompletion=completion.run_names,
+    ),
+]
+Questions = Annotated[
+    Path | None,
+    typer.Option(
+        "--questions",
+        metavar="FILE",
+        help="Score by the gold answers of this version of the questions. Without it, those of the run"
+        " count again.",
+    ),
+]
+WholeHistory = Annotated[
+    bool, typer.Option("--history", help="Score all runs that have the name of a named run.")
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Override a key of `scoring` (repeatable)."),
+]
+Profile = Annotated[
+    str | None,
+    typer.Option(
+        "--profile",
+        help="The profile of the headline scores: paper, released-code or fathoms.",
+        autocompletion=completion.profiles,
+    ),
+]
+Metric = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--metric",
+        metavar="NAME",
+        help="Also compute this metric, set of metrics, or Python function `module:function`; `fathoms"
+        " metrics` lists them (repeatable).",
+        autocompletion=completion.metrics,
+    ),
+]
+MaxCost = Annotated[
+    float | None,
+    typer.Option("--max-cost", help="Stop judging at this cost in US dollars; exit code 3, resumable."),
+]
+
+
 def score(
-    runs: Annotated[
-        list[str] | None,
-        typer.Argument(
-            help="Runs: a path, an id, `latest`, NAME (its newest run) or NAME~1 (the one before); with"
-            " --history, `latest` where none is named.",
-            show_default=False,
-            autocompletion=completion.run_names,
-        ),
-    ] = None,
-    questions: Annotated[
-        Path | None,
-        typer.Option(
-            "--questions",
-            metavar="FILE",
-            help="Score by the gold answers of this version of the questions. Without it, those of the run"
-            " count again.",
-        ),
-    ] = None,
-    whole_history: Annotated[
-        bool, typer.Option("--history", help="Score all runs that have the name of a named run.")
-    ] = False,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Override a key of `scoring` (repeatable)."),
-    ] = None,
-    profile: Annotated[
-        str | None,
-        typer.Option(
-            "--profile",
-            help="The profile of the headline scores: paper, released-code or fathoms.",
-            autocompletion=completion.profiles,
-        ),
-    ] = None,
-    metric: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--metric",
-            metavar="NAME",
-            help="Also compute this metric, set of metrics, or Python function `module:function`; `fathoms"
-            " metrics` lists them (repeatable).",
-            autocompletion=completion.metrics,
-        ),
-    ] = None,
-    judge: Annotated[
-        Path | None,
-        typer.Option(
-            "--judge", help="A YAML file with the judge, instead of that of the run's configuration."
-        ),
-    ] = None,
-    max_cost: Annotated[
-        float | None,
-        typer.Option("--max-cost", help="Stop judging at this cost in US dollars; exit code 3, resumable."),
-    ] = None,
+    runs: Runs = None,
+    questions: Questions = None,
+    whole_history: WholeHistory = False,
+    settings: Settings = None,
+    profile: Profile = None,
+    metric: Metric = None,
+    judge: OtherJudge = None,
+    max_cost: MaxCost = None,
     fail_on_error: FailOnError = "0",
     executor: Executor = None,
     address: Address = "auto",

@@ -19,37 +19,41 @@ WORST = 5
 """The worst questions that are listed with the scores of a run."""
 
 
+TheRun = Annotated[
+    str,
+    typer.Argument(
+        help="A run: a path, an id, `latest`, NAME (its newest run) or NAME~1 (the one before).",
+        autocompletion=completion.run_names,
+    ),
+]
+Question = Annotated[str | None, typer.Option("--question", help="The id of one question to show in full.")]
+Lost = Annotated[
+    str | None,
+    typer.Option(
+        "--lost",
+        metavar="PART",
+        help="List the questions whose answers were lost by this part of the pipeline: parser, retriever,"
+        " prompt or model.",
+    ),
+]
+Scoring = Annotated[
+    str | None,
+    typer.Option(
+        "--scoring",
+        help="An earlier scoring, by its question file, the beginning of the file's sha256, or `own`:"
+        " RUN@NAME.",
+    ),
+]
+
+
 def show(
-    run: Annotated[
-        str,
-        typer.Argument(
-            help="A run: a path, an id, `latest`, NAME (its newest run) or NAME~1 (the one before).",
-            autocompletion=completion.run_names,
-        ),
-    ] = "latest",
-    question: Annotated[
-        str | None, typer.Option("--question", help="The id of one question to show in full.")
-    ] = None,
-    lost: Annotated[
-        str | None,
-        typer.Option(
-            "--lost",
-            metavar="PART",
-            help="List the questions whose answers were lost by this part of the pipeline: parser, retriever,"
-            " prompt or model.",
-        ),
-    ] = None,
+    run: TheRun = "latest",
+    question: Question = None,
+    lost: Lost = None,
     everything: All = False,
     only: Only = None,
     by: By = None,
-    scoring: Annotated[
-        str | None,
-        typer.Option(
-            "--scoring",
-            help="An earlier scoring, by its question file, the beginning of the file's sha256, or `own`:"
-            " RUN@NAME.",
-        ),
-    ] = None,
+    scoring: Scoring = None,
     out: Out = RUNS,
     as_json: Json = False,
 ) -> int:

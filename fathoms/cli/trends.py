@@ -22,31 +22,34 @@ Logs = Annotated[
 ]
 
 
+Name = Annotated[
+    str,
+    typer.Argument(help="The name of the pipeline, or one of its runs.", autocompletion=completion.run_names),
+]
+Metric = Annotated[
+    str | None,
+    typer.Option(
+        "--metric",
+        help="The metric to show.",
+        show_default="correctness",
+        autocompletion=completion.metrics,
+    ),
+]
+TheFlaky = Annotated[
+    bool,
+    typer.Option(
+        "--flaky",
+        help="List the questions that the same pipeline answers rightly in some runs only; with --log,"
+        " runs of which the gate said FAIL do not count.",
+    ),
+]
+
+
 def trends(
-    name: Annotated[
-        str,
-        typer.Argument(
-            help="The name of the pipeline, or one of its runs.", autocompletion=completion.run_names
-        ),
-    ] = "latest",
-    metric: Annotated[
-        str | None,
-        typer.Option(
-            "--metric",
-            help="The metric to show.",
-            show_default="correctness",
-            autocompletion=completion.metrics,
-        ),
-    ] = None,
+    name: Name = "latest",
+    metric: Metric = None,
     last: Annotated[int, typer.Option("--last", min=1, help="Show so many runs, the newest.")] = 30,
-    flaky: Annotated[
-        bool,
-        typer.Option(
-            "--flaky",
-            help="List the questions that the same pipeline answers rightly in some runs only; with --log,"
-            " runs of which the gate said FAIL do not count.",
-        ),
-    ] = False,
+    flaky: TheFlaky = False,
     log: Logs = None,
     out: Out = RUNS,
     as_json: Json = False,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 import typer
 
 from fathoms.cli import completion, console
-from fathoms.cli.options import RUNS, Out, Profile
+from fathoms.cli.options import RUNS, OtherJudge, Out, Profile
 from fathoms.errors import UsageError
 from fathoms.extras.exchange.options import ByFormat, command
 
@@ -238,12 +238,7 @@ def hits(given: Given) -> int:
 @_format("verdicts", "run", "to", "out")
 def verdicts(
     given: Given,
-    judge: Annotated[
-        Path | None,
-        typer.Option(
-            "--judge", help="A YAML file with the judge, instead of that of the run's configuration."
-        ),
-    ] = None,
+    judge: OtherJudge = None,
     by: Annotated[
         str,
         typer.Option(

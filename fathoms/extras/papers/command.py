@@ -30,51 +30,59 @@ def _tables() -> Iterable[str]:
     return (*table_names(), *(f"{PREFIX}{task}" for task in TASKS))
 
 
+Name = Annotated[
+    str,
+    typer.Argument(
+        metavar="TABLE",
+        help="The name of a published table, or its YAML file; or vidore/TASK, a task of MTEB.",
+        show_default=False,
+        autocompletion=completion.offered(_tables),
+    ),
+]
+Released = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--results",
+        metavar="PATH",
+        help="The folder of the result files that the authors released (repeatable for FATHOMS-RAG); for"
+        " vidore/TASK, MTEB's file.",
+    ),
+]
+Run = Annotated[
+    str | None,
+    typer.Option(
+        "--run",
+        metavar="RUN",
+        help="With vidore/TASK, the run on this task that is compared.",
+        show_default=False,
+        autocompletion=completion.run_names,
+    ),
+]
+Within = Annotated[
+    float | None,
+    typer.Option(
+        "--within",
+        help="With --run, end with 1 if a figure differs by more than this (a share, such as 0.001).",
+    ),
+]
+Row = Annotated[
+    list[str] | None,
+    typer.Option("--row", help="Only this row of the table, or subset of the task (repeatable)."),
+]
+Limit = Annotated[
+    int | None,
+    typer.Option("--limit", min=1, help="With --live, ask each pipeline at most this many questions."),
+]
+
+
 def reproduce(
-    name: Annotated[
-        str,
-        typer.Argument(
-            metavar="TABLE",
-            help="The name of a published table, or its YAML file; or vidore/TASK, a task of MTEB.",
-            show_default=False,
-            autocompletion=completion.offered(_tables),
-        ),
-    ],
-    released: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--results",
-            metavar="PATH",
-            help="The folder of the result files that the authors released (repeatable for FATHOMS-RAG); for"
-            " vidore/TASK, MTEB's file.",
-        ),
-    ] = None,
-    run: Annotated[
-        str | None,
-        typer.Option(
-            "--run",
-            metavar="RUN",
-            help="With vidore/TASK, the run on this task that is compared.",
-            show_default=False,
-            autocompletion=completion.run_names,
-        ),
-    ] = None,
-    within: Annotated[
-        float | None,
-        typer.Option(
-            "--within",
-            help="With --run, end with 1 if a figure differs by more than this (a share, such as 0.001).",
-        ),
-    ] = None,
+    name: Name,
+    released: Released = None,
+    run: Run = None,
+    within: Within = None,
     live: Annotated[bool, typer.Option("--live", help="Also run the pipelines of the table.")] = False,
-    row: Annotated[
-        list[str] | None,
-        typer.Option("--row", help="Only this row of the table, or subset of the task (repeatable)."),
-    ] = None,
-    limit: Annotated[
-        int | None,
-        typer.Option("--limit", min=1, help="With --live, ask each pipeline at most this many questions."),
-    ] = None,
+    row: Row = None,
+    limit: Limit = None,
     configs: Annotated[Path, typer.Option("--configs", help="The folder of the pipelines' configs.")] = Path(
         "configs"
     ),

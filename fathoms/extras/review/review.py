@@ -24,59 +24,65 @@ if TYPE_CHECKING:
 SCALE = "1 strongly disagree, 2 disagree, 3 neutral, 4 agree, 5 strongly agree"
 
 
+Reviewer = Annotated[str | None, typer.Option("--reviewer", help="Your name; by default the login name.")]
+To = Annotated[
+    Path | None,
+    typer.Option("--to", help="The file to save the ratings in; by default one in each run's folder."),
+]
+Scores = Annotated[
+    str | None,
+    typer.Option(
+        "--scores",
+        help="Which scores to rate: paper, released-code, fathoms or released. With --errors, they decide"
+        " which answers are not fully correct. --quality shows no scores, and --claims ignores this.",
+        autocompletion=completion.scores,
+    ),
+]
+Quality = Annotated[
+    bool, typer.Option("--quality", help="Grade the quality of answers instead, without their scores.")
+]
+Errors = Annotated[
+    bool,
+    typer.Option("--errors", help="Say instead what is wrong with answers that are not fully correct."),
+]
+Taxonomy = Annotated[
+    Path | None,
+    typer.Option("--taxonomy", help="A YAML file with kinds of error for --errors, instead of the usual."),
+]
+Claims = Annotated[
+    bool, typer.Option("--claims", help="Judge instead the claims of answers against their sources.")
+]
+Metric = Annotated[
+    str | None,
+    typer.Option(
+        "--metric",
+        metavar="NAME",
+        help="The metric whose claims you judge with --claims; needed if the run has several judged metrics.",
+        autocompletion=completion.metrics,
+    ),
+]
+Judge = Annotated[
+    Path | None,
+    typer.Option(
+        "--judge",
+        help="A YAML file with the judge that scored the run, if the run's configuration names none.",
+    ),
+]
+
+
 def review(
     runs: References,
     sample: Annotated[int, typer.Option("--sample", min=1, help="How many questions to rate per run.")] = 3,
     seed: Annotated[int, typer.Option("--seed", help="The seed of the random sample.")] = 0,
-    reviewer: Annotated[
-        str | None, typer.Option("--reviewer", help="Your name; by default the login name.")
-    ] = None,
-    to: Annotated[
-        Path | None,
-        typer.Option("--to", help="The file to save the ratings in; by default one in each run's folder."),
-    ] = None,
-    scores: Annotated[
-        str | None,
-        typer.Option(
-            "--scores",
-            help="Which scores to rate: paper, released-code, fathoms or released. With --errors, they decide"
-            " which answers are not fully correct. --quality shows no scores, and --claims ignores this.",
-            autocompletion=completion.scores,
-        ),
-    ] = None,
-    quality: Annotated[
-        bool, typer.Option("--quality", help="Grade the quality of answers instead, without their scores.")
-    ] = False,
-    errors: Annotated[
-        bool,
-        typer.Option("--errors", help="Say instead what is wrong with answers that are not fully correct."),
-    ] = False,
-    taxonomy: Annotated[
-        Path | None,
-        typer.Option(
-            "--taxonomy", help="A YAML file with kinds of error for --errors, instead of the usual."
-        ),
-    ] = None,
-    claims: Annotated[
-        bool, typer.Option("--claims", help="Judge instead the claims of answers against their sources.")
-    ] = False,
-    metric: Annotated[
-        str | None,
-        typer.Option(
-            "--metric",
-            metavar="NAME",
-            help="The metric whose claims you judge with --claims; needed if the run has several judged"
-            " metrics.",
-            autocompletion=completion.metrics,
-        ),
-    ] = None,
-    judge: Annotated[
-        Path | None,
-        typer.Option(
-            "--judge",
-            help="A YAML file with the judge that scored the run, if the run's configuration names none.",
-        ),
-    ] = None,
+    reviewer: Reviewer = None,
+    to: To = None,
+    scores: Scores = None,
+    quality: Quality = False,
+    errors: Errors = False,
+    taxonomy: Taxonomy = None,
+    claims: Claims = False,
+    metric: Metric = None,
+    judge: Judge = None,
     out: Out = RUNS,
 ) -> int:
     """Rate the scores of answers, grade answers, name their errors, or judge their claims.

@@ -86,7 +86,9 @@ def test_everything_else_makes_a_set(project: Project) -> None:
         done = project.fathoms("build", *arguments)
         assert done.returncode == 2, done.stderr
     assert "a model writes the questions: add --model" in done.stderr
-    assert "graph" in project.fathoms("build", "--help").stdout
+    shown = project.fathoms("build", "--help").stdout
+    assert "graph" in shown
+    assert "What is made:" in shown
 
 
 @pytest.mark.slow  # a whole build in a process of its own

@@ -11,6 +11,7 @@ import typer
 
 from fathoms.cli import console, progress
 from fathoms.cli.cache import opened
+from fathoms.cli.options import QuestionFile
 from fathoms.errors import DataError, ExitCode, UsageError, some_of
 from fathoms.extras.questions.commands.parsing import read_text
 
@@ -19,31 +20,37 @@ if TYPE_CHECKING:
     from fathoms.types import Question
 
 
+To = Annotated[
+    Path | None, typer.Argument(help="The .json, .jsonl or .csv file to create.", show_default=False)
+]
+Judge = Annotated[
+    Path | None,
+    typer.Option("--judge", help="A YAML file with a judge whose model is asked.", show_default=False),
+]
+Review = Annotated[
+    bool, typer.Option("--review", help="Decide by yourself about the questions that are flagged.")
+]
+Reviewer = Annotated[
+    str | None, typer.Option("--reviewer", help="Your name as a reviewer.", show_default="the login name")
+]
+Matched = Annotated[
+    bool,
+    typer.Option("--matched", help="Keep the ambiguous questions, and as many clear ones by category."),
+]
+Pdfs = Annotated[
+    list[Path] | None,
+    typer.Option("--rewrite", metavar="PDFS", help="Rewrite ambiguous questions by these PDFs (repeatable)."),
+]
+
+
 def ambiguity(
-    file: Annotated[Path, typer.Argument(help="The question file to read.", show_default=False)],
-    to: Annotated[
-        Path | None, typer.Argument(help="The .json, .jsonl or .csv file to create.", show_default=False)
-    ] = None,
-    judge: Annotated[
-        Path | None,
-        typer.Option("--judge", help="A YAML file with a judge whose model is asked.", show_default=False),
-    ] = None,
-    review: Annotated[
-        bool, typer.Option("--review", help="Decide by yourself about the questions that are flagged.")
-    ] = False,
-    reviewer: Annotated[
-        str | None, typer.Option("--reviewer", help="Your name as a reviewer.", show_default="the login name")
-    ] = None,
-    matched: Annotated[
-        bool,
-        typer.Option("--matched", help="Keep the ambiguous questions, and as many clear ones by category."),
-    ] = False,
-    pdfs: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--rewrite", metavar="PDFS", help="Rewrite ambiguous questions by these PDFs (repeatable)."
-        ),
-    ] = None,
+    file: QuestionFile,
+    to: To = None,
+    judge: Judge = None,
+    review: Review = False,
+    reviewer: Reviewer = None,
+    matched: Matched = False,
+    pdfs: Pdfs = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Draws the clear questions of --matched.")] = 0,
 ) -> int:
     """Find ambiguous questions, decide about them, and rewrite them.

@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from fathoms.cli import console
+from fathoms.cli.help_groups import GroupedCommand
 from fathoms.cli.options import Json
 from fathoms.errors import ExitCode, UsageError
 from fathoms.extras.questions.commands.build_set import build
@@ -25,15 +26,21 @@ class _MakesByDefault(TyperGroup):
             args = ["set", *args]
         return super().parse_args(ctx, args)
 
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the options for making a set, and then the commands."""
+        self.commands["set"].format_options(ctx, formatter)
+        self.format_commands(ctx, formatter)
+
 
 app = typer.Typer(
     cls=_MakesByDefault,
     help="Make a question set from PDFs (fathoms build PDFS), or show the graph of its multi-hop questions."
-    "\n\n'fathoms build set --help' shows the options for making a set.",
+    "\n\nThe options are those for making a set.",
     no_args_is_help=True,
     rich_markup_mode=None,
+    add_completion=False,
 )
-app.command("set")(build)
+app.command("set", cls=GroupedCommand)(build)
 
 
 @app.command("graph")

@@ -33,102 +33,115 @@ RECIPE = "recipe.json"
 """The settings of a build, in the folder of its drafts."""
 
 
+Out = Annotated[
+    Path,
+    typer.Option(
+        "--out",
+        help="The question file to create (.json, .jsonl, .csv); drafts and replies are kept in"
+        " NAME.build beside it.",
+        show_default=False,
+    ),
+]
+Sources = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        metavar="[RECIPE] PDFS",
+        help="PDFs, or folders of them; and at most one YAML file with the settings. --resume and"
+        " --update take those of the set, if none are named.",
+        show_default=False,
+    ),
+]
+Model = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        "-m",
+        help="The model that writes and judges: KIND:NAME, such as openai:gpt-4.1 or ollama:qwen3:8b, or"
+        " the name of an embedded model.",
+        show_default=False,
+    ),
+]
+N = Annotated[int | None, typer.Option("--n", min=1, help="How many questions to make.", show_default="50")]
+Hops = Annotated[
+    str | None,
+    typer.Option("--hops", metavar="1,2", help="Numbers of hops of the questions.", show_default="1"),
+]
+Modalities = Annotated[
+    str | None,
+    typer.Option(
+        "--modalities", metavar="text,table,figure", help="What questions are about.", show_default="text"
+    ),
+]
+Unanswerable = Annotated[
+    str | None,
+    typer.Option(
+        "--unanswerable",
+        metavar="SHARE",
+        help="Share of questions without an answer.",
+        show_default="15%",
+    ),
+]
+Language = Annotated[
+    str | None,
+    typer.Option(
+        "--language",
+        help="Language of the questions, such as de; same: that of each page.",
+        show_default="same",
+    ),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Change a setting, such as clarity.top=5 (repeatable)."),
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Ask nothing; print calls, tokens and dollars by stage.")
+]
+Resume = Annotated[
+    bool,
+    typer.Option(
+        "--resume",
+        help="Go on with a build that was interrupted. No reply that can be read is paid twice.",
+    ),
+]
+Redo = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--redo",
+        metavar="STAGE",
+        help="Ask for all of a stage again, with --resume or --update (repeatable).",
+    ),
+]
+Update = Annotated[
+    bool,
+    typer.Option("--update", help="Bring an existing set up to date after documents have changed."),
+]
+Fewer = Annotated[
+    bool,
+    typer.Option("--allow-fewer", help="End with exit code 0 although there are fewer than asked for."),
+]
+MaxCost = Annotated[
+    float | None,
+    typer.Option("--max-cost", metavar="USD", min=0, help="Stop when more was spent (exit code 3)."),
+]
+
+
 def build(
-    out: Annotated[
-        Path,
-        typer.Option(
-            "--out",
-            help="The question file to create (.json, .jsonl, .csv); drafts and replies are kept in"
-            " NAME.build beside it.",
-            show_default=False,
-        ),
-    ],
-    sources: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            metavar="[RECIPE] PDFS",
-            help="PDFs, or folders of them; and at most one YAML file with the settings. --resume and"
-            " --update take those of the set, if none are named.",
-            show_default=False,
-        ),
-    ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            "--model",
-            "-m",
-            help="The model that writes and judges: KIND:NAME, such as openai:gpt-4.1 or ollama:qwen3:8b, or"
-            " the name of an embedded model.",
-            show_default=False,
-        ),
-    ] = None,
-    n: Annotated[
-        int | None, typer.Option("--n", min=1, help="How many questions to make.", show_default="50")
-    ] = None,
-    hops: Annotated[
-        str | None,
-        typer.Option("--hops", metavar="1,2", help="Numbers of hops of the questions.", show_default="1"),
-    ] = None,
-    modalities: Annotated[
-        str | None,
-        typer.Option(
-            "--modalities", metavar="text,table,figure", help="What questions are about.", show_default="text"
-        ),
-    ] = None,
-    unanswerable: Annotated[
-        str | None,
-        typer.Option(
-            "--unanswerable",
-            metavar="SHARE",
-            help="Share of questions without an answer.",
-            show_default="15%",
-        ),
-    ] = None,
-    language: Annotated[
-        str | None,
-        typer.Option(
-            "--language",
-            help="Language of the questions, such as de; same: that of each page.",
-            show_default="same",
-        ),
-    ] = None,
+    out: Out,
+    sources: Sources = None,
+    model: Model = None,
+    n: N = None,
+    hops: Hops = None,
+    modalities: Modalities = None,
+    unanswerable: Unanswerable = None,
+    language: Language = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Decides all draws.", show_default="0")] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", metavar="KEY=VALUE", help="Change a setting, such as clarity.top=5 (repeatable)."
-        ),
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Ask nothing; print calls, tokens and dollars by stage.")
-    ] = False,
-    resume: Annotated[
-        bool,
-        typer.Option(
-            "--resume",
-            help="Go on with a build that was interrupted. No reply that can be read is paid twice.",
-        ),
-    ] = False,
-    redo: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--redo",
-            metavar="STAGE",
-            help="Ask for all of a stage again, with --resume or --update (repeatable).",
-        ),
-    ] = None,
-    update: Annotated[
-        bool,
-        typer.Option("--update", help="Bring an existing set up to date after documents have changed."),
-    ] = False,
-    fewer: Annotated[
-        bool,
-        typer.Option("--allow-fewer", help="End with exit code 0 although there are fewer than asked for."),
-    ] = False,
-    max_cost: Annotated[
-        float | None,
-        typer.Option("--max-cost", metavar="USD", min=0, help="Stop when more was spent (exit code 3)."),
-    ] = None,
+    settings: Settings = None,
+    dry_run: DryRun = False,
+    resume: Resume = False,
+    redo: Redo = None,
+    update: Update = False,
+    fewer: Fewer = False,
+    max_cost: MaxCost = None,
     workers: Workers = CORES,
     as_json: Json = False,
 ) -> int:

@@ -11,7 +11,7 @@ import typer
 from fathoms.cli import console, progress
 from fathoms.cli.cache import opened
 from fathoms.cli.loading import load
-from fathoms.cli.options import Json
+from fathoms.cli.options import Json, NewFile
 from fathoms.errors import ExitCode, UsageError, some_of
 
 
@@ -23,7 +23,7 @@ def candidates(
             show_default=False,
         ),
     ],
-    to: Annotated[Path, typer.Argument(help="The .json, .jsonl or .csv file to create.", show_default=False)],
+    to: NewFile,
     number: Annotated[int, typer.Option("-n", "--number", min=1, max=1000, help="Quotes per question.")] = 20,
     pictures: Annotated[
         int | None,

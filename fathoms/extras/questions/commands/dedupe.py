@@ -8,12 +8,12 @@ from typing import Annotated
 import typer
 
 from fathoms.cli import console
-from fathoms.cli.options import Json
+from fathoms.cli.options import Json, QuestionFile
 from fathoms.errors import DataError, ExitCode
 
 
 def dedupe(
-    file: Annotated[Path, typer.Argument(help="The question file to read.", show_default=False)],
+    file: QuestionFile,
     to: Annotated[
         Path | None, typer.Argument(help="The .json, .jsonl or .csv file to create.", show_default=False)
     ] = None,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fathoms.cli import console
-from fathoms.cli.options import Json
+from fathoms.cli.options import Json, Pdfs
 from fathoms.cli.serving import Browser, Port, serve
 from fathoms.errors import ExitCode, UsageError, some_of
 from fathoms.extras.questions.commands.parsing import note_all, parsed
@@ -23,10 +23,7 @@ def edit(
     name: Annotated[
         str, typer.Argument(metavar="SET", help="A question file, or a config.", show_default=False)
     ],
-    pdfs: Annotated[
-        list[Path] | None,
-        typer.Argument(help="The PDFs that the questions are about, or folders of them.", show_default=False),
-    ] = None,
+    pdfs: Pdfs = None,
     person: Annotated[
         str | None,
         typer.Option("--as", metavar="NAME", help="Your name as a reviewer.", show_default="the login name"),

@@ -14,7 +14,7 @@ import typer
 
 from fathoms.cli import completion, console, progress
 from fathoms.cli.cache import opened
-from fathoms.cli.options import RUNS, Json, Out
+from fathoms.cli.options import RUNS, Json, NewFile, Out, Pdfs, QuestionFile
 from fathoms.errors import DataError, ExitCode, UsageError
 from fathoms.extras.questions.commands.parsing import find_documents, note_all, parsed
 
@@ -29,10 +29,6 @@ Name = Annotated[
         help="A question file; or, without PDFS, a config or the name of a data set.",
         show_default=False,
     ),
-]
-Pdfs = Annotated[
-    list[Path] | None,
-    typer.Argument(help="The PDFs that the questions are about, or folders of them.", show_default=False),
 ]
 ParserKind = Annotated[
     str | None,
@@ -192,8 +188,8 @@ def stats(name: Name, pdfs: Pdfs = None, parser: ParserKind = None, as_json: Jso
 
 
 def nuggets(
-    file: Annotated[Path, typer.Argument(help="The question file to read.", show_default=False)],
-    to: Annotated[Path, typer.Argument(help="The .json, .jsonl or .csv file to create.", show_default=False)],
+    file: QuestionFile,
+    to: NewFile,
     bank: Annotated[
         Path | None,
         typer.Option("--from", help="Nugget banks of TREC, by the ids of the questions.", show_default=False),

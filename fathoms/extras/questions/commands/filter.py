@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from fathoms.cli import completion, console
-from fathoms.cli.options import RUNS, Json, Out
+from fathoms.cli.options import RUNS, Json, NewFile, Out, QuestionFile
 from fathoms.errors import DataError, ExitCode, UsageError
 
 Run = Annotated[
@@ -25,33 +24,38 @@ Run = Annotated[
 ]
 
 
+Baseline = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--baseline",
+        metavar="RUN",
+        help="A run that says how easy questions are (repeatable).",
+        autocompletion=completion.run_names,
+    ),
+]
+Confidence = Annotated[
+    float,
+    typer.Option("--confidence", min=0, max=1, help="The confidence above which a question is dropped."),
+]
+Easiest = Annotated[
+    float,
+    typer.Option("--easiest", min=0, max=0.9, help="The share of each category to drop as easiest."),
+]
+Profile = Annotated[
+    str, typer.Option("--profile", help="How phrases are matched: fathoms, paper or released-code.")
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Print what would be dropped, and write nothing.")]
+
+
 def filter_questions(
-    file: Annotated[Path, typer.Argument(help="The question file to read.", show_default=False)],
-    to: Annotated[Path, typer.Argument(help="The .json, .jsonl or .csv file to create.", show_default=False)],
+    file: QuestionFile,
+    to: NewFile,
     closed_book: Run = None,
-    baseline: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--baseline",
-            metavar="RUN",
-            help="A run that says how easy questions are (repeatable).",
-            autocompletion=completion.run_names,
-        ),
-    ] = None,
-    confidence: Annotated[
-        float,
-        typer.Option("--confidence", min=0, max=1, help="The confidence above which a question is dropped."),
-    ] = 0.9,
-    easiest: Annotated[
-        float,
-        typer.Option("--easiest", min=0, max=0.9, help="The share of each category to drop as easiest."),
-    ] = 0.1,
-    profile: Annotated[
-        str, typer.Option("--profile", help="How phrases are matched: fathoms, paper or released-code.")
-    ] = "fathoms",
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print what would be dropped, and write nothing.")
-    ] = False,
+    baseline: Baseline = None,
+    confidence: Confidence = 0.9,
+    easiest: Easiest = 0.1,
+    profile: Profile = "fathoms",
+    dry_run: DryRun = False,
     out: Out = RUNS,
     as_json: Json = False,
 ) -> int:

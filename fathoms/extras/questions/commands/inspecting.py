@@ -12,7 +12,7 @@ import typer
 
 from fathoms.cli import console, progress
 from fathoms.cli.cache import opened
-from fathoms.cli.options import Json
+from fathoms.cli.options import AskedJudge, CountCalls, Json, QuestionFile, ToFile
 from fathoms.errors import DataError, ExitCode, UsageError
 from fathoms.extras.questions.commands.parsing import read_any
 
@@ -22,38 +22,34 @@ if TYPE_CHECKING:
     from fathoms.types import Document, Question
 
 
+Pdfs = Annotated[
+    list[Path] | None,
+    typer.Argument(help="The PDFs with the evidence, or folders of them.", show_default=False),
+]
+Card = Annotated[bool, typer.Option("--card", help="Print the screening card of the set instead.")]
+CardOut = Annotated[
+    Path | None,
+    typer.Option("--card-out", help="The Markdown file to write the card to.", show_default=False),
+]
+First = Annotated[
+    int,
+    typer.Option(
+        "--first",
+        min=1,
+        help="The number of pages of a question that the card judges: those that BM25 ranks first.",
+    ),
+]
+
+
 def inspect(
-    file: Annotated[Path, typer.Argument(help="The question file to read.", show_default=False)],
-    judge: Annotated[
-        Path,
-        typer.Option("--judge", help="A YAML file with a judge whose model is asked.", show_default=False),
-    ],
-    pdfs: Annotated[
-        list[Path] | None,
-        typer.Argument(help="The PDFs with the evidence, or folders of them.", show_default=False),
-    ] = None,
-    to: Annotated[
-        Path | None,
-        typer.Option("--to", help="The .json, .jsonl or .csv file to create.", show_default=False),
-    ] = None,
-    card: Annotated[
-        bool, typer.Option("--card", help="Print the screening card of the set instead.")
-    ] = False,
-    card_out: Annotated[
-        Path | None,
-        typer.Option("--card-out", help="The Markdown file to write the card to.", show_default=False),
-    ] = None,
-    first: Annotated[
-        int,
-        typer.Option(
-            "--first",
-            min=1,
-            help="The number of pages of a question that the card judges: those that BM25 ranks first.",
-        ),
-    ] = 10,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print how many calls it takes, and ask nothing.")
-    ] = False,
+    file: QuestionFile,
+    judge: AskedJudge,
+    pdfs: Pdfs = None,
+    to: ToFile = None,
+    card: Card = False,
+    card_out: CardOut = None,
+    first: First = 10,
+    dry_run: CountCalls = False,
     as_json: Json = False,
 ) -> int:
     """Check each question against a checklist, and drop those that fail an item of it.

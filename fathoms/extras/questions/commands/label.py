@@ -12,7 +12,7 @@ import typer
 from fathoms.cli import console, progress
 from fathoms.cli.cache import opened
 from fathoms.cli.loading import Address, Executor, cluster_at
-from fathoms.cli.options import Json
+from fathoms.cli.options import AskedJudge, CountCalls, Json, QuestionFile, ToFile
 from fathoms.errors import ExitCode, some_of
 from fathoms.extras.questions.commands.parsing import read_any
 
@@ -21,29 +21,24 @@ if TYPE_CHECKING:
     from fathoms.types import Document, Question
 
 
+First = Annotated[
+    int | None,
+    typer.Option(
+        "--first",
+        min=1,
+        help="Judge only this number of pages of a question: those that BM25 ranks first.",
+        show_default="all pages",
+    ),
+]
+
+
 def label(
-    file: Annotated[Path, typer.Argument(help="The question file to read.", show_default=False)],
+    file: QuestionFile,
     pdfs: Annotated[list[Path], typer.Argument(help="The PDFs, or folders of them.", show_default=False)],
-    judge: Annotated[
-        Path,
-        typer.Option("--judge", help="A YAML file with a judge whose model is asked.", show_default=False),
-    ],
-    to: Annotated[
-        Path | None,
-        typer.Option("--to", help="The .json, .jsonl or .csv file to create.", show_default=False),
-    ] = None,
-    first: Annotated[
-        int | None,
-        typer.Option(
-            "--first",
-            min=1,
-            help="Judge only this number of pages of a question: those that BM25 ranks first.",
-            show_default="all pages",
-        ),
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print how many calls it takes, and ask nothing.")
-    ] = False,
+    judge: AskedJudge,
+    to: ToFile = None,
+    first: First = None,
+    dry_run: CountCalls = False,
     executor: Executor = None,
     address: Address = "auto",
     as_json: Json = False,

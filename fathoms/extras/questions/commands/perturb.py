@@ -10,13 +10,14 @@ import typer
 
 from fathoms.cli import console, progress
 from fathoms.cli.cache import opened
+from fathoms.cli.options import NewFile, QuestionFile
 from fathoms.config import suggest
 from fathoms.errors import DataError, ExitCode, UsageError
 
 
 def perturb(
-    file: Annotated[Path, typer.Argument(help="The question file to read.", show_default=False)],
-    to: Annotated[Path, typer.Argument(help="The .json, .jsonl or .csv file to create.", show_default=False)],
+    file: QuestionFile,
+    to: NewFile,
     kinds: Annotated[
         list[str] | None,
         typer.Option(
