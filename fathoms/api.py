@@ -386,7 +386,8 @@ def tune(
     intervals for these questions and for new ones; `stopped` says whether a limit ended the race before.
     Raises UsageError for fewer than two candidates or questions.
     """
-    from fathoms.tune.session import Session, distinct, retrieval_figures, save
+    from fathoms.tune.saved import save
+    from fathoms.tune.session import Session, distinct, retrieval_figures
 
     settings = Settings(metric, profile, confidence, within, front, max_calls, seed, repeats, screen)
     jobs = []

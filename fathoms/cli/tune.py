@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from fathoms.runner.rounds import Rounds
     from fathoms.runner.runner import Job
     from fathoms.tune.result import Result, Settings
-    from fathoms.tune.session import Progress, Saved
+    from fathoms.tune.saved import Saved
+    from fathoms.tune.session import Progress
 
 Configs = Annotated[
     list[Path] | None, typer.Argument(help="The YAML files of one or more pipelines.", show_default=False)
@@ -216,7 +217,8 @@ def _race(
     from fathoms.runner.budget import Budget
     from fathoms.runner.rounds import Means, new_rounds, same_rounds
     from fathoms.runner.runner import new_sweep
-    from fathoms.tune.session import Session, as_written, distinct, find, named_apart, save
+    from fathoms.tune.saved import as_written, find, save
+    from fathoms.tune.session import Session, distinct, named_apart
 
     if max_cost is not None and not max_cost >= 0:
         raise UsageError("--max-cost: expected a number of 0 or more")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import signal
 import time
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 import yaml
@@ -111,22 +113,54 @@ def _answers(project: Project) -> int:
     return sum(len(path.read_text().splitlines()) for path in journals if path.exists())
 
 
-def test_a_race_that_was_killed_ends_as_an_undisturbed_one(project: Project) -> None:
-    prepare(project)
-    whole = project.json("tune", *CONFIGS, "--seed", "5", "--out", "undisturbed")
-    prepare(project, latency=0.4)
-    commands, answers = ((*CONFIGS, "--seed", "5"), ("--resume", "latest")), 0
-    for command in commands:  # killed twice, each time after further answers
-        started, deadline, more = project.start("tune", *command), time.monotonic() + 60, answers + 2
-        while time.monotonic() < deadline and (answers := _answers(project)) < more:
+def _killed_twice(project: Project, command: Sequence[str], more: int) -> Any:
+    """The result of a race that was killed twice, each time after so many more answers."""
+    answers = 0
+    for arguments in (command, ("--resume", "latest")):
+        started, deadline, least = project.start("tune", *arguments), time.monotonic() + 300, answers + more
+        while time.monotonic() < deadline and (answers := _answers(project)) < least:
             time.sleep(0.05)
         assert started.poll() is None
         started.send_signal(signal.SIGKILL)
         started.wait()
-    found = project.json("tune", "--resume", "latest")
+    return project.json("tune", "--resume", "latest")
+
+
+def _decided(found: Any) -> dict[str, tuple[float, int | None]]:
+    """The figure of each candidate, and after how many questions it was dropped."""
+    return {one["candidate"]["name"]: (one["value"], one["dropped_at"]) for one in found["standings"]}
+
+
+def test_a_race_that_was_killed_ends_as_an_undisturbed_one(project: Project) -> None:
+    prepare(project)
+    whole = project.json("tune", *CONFIGS, "--seed", "5", "--out", "undisturbed")
+    prepare(project, latency=0.4)
+    found = _killed_twice(project, (*CONFIGS, "--seed", "5"), 2)
     assert found["best"]["candidate"]["name"] == whole["best"]["candidate"]["name"] == "good"
-    dropped = {one["candidate"]["name"]: one["dropped_at"] for one in found["standings"]}
-    assert dropped == {one["candidate"]["name"]: one["dropped_at"] for one in whole["standings"]}
+    assert _decided(found) == _decided(whole)
+
+
+SAMPLE = """\
+data: sample
+chunk: {kind: sentence, size: 96, overlap: 0}
+retrieve: {kind: bm25, top_k: 1}
+generate: {kind: scripted, echo: true, latency: LATENCY, max_concurrency: 2}
+"""
+
+
+@pytest.mark.long
+def test_24_candidates_on_the_sample_that_were_killed_end_as_undisturbed(project: Project) -> None:
+    axes = ("retrieve.top_k=1,2,4", "chunk.size=96,192", "generate.max_tokens=24,48,96,400")
+    command = ["echo.yaml", *(part for axis in axes for part in ("--matrix", axis)), "--seed", "3"]
+    project.write("echo.yaml", SAMPLE.replace("LATENCY", "0"))
+    whole = project.json("tune", *command, "--out", "undisturbed")
+    assert len(whole["standings"]) == 24
+    assert whole["calls"] < 0.7 * whole["whole"]
+    project.write("echo.yaml", SAMPLE.replace("LATENCY", "0.1"))
+    found = _killed_twice(project, command, 100)
+    assert found["best"]["candidate"]["name"] == whole["best"]["candidate"]["name"]
+    assert _decided(found) == _decided(whole)
+    assert found["calls"] == whole["calls"]
 
 
 def test_calls_that_run_out_leave_the_others_with_intervals(project: Project) -> None:
