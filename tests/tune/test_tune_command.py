@@ -18,6 +18,8 @@ from tests.support.project import Project
 pytestmark = pytest.mark.slow
 
 QUESTIONS = 24
+LONGEST = 1800
+"""So many seconds a race may take on a busy machine."""
 CONFIG = """\
 name: race
 data: {questions: questions.json, documents: pdfs}
@@ -117,13 +119,24 @@ def _killed_twice(project: Project, command: Sequence[str], more: int) -> Any:
     """The result of a race that was killed twice, each time after so many more answers."""
     answers = 0
     for arguments in (command, ("--resume", "latest")):
-        started, deadline, least = project.start("tune", *arguments), time.monotonic() + 300, answers + more
+        started, deadline, least = (
+            project.start("tune", *arguments),
+            time.monotonic() + LONGEST,
+            answers + more,
+        )
         while time.monotonic() < deadline and (answers := _answers(project)) < least:
             time.sleep(0.05)
         assert started.poll() is None
         started.send_signal(signal.SIGKILL)
         started.wait()
-    return project.json("tune", "--resume", "latest")
+    return _raced(project, "--resume", "latest")
+
+
+def _raced(project: Project, *command: str) -> Any:
+    """The result of a race, which may take long."""
+    done = project.fathoms("tune", *command, "--json", timeout=LONGEST)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
 
 
 def _decided(found: Any) -> dict[str, tuple[float, int | None]]:
@@ -153,7 +166,7 @@ def test_24_candidates_on_the_sample_that_were_killed_end_as_undisturbed(project
     axes = ("retrieve.top_k=1,2,4", "chunk.size=96,192", "generate.max_tokens=24,48,96,400")
     command = ["echo.yaml", *(part for axis in axes for part in ("--matrix", axis)), "--seed", "3"]
     project.write("echo.yaml", SAMPLE.replace("LATENCY", "0"))
-    whole = project.json("tune", *command, "--out", "undisturbed")
+    whole = _raced(project, *command, "--out", "undisturbed")
     assert len(whole["standings"]) == 24
     assert whole["calls"] < 0.7 * whole["whole"]
     project.write("echo.yaml", SAMPLE.replace("LATENCY", "0.1"))
