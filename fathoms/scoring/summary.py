@@ -33,7 +33,7 @@ from fathoms.scoring.verdicts import RunVerdicts
 from fathoms.types.run.figures import MetricFigure, MetricFigures, ProfileFigures, RunFunnel
 from fathoms.types.run.manifest import Data, Manifest
 from fathoms.types.run.part import MADE, SCHEMA
-from fathoms.types.run.summary import Counts, Seconds, Summary
+from fathoms.types.run.summary import Counts, RetrievalFigures, SearchSeconds, Seconds, Summary
 
 F = TypeVar("F", ProfileFigures, MetricFigures, RunFunnel)
 _STAGES = ("retrieve", "expand", "rerank", "describe", "prompt", "generate")
@@ -139,7 +139,7 @@ def whole_summary(run: str, manifest: Manifest, found: Results, flaws: Sequence[
         judging=verdicts and {**verdicts.described, "unjudged": unjudged},
         metrics=metrics,
         length_against_support=length_against_support(found.pools) or None,
-        retrieval=_retrieval(manifest, found) or None,
+        retrieval=_retrieval(manifest, found),
     )
 
 
@@ -330,18 +330,18 @@ def _estimate(manifest: Manifest) -> str | None:
     return str(config["ingest"]["kind"]) if attached else None
 
 
-def _retrieval(manifest: Manifest, found: Results) -> dict[str, Any]:
+def _retrieval(manifest: Manifest, found: Results) -> RetrievalFigures | None:
     """Return the figures of retrieval over all questions: curves of depth, and seconds if nobody was asked
     for an answer."""
-    retrieval: dict[str, Any] = {}
+    parts: dict[str, Any] = {}
     if found.rules.retrieval_only:
-        retrieval["seconds"] = _search_seconds(found.tally.seconds)
+        parts["seconds"] = _search_seconds(found.tally.seconds)
     if curves := found.curves.figures(manifest.depth or 0):
-        retrieval["curves"] = curves
-    return retrieval
+        parts["curves"] = curves
+    return RetrievalFigures(**parts) if parts else None
 
 
-def _search_seconds(seconds: Mapping[str, Sequence[float]]) -> dict[str, Any]:
+def _search_seconds(seconds: Mapping[str, Sequence[float]]) -> SearchSeconds:
     """Return the mean seconds that a run took to search for one question (`value`), by its `n` questions.
 
     Questions are searched for in blocks, and those of a block have the same time, so the interval is that of
@@ -354,13 +354,13 @@ def _search_seconds(seconds: Mapping[str, Sequence[float]]) -> dict[str, Any]:
 
     searches, rerankings = (seconds.get(stage) or () for stage in ("retrieve", "rerank"))
     if not searches:
-        return {"value": None, "low": None, "high": None, "n": 0, "blocks": 0}
+        return SearchSeconds(value=None, low=None, high=None, n=0, blocks=0)
     more = fmean(rerankings) if rerankings else 0.0
     blocks = np.array(list(dict.fromkeys(searches)))
     found = log_t_interval([blocks], np.ones(1))
     low, high = (None, None) if found is None else (found.low + more, found.high + more)
     value = fmean(searches) + more
-    return {"value": value, "low": low, "high": high, "n": len(searches), "blocks": len(blocks)}
+    return SearchSeconds(value=value, low=low, high=high, n=len(searches), blocks=len(blocks))
 
 
 def _seconds(tally: Tally) -> dict[str, float | None]:

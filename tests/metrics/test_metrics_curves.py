@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 
 import pytest
 
 from fathoms.metrics.asked import Asked
 from fathoms.metrics.retrieval.curves import Curves
 from fathoms.types import Chunk, Evidence, Hit, Message, Prompt, Question, Record
+from fathoms.types.run.summary import CurvePoint
 
 
 def record(name: str, category: str, gold: list[int], hits: list[tuple[int, int]], tokens: int = 0) -> Record:
@@ -35,8 +37,8 @@ RECORDS = [
 ]
 
 
-def values(points: list[dict[str, float]], key: str) -> dict[float, float]:
-    return {point[key]: point["value"] for point in points}
+def values(points: Iterable[CurvePoint], key: str) -> dict[float, float]:
+    return {getattr(point, key): point.value for point in points}
 
 
 def test_recall_by_rank_and_by_tokens() -> None:
@@ -45,14 +47,14 @@ def test_recall_by_rank_and_by_tokens() -> None:
         curves.add(each)
     found = curves.figures()
     assert found is not None
-    assert (found["level"], found["estimated"], found["characters_per_token"]) == ("page", True, 4.0)
+    assert (found.level, found.estimated, found.characters_per_token) == ("page", True, 4.0)
     # A: q1 finds 1/2, 1/2, 2/2 and q2 0, 1, 1 at k = 1, 2, 3; B finds nothing; only q2 has a fourth page
-    assert values(found["by_rank"], "k") == {1: 0.125, 2: 0.375, 3: 0.5, 4: 0.5}
+    assert values(found.by_rank, "k") == {1: 0.125, 2: 0.375, 3: 0.5, 4: 0.5}
     # 4 characters a token: q1 has page 3 after 50 tokens and page 5 after 300, q2 page 1 after 200
-    assert values(found["by_tokens"], "tokens") == {64: 0.125, 128: 0.125, 256: 0.375, 512: 0.5}
-    first = found["by_rank"][0]
-    assert first["n"] == 3
-    assert first["low"] < first["value"] < first["high"]
+    assert values(found.by_tokens, "tokens") == {64: 0.125, 128: 0.125, 256: 0.375, 512: 0.5}
+    first = found.by_rank[0]
+    assert first.n == 3
+    assert first.low < first.value < first.high
 
 
 def test_the_tokens_of_the_prompts_decide_where_there_are_any() -> None:
@@ -60,8 +62,8 @@ def test_the_tokens_of_the_prompts_decide_where_there_are_any() -> None:
     curves.add(record("q1", "A", [3], [(2, 200), (3, 200)], tokens=100))  # 200 characters in 100 tokens
     found = curves.figures()
     assert found is not None
-    assert (found["estimated"], found["characters_per_token"]) == (False, 2.0)
-    assert values(found["by_tokens"], "tokens") == {64: 0.0, 128: 0.0, 256: 1.0}
+    assert (found.estimated, found.characters_per_token) == (False, 2.0)
+    assert values(found.by_tokens, "tokens") == {64: 0.0, 128: 0.0, 256: 1.0}
 
 
 def test_what_another_process_collected_is_added() -> None:
@@ -84,5 +86,5 @@ def test_unknown_hits_and_texts_are_left_out() -> None:
     curves.add(RECORDS[1].model_copy(update={"hits": (image,)}))
     found = curves.figures()
     assert found is not None
-    assert found["by_tokens"] is None
-    assert values(found["by_rank"], "k") == {1: pytest.approx(1.0)}
+    assert found.by_tokens is None
+    assert values(found.by_rank, "k") == {1: pytest.approx(1.0)}

@@ -17,6 +17,7 @@ from fathoms.metrics.columns import packed, renumbered, unpacked
 from fathoms.metrics.retrieval.coverage import UNKNOWN_PAGE, pages_of
 from fathoms.metrics.retrieval.gold import gold_of
 from fathoms.types import Hit, Record
+from fathoms.types.run.summary import CurvePoint, RecallCurves
 
 if TYPE_CHECKING:
     import numpy as np
@@ -91,7 +92,7 @@ class Curves:
         self._tokens += state["tokens"]
         self._characters += state["characters"]
 
-    def figures(self, depth: int = 0) -> dict[str, Any] | None:
+    def figures(self, depth: int = 0) -> RecallCurves | None:
         """Return the curves as the summary stores them, `None` if no question has gold and hits.
 
         - `level` says what was counted; documents only if no question has gold pages.
@@ -118,24 +119,26 @@ class Curves:
         with_text = used & (rows["characters"] >= 0)
         most = rows["characters"][with_text].max(initial=0) / per_token
 
-        def points(kept: NDArray[np.bool_], key: str, by: str, limits: Mapping[int, float]) -> list[Any]:
+        def points(
+            kept: NDArray[np.bool_], key: str, by: str, limits: Mapping[int, float]
+        ) -> tuple[CurvePoint, ...]:
             """The points of a curve: recall within each limit, over the records that are `kept`."""
             means = _Means(self._asked, rows["question"][kept])
             found = []
             for name, limit in limits.items():
                 inside = places["row"][places[by] <= limit]
                 counts = np.bincount(inside, minlength=len(kept))[kept]
-                found.append({key: name, **means.of(counts / rows["gold"][kept])})
-            return found
+                found.append(means.of(counts / rows["gold"][kept], {key: name}))
+            return tuple(found)
 
         budgets = {tokens: tokens * per_token for tokens in TOKENS if tokens < 2 * most}
-        return {
-            "level": "page" if pages else "document",
-            "by_rank": points(used, "k", "rank", {k: k for k in RANKS if k <= longest}),
-            "by_tokens": points(with_text, "tokens", "reached", budgets) or None,
-            "characters_per_token": per_token,
-            "estimated": not own,
-        }
+        return RecallCurves(
+            level="page" if pages else "document",
+            by_rank=points(used, "k", "rank", {k: k for k in RANKS if k <= longest}),
+            by_tokens=points(with_text, "tokens", "reached", budgets) or None,
+            characters_per_token=per_token,
+            estimated=not own,
+        )
 
 
 class _Means:
@@ -152,8 +155,8 @@ class _Means:
         self._category = np.array([codes[name] for name in categories])
         self._count = len(codes)
 
-    def of(self, values: Numbers) -> dict[str, Any]:
-        """Return the mean of values of the records with its interval and the number of questions."""
+    def of(self, values: Numbers, place: Mapping[str, int]) -> CurvePoint:
+        """Return the point of a curve at a place: the mean of values of the records with its interval."""
         import numpy as np
 
         from fathoms.stats.intervals import stratified_interval
@@ -162,7 +165,7 @@ class _Means:
         strata = [means[self._category == code] for code in range(self._count)]
         bounds = stratified_interval(strata, np.full(self._count, 1 / self._count))
         value = float(np.mean([stratum.mean() for stratum in strata]))
-        return {"value": value, "low": bounds.low, "high": bounds.high, "n": len(means)}
+        return CurvePoint(**place, value=value, low=bounds.low, high=bounds.high, n=len(means))
 
 
 def _places(
