@@ -80,8 +80,9 @@ class MetricKind(StoredValue):
 
     Of a metric that rests on a `judge`, or on labels that a judge gave to answers, also the share of its
     items without a verdict; of the former also the balanced accuracy of the judge against people, `None` if
-    it was never checked. `by_people` says that people gave the verdicts. `counted` are counts that a reader
-    of its values must know, such as nuggets that a language model drafted.
+    it was never checked, and what that is at least (`JudgeCheck.least`). `by_people` says that people gave
+    the verdicts. `counted` are counts that a reader of its values must know, such as nuggets that a language
+    model drafted.
     """
 
     direction: str = "higher"
@@ -90,6 +91,7 @@ class MetricKind(StoredValue):
     judge: str | None = None
     unjudged: float = 0.0
     balanced_accuracy: float | None = None
+    least_accuracy: float | None = None
     by_people: bool = False
     counted: dict[str, int] = Field(default_factory=dict)
 
@@ -275,6 +277,7 @@ def read_scores(run: Run, profile: str | None = None) -> QuestionScores:
                     without_label if kind.splits or _needs_label(name) else 0.0,
                 ),
                 balanced_accuracy=kind.checked.balanced_accuracy,
+                least_accuracy=kind.checked.least,
                 by_people=kind.checked.people,
                 counted=kind.counted,
             )
@@ -538,11 +541,13 @@ def _pooled(metric: str, parts: Sequence[QuestionScores]) -> MetricKind:
     for kind in kinds:
         counted.update(kind.counted)
     checks = [kind.balanced_accuracy for kind in kinds if kind.balanced_accuracy is not None]
+    least = [kind.least_accuracy for kind in kinds if kind.least_accuracy is not None]
     return kinds[0].model_copy(
         update={
             "counted": dict(counted),
             "unjudged": max(kind.unjudged for kind in kinds),
             "balanced_accuracy": min(checks) if len(checks) == len(kinds) else None,
+            "least_accuracy": min(least) if len(least) == len(kinds) else None,
             "by_people": all(kind.by_people for kind in kinds),
         }
     )

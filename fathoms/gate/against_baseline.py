@@ -7,6 +7,7 @@ one.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -235,6 +236,30 @@ def without_baseline(run: QuestionScores) -> Gated:
     )
 
 
+class Shown(NamedTuple):
+    """The part of a true difference that a metric shows, as it was measured and what it is `least`."""
+
+    part: float = 1.0
+    least: float = 1.0
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether the part is that of a judge whose errors are known."""
+        return self != ALL_SHOWN
+
+    def alpha(self, alpha: float) -> float:
+        """The part of an accepted chance that is left for the answers, if one half is for the judge."""
+        return alpha / 2 if self.is_measured else alpha
+
+    def low(self, low: float) -> float:
+        """The lower bound of a change, from that of what the judge says: a loss is largest where the judge
+        shows the least of it, and a gain is smallest where it shows all."""
+        return low if low >= 0 else low / self.least if self.least > 0 else -math.inf
+
+
+ALL_SHOWN = Shown()
+
+
 @dataclass(frozen=True)
 class _Family:
     """The data of one check: the scores, scaled such that `width` becomes 1 because the tests are made for
@@ -251,6 +276,7 @@ class _Family:
     matched: tuple[Matched | MatchedRatios, ...]
     width: float
     limit: float
+    shown: Shown = ALL_SHOWN
 
 
 def gate(
@@ -286,8 +312,12 @@ def gate(
         for metric in metrics
         for scope in (None, *(_categories(baseline, runs, metric) if by_category else ()))
     ]
-    margins = [margin / family.width for family in families]
-    checks = judge([family.answers for family in families], margins, alpha)
+    checks = judge(
+        [family.answers for family in families],
+        [margin / family.width for family in families],
+        [family.shown.alpha(alpha) for family in families],
+        [margin / family.width * family.shown.least / family.shown.part for family in families],
+    )
     found = tuple(
         _gate_check(family, check, margin, alpha) for family, check in zip(families, checks, strict=True)
     )
@@ -317,10 +347,11 @@ def gate(
             *count_notes([*runs, baseline], metrics),
             *parser_notes(baseline, runs, old=True),
             *(
-                f"{metric}: changes and bounds are divided by {part:.2f}, the part of a true change that"
-                f" {baseline.kind_of(metric).judge} shows with its errors"
+                f"{metric}: changes are divided by {shown.part:.2f}, the part of a true change that"
+                f" {baseline.kind_of(metric).judge} shows with its errors, and bounds by"
+                f" {max(shown.least, 0):.2f}, the least that it may be by the labels of people"
                 for metric in metrics
-                if (part := shown_part([baseline, *runs], metric)) < 1
+                if (shown := shown_part([baseline, *runs], metric)).is_measured
             ),
         ),
     )
@@ -412,7 +443,14 @@ def _gate_check(family: _Family, check: Check, margin: float, alpha: float) -> G
     """Add the questions behind its figures to a check."""
     from fathoms.stats.power import questions_needed, resolvable
 
-    undecided = check.verdict == "UNDECIDED"
+    undecided, shown = check.verdict == "UNDECIDED", family.shown
+    scale = family.width * shown.part  # of what the judge says
+    resolved = resolvable(family.answers, shown.alpha(alpha)) if undecided else 0.0
+    needed = (
+        questions_needed(family.answers, margin * shown.least / scale, shown.alpha(alpha))
+        if (undecided and shown.least > 0)
+        else None
+    )
     return GateCheck(
         family.metric,
         family.category,
@@ -420,8 +458,8 @@ def _gate_check(family: _Family, check: Check, margin: float, alpha: float) -> G
         tuple(
             GateNight(
                 max(-family.limit, min(family.limit, night.delta * family.width)),
-                max(night.low * family.width, -family.limit),
-                min(night.high * family.width, family.limit),
+                max(scale * family.shown.low(night.low), -family.limit),
+                min(-scale * family.shown.low(-night.high), family.limit),
                 night.p,
                 len(found.ids),
                 found.left_out,
@@ -433,8 +471,8 @@ def _gate_check(family: _Family, check: Check, margin: float, alpha: float) -> G
         check.alone,
         check.p,
         len(family.matched[-1].ids),
-        resolvable(family.answers, alpha) * family.width if undecided else None,
-        questions_needed(family.answers, margin / family.width, alpha) if undecided else None,
+        min(-scale * shown.low(-resolved), family.limit) if undecided else None,
+        needed,
         _scores(family.matched[-1]),
         check.by,
         values_of(family.matched[-1]),
@@ -579,20 +617,24 @@ def _family(
         scaled(baseline),
         tuple(map(scaled, runs)),
     )
-    part = shown_part([baseline, *runs], metric)
-    return _Family(metric, category, answers, matched, width / part, width)
+    shown = shown_part([baseline, *runs], metric)
+    return _Family(metric, category, answers, matched, width / shown.part, width, shown)
 
 
-def shown_part(sides: Iterable[QuestionScores], metric: str) -> float:
+def shown_part(sides: Iterable[QuestionScores], metric: str) -> Shown:
     """Return the part of a true difference that shows in a metric: 1, or where a judge with known errors
     gives it, sensitivity + specificity - 1 of the worst check, as in Rogan and Gladen's correction.
 
-    A judge that errs alike on both sides moves both means towards each other by that factor. Differences and
-    their bounds are divided by it, so that the margin is one of what people would say.
+    A judge that errs alike on both sides moves both means towards each other by that factor. Differences are
+    divided by it, so that the margin is one of what people would say. It was measured with few labels, so
+    their bounds are divided by what it is at least: half of the accepted chance of a wrong PASS is for that
+    limit, and half for the answers (a confidence set for a nuisance parameter; Berger and Boos 1994).
     """
-    checked = [kind.balanced_accuracy for side in sides if (kind := side.kind_of(metric)).judge]
-    known = [2 * accuracy - 1 for accuracy in checked if accuracy is not None]
-    return min(known) if known and min(known) > 0 else 1.0
+    kinds = [kind for side in sides if (kind := side.kind_of(metric)).judge and kind.balanced_accuracy]
+    part = min((2 * (kind.balanced_accuracy or 0) - 1 for kind in kinds), default=1.0)
+    if part <= 0:
+        return ALL_SHOWN
+    return Shown(part, min((2 * (kind.least_accuracy or 0.5) - 1 for kind in kinds), default=1.0))
 
 
 def _ratio_family(

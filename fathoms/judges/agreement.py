@@ -43,6 +43,7 @@ class Checked(StoredValue):
     balanced_accuracy: float | None
     low: float | None = None
     high: float | None = None
+    least: float | None = None
     n: int
     labels: str
 
@@ -119,6 +120,7 @@ def _compared(
         "supported_by_people": sum(people),
         **figures(people, said, p),
         "intervals": intervals(people, said, p, groups),
+        "least": least(people, said, groups),
         "always_yes": figures(people, [True] * len(people), [1.0] * len(people)),
         "differ": [
             {
@@ -282,6 +284,24 @@ def intervals(
     }
 
 
+def least(people: Sequence[bool], said: Sequence[bool], groups: Sequence[str]) -> float | None:
+    """Return what the balanced accuracy is at least, with 98.75 % confidence, where claims of one group are
+    alike."""
+    import numpy as np
+
+    from fathoms.stats.rogan_gladen import Agreeing, least_accuracy
+
+    sides = []
+    for wanted in (True, False):
+        same: dict[str, list[bool]] = {}
+        for ours, theirs, group in zip(people, said, groups, strict=True):
+            if ours == wanted:
+                same.setdefault(group, []).append(ours == theirs)
+        shares = np.array([sum(each) / len(each) for each in same.values()], dtype=float)
+        sides.append(Agreeing(shares, np.array([len(each) for each in same.values()], dtype=float)))
+    return least_accuracy(*sides)
+
+
 def remember(result: dict[str, Any], labels: Path) -> None:
     """Store the figure of a judge on this machine; raises OSError."""
     low, high = result["intervals"]["balanced_accuracy"] or (None, None)
@@ -290,6 +310,7 @@ def remember(result: dict[str, Any], labels: Path) -> None:
         balanced_accuracy=result["balanced_accuracy"],
         low=low,
         high=high,
+        least=result["least"],
         n=result["n"],
         labels=labels.name,
     )

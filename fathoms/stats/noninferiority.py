@@ -102,19 +102,27 @@ class Check:
     by: Test | None
 
 
-def judge(checks: Sequence[Answers], margin: float | Sequence[float], alpha: float) -> list[Check]:
+def judge(
+    checks: Sequence[Answers],
+    margin: float | Sequence[float],
+    alpha: float | Sequence[float],
+    passing: Sequence[float] | None = None,
+) -> list[Check]:
     """Return a verdict for each check.
 
     `margin` is that of all checks, or one for each. `alpha` is the accepted chance of PASS for a loss as
-    large as the margin.
+    large as the margin, of all checks or of each. `passing` are the margins of PASS, if they are others.
     """
     margins = [margin] * len(checks) if isinstance(margin, int | float) else margin
-    z = float(ndtri(1 - alpha))
-    found = [_check(answers, margin, z) for answers, margin in zip(checks, margins, strict=True)]
+    alphas = [alpha] * len(checks) if isinstance(alpha, int | float) else alpha
+    found = [
+        _check(answers, margin, float(ndtri(1 - alpha)))
+        for answers, margin, alpha in zip(checks, margins, alphas, strict=True)
+    ]
     adjusted = holm([check.p for check in found])
     return [
         replace(check, verdict=_verdict(check, float(p), margin), p=float(p))
-        for check, p, margin in zip(found, adjusted, margins, strict=True)
+        for check, p, margin in zip(found, adjusted, passing or margins, strict=True)
     ]
 
 

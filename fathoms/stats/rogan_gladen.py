@@ -13,6 +13,8 @@ from fathoms.stats.intervals import CONFIDENCE, effective_count, normal_quantile
 Array = NDArray[np.float64]
 PSEUDO = 0.5
 """How many pseudo-items at 0 and at 1 smooth the judge's rate, and the variance of shares of an answer."""
+LEAST = 0.9875
+"""The confidence of `least_accuracy`: it is wrong in half of the 2.5 % in which a gate may PASS wrongly."""
 PSEUDO_ERRORS = 0.95
 """How many right and how many wrong pseudo-items smooth the judge's errors; Lang & Reiczigel add 1."""
 
@@ -54,6 +56,24 @@ class Agreeing(NamedTuple):
         spread = float(self.sizes**2 @ (self.shares - rate) ** 2)
         spread += PSEUDO * one**2 * (rate**2 + (1 - rate) ** 2)
         return rate * (1 - rate) * items * (items + 2 * added) / spread
+
+
+def least_accuracy(yes: Agreeing, no: Agreeing) -> float | None:
+    """Return what the balanced accuracy of a judge is at least, with `LEAST` confidence; `None` without items
+    of both kinds.
+
+    It is the mean of the exact lower limits of sensitivity and specificity (Clopper & Pearson 1934) for the
+    effective numbers of items. Each limit is wrong in half of the cases that are accepted (Bonferroni).
+    """
+    from scipy.stats import beta
+
+    if not (yes.sizes.size and no.sizes.size):
+        return None
+    wrong, limits = (1 - LEAST) / 2, []
+    for side in (yes, no):
+        right = side.rate * side.effective
+        limits.append(float(beta.ppf(wrong, right, side.effective - right + 1)) if right else 0.0)
+    return sum(limits) / 2
 
 
 def corrected_share(rates: Array, yes: Agreeing, no: Agreeing) -> Corrected | None:

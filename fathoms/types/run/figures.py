@@ -307,6 +307,8 @@ class JudgeCheck(Part):
     """Lower end of its 95 % interval."""
     high: Number | None = None
     """Upper end of its 95 % interval."""
+    least: Number | None = absent(None)
+    """What it is at least, with 98.75 % confidence."""
     n: Count = 0
     """Number of labels by people."""
     labels: str | None = None
