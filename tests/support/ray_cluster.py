@@ -39,12 +39,13 @@ that is only slow, on a busy machine, has ten."""
 class RayCluster:
     """The cluster, and commands that run beside it. `why_not` says why there is none on this machine."""
 
-    def __init__(self, machines: int = 2) -> None:
+    def __init__(self, machines: int = 2, environment: Mapping[str, str] | None = None) -> None:
         self.why_not: str | None = None
         if find_spec("ray") is None:
             self.why_not = "Ray is not installed (fathoms[ray])"
             return
         environment = {
+            **(environment or {}),
             **unmeasured(),  # workers are killed before they could write what they measured
             "PYTHONPATH": str(ROOT),
             "RAY_TMPDIR": tempfile.mkdtemp(prefix="ray-"),  # short, because sockets lie below it

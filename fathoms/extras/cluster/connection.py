@@ -33,14 +33,22 @@ def connected(address: str) -> Any:
     ray._private.worker._worker_logs_enabled = False
     if ray.is_initialized():
         return ray
+    answers = False
     try:
         if address != "auto":  # for where nobody listens, Ray would look again for minutes
             host, _, port = address.rpartition(":")
             socket.create_connection((host, int(port)), timeout=_CONNECT).close()
+            answers = True
         ray.init(address, log_to_driver=False, logging_level=logging.ERROR, configure_logging=False)
     except Exception as error:  # Ray raises ConnectionError, ValueError, RuntimeError and its own
+        why = f"({type(error).__name__}: {error})"
+        if answers:  # Ray does not say that a token was refused
+            raise ServerError(
+                f"execution: Ray cannot join what answers at '{address}' {why}: set RAY_AUTH_MODE and"
+                " RAY_AUTH_TOKEN as on its head, install the same Ray here, or correct 'address'"
+            ) from error
         raise ServerError(
-            f"execution: no Ray cluster answers at '{address}' ({type(error).__name__}: {error}): start one"
-            " with 'ray start --head', or correct 'address'"
+            f"execution: no Ray cluster answers at '{address}' {why}: start one with 'ray start --head', or"
+            " correct 'address'"
         ) from error
     return ray

@@ -58,7 +58,7 @@ def look_at(address: str, stages: Mapping[str, Component] | None = None) -> Clus
             ports = ", ".join(map(str, found["open"]))
             warnings.append(
                 f"{name} can be reached from other machines (port {ports} on all interfaces), and whoever"
-                " reaches it can run code there: keep the cluster in a network of its own"
+                " reaches it can run code there: start Ray with RAY_AUTH_MODE=token, in a network of its own"
             )
     if dashboard := ray._private.worker.get_dashboard_url():
         warnings.append(
@@ -92,7 +92,7 @@ def _asked(ray: Any, node: Mapping[str, Any], stages: Mapping[str, Component]) -
 
 def facts(ports: Sequence[int], stages: Mapping[str, Component], folder: str | None = None) -> dict[str, Any]:
     """Return what this machine would work with: `versions`, the `weights` that are installed, the identity of
-    each of the `stages`, and those of the `ports` that other machines can reach."""
+    each of the `stages`, and those of the `ports` that other machines can reach without a token."""
     from fathoms.models.weights.assets import ASSETS
     from fathoms.models.weights.weights import is_installed
 
@@ -102,7 +102,7 @@ def facts(ports: Sequence[int], stages: Mapping[str, Component], folder: str | N
         "versions": {"Python": platform.python_version(), "fathoms": VERSION, "Ray": package_version("ray")},
         "weights": [name for name in ASSETS if is_installed(name)],
         "stages": {name: _identity(stage) for name, stage in stages.items()},
-        "open": sorted(set(ports) & set(_listening())) if _has_network() else [],
+        "open": sorted(set(ports) & set(_listening())) if _has_network() and not _asks_for_token() else [],
     }
 
 
@@ -128,6 +128,11 @@ def _listening() -> Iterator[int]:
             address, _, port = cells[1].rpartition(":")
             if cells[3] == _LISTENING and not address.strip("0"):
                 yield int(port, 16)
+
+
+def _asks_for_token() -> bool:
+    """Whether Ray on this machine answers only those who know the token of the cluster."""
+    return os.environ.get("RAY_AUTH_MODE", "").lower() == "token"
 
 
 def _has_network() -> bool:

@@ -94,6 +94,20 @@ class Cluster:
             time.sleep(0.05)
 
 
+def test_a_cluster_may_ask_for_a_token(tmp_path: Path) -> None:
+    ray = RayCluster(1, {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "a" * 64})
+    if ray.why_not is not None:
+        pytest.skip(ray.why_not)
+    look = ["doctor", "--executor", "ray", "--address", ray.address]
+    known, other = (
+        ray.wait(ray.start(look, tmp_path, token)) for token in ({}, {"RAY_AUTH_TOKEN": "b" * 64})
+    )
+    ray.close()
+    assert (known.returncode, other.returncode) == (0, 1)
+    assert f"at {ray.address}: 1 machine" in known.stdout
+    assert f"Ray cannot join what answers at '{ray.address}'" in other.stdout + other.stderr
+
+
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     ray = RayCluster()
