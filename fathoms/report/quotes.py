@@ -52,6 +52,9 @@ def places_section(runs: Sequence[Run]) -> Section | None:
     if not found:
         return None
     places = _ordered(place for parts in found.values() for place in parts)
+    counted = (
+        "quotes, or questions where places are pooled" if any("-" in one for one in places) else "quotes"
+    )
     labels = list(dict.fromkeys(label for label, _ in found))
     rows = [
         [
@@ -74,7 +77,7 @@ def places_section(runs: Sequence[Run]) -> Section | None:
         [
             "the share of the gold quotes in a place among the candidates of their kind that are cited; a dip"
             " between the ends means that quotes are lost in the middle; [low, high]: 95 % intervals; n: gold"
-            " quotes, or questions where places are pooled"
+            f" {counted}"
         ],
         {"lines": lines},
         numbers=4,

@@ -135,6 +135,9 @@ def test_a_run_searches_the_quotes_of_all_questions_also_where_few_are_asked(tmp
     (path,) = (project.path / "runs").glob("*/questions/*.json")
     found = [hit["text"] for hit in json.loads(path.read_text())["repeats"][0]["hits"]]
     assert "The miller bought a pump." in found
+    curves = json.loads((path.parents[1] / "summary.json").read_text())["retrieval"]["curves"]
+    assert curves["level"] == "quote"  # a gold text and a gold picture, the first and the second
+    assert [point["value"] for point in curves["by_rank"][:2]] == [0.5, 1]
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,10 @@
 """Recall of the gold pages over the number of pages, and over the tokens of retrieved text, for a whole run.
 
-Both curves are of the pages (or of the documents, if no question has gold pages) and are read off the ranked
-hits of every question: the rank among different pages at which each gold page is found first, and how much
-retrieved text stands up to there. Repeats are averaged within their question and questions within their
-category; the curve is the unweighted mean of the categories, as the other metrics are.
+Both curves are of the pages (or of the documents, if no question has gold pages; where candidate quotes were
+retrieved, of these) and are read off the ranked hits of every question: the rank among different pages at
+which each gold page is found first, and how much retrieved text stands up to there. Repeats are averaged
+within their question and questions within their category; the curve is the unweighted mean of the categories,
+as the other metrics are.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from fathoms.metrics.asked import Asked
 from fathoms.metrics.columns import packed, renumbered, unpacked
+from fathoms.metrics.quotes.selection import are_quotes, quote_id
 from fathoms.metrics.retrieval.coverage import UNKNOWN_PAGE, pages_of
 from fathoms.metrics.retrieval.gold import gold_of
-from fathoms.types import Hit, Record
+from fathoms.types import Record
 from fathoms.types.run.summary import CurvePoint, RecallCurves
 
 if TYPE_CHECKING:
@@ -25,7 +27,8 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.float64]
 
-Level = Literal["page", "document"]
+Level = Literal["document", "page", "quote"]
+_LEVELS: tuple[Level, ...] = ("document", "page", "quote")
 RANKS = (*range(1, 11), 15, 20, 30, 50, 75, 100)
 """The k at which recall is computed, as far as the rankings of a run go."""
 TOKENS = tuple(2**power for power in range(6, 18))
@@ -41,9 +44,9 @@ class Curves:
     def __init__(self, asked: Asked) -> None:
         self._asked = asked
         self._tokens = self._characters = 0
-        # one entry per record: its question's number, whether its gold is pages, how many gold items there
-        # are, how many different items were found, and the characters of its hits, -1 where not known
-        self._rows = {name: array("q") for name in ("question", "pages", "gold", "length", "characters")}
+        # one entry per record: its question's number, the place of its level, how many gold items there are,
+        # how many different items were found, and the characters of its hits, -1 where not known
+        self._rows = {name: array("q") for name in ("question", "level", "gold", "length", "characters")}
         # one entry per gold item that was found: the number of its record, its rank, the characters up to it
         self._found = {name: array("q") for name in ("row", "rank", "reached")}
 
@@ -56,13 +59,12 @@ class Curves:
             self._characters += sum(len(message.text) for message in prompt.messages)
         if record.hits is None or not question.answerable or not (question.evidence or question.quotes):
             return
-        gold = gold_of(question)
-        wanted: frozenset[Any] = gold.pages or gold.documents
-        if not wanted or not all(hit.chunk.document for hit in record.hits):
+        level, wanted = _gold(record)
+        if not wanted or (level != "quote" and not all(hit.chunk.document for hit in record.hits)):
             return
-        found, length, characters = _places(record.hits, wanted, by_page=bool(gold.pages))
+        found, length, characters = _places(record, wanted, level)
         number = len(self._rows["question"])
-        row = (self._asked.number(question), bool(gold.pages), len(wanted), length, characters)
+        row = (self._asked.number(question), _LEVELS.index(level), len(wanted), length, characters)
         for column, value in zip(self._rows.values(), row, strict=True):
             column.append(value)
         for rank, reached in found:
@@ -95,7 +97,8 @@ class Curves:
     def figures(self, depth: int = 0) -> RecallCurves | None:
         """Return the curves as the summary stores them, `None` if no question has gold and hits.
 
-        - `level` says what was counted; documents only if no question has gold pages.
+        - `level` says what was counted; documents only if no question has gold pages, and quotes if any
+          question was given candidate quotes.
         - `by_rank` holds recall among the first `k` items, up to `depth` where the search went so deep for
           every question, or else up to the length of the longest ranking. If fewer than `k`
           were retrieved, all of them count, as in recall@k.
@@ -111,8 +114,10 @@ class Curves:
         places = {name: np.array(column) for name, column in self._found.items()}
         if not len(rows["question"]):
             return None
-        pages = bool(rows["pages"].any())
-        used = rows["pages"] == pages
+        level = int(rows["level"].max())
+        used = rows["level"] == level
+        if _LEVELS[level] == "quote":  # what found nothing does not tell what it would have found
+            used |= rows["length"] == 0
         longest = depth or int(rows["length"][used].max())
         own = self._tokens > 0
         per_token = self._characters / self._tokens if own else CHARACTERS
@@ -133,7 +138,7 @@ class Curves:
 
         budgets = {tokens: tokens * per_token for tokens in TOKENS if tokens < 2 * most}
         return RecallCurves(
-            level="page" if pages else "document",
+            level=_LEVELS[level],
             by_rank=points(used, "k", "rank", {k: k for k in RANKS if k <= longest}),
             by_tokens=points(with_text, "tokens", "reached", budgets) or None,
             characters_per_token=per_token,
@@ -168,9 +173,16 @@ class _Means:
         return CurvePoint(**place, value=value, low=bounds.low, high=bounds.high, n=len(means))
 
 
-def _places(
-    hits: Sequence[Hit], wanted: frozenset[Any], *, by_page: bool
-) -> tuple[list[tuple[int, int]], int, int]:
+def _gold(record: Record) -> tuple[Level, frozenset[Any]]:
+    """Return the level of what a record retrieved, and the gold items of its question."""
+    question, gold = record.question, gold_of(record.question)
+    quotes = frozenset(quote.id for quote in question.quotes if quote.gold)
+    if quotes and record.hits and are_quotes(question, record.hits):
+        return "quote", quotes
+    return ("page", gold.pages) if gold.pages else ("document", gold.documents)
+
+
+def _places(record: Record, wanted: frozenset[Any], level: Level) -> tuple[list[tuple[int, int]], int, int]:
     """Return the rank of each gold item that was found, among different items, with the characters of the
     hits up to it; the number of different items; and the characters of all hits, -1 if a hit has no text that
     is known. A hit whose pages are not known counts as one page."""
@@ -178,18 +190,20 @@ def _places(
     seen: set[Any] = set()
     rank = characters = 0
     is_known = True
-    for hit in sorted(hits, key=lambda hit: (hit.rank, hit.chunk.source, hit.chunk.pages)):
+    for hit in sorted(record.hits or (), key=lambda hit: (hit.rank, hit.chunk.source, hit.chunk.pages)):
         chunk = hit.chunk
         is_known = is_known and chunk.whole and bool(chunk.text)
         characters += len(chunk.text)
         items: Sequence[Any] = (chunk.source,)
-        if by_page:
+        if level == "page":
             items = pages_of(chunk) or ((chunk.source, UNKNOWN_PAGE),)
+        elif level == "quote":
+            items = (quote_id(record.question, hit),)
         for item in items:
             if item in seen:
                 continue
             rank += 1
-            if not by_page or item[1] != UNKNOWN_PAGE:
+            if level != "page" or item[1] != UNKNOWN_PAGE:
                 seen.add(item)
             if item in wanted:
                 found.append((rank, characters))

@@ -265,7 +265,7 @@ class RecallCurves(Part):
     """Recall over ranks and over tokens; see `metrics.retrieval.curves`."""
 
     level: str = "page"
-    """Whether the gold is pages or documents."""
+    """Whether the gold is pages, documents or quotes."""
     by_rank: tuple[CurvePoint, ...] = ()
     """Recall of the gold among the first pages, by rank."""
     by_tokens: tuple[CurvePoint, ...] | None = ()
@@ -304,7 +304,7 @@ class RetrievalFigures(Part):
     """Mean seconds of the search for a question, with a 95 % interval over the blocks of questions that
     were searched for together (null for too few blocks). Only for runs that only searched."""
     curves: RecallCurves | None = absent()
-    """Recall of the gold pages (or documents: `level`) among the first k pages (`by_rank`) and in the
+    """Recall of the gold pages (or documents or quotes: `level`) among the first k (`by_rank`) and in the
     first hits with at most so many tokens of text (`by_tokens`, null where texts are not known), each
     point with value, low, high and n. `characters_per_token` is that of the prompts of the run, or an
     estimate (`estimated`)."""
