@@ -17,6 +17,7 @@ from fathoms.corpora.manifests import Manifest
 from fathoms.errors import FathomsError
 from fathoms.experiment import KEYS, Experiment, ExternalExperiment, load_experiment
 from fathoms.extras.questions.making.recipe import Recipe, load_recipe
+from fathoms.extras.watch.config import WatchConfig
 from fathoms.judges import AnyJudge
 from fathoms.models import Embedded, OnnxEmbedder
 from fathoms.pipeline.matrix import at_cell, axes_of, cells_in
@@ -162,7 +163,7 @@ def test_configurations_in_the_docs_are_valid() -> None:
 
 
 def _validate(block: Block) -> None:
-    """Validate a block of YAML as what it is: a manifest, a recipe, an experiment or a pipeline."""
+    """Validate a block of YAML as what it is: a manifest, a recipe, a job, an experiment or a pipeline."""
     if block.page == "data.md":
         for line in block.text.splitlines():
             data = {**yaml.safe_load(line), "name": "x", "generate": {"kind": "scripted"}}
@@ -175,6 +176,8 @@ def _validate(block: Block) -> None:
         validate(Manifest, Source(block.page, data))
     elif block.page == "building.md" and "data" not in data:
         validate(Recipe, Source(block.page, {"model": {"kind": "scripted"}, **data}))
+    elif "traces" in data:
+        validate(WatchConfig, Source(block.page, data))
     elif "pipeline" in data:
         validate(ExternalExperiment, Source(block.page, data))
     elif "matrix" in data:
