@@ -196,6 +196,50 @@ def test_the_gitlab_job_judges_and_keeps_one_comment(checked_out: Project) -> No
 
 
 @pytest.mark.slow
+def test_the_action_replaces_its_comment_where_a_service_has_failed(project: Project) -> None:
+    """A service over HTTP answers, and on the next commit it is down: one comment, which says so."""
+    steps = yaml.safe_load((CI / "fathoms-gate" / "action.yml").read_text())["runs"]["steps"]
+    asked, judged, posted = (
+        next(step["run"] for step in steps if step["name"] == name)
+        for name in ("Ask the questions", "Judge the run", "Comment on the pull request")
+    )
+    comments = "/repos/o/r/issues/7/comments"
+    with commenting(comments, "/repos/o/r/issues/comments") as (stub, kept):
+        job = {
+            "GITHUB_API_URL": stub.address,
+            "GITHUB_REPOSITORY": "o/r",
+            "GITHUB_REF": "refs/pull/7/merge",
+            "GITHUB_TOKEN": "t-0123",
+            "GITHUB_STEP_SUMMARY": str(project.path / "summary.md"),
+            "FATHOMS_CACHE_DIR": str(project.path / "cache"),
+            "CONFIG": "mine.yaml",
+            "BASELINE": "",
+            "OPTIONS": "",
+        }
+        with serving({"/ask": lambda body: (200, {"answer": "It is 41.5 m tall."})}) as service:
+            project.write(
+                "mine.yaml",
+                "name: mine\ndata: {questions: questions.json, documents: pdfs}\n"
+                "execution: {max_attempts: 1}\n"
+                f"pipeline: {{kind: http, url: {service.address}/ask}}\n",
+            )
+            assert shell(asked, project, job).returncode == 0
+            done = shell(judged, project, {**job, "OPTIONS": "--min correctness=0.9"})
+            assert done.returncode == 100
+            assert len(done.stdout.splitlines()) <= 8
+            assert shell(posted, project, job).returncode == 0
+        first = kept.bodies[2]
+        assert shell(asked, project, job).returncode == 2  # and the job ends here, but for the comment
+        assert shell(posted, project, job).returncode == 0
+    assert list(kept.bodies) == [1, 2]
+    assert first.startswith("<!-- fathoms: mine -->\n### fathoms: FAIL, mine\n")
+    assert len(first.partition("<details>")[0].splitlines()) <= 10
+    assert kept.bodies[2].startswith("<!-- fathoms: mine -->\n### fathoms: the run failed, mine\n")
+    assert "no service at 127" in kept.bodies[2]
+    assert len(kept.bodies[2].splitlines()) <= 10
+
+
+@pytest.mark.slow
 def test_both_templates_compare_a_branch_with_main(project: Project) -> None:
     """Main lies in a repository; the branch has other replies, and answers as many questions rightly."""
     git = ["git", "-c", "user.name=x", "-c", "user.email=x@x"]
