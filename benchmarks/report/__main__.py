@@ -1,11 +1,11 @@
 """Measures how long `report.html` takes to write and to open, and how large it is.
 
-    python benchmarks/report --work DIR [--questions 1000] [--no-browser]
+    python benchmarks/report --work DIR [--questions 1000] [--runs 5] [--no-browser]
 
-Makes five runs of the same made-up questions in DIR, with texts as long as real ones (`corpus.py`), scores
-them, and writes their report. The runs are the same every time. Then Chromium opens the file from disk three
-times, each time in a new process, and reports when the leaderboard was drawn and when the list of questions
-could be used.
+Makes up to five runs of the same made-up questions in DIR, with texts as long as real ones (`corpus.py`),
+scores them, and writes their report. The runs are the same every time. Then Chromium opens the file from disk
+three times, each time in a new process, and reports when the leaderboard was drawn, when the list of
+questions could be used, and how long a question takes to open.
 """
 
 from __future__ import annotations
@@ -34,9 +34,10 @@ def main() -> None:
     options = argparse.ArgumentParser()
     options.add_argument("--work", type=Path, required=True)
     options.add_argument("--questions", type=int, default=1000)
+    options.add_argument("--runs", type=int, default=len(PIPELINES))
     options.add_argument("--no-browser", action="store_true")
     given = options.parse_args()
-    runs = made_runs(given.work / f"runs-{given.questions}", given.questions)
+    runs = made_runs(given.work / f"runs-{given.questions}", given.questions, given.runs)
     print(f"{len(runs)} runs of {given.questions} questions; load {os.getloadavg()[0]:.1f}")
     describe(runs)
     file = given.work / "report.html"
@@ -49,13 +50,13 @@ def main() -> None:
         opened(file)
 
 
-def made_runs(folder: Path, questions: int) -> list[Run]:
-    """The runs, scored; taken from the folder where they were made before."""
-    if len(list_runs(folder)) < len(PIPELINES):
+def made_runs(folder: Path, questions: int, number: int) -> list[Run]:
+    """Some runs, scored; taken from the folder where they were made before."""
+    if len(list_runs(folder)) < number:
         corpus = Corpus(questions)
-        for pipeline in PIPELINES:
+        for pipeline in PIPELINES[:number]:
             score_run(make_run(folder, corpus, pipeline))
-    return [Run.scored(run.path) for run in list_runs(folder)]
+    return [Run.scored(run.path) for run in list_runs(folder)[:number]]
 
 
 def describe(runs: list[Run]) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import json
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +20,8 @@ TALLEST = 3
 QUALITY = 60
 MOST_CHARACTERS = 50_000
 """The most characters of a page whose words are listed."""
+MOST_PICTURES = 100
+"""The most pictures of a page whose places are listed."""
 LINE_END_HYPHEN = "\ufffe"
 """The character with which PDFium replaces a hyphen and the line break after it."""
 FINE = 16
@@ -47,7 +51,8 @@ def _render(document: pdfium.PdfDocument, number: int, options: dict[str, Any]) 
     target = Path(options["folder"]) / f"{number:04}.jpg"
     image.save(target, quality=QUALITY, optimize=True)
     if options.get("words"):
-        target.with_suffix(".json").write_text(json.dumps(_words(page, size)), encoding="utf-8")
+        words = [*_words(page, size), *_pictures(page, size)]
+        target.with_suffix(".json").write_text(json.dumps(words), encoding="utf-8")
     return {"text": "", "elements": [{"kind": "picture", "text": str(number), "bbox": (0.0, 0.0, *size)}]}
 
 
@@ -89,6 +94,12 @@ def _words(page: pdfium.PdfPage, size: tuple[float, float]) -> list[list[Any]]:
             end("" if wide else "\n")
     end("\n")
     return words
+
+
+def _pictures(page: pdfium.PdfPage, size: tuple[float, float]) -> Iterator[list[Any]]:
+    """Yield the place of each picture of a page, as a word without letters."""
+    for found in islice(page.get_objects(filter=[raw.FPDF_PAGEOBJ_IMAGE]), MOST_PICTURES):
+        yield ["", *_from_top_left(page, size, found.get_bounds()), "\n"]
 
 
 def _around(first: tuple[float, ...], second: tuple[float, ...]) -> tuple[float, ...]:

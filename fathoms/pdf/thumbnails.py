@@ -42,7 +42,7 @@ class Thumbnailer(FileMaker):
 
 class Word(NamedTuple):
     """A word of a page, its place in points from the top left, and what follows it: a space, the end of the
-    line, or nothing."""
+    line, or nothing. A picture on the page is a word without letters."""
 
     text: str
     box: tuple[float, float, float, float]

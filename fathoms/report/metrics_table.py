@@ -144,6 +144,18 @@ def has_value(run: Run, figures: MetricFigures) -> bool:
     return not run.summary.retrieval_only or figures.overall.value is not None
 
 
+def page_metrics(run: Run, profile: str) -> dict[str, MetricFigures]:
+    """Return the metrics that the page of a run shows besides the leaderboard."""
+    return {
+        name: found
+        for name, found in run.metrics(profile).items()
+        if name not in MAIN
+        and has_value(run, found)
+        and (is_requested(name, found) or is_measured(run, name))
+        and not run.summary.all_failed
+    }
+
+
 def judge_note(run: Run, figures: MetricFigures) -> str:
     """Say who judged a metric, how well that judge agrees with people, and what was not judged."""
     judging = run.summary.judging

@@ -17,12 +17,12 @@ from fathoms.metrics.profiles import PROFILES, SCORER_HYPHENS, Profile
 from fathoms.metrics.stages import STAGES
 from fathoms.report.grouping import label
 from fathoms.report.html.claims import cost_of, documents_of, shown_claims
-from fathoms.report.html.places import Passage, Phrases, Sought, Unread
+from fathoms.report.html.places import Drawn, Passage, Phrases, Sought, Unread
 from fathoms.report.html.texts import MARKED, Marker, Pool, brief
-from fathoms.report.metrics_table import reason
+from fathoms.report.metrics_table import page_metrics, reason
 from fathoms.report.read_answer import read_answer
 from fathoms.runs.run import Run
-from fathoms.text.amounts import SHARE, duration, figure, measured
+from fathoms.text.amounts import duration, figure, measured
 from fathoms.types import Box, Citation, Document, Evidence, GoldPhrase, Question, Reply
 from fathoms.types.run.figures import ProfileFigures
 from fathoms.types.run.rows import (
@@ -71,7 +71,7 @@ class NoPictures:
 @dataclass(frozen=True)
 class Background:
     """What the details of all questions of a run need: the pictures, the parsed documents, and of its profile
-    the name, the figures, and the unit of each metric."""
+    the name, the figures, and the units of the metrics that are shown."""
 
     profile: str
     pictures: Pictures
@@ -83,7 +83,7 @@ class Background:
 def background(run: Run, profile: str, pictures: Pictures) -> Background:
     """Collect the background of the details of a run."""
     figures = run.summary.profiles.get(profile) or ProfileFigures()
-    units = {name: found.unit for name, found in run.metrics(profile).items()} if run.summary.profiles else {}
+    units = {name: found.unit for name, found in page_metrics(run, profile).items()}
     return Background(profile, pictures, figures, documents_of(run), units)
 
 
@@ -155,7 +155,10 @@ def _sheets(
         if phrases:
             sheets[key]["phrases"] = of.pictures.seek(key, Phrases(tuple(phrases), *rule))
         if is_gold and (read := _read(of.documents, document, page)) is not None:
-            sheets[key]["unread"] = of.pictures.seek(key, Unread(read))
+            sheets[key] |= {
+                "unread": of.pictures.seek(key, Unread(read)),
+                "drawn": of.pictures.seek(key, Drawn()),
+            }
     return sheets
 
 
@@ -213,7 +216,7 @@ def _repeat(
         "timings": {stage: duration(seconds) for stage, seconds in repeat.timings.items()},
         "scores": _scores(scores),
         "metrics": [
-            _metric(name, found, of.units.get(name, SHARE)) for name, found in repeat.metrics.items()
+            _metric(name, found, of.units[name]) for name, found in repeat.metrics.items() if name in of.units
         ],
         "claims": shown_claims(repeat, question, of.documents),
         "funnel": list(_funnel(scores)) or None,

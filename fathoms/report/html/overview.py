@@ -12,7 +12,7 @@ from fathoms.report.gold_pages import HEADS, PAGE_STAGES, page_figures, page_not
 from fathoms.report.html.claims import cost_of, spent
 from fathoms.report.html.reading import Sums, known_mean, rounded, spread
 from fathoms.report.length import length_sentence
-from fathoms.report.metrics_table import MAIN, has_value, is_shown, listed_parts
+from fathoms.report.metrics_table import MAIN, is_shown, listed_parts, page_metrics
 from fathoms.report.modalities import modality_hits
 from fathoms.report.outcomes import OUTCOMES, RATES
 from fathoms.report.stage_times import ingest_lines
@@ -64,8 +64,7 @@ def overview_run(key: int, label: str, run: Run, profile: str, sums: Sums) -> Js
             **({} if run.summary.retrieval_only else {metric: metric_of(figures, metric) for metric in MAIN}),
             **{
                 name: further_of(found, name) | {"shown": is_shown(run, name, found)}
-                for name, found in run.metrics(profile).items()
-                if name not in MAIN and has_value(run, found) and not summary.all_failed
+                for name, found in page_metrics(run, profile).items()
             },
         },
         "counts": {name: getattr(counts, name) for name in COUNTS},

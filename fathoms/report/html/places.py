@@ -100,6 +100,10 @@ class PageText:
         lacking = [at for at, own in enumerate(self._own) if len(own) > 1 and own not in read]
         return self._boxes(lacking) if read and 2 * len(lacking) < len(self._words) else []
 
+    def pictures(self) -> Boxes:
+        """Return where pictures stand."""
+        return self._boxes([at for at, word in enumerate(self._words) if not word.text])
+
     def _boxes(self, words: Collection[int]) -> Boxes:
         """Return the boxes of some words, one for those that follow one another on a line."""
         made: list[list[float]] = []
@@ -161,4 +165,13 @@ class Unread:
         return page.unread(self.text)
 
 
-Sought = Passage | Phrases | Unread
+@dataclass(frozen=True)
+class Drawn:
+    """The pictures of a page, of whose text a parser has nothing."""
+
+    def on(self, page: PageText) -> Boxes:
+        """Return where they stand."""
+        return page.pictures()
+
+
+Sought = Passage | Phrases | Unread | Drawn

@@ -14,7 +14,7 @@ from fathoms.report.html.claims import ClaimCounts
 from fathoms.report.html.detail import Pictures, background, detail
 from fathoms.report.html.questions import Questions
 from fathoms.report.html.texts import start
-from fathoms.report.metrics_table import is_shown
+from fathoms.report.metrics_table import is_shown, page_metrics
 from fathoms.report.text import gold
 from fathoms.runs.disagreements import disagreements
 from fathoms.runs.question_tables import mean
@@ -91,7 +91,7 @@ class IndexedRun:
         self.numbers: dict[int, int] = {}
         self.sums = Sums()
         self.claims = ClaimCounts()
-        shown = run.metrics(profile).items()
+        shown = page_metrics(run, profile).items()
         self.further = tuple(name for name, found in shown if is_shown(run, name, found))
         self.disagreements: list[dict[str, Any]] = []
         self._run, self._profile, self._questions = run, profile, questions

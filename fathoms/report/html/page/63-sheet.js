@@ -87,7 +87,10 @@ function drawnOn(key, sheet, detail, repeat) {
   });
   const unread = own(sheet, 'unread') === undefined ? [] : placesOf(sheet.unread);
   const left = unread.length ? [[unread, 'unread', null, ['not in the parser’s text']]] : [];
-  return [...hits, ...left, ...evidence, ...gold];
+  const missing = [...lost].some((phrase) => !Object.keys(phrases).some((number) => detail.phrases[number] === phrase));
+  const drawn = missing && own(sheet, 'drawn') !== undefined ? placesOf(sheet.drawn) : [];
+  const pictures = drawn.length ? [[drawn, 'unread', null, ['picture: the file has no text for what is drawn in it']]] : [];
+  return [...hits, ...left, ...pictures, ...evidence, ...gold];
 }
 
 /** The picture with its frames, at any size. */
