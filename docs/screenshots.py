@@ -1,12 +1,10 @@
 """The pictures of docs/reports.md and docs/retrieval-metrics.md: reports in Chromium, at 1280 and 390 pixels,
 light and dark.
 
-    python docs/screenshots.py docs/images sample=SAMPLE/report.html paper=PAPER/report.html
-    demo=DEMO/report.html
+    python docs/screenshots.py docs/images paper=PAPER/report.html demo=DEMO/report.html
 
-`sample` is the report of the nine side-by-side runs, `paper` that of the eight result files of the paper, and
-`demo` that of the two runs of `make demo`; the pictures of reports that are not named stay as they are. It
-needs the extra `test` and Debian's chromium.
+`paper` is the report of the eight result files of the paper, and `demo` that of the two runs of `make demo`;
+the pictures of reports that are not named stay as they are. It needs the extra `test` and Debian's chromium.
 """
 
 from __future__ import annotations
@@ -39,13 +37,20 @@ class Shot:
 
 SHOTS = (
     Shot("report-overview", "paper", "view=overview", height=1640),
-    Shot("report-funnel", "sample", "view=overview", theme="dark", top="#funnel", height=640),
-    Shot("report-question", "sample", "view=question&id=text-02&runs=0,1,7", height=1000),
-    Shot("report-compare", "sample", "view=compare&a=0&b=1", theme="dark"),
+    Shot("report-funnel", "demo", "view=overview", theme="dark", top="#funnel", height=760),
+    Shot("report-question", "demo", "view=question&id=text-01", height=1020),
+    Shot("report-compare", "demo", "view=compare&a=0&b=1", theme="dark"),
     Shot("report-gold-pages", "demo", "view=overview", top="#gold-pages", height=1240),
     Shot("report-narrow-overview", "paper", "view=overview", theme="dark", width=390),
-    Shot("report-narrow-questions", "sample", "view=questions&outcome=correct", width=390),
+    Shot("report-narrow-questions", "demo", "view=questions", width=390),
 )
+
+
+_SHOW = """element => {
+    const folds = element.matches('.fold') ? document.querySelectorAll('.fold > details') : [];
+    folds.forEach((found) => (found.open = true));
+    element.scrollIntoView();
+}"""
 
 
 def take(browser: Browser, shot: Shot, report: Path) -> bytes:
@@ -54,7 +59,7 @@ def take(browser: Browser, shot: Shot, report: Path) -> bytes:
     page.goto(f"{report.resolve().as_uri()}#{shot.view}&theme={shot.theme}")
     page.wait_for_selector("main #title")
     page.wait_for_load_state("networkidle")
-    page.locator(shot.top).evaluate("element => element.scrollIntoView()")
+    page.locator(shot.top).evaluate(_SHOW)
     picture = page.screenshot()
     page.close()
     return picture

@@ -95,6 +95,18 @@ def test_boxes_are_points_from_the_top_left() -> None:
     ]
 
 
+def test_a_paragraph_in_two_columns_has_a_box_in_each() -> None:
+    document = made(pages=1)
+    text = document.add_text(DocItemLabel.TEXT, "It swims in shoals. It is silver.", prov=place(1))
+    text.prov = [
+        ProvenanceItem(page_no=1, bbox=BoundingBox(l=left, t=100, r=left + 200, b=120), charspan=span)
+        for left, span in ((72, (0, 19)), (300, (20, 33)))
+    ]
+    first, second = elements(document)[1]
+    assert (first["text"].strip(), second["text"]) == ("It swims in shoals.", "It is silver.")
+    assert [found["bbox"][::2] for found in (first, second) if found["bbox"]] == [(72, 272), (300, 500)]
+
+
 def test_pages_without_content_keep_their_place() -> None:
     document = made()
     document.add_text(DocItemLabel.TEXT, "It swims.", prov=place(2))

@@ -44,17 +44,17 @@ def _places(page: Page, whole: str) -> Iterator[_Place]:
     """Yield where the text of each element begins and ends in the letters of its page, and its box."""
     at = 0
     for item in page.elements:
-        text = _letters(item.text)
-        if not text:
-            continue
-        start = whole.find(text, at, at + len(text) + SLACK)
-        if start < 0 and len(text) >= LONG:
-            start = whole.find(text, at)
-        if start < 0:
-            continue
-        at = start + len(text)
-        if item.bbox:
-            yield start, at, PageBox(page=page.number, bbox=item.bbox)
+        # of a figure, the page's text may have the caption alone, which is the first line
+        for part in dict.fromkeys((item.text, item.text.partition("\n")[0])):
+            text = _letters(part)
+            start = whole.find(text, at, at + len(text) + SLACK) if text else -1
+            if start < 0 and len(text) >= LONG:
+                start = whole.find(text, at)
+            if start >= 0:
+                at = start + len(text)
+                if item.bbox:
+                    yield start, at, PageBox(page=page.number, bbox=item.bbox)
+                break
 
 
 def _letters(text: str) -> str:

@@ -126,8 +126,24 @@ def elements(document: DoclingDocument) -> dict[int, list[RawElement]]:
         inside = item.parent is not None and isinstance(item.parent.resolve(document), PictureItem)
         if isinstance(item, DocItem) and (item.prov or not document.pages) and not inside:
             page = item.prov[0].page_no if item.prov else 1
-            found[page].append(_element(document, item, serializer))
+            found[page] += _in_columns(document, item, _element(document, item, serializer))
     return found
+
+
+def _in_columns(document: DoclingDocument, item: DocItem, whole: RawElement) -> list[RawElement]:
+    """Divide a paragraph that goes on in another column into elements with a box each, by the part of its
+    text that stands in each column."""
+    parts = [place for place in item.prov if place.page_no == item.prov[0].page_no]
+    if whole["kind"] != "text" or len(parts) < 2:
+        return [whole]
+    starts = [place.charspan[0] for place in parts[1:]]
+    cuts = [0, *starts, len(whole["text"])]
+    if cuts != sorted(set(cuts)):
+        return [whole]
+    return [
+        {**whole, "text": whole["text"][start:end], "bbox": _box(document, place)}
+        for place, start, end in zip(parts, cuts, cuts[1:], strict=False)
+    ]
 
 
 def _element(document: DoclingDocument, item: DocItem, serializer: MarkdownDocSerializer) -> RawElement:

@@ -53,7 +53,7 @@ class Docling(PdfParser):
 
     inert: ClassVar[bool] = True
     kind: Literal["docling"] = "docling"
-    revision: ClassVar[int] = 2
+    revision: ClassVar[int] = 3
     packages: ClassVar[tuple[str, ...]] = (
         "docling-slim",
         "docling-core",

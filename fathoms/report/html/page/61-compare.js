@@ -38,7 +38,7 @@ function tally(rows) {
 
 function signed(metric, value) {
   const size = scored(metric, Math.abs(value));
-  return Number(size) === 0 ? size : `${value > 0 ? '+' : '−'}${size}`;
+  return Number(size) === 0 ? size : `${value > 0 ? '+' : '-'}${size}`;
 }
 
 function tallyTable(index, rows, a, b, metric) {
@@ -64,7 +64,7 @@ function tallyTable(index, rows, a, b, metric) {
     .map(([name, some]) => line(said(name, 60), some));
   return table(
     `${titleOf(metric)}, question by question`,
-    ['Category', 'Won by B', 'Won by A', 'Tied', 'A', 'B', 'B − A'],
+    ['Category', 'Won by B', 'Won by A', 'Tied', 'A', 'B', 'B - A'],
     [...lines, line('All questions', rows)],
     { kind: 'tally' },
   );
