@@ -394,7 +394,7 @@ def test_the_order_by_difficulty(watched: Watched, made: str) -> None:
 def test_compare_shows_the_flipped_first(watched: Watched, made: str) -> None:
     page = watched.open(made, "view=compare&a=0&b=1")
     # both right on the 20 multiples of six: B has 20 alone, A has 40, the other 60 are tied
-    assert texts(page, "table.tally tbody tr")[-1] == "All questions 20 40 60 0.50 0.33 \u22120.17"
+    assert texts(page, "table.tally tbody tr")[-1] == "All questions 20 40 60 0.50 0.33 -0.17"
     assert texts(page, "table.tally tbody tr")[0] == "Text-Only 20 0 20 0.50 1.00 +0.50"
     assert texts(page, ".toggle [aria-pressed=true]")[-1] == "flipped (60)"
     assert page.locator("ol.questions > li").count() == 50
