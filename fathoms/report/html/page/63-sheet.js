@@ -3,6 +3,7 @@
 // the sizes of the pages in points, where on them something stands, and the pictures that a server has sent
 let sheetData = { sizes: {}, places: {}, pictures: {} };
 const MOST_SHEETS = 40; // that are asked for at once
+let drawing = 0; // requests for pages that are not answered yet
 
 /** Unpack where things stand on the pages; a report without pictures has nothing of it. A server draws them when a
  * question is looked at: what is known is shown meanwhile. */
@@ -16,12 +17,14 @@ async function readSheets(details) {
   if (!keys.length) return;
   for (const key of keys) sheetData.pictures[key] = null; // so that nobody asks again
   const { id } = state;
+  drawing += 1;
   ask('pages', { keys: keys.join() })
-    .then((drawn) => {
-      for (const part of Object.keys(sheetData)) Object.assign(sheetData[part], drawn[part]);
+    .then((drawn) => Object.keys(sheetData).forEach((part) => Object.assign(sheetData[part], drawn[part])))
+    .catch((error) => announce(error.message))
+    .then(() => {
+      drawing -= 1;
       if (state.view === 'question' && state.id === id) draw();
-    })
-    .catch((error) => announce(error.message));
+    });
 }
 
 /** The keys of the pictures that a question shows: of the gold pages, then of what was retrieved. */
@@ -112,7 +115,7 @@ function showFull(key, sheet, all) {
 /** A page of the documents with what was found on it, and the other pages to choose from; null without any. */
 function sheetBox(keys, details, repeats) {
   const sheets = sheetsOf(details);
-  if (!sheets.size) return null;
+  if (!sheets.size) return drawing ? h('p.small.paper', {}, 'The page is being drawn.') : null;
   const key = sheets.has(state.sheet) ? state.sheet : [...sheets.keys()][0];
   const found = keys.map((_, nth) => nth).filter((nth) => details[nth]);
   const shown = found.find((nth) => String(keys[nth]) === state.of) ?? found.find((nth) => hitsOn(repeats[nth], key).length) ?? found[0];
