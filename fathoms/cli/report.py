@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,12 +14,14 @@ from fathoms import hooks
 from fathoms.cli import completion, console
 from fathoms.cli.browser import show_in_browser
 from fathoms.cli.options import RUNS, All, By, Json, Only, Out, Trust
-from fathoms.cli.results import folder_name
+from fathoms.cli.results import Figures, folder_name
 from fathoms.cli.trends import Logs
 from fathoms.errors import UsageError
 from fathoms.report import PICTURED
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from fathoms.runs.run import Run
 
 Reviews = Annotated[
@@ -119,21 +121,16 @@ def report(
     leaderboard, the page of each run, trends and downloads.
     """
     from fathoms.report.as_json import report_json
-    from fathoms.report.grouping import grouped
     from fathoms.report.radar import Scale
-    from fathoms.report.screen import screen
-    from fathoms.report.terminal import leaderboard_panel, metrics_panel, require_groups, shrunk_panel
-    from fathoms.report.terminal import only as some_figures
+    from fathoms.report.terminal import require_groups, shrunk_panel
     from fathoms.report.write import write_report
     from fathoms.runs.run import Run
-    from fathoms.runs.writing import trust_run
 
     if site is not None:
         others: dict[str, object] = {"--to": to, "--by": by, "--intervals": intervals, "--metric": metric}
         others |= {"--shrink": shrink, "--reviews": reviews, "--json": as_json}
         others |= {"--radar-scale": radar_scale != "plain", "--only": only}
-        if given := [name for name, value in others.items() if value]:
-            raise UsageError(f"--site writes files of its own: leave out {', '.join(given)}")
+        _refuse_beside_site(others)
         return _site(
             runs or [], out, site, scores, log or [], thumbnails=bool(thumbnails), trust=trust, show=show
         )
@@ -150,14 +147,7 @@ def report(
     released = [Path(name) for name in runs if _is_released(Path(name))]
     found = context.with_resource(_released(released)) if released else []
     found += [Run.open(name, out) for name in runs if Path(name) not in released]
-    for run in found if trust else ():
-        trust_run(run)
-    for path in reviews or ():
-        if not path.is_file():
-            raise UsageError(f"--reviews {path}: there is no such file")
-    views = [Run.scored(run.path).altered(reviews=tuple(reviews or ())) for run in found]
-    if by is not None:
-        views = [grouped(view, by) for view in views]
+    views = _views(found, reviews or (), by, trust=trust)
     if as_json:
         console.show_json(report_json(views, scores, shrink=shrink))
         return 0
@@ -176,20 +166,49 @@ def report(
         shrink=shrink,
         warn=console.note,
     )
-    if only:
-        console.show(*some_figures(views, tuple(only)))
-    elif everything:
-        console.show(*leaderboard_panel(views, scores, metrics=metric or ()))
-    else:
-        console.show(*screen(views, scores), *(metrics_panel(views, scores, metric) if metric else ()))
-    if shrink:
-        console.show(*shrunk_panel(views, scores))
+    wanted = Figures(everything, tuple(only or ()), tuple(metric or ()))
+    console.show(*_figures(views, scores, wanted), *(shrunk_panel(views, scores) if shrink else ()))
     console.say("")
     for path in written:
         console.say(str(path))
     if show:
         show_in_browser(folder / "report.html")
     return 0
+
+
+def _refuse_beside_site(others: Mapping[str, object]) -> None:
+    """Raise UsageError if options are given that a site does not take."""
+    if given := [name for name, value in others.items() if value]:
+        raise UsageError(f"--site writes files of its own: leave out {', '.join(given)}")
+
+
+def _views(found: Sequence[Run], reviews: Sequence[Path], by: str | None, *, trust: bool) -> list[Run]:
+    """The scored runs of a report, with further reviews, grouped by a key of the questions."""
+    from fathoms.report.grouping import grouped
+    from fathoms.runs.run import Run
+    from fathoms.runs.writing import trust_run
+
+    for run in found if trust else ():
+        trust_run(run)
+    for path in reviews:
+        if not path.is_file():
+            raise UsageError(f"--reviews {path}: there is no such file")
+    views = [Run.scored(run.path).altered(reviews=tuple(reviews)) for run in found]
+    return views if by is None else [grouped(view, by) for view in views]
+
+
+def _figures(views: Sequence[Run], scores: str | None, wanted: Figures) -> Iterator[RenderableType]:
+    """Yield the figures of a report that are printed."""
+    from fathoms.report.screen import screen
+    from fathoms.report.terminal import leaderboard_panel, metrics_panel, only
+
+    if wanted.only:
+        yield from only(views, wanted.only)
+    elif wanted.everything:
+        yield from leaderboard_panel(views, scores, metrics=wanted.metrics)
+    else:
+        yield from screen(views, scores)
+        yield from metrics_panel(views, scores, wanted.metrics) if wanted.metrics else ()
 
 
 def _is_released(path: Path) -> bool:

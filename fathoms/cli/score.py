@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,6 +15,7 @@ from fathoms.cli.options import RUNS, All, FailOnError, Only, OtherJudge, Out, T
 from fathoms.errors import DataError, ExitCode, UsageError
 
 if TYPE_CHECKING:
+    from fathoms.runs.run import Run
     from fathoms.scoring.gold import NewGold
 
 
@@ -92,9 +94,7 @@ def score(
     from fathoms.gate.settings import allowance
     from fathoms.judges.of_run import Judging, read_judge
     from fathoms.metrics.registry import beside_default, named
-    from fathoms.runs.finding import list_runs
-    from fathoms.runs.order import run_name
-    from fathoms.runs.run import Run, read_summary
+    from fathoms.runs.run import read_summary
     from fathoms.runs.writing import trust_run
     from fathoms.scoring import score_run
 
@@ -104,14 +104,7 @@ def score(
         one.check()
     own = None if judge is None else read_judge(judge)
     execution = cluster_at(executor, address)
-    if not runs and not whole_history:
-        raise UsageError(
-            "name the runs to score, or score the whole history of the latest one with --history"
-        )
-    found = [Run.open(reference, out) for reference in runs or ["latest"]]
-    if whole_history:
-        names = {run_name(store.id) for store in found}
-        found = [store for store in list_runs(out) if run_name(store.id) in names]
+    found = _chosen(runs or [], out, whole_history=whole_history)
     gold = None if questions is None else _gold(questions)
     missing = over_budget = False
     spent: float = 0.0
@@ -149,6 +142,23 @@ def score(
     if over_budget:
         return ExitCode.OVER_BUDGET
     return ExitCode.FAILED if missing else ExitCode.OK
+
+
+def _chosen(names: Sequence[str], out: Path, *, whole_history: bool) -> list[Run]:
+    """The runs to score: those that are named, and on request all runs of their names."""
+    from fathoms.runs.finding import list_runs
+    from fathoms.runs.order import run_name
+    from fathoms.runs.run import Run
+
+    if not names and not whole_history:
+        raise UsageError(
+            "name the runs to score, or score the whole history of the latest one with --history"
+        )
+    found = [Run.open(reference, out) for reference in names or ["latest"]]
+    if not whole_history:
+        return found
+    histories = {run_name(store.id) for store in found}
+    return [store for store in list_runs(out) if run_name(store.id) in histories]
 
 
 def _gold(path: Path) -> NewGold:
