@@ -15,6 +15,8 @@ from fathoms.report.grid import Grid
 from fathoms.report.text import plain, shorten
 from fathoms.runs.run import Run
 from fathoms.text.amounts import figure
+from fathoms.types import Question
+from fathoms.types.run.rows import ScoredRepeat
 
 TEXT = 300
 """The characters of a question that are shown."""
@@ -49,6 +51,32 @@ def lost_questions(run: Run, part: str, scores: str | None = None) -> list[Lost]
             share = sum(shares) / len(shares)
             found.append(Lost(asked.id, asked.category, asked.text, share, tuple(phrases)))
     return sorted(found, key=lambda one: -one.share)
+
+
+def loss_sentence(question: Question, repeat: ScoredRepeat) -> str | None:
+    """Say which part of the pipeline lost most of what an answer lacks; `None` where nothing was lost or
+    that is not known."""
+    funnel = next((one.funnel for one in repeat.scores.values() if one.funnel), None)
+    if funnel is None or repeat.error or funnel.left_out or not any(funnel.lost.values()):
+        return None
+    stage = max(funnel.lost, key=lambda name: funnel.lost[name])  # the earliest of several
+    missed = [f"'{phrase}'" for phrase, where in funnel.missed.items() if where == stage]
+    what = " and ".join(missed) or "a part of the answer"
+    gold = {(one.document, one.page) for one in question.evidence if one.page is not None}
+    pages = ", ".join(map(str, sorted({page for _, page in gold if page is not None})))
+    pages = pages and (f"pages {pages} were" if "," in pages else f"page {pages} was")
+    found = any((hit.document, page) in gold for hit in repeat.hits or () for page in hit.pages)
+    retrieved = f"{pages} found, but not the passage with {what}"
+    if not found:
+        retrieved = f"{f'{pages} not found, and ' if pages else ''}{what} is in no retrieved text"
+    words = {
+        "documents": f"{what} is not in the text that was read",
+        "retrieved": retrieved,
+        "prompt": f"the passage with {what} was retrieved, but did not fit into the prompt",
+        "answer": f"{what} was {'in the prompt' if repeat.prompt else 'retrieved'}, but is not in the answer",
+    }
+    part = next(name for name, each in LOST_BY.items() if each == stage)
+    return f"Lost by the {'prompt limit' if part == 'prompt' else part}: {words[stage]}."
 
 
 def lost_panel(run: Run, part: str, name: str) -> Iterator[RenderableType]:

@@ -13,6 +13,7 @@ from fathoms.report.funnel import NOT_COUNTED
 from fathoms.report.gold_pages import AGREEMENT, HEADS, PAGE_STAGES
 from fathoms.report.grid import Grid
 from fathoms.report.grouping import label
+from fathoms.report.lost import loss_sentence
 from fathoms.report.metrics_table import answer_metrics
 from fathoms.report.read_answer import read_answer
 from fathoms.report.text import gold, plain, shorten, yes_or_no
@@ -58,6 +59,8 @@ def field(name: str, value: object) -> Text:
 def repeat_parts(repeat: ScoredRepeat, question: Question, figures: ProfileFigures) -> list[RenderableType]:
     """Show one answer to the question, or its failure."""
     parts: list[RenderableType] = [Text(f"\nrepeat {repeat.repeat}", style="bold")]
+    if lost := loss_sentence(question, repeat):
+        parts.append(Text(plain(lost)))
     if repeat.hits:
         parts.append(hit_table(repeat.hits))
     elif repeat.hits is None:

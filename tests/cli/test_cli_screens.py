@@ -18,7 +18,7 @@ from fathoms.compare.compare import compare
 from fathoms.errors import UsageError
 from fathoms.report.comparison import short_comparison
 from fathoms.report.leaderboard import run_labels
-from fathoms.report.lost import lost_panel, lost_questions
+from fathoms.report.lost import loss_sentence, lost_panel, lost_questions
 from fathoms.report.of_sweeps import read_all_scores
 from fathoms.report.terminal import ONLY, everything, only
 from fathoms.runs.run import Run
@@ -127,6 +127,21 @@ def test_the_questions_behind_a_loss_are_those_of_the_figure(place: Path) -> Non
     assert lost.overall.retrieved.lost == pytest.approx((0 + 2 / 2 + 0) / 3)
     with pytest.raises(UsageError, match="expected one of parser, retriever, prompt, model"):
         lost_questions(view, "retreiver")
+
+
+def test_a_question_begins_with_what_lost_its_answer(place: Path) -> None:
+    """The first cause is named before any text or figure: of the same question by run."""
+    said = {}
+    for name in ("degraded", "whole-document", "dense"):
+        view = Run.scored(Run.open(name, Path("runs")).path)
+        (asked,) = (one for one in view.questions() if one.question.id == "visitors")
+        said[name] = loss_sentence(asked.question, asked.repeats[0])
+    assert said == {
+        "degraded": "Lost by the retriever: page 3 was not found, and '1350' is in no retrieved text.",
+        "whole-document": "Lost by the prompt limit: the passage with '1350' was retrieved, but did not fit"
+        " into the prompt.",
+        "dense": "Lost by the model: '1350' was in the prompt, but is not in the answer.",
+    }
 
 
 if __name__ == "__main__":
