@@ -117,12 +117,13 @@ def report(
 
     The report consists of an HTML page, tables, radar plots, CSV, LaTeX and JSON. That of one run is written
     to the folder of the run; several runs get one common report under `reports` in the folder of the runs,
-    and so does a report with --by. With --site, a site of static files is written instead, with a
+    and so does a report with --by. The tables that --only names are added to table.tex, and are in `tables`
+    as CSV. With --site, a site of static files is written instead, with a
     leaderboard, the page of each run, trends and downloads.
     """
     from fathoms.report.as_json import report_json
     from fathoms.report.radar import Scale
-    from fathoms.report.terminal import require_groups, shrunk_panel
+    from fathoms.report.terminal import group_sections, require_groups, shrunk_panel
     from fathoms.report.write import write_report
     from fathoms.runs.run import Run
 
@@ -164,6 +165,7 @@ def report(
         scale=scale,
         metrics=metric or (),
         shrink=shrink,
+        tables=group_sections(views, only or (), scores),
         warn=console.note,
     )
     wanted = Figures(everything, tuple(only or ()), tuple(metric or ()))

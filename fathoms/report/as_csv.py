@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from fathoms.report.metrics_table import SPENDING
+from fathoms.report.section import Section
 from fathoms.report.worst import question_tables
 from fathoms.runs.question_tables import COLUMNS as OF_QUESTIONS
 from fathoms.runs.run import Run
@@ -23,6 +24,11 @@ def report_csv(runs: Sequence[Run], scores: str | None = None) -> str:
     """
     names = dict.fromkeys(name for run in runs for name in run.summary.metrics if name not in SPENDING)
     return "".join(_lines(runs, scores, list(names)))
+
+
+def section_csv(section: Section) -> str:
+    """Return a table as RFC 4180 CSV, with the texts that the other outputs have."""
+    return "".join(csv_line(list(row)) for row in (section.header, *section.rows))
 
 
 def _lines(runs: Sequence[Run], scores: str | None, metrics: Sequence[str]) -> Iterator[str]:

@@ -37,14 +37,24 @@ def funnel_of(run: Run, profile: str) -> RunFunnel | None:
 
 
 def funnel_rows(funnel: RunFunnel) -> Iterator[tuple[str, FunnelStages]]:
-    """Yield Overall, then every category; Overall has a star if its stages average different categories."""
+    """Yield Overall, then every category with a figure; Overall has a star if its stages average different
+    categories."""
     yield "Overall*" if any(partial(funnel)) else "Overall", funnel.overall
-    yield from funnel.categories.items()
+    yield from _known(funnel).items()
+
+
+def _known(funnel: RunFunnel) -> dict[str, FunnelStages]:
+    """Return the categories with a figure at any stage: questions without an answer have none."""
+    return {
+        name: stages
+        for name, stages in funnel.categories.items()
+        if any(stages.at(stage).n for stage in STAGES)
+    }
 
 
 def partial(funnel: RunFunnel) -> Iterator[str]:
     """Yield a note for each figure of Overall that covers only some categories, as these do not add up."""
-    total = len(funnel.categories)
+    total = len(_known(funnel))
     for stage, head in zip(STAGES, HEADS, strict=True):
         found = funnel.overall.at(stage)
         for what, count in (("recall", found.categories), ("lost and gained", found.compared_categories)):

@@ -77,6 +77,22 @@ def spent(run: Run, profile: str) -> list[RenderableType]:
     return [*first, *failures(run, profile)]
 
 
+SECTIONS: dict[str, Callable[[Sequence[Run], str | None], Sequence[Section | None]]] = {
+    "lost": lambda runs, scores: [funnel_section(runs, scores)],
+    "pages": lambda runs, scores: [pages_section(runs, scores)],
+    "abstention": lambda runs, scores: evidence(runs, scores),
+    "time": lambda runs, scores: [times_section(runs)],
+    "tables": lambda runs, scores: sections(runs),
+}
+"""The tables of the groups that `--only` names, which a report also writes as files."""
+
+
+def group_sections(runs: Sequence[Run], names: Iterable[str], scores: str | None) -> list[Section]:
+    """Return the tables that runs have in some groups of `--only`."""
+    found = (one for name in names if name in SECTIONS for one in SECTIONS[name](runs, scores))
+    return [one for one in found if one is not None and one.rows]
+
+
 def evidence(runs: Sequence[Run], scores: str | None) -> list[Section | None]:
     """Return the tables of what runs answered and where they abstained; `None` for one that they lack."""
     answered = [run for run in runs if not run.summary.retrieval_only]
@@ -85,18 +101,18 @@ def evidence(runs: Sequence[Run], scores: str | None) -> list[Section | None]:
 
 ONLY: dict[str, Callable[[Run, str], Iterable[RenderableType]]] = {
     "scores": lambda run, profile: run_table(run, profile),
-    "lost": lambda run, profile: drawn([funnel_section([run], profile)]),
+    "lost": lambda run, profile: drawn(SECTIONS["lost"]([run], profile)),
     "retrieval": lambda run, profile: [
         *drawn(sections([run]), ("search", "within", "modalities")),
         *metrics_panel([run], profile, group=RETRIEVAL),
     ],
-    "pages": lambda run, profile: drawn([pages_section([run], profile)]),
-    "abstention": lambda run, profile: drawn(evidence([run], profile)),
-    "time": lambda run, profile: [*drawn([times_section([run])]), *spent(run, profile)],
+    "pages": lambda run, profile: drawn(SECTIONS["pages"]([run], profile)),
+    "abstention": lambda run, profile: drawn(SECTIONS["abstention"]([run], profile)),
+    "time": lambda run, profile: [*drawn(SECTIONS["time"]([run], profile)), *spent(run, profile)],
     "metrics": lambda run, profile: metrics_panel([run], profile, ("all",)),
     "worst": lambda run, profile: worst_table(worst_questions(run, profile)),
     "reviews": lambda run, profile: review_tables([run], profile),
-    "tables": lambda run, profile: drawn(sections([run])),
+    "tables": lambda run, profile: drawn(SECTIONS["tables"]([run], profile)),
 }
 """What `--only` shows of each run, by its name."""
 

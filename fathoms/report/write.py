@@ -10,12 +10,13 @@ from fathoms.errors import StoreError, UsageError
 from fathoms.models.calling.collecting import rare_collections
 from fathoms.paths import write_atomic
 from fathoms.report import PICTURED
-from fathoms.report.as_csv import report_csv
+from fathoms.report.as_csv import report_csv, section_csv
 from fathoms.report.as_json import report_json
 from fathoms.report.html import report_html
-from fathoms.report.latex import report_latex
+from fathoms.report.latex import report_latex, section_lines
 from fathoms.report.markdown import report_markdown
 from fathoms.report.radar import TITLES, Scale, draw_radar, remove_radar
+from fathoms.report.section import Section
 from fathoms.runs.run import Run
 
 QUICK = 150
@@ -35,6 +36,7 @@ def write_report(
     scale: Scale = "plain",
     metrics: Sequence[str] = (),
     shrink: bool = False,
+    tables: Sequence[Section] = (),
     warn: Callable[[str], None] = lambda _: None,
 ) -> list[Path]:
     """Write the report of some runs into the folder `out` and return the files written, `report.html` first.
@@ -49,7 +51,7 @@ def write_report(
     drawn, and old ones are deleted, because they may show other scores; runs that only searched, or whose
     calls all failed, have none. `scale` is that of the radar plots.
     `metrics` names further metrics to show, `all` for all. `shrink` adds the shrunk categories to `report.md`
-    and `report.json`.
+    and `report.json`. `tables` are added to `table.tex`, and written as `tables/<key>.csv`.
 
     Raises UsageError if `runs` is empty or `scores` is not the name of a profile, and DataError if a run was
     not scored under it; nothing is written then. Raises StoreError if the folder or a file cannot be written.
@@ -68,9 +70,11 @@ def write_report(
         "report.md": report_markdown(
             runs, out, scores, plots=plots and bool(drawn_runs), page=page, metrics=metrics, shrink=shrink
         ),
-        "table.tex": report_latex(runs, scores, intervals, metrics),
+        "table.tex": report_latex(runs, scores, intervals, metrics)
+        + "".join(f"{line}\n" for line in section_lines(tables)),
         "scores.csv": lines,
         "report.json": json.dumps(figures, indent=2, ensure_ascii=False) + "\n",
+        **{f"tables/{table.key}.csv": section_csv(table) for table in tables},
     }
     try:
         if not page:

@@ -12,7 +12,8 @@ from fathoms.report.as_json import report_json
 from fathoms.report.latex import report_latex
 from fathoms.report.markdown import report_markdown
 from fathoms.report.stage_times import ingest_lines, stage_times, times_section
-from fathoms.report.terminal import leaderboard_panel
+from fathoms.report.terminal import group_sections, leaderboard_panel
+from fathoms.report.write import write_report
 from fathoms.runs.run import Run
 from tests.support.made_run import changed
 
@@ -60,6 +61,9 @@ def test_every_report_has_the_times(small_run: Make, tmp_path: Path) -> None:
     assert "500 ms (4) 5.0x" in report_markdown(runs, tmp_path)
     assert "500 ms 5.0x" in report_latex(runs, metrics=["all"])
     assert "5.0x" not in report_latex(runs)  # nobody asked for it
+    write_report(runs, tmp_path, html=False, plots=False, tables=group_sections(runs, ["time"], None))
+    assert (tmp_path / "tables" / "seconds.csv").read_text().splitlines()[1].startswith("a,500 ms 5.0x,1 s")
+    assert r"a & 500 ms 5.0x & 1 s & 2 s 1.0x & {-}" in (tmp_path / "table.tex").read_text()
     found = report_json(runs)[0]["seconds"]["generate"]
     assert found == {"value": 2.0, "low": 1.5, "high": 3.0, "n": 4, "times": 1.0}
 
