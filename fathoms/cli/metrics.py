@@ -15,9 +15,6 @@ def metrics(as_json: Json = False) -> int:
     A configuration names them under `metrics:`, and `fathoms score RUN --metric NAME` computes one for any
     run.
     """
-    from rich.table import Table
-    from rich.text import Text
-
     from fathoms.compare.question_scores import OF_SWEEPS
     from fathoms.metrics.registry import NAMES, SETS
 
@@ -37,13 +34,8 @@ def metrics(as_json: Json = False) -> int:
         sets = {name: list(found) for name, found in SETS.items()}
         console.show_json({"metrics": listed, "sets": sets, "of_several_runs": list(OF_SWEEPS)})
         return 0
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for heading in ("metric", "needs", "better", "source"):
-        table.add_column(Text(heading), overflow="fold")
-    for one in listed:
-        cells = (one["name"], ", ".join(one["needs"]), one["direction"], one["source"])
-        table.add_row(*(Text(cell) for cell in cells))
-    console.show(table)
+    rows = [(one["name"], ", ".join(one["needs"]), one["direction"], one["source"]) for one in listed]
+    console.show_table(("metric", "needs", "better", "source"), rows)
     for name, found in SETS.items():
         console.say(f"set {name}: {', '.join(found)}")
     console.say("retrieval metrics are named LEVEL-KIND@K, such as hit@5, document-recall@10, r-precision")
