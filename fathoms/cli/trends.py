@@ -104,7 +104,7 @@ def trends(
 
 
 def _show_flaky(found: Flaky, as_json: bool) -> int:
-    """Print the questions that waver."""
+    """Print the questions that are right in some runs only."""
     if as_json:
         console.show_json(asdict(found))
         return ExitCode.OK

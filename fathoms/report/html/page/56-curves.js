@@ -124,7 +124,7 @@ function curves(room) {
       'p.small',
       {},
       `The share of the gold ${level}s that the search has found, as the mean of the categories; vertical lines are
-        95 % intervals. A ranking that ends earlier counts as it is.`,
+        95 % intervals. If fewer than k pages were retrieved, all of them count.`,
     ),
     legend(keys),
     h(
