@@ -101,7 +101,7 @@ def components(room: str) -> list[str]:
 
 
 def loaded(place: str) -> Any:
-    """Import what `MODULE:NAME` names."""
+    """Return the object that `MODULE:NAME` names, after importing its module."""
     module, _, name = place.partition(":")
     return getattr(import_module(module), name)
 

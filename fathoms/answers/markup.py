@@ -127,7 +127,7 @@ def _superscript(match: re.Match[str]) -> str:
 
 
 def _tag_script(match: re.Match[str]) -> str:
-    """Write `<sup>2</sup>` and `<sub>2</sub>`."""
+    """Return the text of a `<sup>` or `<sub>` element: `^2` for a power, and else what stands in it."""
     before = match.string[match.start() - 1 : match.start()]
     is_power = match[1].lower() == "sup" and before.isdigit() and not match[2].isalpha()
     return f"^{match[2]}" if is_power else match[2]

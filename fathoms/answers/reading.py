@@ -85,7 +85,7 @@ class _Edit(NamedTuple):
 
 
 class Reading:
-    """What an answer says.
+    """An answer that was read once: its text without reasoning and sources, and where each part stood.
 
     - `raw` is the answer as it came, and `text` what it says, with its mark-up.
     - `only_reasoning` is true if the model was cut, or ended, before it gave an answer; `text` is empty then.

@@ -73,7 +73,7 @@ class Retries(logging.Handler):
         self.count, self.last = 0, ""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Note a retry."""
+        """Count a retry and describe it for the next line of progress."""
         facts = getattr(record, "facts", {})
         if facts.get("event") == "question-retried":
             self.count += 1
@@ -83,7 +83,7 @@ class Retries(logging.Handler):
 
 
 class Bars:
-    """Shows progress on stderr.
+    """The progress of a command, shown on stderr.
 
     On a terminal, one bar per stage and per provider, with rate, time left, failures, cost and retries.
     Elsewhere, and with `--verbose`, one plain line per stage and minute, also while nothing goes on. With

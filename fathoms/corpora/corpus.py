@@ -19,7 +19,7 @@ LONGEST_HINT = 300
 
 @dataclass(frozen=True)
 class Corpus:
-    """A loaded data set.
+    """A data set that was loaded: its questions, and where its documents lie.
 
     `documents` maps document ids (file names) to paths. `categories` lists the categories of all questions,
     in the order of the data set, including those of which no question can be asked because documents are

@@ -175,7 +175,7 @@ class PicturePdf:
         return empty
 
     def discard(self) -> None:
-        """Remove the unfinished file."""
+        """Remove the file that was not written to its end."""
         self._part.unlink(missing_ok=True)
 
     def _write(self, head: str, stream: bytes | None = None, *, number: int | None = None) -> int:

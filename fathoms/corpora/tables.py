@@ -45,7 +45,7 @@ def _open(path: Path) -> tuple[Sequence[str], Callable[[list[str]], Iterator[Any
 
 
 def _parquet(path: Path) -> tuple[Sequence[str], Callable[[list[str]], Iterator[Any]]]:
-    """Open a parquet file."""
+    """Return the columns of a parquet file, and what reads its rows in batches."""
     from pyarrow import parquet
 
     table = parquet.ParquetFile(path, buffer_size=2**20, pre_buffer=False)

@@ -236,7 +236,7 @@ class Experiment(Pipeline, Measured):
 
     @property
     def generator(self) -> Generator:
-        """The model that answers."""
+        """The stage whose model answers the questions."""
         return self.generate
 
 
@@ -298,7 +298,7 @@ class ExternalExperiment(Measured):
 
     @property
     def answering(self) -> External:
-        """The external pipeline."""
+        """The external pipeline, which does everything itself."""
         return self.pipeline
 
     @property

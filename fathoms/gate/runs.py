@@ -45,7 +45,7 @@ MONTH = 30
 
 @dataclass(frozen=True)
 class Terms:
-    """How runs are judged.
+    """The terms by which runs are judged: settings, baseline and profile.
 
     `section` is the section of the newest run's config that the settings come from, if there is one.
     `baseline` are references to runs, or files with a saved baseline; several are pooled as repeats.

@@ -23,7 +23,7 @@ class Verdict:
 
     @property
     def verdict(self) -> str:
-        """PASS, FAIL or UNDECIDED."""
+        """The verdict itself: PASS, FAIL or UNDECIDED."""
         return self.found.verdict
 
     def failed(self, *, strict: bool = False) -> bool:

@@ -236,7 +236,7 @@ class Release:
 
     @property
     def topics(self) -> dict[str, Topic]:
-        """The topics by name."""
+        """The topics of the release by their names."""
         return self._read(TOPICS, dict[str, Topic])
 
     def _judged(self, side: str, system: str, annotator: int) -> str | None:

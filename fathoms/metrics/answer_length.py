@@ -1,4 +1,4 @@
-"""The length of answers."""
+"""The length of answers in words, as a metric."""
 
 from __future__ import annotations
 

@@ -84,5 +84,5 @@ def _grid(record: Record, claims: tuple[Claim, ...]) -> Grid:
 
 
 def _pictures(record: Record) -> tuple[Premise, ...]:
-    """Return the retrieved pictures."""
+    """Return the retrieved pictures as premises, best first."""
     return tuple(one for one in retrieved(record.hits or ()) if one.image)

@@ -58,7 +58,7 @@ class Hallucination(ProfileMetric):
     kind: Literal["hallucination"] = "hallucination"
 
     def value(self, facts: Facts) -> float | None:
-        """Return 1 or 0."""
+        """Return 1 for a statement that is not fully correct, and else 0."""
         return facts.scores.hallucination
 
 
@@ -72,7 +72,7 @@ class Abstention(ProfileMetric):
     kind: Literal["abstention"] = "abstention"
 
     def value(self, facts: Facts) -> float | None:
-        """Return 1 or 0."""
+        """Return 1 for an abstention and else 0; `None` for an unanswerable question."""
         abstained = facts.scores.abstained
         return None if abstained is None or not facts.record.question.answerable else int(abstained)
 

@@ -43,7 +43,7 @@ class Latency(Spending):
     kind: Literal["latency"] = "latency"
 
     def value(self, reply: Reply) -> float | None:
-        """Return the seconds."""
+        """Return the seconds that the reply took."""
         return reply.latency
 
 
@@ -55,7 +55,7 @@ class PromptTokens(Spending):
     kind: Literal["prompt-tokens"] = "prompt-tokens"
 
     def value(self, reply: Reply) -> float | None:
-        """Return the tokens."""
+        """Return the number of tokens in the prompt."""
         return reply.usage.prompt_tokens
 
 
@@ -67,7 +67,7 @@ class CompletionTokens(Spending):
     kind: Literal["completion-tokens"] = "completion-tokens"
 
     def value(self, reply: Reply) -> float | None:
-        """Return the tokens."""
+        """Return the number of tokens in the answer."""
         return reply.usage.completion_tokens
 
 
@@ -79,5 +79,5 @@ class Cost(Spending):
     kind: Literal["cost"] = "cost"
 
     def value(self, reply: Reply) -> float | None:
-        """Return the dollars."""
+        """Return the cost of the reply in US dollars."""
         return reply.cost

@@ -1,4 +1,4 @@
-"""Splitting texts into sentences."""
+"""The splitting of texts into sentences, for several metrics and chunkers."""
 
 from __future__ import annotations
 

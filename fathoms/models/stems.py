@@ -78,7 +78,7 @@ def _step_1c(word: str) -> str:
 
 
 def _step_2(word: str) -> str:
-    """Shorten a long ending."""
+    """Return a word with a long ending made shorter: step 2 of Porter's algorithm."""
     if word.endswith("alli") and _measure(word[:-4]):
         return _step_2(word[:-2])
     if word.endswith("logi"):
@@ -87,7 +87,7 @@ def _step_2(word: str) -> str:
 
 
 def _step_4(word: str) -> str:
-    """Remove an ending."""
+    """Return a word without its last ending: step 4 of Porter's algorithm."""
     if word.endswith(("sion", "tion")):
         return word[:-3] if _measure(word[:-3]) > 1 else word
     return _replaced(word, _STEP_4, 1)

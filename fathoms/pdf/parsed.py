@@ -44,7 +44,7 @@ class Parsed:
 
     @classmethod
     def of(cls, document: Document) -> Parsed:
-        """Pack a document."""
+        """Return a document as its packed facts and texts."""
         found = packed(document.model_dump(mode="json") | {"path": document.path.name})
         facts = ParsedFacts.model_validate(found.facts)
         native = None if document.native is None else document.native.encode()

@@ -14,7 +14,7 @@ Progress = Callable[[str, int, int], None]
 
 
 def silent(stage: str, done: int, total: int) -> None:
-    """Ignore progress."""
+    """Ignore the progress, where nobody shows it."""
 
 
 @dataclass(frozen=True)

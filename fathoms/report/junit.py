@@ -26,7 +26,7 @@ _MESSAGE = 300
 
 @dataclass(frozen=True)
 class Case:
-    """One test case.
+    """One test case of a JUnit file.
 
     `failure` is set if a check such as a gate was not passed, `error` if something broke; each holds a kind
     and a message. `said` is the text of the case's standard output.

@@ -35,7 +35,7 @@ class SettingsRow:
 
     @property
     def n(self) -> int:
-        """The number of questions."""
+        """The number of questions behind the correctness."""
         return int(self.figures["correct"]["n"])
 
     def cells(self) -> tuple[str, ...]:

@@ -71,7 +71,7 @@ def first_messages(run: Run) -> dict[str, str]:
 
 
 def _miss(view: BriefQuestion, profile: str, correctness: float | None, hallucination: float | None) -> Miss:
-    """Describe a question."""
+    """Return what the table of the worst questions says of one question."""
     question, repeats = view.question, view.repeats
     worst = min(repeats, key=lambda repeat: repeat.under(profile).correctness or 0.0)
     error = worst.error

@@ -167,7 +167,7 @@ class BM25(TextQuery):
         return found.ids, found.vocab
 
     def _tokenized(self, texts: Sequence[str], *, return_ids: bool) -> Any:
-        """Split texts with bm25s."""
+        """Return texts split into words by the library bm25s."""
         library, stemming = bm25_index.libraries()
         pattern = _WORD
         if self.tokenizer == "auto":

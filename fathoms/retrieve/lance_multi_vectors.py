@@ -95,7 +95,7 @@ class LanceMultiVectors:
             ) from error
 
     def __len__(self) -> int:
-        """The number of pages."""
+        """The number of pages in the index."""
         return int(self._table.count_rows())
 
     def search(

@@ -95,7 +95,7 @@ class MultiVectors:
             ) from error
 
     def __len__(self) -> int:
-        """The number of pages."""
+        """The number of pages in the index."""
         return len(self.offsets) - 1
 
     @property

@@ -180,7 +180,7 @@ class StoredDocuments(Mapping[str, Document]):
         return name in self._entries
 
     def _load(self, name: str) -> Document:
-        """Read one document."""
+        """Return one document with the text of its pages."""
         entry = self._entries[name]
         try:
             text = self._run.texts.get(entry.text or "")

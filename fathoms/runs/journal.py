@@ -85,7 +85,7 @@ class OpenJournal:
             raise self._unwritable(error) from error
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file of the journal."""
         self._file.close()
 
     def _unwritable(self, error: OSError) -> StoreError:

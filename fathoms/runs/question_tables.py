@@ -87,7 +87,7 @@ class QuestionTables:
         scores: Sequence[OneScore],
         values: Sequence[Iterable[Number | None]],
     ) -> None:
-        """Add a question."""
+        """Add the rows of one question, a row for each repeat."""
         self._lines += map(_line, [question] * len(repeats), repeats, scores, values)
         if len(self._lines) >= _TOGETHER:
             self._pack()

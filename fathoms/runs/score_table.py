@@ -281,7 +281,7 @@ class ScoreTable:
 
     @cached_property
     def _told(self) -> dict[str, NDArray[Any]]:
-        """The hashes of `Identity`."""
+        """The hashes that are fields of `Identity`."""
         return {name: part for name, part in self.hashes.items() if name != "asked"}
 
     def same_questions(self, numbers: NDArray[Any], other: ScoreTable, others: NDArray[Any]) -> bool:

@@ -73,7 +73,7 @@ class LocalHandler(BaseHTTPRequestHandler):
         self._answer(self.got)
 
     def do_POST(self) -> None:
-        """Take something in."""
+        """Answer a POST request, as `posted` says."""
         self._answer(self.posted)
 
     def _answer(self, act: Callable[[str], Any]) -> None:

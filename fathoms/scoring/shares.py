@@ -56,7 +56,7 @@ class Share(NamedTuple):
 
     @property
     def answers(self) -> int:
-        """The number of answers."""
+        """The number of answers in the share."""
         return sum(map(len, self.questions))
 
 
@@ -74,7 +74,7 @@ class ScoreJob:
 
     @property
     def answers(self) -> int:
-        """The number of answers."""
+        """The number of answers in all shares."""
         return sum(share.answers for share in self.shares)
 
     @property

@@ -259,7 +259,7 @@ class _SentShareScorer:
         return lambda: self._scored(item)
 
     def close(self) -> None:
-        """Remove the temporary folder."""
+        """Remove the temporary folder of the share."""
         self._open.close()
 
     def _scored(self, item: SentShare) -> ScoredShare:

@@ -198,7 +198,7 @@ def without_glue(folded: str) -> str:
 
 
 def _nothing(match: re.Match[str]) -> str:
-    """Remove a match."""
+    """Return nothing in place of a match."""
     return ""
 
 

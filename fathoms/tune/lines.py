@@ -146,7 +146,7 @@ def table(result: Result) -> tuple[list[str], list[list[str]]]:
 
 
 def _range(interval: Interval) -> str:
-    """An interval as `.61-.72`."""
+    """Return an interval in short, such as `.61-.72`."""
     return f"{figure(interval[0])}-{figure(interval[1])}"
 
 

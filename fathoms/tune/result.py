@@ -204,7 +204,7 @@ def _standing(
     *,
     flipped: bool,
 ) -> Standing:
-    """Where one candidate stands."""
+    """Return where one candidate stands after the race."""
     count = asked[number]
     row = ordered[number, :count]
     known = ~np.isnan(row)

@@ -70,7 +70,7 @@ class Folder:
         self._root = root
 
     def read(self, name: str) -> bytes | None:
-        """Read a file."""
+        """Return what a file holds, or `None` where there is no such file."""
         try:
             return (self._root / name).read_bytes()
         except FileNotFoundError:

@@ -86,7 +86,7 @@ class Viewed:
         return self._states == [state_of_run(run) for run in self._runs]
 
     def close(self) -> None:
-        """Read nothing more."""
+        """End all reading of runs in the background."""
         self._ended.set()
 
     # ----- what is read in the background

@@ -31,7 +31,7 @@ class Chunks(Protocol):
         """Return what they depend on."""
 
     def model_dump(self, *, mode: str) -> dict[str, Any]:
-        """Return the options."""
+        """Return the options of the chunker, as pydantic does."""
 
 
 Item = DocumentFacts | Document
@@ -40,7 +40,7 @@ Item = DocumentFacts | Document
 
 @dataclass(frozen=True)
 class ChunkWork(Work[Item, list[Chunk]]):
-    """Splits documents into chunks.
+    """The work of splitting documents into chunks, here or in child processes.
 
     `load` returns a document with all that the chunker reads, when its turn comes. `pages_each` is the number
     of pages from which a child process pays; that of the chunker if not given.
@@ -100,7 +100,7 @@ class _Here:
         return lambda: self._work.chunker.chunk(self._work.load(item))
 
     def close(self) -> None:
-        """Do nothing."""
+        """Do nothing, because no child process was started."""
 
 
 class _Apart:
@@ -129,7 +129,7 @@ class _Apart:
         return partial(_CHUNKS.validate_json, data)
 
     def close(self) -> None:
-        """End the processes."""
+        """End the child processes that are free."""
         while (child := self._taken()) is not None:
             child.end()
 

@@ -47,7 +47,7 @@ class ParseWork(Work[Path, Outcome]):
         return ParseWork(parser)
 
     def sent(self, item: Path) -> Packed:
-        """The file."""
+        """Return the file as it is sent to another machine."""
         return Packed.of(item)
 
     def arrived(self, sent: Packed, folder: Path) -> Path:

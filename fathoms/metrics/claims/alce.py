@@ -55,7 +55,7 @@ class ClaimRecall(ReleasedMetric):
         return [gold_by_answer(record, claims)]
 
     def measure(self, facts: Facts, matrices: Sequence[Matrix]) -> Score:
-        """Return the share."""
+        """Return the share of the claims of the gold answer that the answer entails."""
         (gold,) = (matrix.settled if self.released else matrix for matrix in matrices)
         if not gold.claims:
             return Score(metric=self.name, value=0.0 if self.released else None, n=0, why={"claims": "none"})
@@ -112,7 +112,7 @@ class CitationMetric(CitesPostHoc, ReleasedMetric):
         return score.model_copy(update={"value": 0.0}) if self.released and score.value is None else score
 
     def measure(self, facts: Facts, matrices: Sequence[Matrix]) -> Score:
-        """Return the score."""
+        """Return the score, which needs no matrix of claims."""
         return self.score(facts)
 
     @abstractmethod
@@ -179,11 +179,11 @@ class CitationF1(CitationMetric):
 
     @property
     def halves(self) -> Mapping[str, str]:
-        """Precision and recall."""
+        """The names of the precision and the recall that the mean joins."""
         return {name: self.name.replace("f1", name) for name in ("precision", "recall")}
 
     def count(self, facts: Facts, found: Sequence[CitedSentence]) -> Score:
-        """Return the harmonic mean."""
+        """Return the harmonic mean of precision and recall."""
         precision = share_of(self.name, self.precise(facts, found))
         return f1_of(self.name, precision, share_of(self.name, self.supported(facts, found)))
 

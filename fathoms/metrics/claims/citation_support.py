@@ -51,7 +51,7 @@ class CitationSupport(JudgedMetric):
         ]
 
     def score(self, facts: Facts) -> Score:
-        """Return the weighted share."""
+        """Return the weighted share of supported citations or sentences."""
         found = () if facts.scores.abstained else _sentences(facts.record, facts.claims)
         rows = [(sentence, _labels(sentence, facts)) for sentence in found]
         why: dict[str, object] = {"claims": "none"}
@@ -70,7 +70,7 @@ class SupportPrecision(CitationSupport):
     kind: Literal["citation-support.precision"] = "citation-support.precision"
 
     def terms(self, labels: Sequence[Sequence[str]]) -> Sequence[Term]:
-        """Each citation counts."""
+        """Return one term for each citation."""
         return [Term(*_span(label)) for row in labels for label in row]
 
 
@@ -81,7 +81,7 @@ class SupportRecall(CitationSupport):
     kind: Literal["citation-support.recall"] = "citation-support.recall"
 
     def terms(self, labels: Sequence[Sequence[str]]) -> Sequence[Term]:
-        """Each sentence counts."""
+        """Return one term for each sentence, by the best of its citations."""
         spans = [[_span(label) for label in row] or [(0.0, 0.0)] for row in labels]
         return [Term(max(low for low, _ in row), max(high for _, high in row)) for row in spans]
 

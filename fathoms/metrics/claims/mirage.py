@@ -125,7 +125,7 @@ class InfoPReference(Mirage):
         ]
 
     def measure(self, facts: Facts, matrices: Sequence[Matrix]) -> Score:
-        """Return the share."""
+        """Return the share of claims that the gold answer supports."""
         return self.weighed(matrices[0])
 
 
@@ -205,7 +205,7 @@ class InfoPCollection(_Infers):
         return [Grid(claims_of_answer(record, claims), found, by=self.by("gold pages"))]
 
     def measure(self, facts: Facts, matrices: Sequence[Matrix]) -> Score:
-        """Return the share."""
+        """Return the share of claims that any gold page supports."""
         return self.weighed(matrices[0]) if matrices[0].premises else self.unread()
 
 
@@ -236,7 +236,7 @@ class InfoR(_OfSources):
         return [by_answer, Grid(gold, sources, "gold", "gold pages")]
 
     def measure(self, facts: Facts, matrices: Sequence[Matrix]) -> Score:
-        """Return the share."""
+        """Return the share of the gold answer's claims that the answer supports."""
         if not self.attested:
             return self.weighed(matrices[0])
         return self.weighed(matrices[0], matrices[1].supported) if matrices[1].premises else self.unread()
@@ -381,7 +381,7 @@ class CitePCollection(_Infers, _CiteP):
         return [Grid(answer, ()), *grids]
 
     def measure(self, facts: Facts, matrices: Sequence[Matrix]) -> Score:
-        """Return the share."""
+        """Return the share of claims that a gold page cited by their sentence supports."""
         if not self.readable(facts.record):
             return self.unread()
         answer, *compared = matrices
@@ -458,7 +458,7 @@ class CitePReference(_CiteP):
         return premises.joined(claims, "gold claims of " + "; ".join(one.premise.place for one in sources))
 
     def measure(self, facts: Facts, matrices: Sequence[Matrix]) -> Score:
-        """Return the share."""
+        """Return the share of claims that follow from the gold answer by a cited gold page."""
         if len(matrices) == 1:
             return self.weighed(matrices[0])
         if not matrices[1].premises:
@@ -509,7 +509,7 @@ class CiteR(_Cites):
         ]
 
     def measure(self, facts: Facts, matrices: Sequence[Matrix]) -> Score:
-        """Return the share."""
+        """Return the share of the gold answer's claims that sentences with a supporting citation state."""
         record, (gold,) = facts.record, matrices
         if len(self.known(record)) == 1:
             lacking = "several gold sources: with one, every claim has the same"
@@ -560,7 +560,7 @@ class _F1(Mirage):
 
     @property
     def halves(self) -> Mapping[str, str]:
-        """Precision and recall."""
+        """The names of the precision and the recall that the mean joins."""
         return {name: part.name for name, part in zip(("precision", "recall"), self.parts, strict=True)}
 
     def _made(self) -> tuple[Mirage, Mirage]:

@@ -155,7 +155,7 @@ class Hallucination(MMRagChecker):
     kind: Literal["mm-ragchecker.hallucination"] = "mm-ragchecker.hallucination"
 
     def count(self, *matrices: Matrix) -> Score:
-        """Return the share."""
+        """Return the share of claims that no item entails or contradicts."""
         pairs = zip(_entailed(*matrices), _contradicted(*matrices), strict=True)
         return share_of(self.name, [all_true(negated(yes), negated(no)) for yes, no in pairs])
 
@@ -170,7 +170,7 @@ class Contradiction(MMRagChecker):
     kind: Literal["mm-ragchecker.contradiction"] = "mm-ragchecker.contradiction"
 
     def count(self, *matrices: Matrix) -> Score:
-        """Return the share."""
+        """Return the share of claims that an item contradicts and none entails."""
         pairs = zip(_entailed(*matrices), _contradicted(*matrices), strict=True)
         return share_of(self.name, [all_true(negated(yes), no) for yes, no in pairs])
 
@@ -181,7 +181,7 @@ class Faithfulness(MMRagChecker):
     kind: Literal["mm-ragchecker.faithfulness"] = "mm-ragchecker.faithfulness"
 
     def count(self, *matrices: Matrix) -> Score:
-        """Return the share."""
+        """Return the share of claims that a picture or text entails."""
         by_images, by_texts = matrices
         return share_of(self.name, _entailed(*matrices), _listed(by_images, by_texts))
 
@@ -200,7 +200,7 @@ class ClaimRecall(ClaimMetric):
         return [gold_by_answer(record, claims)]
 
     def measure(self, facts: Facts, matrices: Sequence[Matrix]) -> Score:
-        """Return the share."""
+        """Return the share of the gold answer's claims that the answer entails."""
         (gold,) = matrices
         why = {"verdicts": gold.listed} if gold.claims else {"claims": "none"}
         return share_of(self.name, gold.supported, dict(why))
@@ -240,7 +240,7 @@ class DeltaCR(_Gain):
     kind: Literal["mm-ragchecker.delta-cr"] = "mm-ragchecker.delta-cr"
 
     def count(self, *matrices: Matrix) -> Score:
-        """Return the difference."""
+        """Return the claim recall of pictures minus that of texts."""
         by_images, by_texts, gold = matrices
 
         def recall(by: Sequence[Truth]) -> Score:
@@ -256,7 +256,7 @@ class DeltaCP(_Gain):
     kind: Literal["mm-ragchecker.delta-cp"] = "mm-ragchecker.delta-cp"
 
     def count(self, *matrices: Matrix) -> Score:
-        """Return the difference."""
+        """Return the context precision of pictures minus that of texts."""
         images, texts = (share_of(self.name, matrix.useful, items="items") for matrix in matrices)
         return difference_of(self.name, images, texts)
 
@@ -297,7 +297,7 @@ class CMA(MMRagChecker):
     kind: Literal["mm-ragchecker.cma"] = "mm-ragchecker.cma"
 
     def count(self, *matrices: Matrix) -> Score:
-        """Return the share."""
+        """Return the share of entailed claims that both modalities entail."""
         by_images, by_texts = matrices
         pairs = list(zip(by_images.supported, by_texts.supported, strict=True))
         return ratio_of(self.name, [(all_true(*pair), any_true(pair)) for pair in pairs])
@@ -324,7 +324,7 @@ class SelfKnowledge(_AgainstGold):
     kind: Literal["mm-ragchecker.self-knowledge-gold"] = "mm-ragchecker.self-knowledge-gold"
 
     def count(self, *matrices: Matrix) -> Score:
-        """Return the share."""
+        """Return the share of correct claims that no retrieved item entails."""
         by_images, by_texts, gold = matrices
         unseen = map(negated, _entailed(by_images, by_texts))
         return self.share_among(
@@ -349,7 +349,7 @@ class VisualHallucination(_Misled):
     kind: Literal["mm-ragchecker.v-hr-gold"] = "mm-ragchecker.v-hr-gold"
 
     def count(self, *matrices: Matrix) -> Score:
-        """Return the share."""
+        """Return the share of wrong claims that a picture entails."""
         by_images, _, gold = matrices
         return self.share_of_wrong(by_images, gold)
 
@@ -361,7 +361,7 @@ class DocumentHallucination(_Misled):
     kind: Literal["mm-ragchecker.d-hr-gold"] = "mm-ragchecker.d-hr-gold"
 
     def count(self, *matrices: Matrix) -> Score:
-        """Return the share."""
+        """Return the share of wrong claims that a text entails."""
         _, by_texts, gold = matrices
         return self.share_of_wrong(by_texts, gold)
 

@@ -250,7 +250,7 @@ class AnswerRelevance(JudgedMetric):
         return [] if text is None else [Judgement(claim=text[0], rubric="questions", wanted=self.questions)]
 
     def score(self, facts: Facts) -> Score:
-        """Return the mean cosine."""
+        """Return the mean cosine of the question and those generated from the answer."""
         asked = self.judgements(facts.record, facts.claims)
         if not asked or (facts.scores.abstained and not self.released):
             return Score(metric=self.name, value=None, n=0, why={"answer": "none, or an abstention"})

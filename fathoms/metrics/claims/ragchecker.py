@@ -98,7 +98,7 @@ class Precision(RagChecker):
     kind: Literal["ragchecker.precision"] = "ragchecker.precision"
 
     def count(self, *matrices: Matrix) -> Score:
-        """Return the share."""
+        """Return the share of claims that the gold answer entails."""
         (answer,) = matrices
         return share_of(self.name, answer.supported, {"verdicts": answer.listed})
 
@@ -112,7 +112,7 @@ class Recall(RagChecker):
     kind: Literal["ragchecker.recall"] = "ragchecker.recall"
 
     def count(self, *matrices: Matrix) -> Score:
-        """Return the share."""
+        """Return the share of the gold answer's claims that the answer entails."""
         (gold,) = matrices
         return share_of(self.name, gold.supported, {"verdicts": gold.listed})
 
@@ -127,11 +127,11 @@ class F1(RagChecker):
 
     @property
     def halves(self) -> Mapping[str, str]:
-        """Precision and recall."""
+        """The names of the precision and the recall that the mean joins."""
         return {name: self.name.replace("f1", name) for name in ("precision", "recall")}
 
     def count(self, *matrices: Matrix) -> Score:
-        """Return the harmonic mean."""
+        """Return the harmonic mean of precision and recall."""
         precision, recall = (share_of(self.name, matrix.supported) for matrix in matrices)
         return f1_of(self.name, precision, recall)
 
@@ -152,7 +152,7 @@ class ClaimRecall(_OfRetrieval):
     kind: Literal["ragchecker.claim-recall"] = "ragchecker.claim-recall"
 
     def count(self, *matrices: Matrix) -> Score:
-        """Return the share."""
+        """Return the share of the gold answer's claims that any passage entails."""
         (gold,) = matrices
         return share_of(self.name, gold.supported, {"verdicts": gold.listed})
 
@@ -182,7 +182,7 @@ class ContextUtilisation(_OfRetrieval):
     kind: Literal["ragchecker.context-utilisation"] = "ragchecker.context-utilisation"
 
     def count(self, *matrices: Matrix) -> Score:
-        """Return the share."""
+        """Return the share of retrieved gold claims that the answer entails."""
         in_answer, in_hits = matrices
         score = ratio_of(self.name, zip(in_answer.supported, in_hits.supported, strict=True))
         if score.value is not None:
@@ -217,7 +217,7 @@ class NoiseRelevant(_Noise):
     kind: Literal["ragchecker.noise-relevant"] = "ragchecker.noise-relevant"
 
     def count(self, *matrices: Matrix) -> Score:
-        """Return the share."""
+        """Return the share of claims that are wrong and entailed by a relevant passage."""
         found = [all_true(wrong, relevant) for wrong, relevant, _ in self.shares(matrices)]
         return share_of(self.name, found)
 
@@ -229,7 +229,7 @@ class NoiseIrrelevant(_Noise):
     kind: Literal["ragchecker.noise-irrelevant"] = "ragchecker.noise-irrelevant"
 
     def count(self, *matrices: Matrix) -> Score:
-        """Return the share."""
+        """Return the share of claims that are wrong and entailed by irrelevant passages alone."""
         shares = self.shares(matrices)
         return share_of(self.name, [all_true(wrong, other, negated(by)) for wrong, by, other in shares])
 
@@ -248,7 +248,7 @@ class Hallucination(_Unfaithful):
     kind: Literal["ragchecker.hallucination"] = "ragchecker.hallucination"
 
     def count(self, *matrices: Matrix) -> Score:
-        """Return the share."""
+        """Return the share of claims that are wrong and entailed by no passage."""
         pairs = zip(*(matrix.supported for matrix in matrices), strict=True)
         return share_of(self.name, [all_true(negated(gold), negated(hits)) for gold, hits in pairs])
 
@@ -260,7 +260,7 @@ class SelfKnowledge(_Unfaithful):
     kind: Literal["ragchecker.self-knowledge"] = "ragchecker.self-knowledge"
 
     def count(self, *matrices: Matrix) -> Score:
-        """Return the share."""
+        """Return the share of claims that are correct and entailed by no passage."""
         pairs = zip(*(matrix.supported for matrix in matrices), strict=True)
         return share_of(self.name, [all_true(gold, negated(hits)) for gold, hits in pairs])
 
@@ -275,7 +275,7 @@ class Faithfulness(_OfRetrieval):
     kind: Literal["ragchecker.faithfulness"] = "ragchecker.faithfulness"
 
     def count(self, *matrices: Matrix) -> Score:
-        """Return the share."""
+        """Return the share of claims that any passage entails."""
         (answer,) = matrices
         return share_of(self.name, answer.supported, {"verdicts": answer.listed})
 

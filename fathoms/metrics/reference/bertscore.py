@@ -77,7 +77,7 @@ class BertScore(ReferenceMetric):
         return None
 
     def compare(self, answer: str, reference: str) -> tuple[float, dict[str, float | None]]:
-        """Return the F1."""
+        """Return the F1 of BERTScore, with its precision and recall."""
         found = _scorer(self.model, self.layer).score([answer], [reference])
         precision, recall, f1 = (float(values[0]) for values in found)
         return f1, {"precision": precision, "recall": recall}

@@ -34,7 +34,7 @@ class SemanticSimilarity(ReferenceMetric):
         self.embed.check()
 
     def compare(self, answer: str, reference: str) -> tuple[float, dict[str, float | None]]:
-        """Return the cosine."""
+        """Return the cosine of the two texts' vectors."""
         if not answer.strip():
             return 0.0, {}  # a model would find even an empty text similar to some others
         one, other = self.embed.embed([answer, reference])

@@ -32,7 +32,7 @@ class ExactMatch(ReferenceMetric):
     kind: Literal["exact-match"] = "exact-match"
 
     def compare(self, answer: str, reference: str) -> tuple[float, dict[str, float | None]]:
-        """Return 1 or 0."""
+        """Return 1 for texts that are equal after SQuAD's normalisation, and else 0."""
         return float(normalised(answer) == normalised(reference)), {}
 
 

@@ -111,12 +111,12 @@ class Hit(RetrievalMetric):
 
     @property
     def name(self) -> str:
-        """`hit@5`, or `hit@5-fail`."""
+        """The name of the metric, such as `hit@5` or `hit@5-fail`."""
         return super().name + ("-fail" if self.without_page == "fail" else "")
 
     @property
     def measure(self) -> Measure:
-        """Success@k."""
+        """The measure that is averaged: success@k."""
         return Measure("hit", self.k)
 
     def of_values(self, record: Record, values: Values) -> Score:
@@ -183,13 +183,13 @@ class Recall(RetrievalMetric):
 
     @property
     def name(self) -> str:
-        """`recall@10`, `recall@10-table` or `layout-recall@10-released`."""
+        """The name of the metric: `recall@10`, `recall@10-table` or `layout-recall@10-released`."""
         more = "released" if self.overlaps == "added" else self.modality
         return super().name + (f"-{more}" if more else "")
 
     @property
     def measure(self) -> Measure:
-        """Recall@k."""
+        """The measure that is averaged: recall@k."""
         return Measure("recall", self.k)
 
     def of_values(self, record: Record, values: Values) -> Score:
@@ -245,12 +245,12 @@ class Ndcg(RetrievalMetric):
 
     @property
     def name(self) -> str:
-        """`ndcg@10`, or `ndcg@10-exp`."""
+        """The name of the metric, such as `ndcg@10` or `ndcg@10-exp`."""
         return super().name + ("-exp" if self.gain == "exponential" else "")
 
     @property
     def measure(self) -> Measure:
-        """nDCG@k with this gain."""
+        """The measure that is averaged: nDCG@k with the chosen gain."""
         return Measure(EXPONENTIAL if self.gain == "exponential" else self.kind, self.k)
 
 

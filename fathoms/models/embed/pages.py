@@ -152,7 +152,7 @@ FITS: dict[HubPageModel, int] = {}
 
 
 def _opened(path: Path) -> Picture:
-    """Read a picture."""
+    """Return the picture in a file, in RGB."""
     from PIL import Image
 
     with Image.open(path) as picture:

@@ -41,7 +41,7 @@ class EmbedWork(Work[Sequence[str], "Vectors"]):
         return partial(embed, self.embedder, item, query=self.query)
 
     def close(self) -> None:
-        """Do nothing."""
+        """Do nothing, because the model outlives the work."""
 
     def most(self, items: Sequence[Sequence[str]]) -> int:
         """This process asks the model, one batch after another."""
@@ -80,7 +80,7 @@ class PageEmbedWork(Work[Sequence[Path], "list[Vectors]"]):
         return partial(embed_pages, self.embedder, item)
 
     def close(self) -> None:
-        """Do nothing."""
+        """Do nothing, because the model outlives the work."""
 
     def most(self, items: Sequence[Sequence[Path]]) -> int:
         """This process asks the model, one batch after another."""
@@ -91,7 +91,7 @@ class PageEmbedWork(Work[Sequence[Path], "list[Vectors]"]):
         return self.embedder.identity()
 
     def sent(self, item: Sequence[Path]) -> list[Packed]:
-        """The pictures."""
+        """Return the pictures as they are sent to another machine."""
         return [Packed.of(picture) for picture in item]
 
     def arrived(self, sent: Sequence[Packed], folder: Path) -> list[Path]:

@@ -86,7 +86,7 @@ def repair_torchvision() -> Any:
 
 
 def library() -> Any:
-    """Import `sentence_transformers`, see `_imported`."""
+    """Return the module `sentence_transformers`, imported as `_imported` does."""
     return _imported("sentence_transformers")
 
 

@@ -101,7 +101,7 @@ class PageText:
         return self._boxes(lacking) if read and 2 * len(lacking) < len(self._words) else []
 
     def pictures(self) -> Boxes:
-        """Return where pictures stand."""
+        """Return where the pictures stand on the page."""
         return self._boxes([at for at, word in enumerate(self._words) if not word.text])
 
     def _boxes(self, words: Collection[int]) -> Boxes:
@@ -132,7 +132,7 @@ def _letters(text: str) -> str:
 
 @dataclass(frozen=True)
 class Passage:
-    """A retrieved text."""
+    """A retrieved text, whose place on a page is sought."""
 
     text: str
 
@@ -170,7 +170,7 @@ class Drawn:
     """The pictures of a page, of whose text a parser has nothing."""
 
     def on(self, page: PageText) -> Boxes:
-        """Return where they stand."""
+        """Return where any of the phrases stands on a page."""
         return page.pictures()
 
 

@@ -49,10 +49,10 @@ def page(*parts: str) -> str:
 
 
 def said(text: object) -> str:
-    """Format a sentence."""
+    """Return a sentence as a paragraph of HTML."""
     return f"<p>{escaped(text)}</p>"
 
 
 def small(text: object) -> str:
-    """Format a remark."""
+    """Return a remark as a paragraph of HTML in small type."""
     return f"<p><small>{escaped(text)}</small></p>"

@@ -34,7 +34,7 @@ class ParserFacts(Part):
 
 
 class IngestTime(Part):
-    """What one stage took."""
+    """What one stage of ingestion took and made."""
 
     seconds: Amount = 0
     """Wall-clock seconds in total."""
@@ -78,7 +78,7 @@ class Ingest(Part):
 
 
 class KnownDocument(Part):
-    """One document."""
+    """One document that the pipeline knew."""
 
     sha256: str | None = absent()
     """Hash of the file."""
@@ -264,7 +264,7 @@ class Degraded(Part):
 
 
 class Host(Part):
-    """The machine."""
+    """The machine on which the run was made."""
 
     system: str | None = absent()
     """Operating system."""

@@ -92,7 +92,7 @@ def hits_of(found: Sequence[RetrievedHit] | None, name: str) -> tuple[Hit, ...] 
 
 
 class _Searched(BaseModel):
-    """What one search found."""
+    """One search of a pipeline, with the hits that it found."""
 
     model_config = ConfigDict(frozen=True, extra="allow", allow_inf_nan=False)
 

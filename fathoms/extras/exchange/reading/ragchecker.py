@@ -59,7 +59,7 @@ _Labels = list[str | None]
 
 
 class _Passage(BaseModel):
-    """A retrieved passage."""
+    """A retrieved passage as RAGChecker's files give it."""
 
     doc_id: _Name = ""
     text: _Text

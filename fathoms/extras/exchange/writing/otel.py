@@ -94,7 +94,7 @@ class _Converter:
         self._scope = InstrumentationScope("fathoms", VERSION)
 
     def __call__(self, span: Span) -> Any:
-        """Convert a span."""
+        """Return a span as one of OpenTelemetry's SDK."""
         from opentelemetry.sdk.trace import Event, ReadableSpan
         from opentelemetry.trace import SpanKind, Status, StatusCode
 

@@ -23,10 +23,10 @@ class _File(Protocol):
     """A file of one table that is being written."""
 
     def write(self, row: Row) -> None:
-        """Add a row."""
+        """Add a row at the end of the table."""
 
     def close(self) -> None:
-        """Write what is left."""
+        """Write the rows that wait in memory, and close the file."""
 
 
 class CsvFile:
@@ -40,11 +40,11 @@ class CsvFile:
         self.write(tuple(column.name for column in columns))
 
     def write(self, row: Row) -> None:
-        """Add a row."""
+        """Add a row at the end of the table."""
         self._writer.writerow(map(_cell, row))
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file, whose rows are all written."""
         self._file.close()
 
 
@@ -74,7 +74,7 @@ class ParquetFile:
         self._rows: list[Row] = []
 
     def write(self, row: Row) -> None:
-        """Add a row."""
+        """Add a row, which is written with others as one row group."""
         self._rows.append(row)
         if len(self._rows) == _ROWS:
             self._flush()

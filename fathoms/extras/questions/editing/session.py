@@ -97,7 +97,7 @@ class PagePictures:
             return self._kept[document, number]
 
     def _rendered(self, document: str, number: int) -> dict[str, Any]:
-        """Render a page."""
+        """Return the picture of a page and its size, or why there is none."""
         from fathoms.pdf.thumbnails import page_thumbnails
 
         try:
@@ -120,7 +120,7 @@ class Material:
 
     @property
     def path(self) -> Path:
-        """The question file."""
+        """The path of the question file."""
         return self.checker.path
 
 
@@ -144,7 +144,7 @@ class Editing:
 
     @property
     def path(self) -> Path:
-        """The question file."""
+        """The path of the question file."""
         return self._material.path
 
     def require_writable(self) -> None:
@@ -152,7 +152,7 @@ class Editing:
         self._target.require_writable()
 
     def summary(self) -> Summary:
-        """Return how everybody decided."""
+        """Return how all reviewers decided so far."""
         with self._lock:
             self._refresh()
             return summary(list(self._standings.values()))

@@ -144,7 +144,7 @@ def standings(found: Sequence[Entry], history: Iterable[Decision]) -> list[Stand
 
 
 def summary(found: Sequence[Standing]) -> Summary:
-    """Return how people decided."""
+    """Return how people decided on these questions, and how far they agree."""
     said = latest(one for standing in found for one in standing.said.values())
     listed = [standing for standing in found if standing.entry.listed]
     outcomes = [one.counted.decision for one in listed if one.counted]

@@ -264,7 +264,7 @@ class Recipe(Settings):
 
     @property
     def needs_vectors(self) -> bool:
-        """Whether anything is embedded."""
+        """Whether any step of the build embeds texts."""
         return max(self.walks.hops) > 1 or any(one.needs == "vectors" for one in self.clarity.retrievers)
 
 

@@ -76,5 +76,5 @@ def _png(picture: Image) -> bytes:
 
 
 def _encoded(data: bytes) -> str:
-    """Return bytes in base64."""
+    """Return bytes as a text in base64."""
     return base64.b64encode(data).decode("ascii")

@@ -24,7 +24,7 @@ NO_ROUTE = "Uncategorised"
 
 @dataclass(frozen=True)
 class Selection:
-    """Which questions are imported.
+    """The choice of the questions that are imported from traces.
 
     `since` is in seconds since 1970. `by` names the attribute whose value is the category of a question, and
     a stratum of the sample. `alike` is the cosine from which a question counts as a duplicate of an earlier

@@ -97,7 +97,7 @@ class Turn:
 
     @property
     def seconds(self) -> float | None:
-        """How long it took."""
+        """The seconds that the turn took; `None` where its end is not known."""
         return None if self.top.end is None else max(0.0, self.top.end - self.top.start)
 
 
