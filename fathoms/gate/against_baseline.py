@@ -8,7 +8,7 @@ one.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -346,15 +346,20 @@ def gate(
             *pairs.notes,
             *count_notes([*runs, baseline], metrics),
             *parser_notes(baseline, runs, old=True),
-            *(
-                f"{metric}: changes are divided by {shown.part:.2f}, the part of a true change that"
-                f" {baseline.kind_of(metric).judge} shows with its errors, and bounds by"
-                f" {max(shown.least, 0):.2f}, the least that it may be by the labels of people"
-                for metric in metrics
-                if (shown := shown_part([baseline, *runs], metric)).is_measured
-            ),
+            *_judge_notes([baseline, *runs], metrics),
         ),
     )
+
+
+def _judge_notes(sides: Sequence[QuestionScores], metrics: Sequence[str]) -> Iterator[str]:
+    """Say by what the changes of metrics are divided that rest on a judge with known errors."""
+    for metric in metrics:
+        if (shown := shown_part(sides, metric)).is_measured:
+            yield (
+                f"{metric}: changes are divided by {shown.part:.2f}, the part of a true change that"
+                f" {sides[0].kind_of(metric).judge} shows with its errors, and bounds by"
+                f" {max(shown.least, 0):.2f}, the least that it may be by the labels of people"
+            )
 
 
 class Comparable(NamedTuple):
