@@ -64,7 +64,9 @@ class QuestionScorer:
     of hits and of gold, `tables` the lines that reports write of questions, `table` the scores in columns,
     and `verdicts` the JSON texts of the abstention verdicts that were made now, by key. `known` are
     those of earlier scorings, and `stages` the stages of the funnel that are known for any question of the
-    run. `on_done` is told how many answers are scored. Only a few records are in memory at a time.
+    run. `on_done` is called with the number of answers that are scored. `weights` are those of the questions
+    of each category, as the manifest has them: a worker of a cluster has no file of it. Only a few records
+    are in memory at a time.
     """
 
     def __init__(
@@ -76,8 +78,10 @@ class QuestionScorer:
         texts: RunTexts,
         stages: Collection[Stage],
         on_done: Callable[[int], None] = lambda done: None,
+        *,
+        weights: Mapping[str, float],
     ) -> None:
-        self._asked = asked = Asked(run.manifest.data.weights)
+        self._asked = asked = Asked(weights)
         self.tally = Tally(asked)
         self.pools = {metric.name: Pool(metric, asked) for metric in metrics}
         self.curves = Curves(asked)

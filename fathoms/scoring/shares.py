@@ -97,7 +97,16 @@ class ScoreJob:
             run.records.read(asked), with_prompts=any(entry.prompted for entry in asked)
         )
         known = run.verdicts(VERDICTS)
-        scorer = QuestionScorer(run, self.rules, self.metrics, known, texts, stages, self.on_done)
+        scorer = QuestionScorer(
+            run,
+            self.rules,
+            self.metrics,
+            known,
+            texts,
+            stages,
+            self.on_done,
+            weights=self.manifest.data.weights,
+        )
         return scorer, sorted(stages)
 
     def setup(self, stages: Sequence[str], *, judged: bool = False) -> dict[str, Any]:
@@ -219,6 +228,7 @@ class ShareScorer:
         )
         self._known, self._texts = run.verdicts(VERDICTS), run_texts(run, manifest)
         self._metrics = own_metrics(run, manifest)
+        self._weights = manifest.data.weights
         self._stored: StoredVerdicts | None = None
         if setup["judged"]:
             judge = read_measures(manifest).judge
@@ -233,7 +243,9 @@ class ShareScorer:
             if (judged := self._stored.of(share.questions)) is None:
                 return {}
             rules, verdicts = replace(rules, judged=judged), {"verdicts_of_judge": self._stored.state()}
-        scorer = QuestionScorer(self._run, rules, self._metrics, self._known, self._texts, self._stages)
+        scorer = QuestionScorer(
+            self._run, rules, self._metrics, self._known, self._texts, self._stages, weights=self._weights
+        )
         scorer.score(*share)
         return scorer.state() | verdicts
 
