@@ -68,7 +68,7 @@ def fathoms_gate(request: pytest.FixtureRequest) -> Gate:
         run: str | Path | Config | Result, *settings: str, strict: bool = False, **options: Any
     ) -> Verdict:
         __tracebackhide__ = True
-        found = _judged_or_told(request.config, run, settings, options)
+        found = _verdict_or_message(request.config, run, settings, options)
         if isinstance(found, str):
             pytest.fail(found, pytrace=False)
         # as the fixture record_property does, which warns where a JUnit file of the newer kind is written
@@ -80,7 +80,7 @@ def fathoms_gate(request: pytest.FixtureRequest) -> Gate:
     return gate
 
 
-def _judged_or_told(
+def _verdict_or_message(
     config: pytest.Config,
     run: str | Path | Config | Result,
     settings: tuple[str, ...],

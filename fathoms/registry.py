@@ -117,7 +117,7 @@ ROOMS: dict[Room, tuple[str, ...]] = {
         "fathoms.judges.llm:LLMJudge",
         "fathoms.judges.nli.judge:NLIJudge",
         "fathoms.judges.people:PeopleJudge",
-        "fathoms.judges.kept:KeptJudge",
+        "fathoms.judges.imported:ImportedJudge",
         "fathoms.judges.scripted:ScriptedJudge",
         "fathoms.judges.cascade:Cascade",
     ),

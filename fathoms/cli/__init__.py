@@ -81,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code (`docs/reference/exit-codes.md` lists them)."""
     command = typer.main.get_command(app)
     try:
-        with _old_names_told():
+        with _old_names_explained():
             result = command.main(args=arguments, prog_name="fathoms", standalone_mode=False)
         sys.stdout.flush()  # reports a full disk now, before the exit code is decided
         return result if isinstance(result, int) else ExitCode.OK
@@ -105,7 +105,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 @contextmanager
-def _old_names_told() -> Iterator[None]:
+def _old_names_explained() -> Iterator[None]:
     """Print warnings of deprecated options as sentences, and leave other warnings to Python."""
     shown = warnings.showwarning
 

@@ -201,7 +201,7 @@ def _measure(
     """Measure a judge and print its figure, which is stored unless it rests on a sample, or verdicts are
     missing."""
     from fathoms.gate.against_baseline import MOST_UNJUDGED
-    from fathoms.judges.agreement import FIGURES, agree, remember
+    from fathoms.judges.agreement import FIGURES, agree, store_agreement
     from fathoms.judges.journal import damage_sentence
     from fathoms.judges.of_run import read_judge
     from fathoms.judges.people import read_labels
@@ -223,7 +223,7 @@ def _measure(
             chosen, no_threshold = None, str(error)
     unjudged = max(one["unjudged"] for one in (found, *found["others"]))
     if not is_sample and found["unjudged"] <= MOST_UNJUDGED * len(rows):
-        remember(found, labels)
+        store_agreement(found, labels)
     found["threshold"] = chosen and chosen.model_dump()
     found["probes"] = {name: one and one.model_dump() for name, one in turned.items()}
     if as_json:

@@ -124,7 +124,7 @@ def push(
     Copied are parsed documents, their chunks, the vectors of chunks and of page images, and these images.
     Later commands store what they make there by themselves.
     """
-    from fathoms.ingest.workers.made import push_images
+    from fathoms.ingest.workers.page_files import push_images
     from fathoms.models.caching import push_embedded
     from fathoms.runs.sharing import checked_address
 

@@ -140,7 +140,7 @@ def _judged(
             cache, Budget(max_cost), workers, bars.stage, bars.tally, lambda: console.note("stopping")
         )
         with new_rounds(jobs, means, out=out, sweep=new_sweep()) as rounds:
-            judging = Judging(on_done=partial(bars.stage, "judge"), on_ahead=announce)
+            judging = Judging(on_done=partial(bars.stage, "judge"), on_forecast=announce)
             return judge_branch(rounds, chosen, Stop(), lambda: judging, allowed)
 
 

@@ -17,14 +17,14 @@ from fathoms.errors import FathomsError
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from fathoms.judges.ahead import Ahead
+    from fathoms.judges.forecast import Forecast
     from fathoms.runs.run import Run
     from fathoms.types.run.summary import Summary
 
 
-def announce(ahead: Ahead) -> None:
+def announce(forecast: Forecast) -> None:
     """Say how many calls judging makes, and how long they take."""
-    console.note(ahead.sentence)
+    console.note(forecast.sentence)
 
 
 def warn(run: Run, summary: Summary) -> None:

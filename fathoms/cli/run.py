@@ -520,7 +520,7 @@ def _scored(outcomes: Sequence[Outcome], budget: Budget, stages: Sequence[str] =
     left = None if budget.max_cost is None else budget.max_cost - budget.spent.cost
     for run in found:
         with progress.bars(stages) as bars, cluster(read_measures(run.manifest).execution) as executor:
-            judging = Judging(max_cost=left, on_done=partial(bars.stage, "judge"), on_ahead=announce)
+            judging = Judging(max_cost=left, on_done=partial(bars.stage, "judge"), on_forecast=announce)
             told = partial(bars.stage, "score")
             summary = score_run(run, judging=judging, on_done=told, executor=executor)
         results.warn(run, summary)

@@ -114,7 +114,9 @@ def score(
         changed = [*(settings or ()), *([f"profile={profile}"] if profile else [])]
         left = None if max_cost is None else max_cost - spent
         with progress.bars() as bars, cluster(execution) as workers:
-            how = Judging(own, max_cost=left, on_done=partial(bars.stage, "judge"), on_ahead=results.announce)
+            how = Judging(
+                own, max_cost=left, on_done=partial(bars.stage, "judge"), on_forecast=results.announce
+            )
             before = read_summary(store.path)
             try:
                 summary = score_run(

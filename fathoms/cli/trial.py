@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fathoms.corpora import Corpus
     from fathoms.experiment import AnyExperiment
     from fathoms.pipeline.external.answer import Context
-    from fathoms.pipeline.external.base import Told
+    from fathoms.pipeline.external.base import PipelineReply
     from fathoms.pipeline.external.names import DocumentNames
     from fathoms.pipeline.external.reading import Unmatched
     from fathoms.pipeline.matrix import Cell
@@ -57,30 +57,32 @@ def trial(
     except ServerError as error:
         raise ServerError(f"{error}; --offline sends no trial question") from error
 
-    async def ask() -> tuple[Told | ModelError, Sequence[Unmatched]]:
+    async def ask() -> tuple[PipelineReply | ModelError, Sequence[Unmatched]]:
         async with asyncio.timeout(limit):
             return await service.try_out(question)
 
     started = time.perf_counter()
     try:
-        told, unmatched = asyncio.run(ask())
+        reply, unmatched = asyncio.run(ask())
     except TimeoutError:
         raise ServerError(f"{service.name}: no answer to the trial question within {limit:g} s") from None
     if unmatched:
         source = read_yaml(config)
         source = override(at_cell(source, axes_of(source, KEYS), cell or {}), settings or ())
         raise ConfigError("\n".join(f"{source.at(('pipeline', *one.key))}: {one}" for one in unmatched))
-    if isinstance(told, ModelError):
-        raise told
+    if isinstance(reply, ModelError):
+        raise reply
     seconds = time.perf_counter() - started
-    return [*found_lines(question, told, DocumentNames(corpus.documents), seconds)]
+    return [*found_lines(question, reply, DocumentNames(corpus.documents), seconds)]
 
 
-def found_lines(question: Question, told: Told, names: DocumentNames, seconds: float) -> Iterator[str]:
+def found_lines(
+    question: Question, reply: PipelineReply, names: DocumentNames, seconds: float
+) -> Iterator[str]:
     """What the mapping found in the reply to the trial question."""
     from fathoms.report.text import plain, shorten
 
-    answer = told.answer
+    answer = reply.answer
     yield f"trial question: {shorten(question.text, _TEXT)} ({plain(question.id)}, {seconds:.1f} s)"
     yield f"answer: {shorten(answer.answer, _TEXT) or 'empty'}"
     if answer.refusal:
@@ -106,8 +108,8 @@ def found_lines(question: Question, told: Told, names: DocumentNames, seconds: f
     usage = {} if answer.usage is None else answer.usage.model_dump(exclude_none=True)
     counts = [f"{count:,} {name.replace('_', ' ')}" for name, count in usage.items()]
     yield f"usage: {', '.join(counts) or 'not reported'}"
-    if told.version is not None:
-        yield f"version: {shorten(told.version, _TEXT)}"
+    if reply.version is not None:
+        yield f"version: {shorten(reply.version, _TEXT)}"
 
 
 def _places(contexts: Sequence[Context], names: DocumentNames) -> Iterator[str]:

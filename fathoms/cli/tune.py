@@ -255,7 +255,7 @@ def _race(
                 f"{console.amount(len(merged.rounds.runs), 'candidate')},"
                 f" {console.amount(len(session.questions), 'question')}; race {saved.id}"
             )
-            judging = Judging(on_done=partial(bars.stage, "judge"), on_ahead=announce)
+            judging = Judging(on_done=partial(bars.stage, "judge"), on_forecast=announce)
             result = session.go(stop, lambda: judging, _say_dropped)
     if result.stopped is not None:
         where = "" if out == RUNS else f" --out {out}"

@@ -143,7 +143,7 @@ def _attempt(client: httpx.Client, url: str, part: Path, policy: Policy, on_byte
             if response.status_code == HTTPStatus.OK:
                 start = 0
                 part.unlink(missing_ok=True)
-                _remember(response, part)
+                _store_validator(response, part)
             _receive(response, part, start, policy, on_bytes)
     except (httpx.TransportError, TimeoutError) as error:
         if untrusted := tls_failure(error, url):
@@ -187,7 +187,7 @@ def _receive(
                 on_bytes(done, total)
 
 
-def _remember(response: httpx.Response, part: Path) -> None:
+def _store_validator(response: httpx.Response, part: Path) -> None:
     """Store the validator that a later `If-Range` needs. RFC 9110 forbids weak ETags there, so
     `Last-Modified` is used instead. With neither, nothing is stored and the download cannot be resumed."""
     etag = response.headers.get("ETag", "W/")

@@ -88,7 +88,7 @@ class LocalExecutor:
                             on_done(at, outcome, time.perf_counter() - began.pop(at))
                         begin_next(1)
                     elif on_page is not None:
-                        on_page(*pages.told(at, event))
+                        on_page(*pages.add(at, event))
             except BaseException:
                 threads.shutdown(wait=False, cancel_futures=True)
                 children.stop()
@@ -131,8 +131,8 @@ class _Pages:
         self._of: dict[int, tuple[int, int]] = {}
         self._done = self._total = 0
 
-    def told(self, at: int, pages: tuple[int, int]) -> tuple[int, int]:
-        """Take note of the pages of one item; returns those of all items."""
+    def add(self, at: int, pages: tuple[int, int]) -> tuple[int, int]:
+        """Add the pages of one item; returns those of all items."""
         before = self._of.get(at, (0, 0))
         self._of[at] = pages
         self._done += pages[0] - before[0]

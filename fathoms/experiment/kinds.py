@@ -155,11 +155,11 @@ class Measured(Component):
         judge, abstention = self.judge, self.scoring.abstention
 
         def calls(records: Sequence[Record], documents: Mapping[str, Document]) -> JudgeCalls:
-            from fathoms.judges.of_run import calls_ahead
+            from fathoms.judges.of_run import forecast_calls
 
             needing: list[NeedsVerdicts] = [metric.reading(documents) for metric in judged]
             needing += [abstention] if isinstance(abstention, JudgedAbstention) else []
-            return calls_ahead(judge, needing, records)
+            return forecast_calls(judge, needing, records)
 
         return Judging(models[-1], calls)
 

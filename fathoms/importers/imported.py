@@ -15,7 +15,7 @@ from statistics import fmean
 from typing import overload
 
 from fathoms.errors import amount
-from fathoms.judges.kept import KeptVerdicts
+from fathoms.judges.imported import ImportedVerdicts
 from fathoms.types import Question, Record
 
 SHOWN = 10
@@ -43,7 +43,7 @@ class Imported:
     warnings: tuple[str, ...] = ()
     pipeline: str | None = None
     left_out: int = 0
-    kept: KeptVerdicts | None = None
+    kept: ImportedVerdicts | None = None
     metrics: tuple[str, ...] = ()
     grades: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     population: Mapping[str, int] = field(default_factory=dict)

@@ -28,7 +28,7 @@ from fathoms.corpora.rows import repeated_ids
 from fathoms.errors import DataError, QuestionsError
 from fathoms.importers.imported import SHOWN, Imported
 from fathoms.importers.rows import Row, imported_rows, require_name
-from fathoms.judges.kept import KeptJudge, KeptVerdicts
+from fathoms.judges.imported import ImportedJudge, ImportedVerdicts
 from fathoms.judges.replies import read_grades, read_json
 from fathoms.metrics.quotes.metrics import MMDOCRAG
 from fathoms.metrics.quotes.quality import graded_answer, released_grade
@@ -87,7 +87,7 @@ def read_mmdocrag(
     more = [f"{path}: {failed} answers are failed calls, which cite nothing"] if failed else []
     has_text = any(question.reference for question in questions)
     metrics = (*_QUOTES, *(_TEXTS if has_text else ()), *(_JUDGED if graded else ()))
-    kept = None if graded is None else _kept(found.records, graded)
+    kept = None if graded is None else _imported_verdicts(found.records, graded)
     warnings = (*found.warnings, *more, *(graded.warnings if graded else ()))
     return replace(found, kept=kept, metrics=metrics, warnings=warnings)
 
@@ -195,7 +195,7 @@ def _released(id: str, graded: Graded | None) -> dict[str, float | None]:
     return {released_grade(name): grade(graded.grades[id], name) for name in QUALITY}
 
 
-def _kept(records: Iterable[Record], graded: Graded) -> KeptVerdicts:
+def _imported_verdicts(records: Iterable[Record], graded: Graded) -> ImportedVerdicts:
     """Return the grades as verdicts on the answers."""
     verdicts: dict[Judgement, Verdict] = {}
     for record in records:
@@ -209,7 +209,7 @@ def _kept(records: Iterable[Record], graded: Graded) -> KeptVerdicts:
             why="the reply in the file cannot be read" if grades is None else None,
             grades=grades,
         )
-    return KeptVerdicts(KeptJudge(by=graded.judge), {}, verdicts)
+    return ImportedVerdicts(ImportedJudge(by=graded.judge), {}, verdicts)
 
 
 def _id(value: Any) -> str | None:

@@ -18,7 +18,7 @@ from fathoms.ingest.docling.parser import Docling
 from fathoms.ingest.parsers.pdfium import Pdfium
 from fathoms.ingest.parsers.pymupdf import PyMuPDF
 from fathoms.ingest.parsers.python import PythonParser
-from fathoms.ingest.workers.made import page_images, pdf_part
+from fathoms.ingest.workers.page_files import page_images, pdf_part
 from fathoms.ingest.workers.parallel import parse_all
 from fathoms.ingest.workers.pool import parse_in_child
 from fathoms.pdf.parser import ElementKind, PdfParser

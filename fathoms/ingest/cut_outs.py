@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fathoms.config import fingerprint
-from fathoms.ingest.workers.made import PageRenderer, page_images
+from fathoms.ingest.workers.page_files import PageRenderer, page_images
 from fathoms.paths import publish, sealed, temporary_folder
 from fathoms.pdf.parser import PdfParser
 from fathoms.pdf.pictures import png_within

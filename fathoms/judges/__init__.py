@@ -10,7 +10,7 @@ from typing import Annotated
 
 from fathoms.judges.base import Judge
 from fathoms.judges.cascade import Cascade
-from fathoms.judges.kept import KeptJudge
+from fathoms.judges.imported import ImportedJudge
 from fathoms.judges.llm import LLMJudge
 from fathoms.judges.nli import NLIJudge
 from fathoms.judges.people import PeopleJudge
@@ -22,8 +22,8 @@ AnyJudge = Annotated[Judge, OneOf("judges")]
 __all__ = [
     "AnyJudge",
     "Cascade",
+    "ImportedJudge",
     "Judge",
-    "KeptJudge",
     "LLMJudge",
     "NLIJudge",
     "PeopleJudge",

@@ -302,7 +302,7 @@ def least(people: Sequence[bool], said: Sequence[bool], groups: Sequence[str]) -
     return least_accuracy(*sides)
 
 
-def remember(result: dict[str, Any], labels: Path) -> None:
+def store_agreement(result: dict[str, Any], labels: Path) -> None:
     """Store the figure of a judge on this machine; raises OSError."""
     low, high = result["intervals"]["balanced_accuracy"] or (None, None)
     found = Checked(

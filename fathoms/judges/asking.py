@@ -15,16 +15,16 @@ from typing import Any
 from fathoms.config import fingerprint, fingerprint_of, flat_fingerprint, quoted
 from fathoms.errors import UsageError
 from fathoms.executors import Executor
-from fathoms.judges.ahead import FEW, Ahead, Pace, minutes, sizes_of
 from fathoms.judges.base import CUT, NOT_KEPT, UNPARSED, Judge
 from fathoms.judges.cascade import Cascade
 from fathoms.judges.claims import (
     Decompose,
     claims_key,
-    kept_claims_key,
+    foreign_claims_key,
     model_claims,
     sentence_claims,
 )
+from fathoms.judges.forecast import FEW, Forecast, Pace, minutes, sizes_of
 from fathoms.judges.journal import VerdictJournal, text_hash
 from fathoms.judges.several import shared
 from fathoms.judges.work import JudgeWork
@@ -123,15 +123,15 @@ class Bench:
     spending: Spending
     on_done: Callable[[int, int], None] = lambda done, total: None
     pace: Pace = field(default_factory=Pace)
-    on_ahead: Callable[[Ahead], None] = lambda ahead: None
+    on_forecast: Callable[[Forecast], None] = lambda forecast: None
     executor: Executor | None = None
     asks_again: bool = True
     """Whether stored replies that could not be read are asked for again, where anybody can be asked."""
 
-    def ahead(self, texts: Sequence[str], batches: Sequence[Sequence[Judgement]]) -> Ahead:
+    def forecast(self, texts: Sequence[str], batches: Sequence[Sequence[Judgement]]) -> Forecast:
         """Return how many calls some texts and batches take, and how long."""
         long = minutes(self.pace, texts, batches, self.judge.max_concurrency, keeps=self._keeps)
-        return Ahead(len(texts), len(batches), long)
+        return Forecast(len(texts), len(batches), long)
 
     @property
     def _keeps(self) -> bool:
@@ -146,7 +146,7 @@ class Bench:
         key_of = self._claims_key(model)
         return [text for text in dict.fromkeys(texts) if key_of(*text) not in self.journal]
 
-    def held_claims(self, texts: Iterable[Text], decompose: Decompose) -> dict[Text, tuple[Claim, ...]]:
+    def stored_claims(self, texts: Iterable[Text], decompose: Decompose) -> dict[Text, tuple[Claim, ...]]:
         """Return the claims of texts that the journal holds because a language model has split them."""
         model = _splitter(self.judge) if decompose == "model" else None
         if model is None:
@@ -172,7 +172,7 @@ class Bench:
         """Return what gives the key of the claims of a text that a model splits, or without one, that came
         with the run."""
         if model is None:
-            return partial(kept_claims_key, self.judge.identity())
+            return partial(foreign_claims_key, self.judge.identity())
         return partial(claims_key, model.identity(), self.judge.splitting)
 
     async def split(
@@ -297,7 +297,7 @@ class Bench:
         sizes = sizes_of([[one for one, _, _ in batch] for batch in batches], keeps=self._keeps)
         taken = dict(zip(map(id, batches), sizes, strict=True))
         if len(batches) >= FEW and judge.parts():
-            self.on_ahead(self.ahead([], [[one for one, _, _ in batch] for batch in batches]))
+            self.on_forecast(self.forecast([], [[one for one, _, _ in batch] for batch in batches]))
 
         async def ask(batch: Sequence[Missing]) -> list[Storing]:
             self.spending.begin()
@@ -349,11 +349,11 @@ class Bench:
         """
         ahead = self.batches(judgements)
         if len(ahead) >= FEW and cascade.parts():
-            self.on_ahead(self.ahead([], ahead))
+            self.on_forecast(self.forecast([], ahead))
         cheap, dear, paces = Judged(), Judged(), (Pace(), Pace())
         first, second = (
             # what the cheap one said that cannot be read is decided by the dear one
-            replace(self, judge=one, pace=pace, on_ahead=lambda ahead: None, asks_again=one is cascade.dear)
+            replace(self, judge=one, pace=pace, on_forecast=lambda _: None, asks_again=one is cascade.dear)
             for one, pace in zip((cascade.cheap, cascade.dear), paces, strict=True)
         )
         try:

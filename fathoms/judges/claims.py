@@ -30,7 +30,7 @@ def sentence_claims(text: str) -> tuple[Claim, ...]:
     )
 
 
-def kept_claims_key(identity: Any, text: str, question: str) -> str:
+def foreign_claims_key(identity: Any, text: str, question: str) -> str:
     """Return the key under which claims of a text are stored that came with an imported run. No prompt of
     ours made them, so none is part of the key."""
     return fingerprint("kept claims", identity, text, question)

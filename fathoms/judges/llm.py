@@ -309,7 +309,7 @@ class LLMJudge(Judge):
         replies: list[Reply] = []
         seconds = 0.0
         try:
-            kept = await self._kept_premise([first, *asked[1:]], values, caller)
+            kept = await self._cut_premise([first, *asked[1:]], values, caller)
             if grades and kept != first.premise and len(asked) > 1:
                 halves = asked[: len(asked) // 2], asked[len(asked) // 2 :]
                 return [one for half in halves for one in await self._verdicts(half, caller, repeat)]
@@ -359,7 +359,7 @@ class LLMJudge(Judge):
         replies: list[Reply] = []
         seconds = 0.0
         try:
-            kept = await self._kept_premise([asked], values, caller)
+            kept = await self._cut_premise([asked], values, caller)
             for attempt in range(2):
                 prompt = Prompt(messages=self._messages(asked, kept, values), form=form)
                 reply, call = await caller.reply(
@@ -410,7 +410,7 @@ class LLMJudge(Judge):
         images = () if asked.image is None else (asked.image,)
         return (Message(role="user", text=text, images=images),)
 
-    async def _kept_premise(self, asked: Sequence[Judgement], values: dict[str, str], caller: Caller) -> str:
+    async def _cut_premise(self, asked: Sequence[Judgement], values: dict[str, str], caller: Caller) -> str:
         """Return what is shown of the premise: its passages that are most like the claims if only those are
         wanted, and the longest beginning that fits into the context of the model."""
         first = asked[0]

@@ -15,11 +15,11 @@ from pydantic import BaseModel, ConfigDict
 from fathoms.config import Source, fingerprint, read_yaml, validate
 from fathoms.executors import Executor
 from fathoms.judges import AnyJudge
-from fathoms.judges.ahead import FEW, Ahead, likely_claims, pace_of, sizes_of
 from fathoms.judges.asking import Bench, Judged, Spending, Text
 from fathoms.judges.base import Judge
 from fathoms.judges.cascade import Cascade
 from fathoms.judges.claims import sentence_claims
+from fathoms.judges.forecast import FEW, Forecast, likely_claims, pace_of, sizes_of
 from fathoms.judges.journal import VerdictJournal, open_journal
 from fathoms.models.caller import Caller, provider_of
 from fathoms.models.calling.collecting import rare_collections
@@ -62,9 +62,9 @@ class Judging:
 
     `judge` replaces the judge of the run's configuration. `max_cost` limits what is spent, in US dollars.
     `timeout` limits each call, in seconds, all attempts included; `None` means no limit.
-    `on_done` is called with the number of judgements that are done and their total, and `on_ahead` with the
-    calls that a language model will be asked in, before it is. A judge that is a local model is asked on the
-    workers of an `executor`, if there is one.
+    `on_done` is called with the number of judgements that are done and their total, and `on_forecast` with
+    the calls that a language model will be asked in, before it is. A judge that is a local model is asked on
+    the workers of an `executor`, if there is one.
     """
 
     judge: Judge | None = None
@@ -72,7 +72,7 @@ class Judging:
     execution: ExecutionSettings = field(default_factory=ExecutionSettings)
     timeout: float | None = None
     on_done: Callable[[int, int], None] = lambda done, total: None
-    on_ahead: Callable[[Ahead], None] = lambda ahead: None
+    on_forecast: Callable[[Forecast], None] = lambda forecast: None
     executor: Executor | None = None
     stop: Stop = field(default_factory=Stop)
 
@@ -118,7 +118,9 @@ def judge_run(
         providers = {provider_of(model) for model in judge.parts().values()}
         calls = {provider: ProviderCalls(how.execution, how.stop) for provider in providers}
         caller = Caller(others=calls, timeout=how.timeout)
-        bench = Bench(judge, journal, caller, spending, how.on_done, known, _once(how.on_ahead), how.executor)
+        bench = Bench(
+            judge, journal, caller, spending, how.on_done, known, _once(how.on_forecast), how.executor
+        )
         task = asyncio.current_task()
         signals = StopSignals(how.stop.set, lambda: task and task.cancel())
         with signals.on(asyncio.get_running_loop()):
@@ -138,11 +140,11 @@ def judge_run(
     return judged, spending
 
 
-def _once(say: Callable[[Ahead], None]) -> Callable[[Ahead], None]:
+def _once(say: Callable[[Forecast], None]) -> Callable[[Forecast], None]:
     """Return what says only the first thing that it is to say: the splitting of texts, the verdicts, and
     those that depend on others would each say how many calls there are."""
     left = [say]
-    return lambda ahead: left.pop()(ahead) if left else None
+    return lambda forecast: left.pop()(forecast) if left else None
 
 
 async def _announce(
@@ -158,8 +160,8 @@ async def _announce(
     decompose = bench.judge.claims
     if not (texts := bench.unsplit(_texts(metrics, records()), decompose)):
         return
-    ahead = _ahead(bench, metrics, records, judged, texts)
-    if ahead.texts + ahead.verdicts < FEW:
+    forecast = _forecast(bench, metrics, records, judged, texts)
+    if forecast.texts + forecast.verdicts < FEW:
         return
     if not bench.pace.is_known:
         known = set(texts)
@@ -169,12 +171,12 @@ async def _announce(
         measured = [one for batch in bench.batches(wanted)[: FEW - 1] for one in batch]
         await bench.ask(measured, judged, stop)
         texts = [text for text in texts if text not in judged.claims]
-        left = _ahead(bench, metrics, records, judged, texts)
-        ahead = ahead._replace(minutes=left.minutes)
-    bench.on_ahead(ahead)
+        left = _forecast(bench, metrics, records, judged, texts)
+        forecast = forecast._replace(minutes=left.minutes)
+    bench.on_forecast(forecast)
 
 
-def calls_ahead(judge: Judge, metrics: Sequence[NeedsVerdicts], records: Sequence[Record]) -> JudgeCalls:
+def forecast_calls(judge: Judge, metrics: Sequence[NeedsVerdicts], records: Sequence[Record]) -> JudgeCalls:
     """Count the calls that judging records takes of which nothing is judged yet, as they are announced before
     a run is judged. A cascade counts as if its last judge judged everything."""
     judge = judge.dear if isinstance(judge, Cascade) else judge
@@ -183,7 +185,7 @@ def calls_ahead(judge: Judge, metrics: Sequence[NeedsVerdicts], records: Sequenc
         texts = bench.unsplit(_texts(metrics, records), judge.claims)
         if not texts:
             judged.claims |= {text: sentence_claims(text[0]) for text in _texts(metrics, records)}
-        batches = _batches_ahead(bench, metrics, lambda: records, judged, texts)
+        batches = _open_batches(bench, metrics, lambda: records, judged, texts)
     return JudgeCalls(
         texts=len(texts),
         text_characters=sum(len(text) for text, _ in texts),
@@ -193,18 +195,18 @@ def calls_ahead(judge: Judge, metrics: Sequence[NeedsVerdicts], records: Sequenc
     )
 
 
-def _ahead(
+def _forecast(
     bench: Bench,
     metrics: Sequence[NeedsVerdicts],
     records: Callable[[], Iterable[Record]],
     judged: Judged,
     texts: Sequence[Text],
-) -> Ahead:
+) -> Forecast:
     """Return what is to be done if a text has as many claims as texts usually have."""
-    return bench.ahead([text for text, _ in texts], _batches_ahead(bench, metrics, records, judged, texts))
+    return bench.forecast([text for text, _ in texts], _open_batches(bench, metrics, records, judged, texts))
 
 
-def _batches_ahead(
+def _open_batches(
     bench: Bench,
     metrics: Sequence[NeedsVerdicts],
     records: Callable[[], Iterable[Record]],
@@ -213,8 +215,8 @@ def _batches_ahead(
 ) -> list[list[Judgement]]:
     """Return what the judge will be asked for if the unsplit texts have as many claims as usual."""
     likely = {text: likely_claims(sentence_claims(text[0])) for text in texts}
-    held = bench.held_claims(_texts(metrics, records()), bench.judge.claims)
-    claims = ChainMap(judged.claims, held, likely)
+    stored = bench.stored_claims(_texts(metrics, records()), bench.judge.claims)
+    claims = ChainMap(judged.claims, stored, likely)
     asked = (one for one in _judgements(metrics, records(), claims) if one not in judged.verdicts)
     return bench.batches(asked)
 
@@ -239,7 +241,7 @@ def _judgements(
         yield from found.values()
 
 
-def kept_of_run(
+def stored_judgements(
     run: Run, judge: Judge, metrics: Sequence[NeedsVerdicts], records: Callable[[], Iterable[Record]]
 ) -> Judged:
     """Return the claims and verdicts of a judge that the journal of the run holds; nobody is asked, and the
@@ -249,7 +251,7 @@ def kept_of_run(
     return judged
 
 
-def held(bench: Bench, metrics: Sequence[NeedsVerdicts], records: Sequence[Record]) -> Judged | None:
+def read_stored(bench: Bench, metrics: Sequence[NeedsVerdicts], records: Sequence[Record]) -> Judged | None:
     """Return the claims and verdicts that metrics need of records if the journal of the bench holds them all,
     and `None` otherwise; nobody is asked. The bench has a limit of spending below 0."""
     judged = Judged()

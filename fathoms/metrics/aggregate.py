@@ -15,10 +15,10 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fathoms.answers import SETTABLE
-from fathoms.metrics.asked import Asked, RecordFacts
 from fathoms.metrics.columns import Column, Repeated, averaged
 from fathoms.metrics.intervals import overall_intervals, plain_interval, rate_interval
 from fathoms.metrics.profiles import PROFILES, Profile
+from fathoms.metrics.question_facts import Asked, RecordFacts
 from fathoms.metrics.score_records import RELEASED, RecordScore, Scores, Scoring
 from fathoms.types.run.figures import (
     AbstentionCounts,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from fathoms.metrics.asked import Asked, AskedQuestion, DocumentSets
+from fathoms.metrics.question_facts import Asked, AskedQuestion, DocumentSets
 
 if TYPE_CHECKING:
     from numpy import float64, int64

@@ -12,10 +12,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from fathoms.metrics.aggregate import mean
-from fathoms.metrics.asked import Asked, RecordFacts
 from fathoms.metrics.columns import Column, Repeated, averaged
 from fathoms.metrics.funnel import RunTexts, funnel
 from fathoms.metrics.profiles import PROFILES
+from fathoms.metrics.question_facts import Asked, RecordFacts
 from fathoms.metrics.score_records import RecordScore, Scores
 from fathoms.metrics.stages import STAGES, Funnel, Stage
 from fathoms.types import Record

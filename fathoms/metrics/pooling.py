@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fathoms.config import fingerprint
 from fathoms.metrics.aggregate import mean
-from fathoms.metrics.asked import Asked, QuestionFacts
 from fathoms.metrics.columns import Column, averaged, packed, renumbered, unpacked
 from fathoms.metrics.intervals import overall_intervals, plain_interval, shares_of
 from fathoms.metrics.metric import Facts, JudgedMetric, Metric, Pooling
 from fathoms.metrics.people import ByPeople, Labels
 from fathoms.metrics.pooled_f1 import UNKNOWN, F1Pool, f1_bounds, f1_figure
+from fathoms.metrics.question_facts import Asked, QuestionFacts
 from fathoms.types import Score
 from fathoms.types.run.figures import (
     Bounds,

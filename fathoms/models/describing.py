@@ -48,7 +48,7 @@ class Describer:
     prompt: str
     kept: ReplyCache | None = None
 
-    def is_kept(self, picture: Path) -> bool:
+    def is_cached(self, picture: Path) -> bool:
         """Whether the description of a picture is in the cache."""
         if self.kept is None:
             return False

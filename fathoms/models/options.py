@@ -14,7 +14,13 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator
 
 from fathoms.errors import ConfigError, not_set
-from fathoms.safety.masking import is_key_in_path, is_secret_name, looks_like_key, remember, without_logins
+from fathoms.safety.masking import (
+    is_key_in_path,
+    is_secret_name,
+    looks_like_key,
+    register_secrets,
+    without_logins,
+)
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 _LONG_WORD = 20
@@ -98,7 +104,7 @@ def env_key(variable: str) -> str:
         raise ConfigError(not_set(variable, ": it holds the key"))
     if not (key.isascii() and key.isprintable()):
         raise ConfigError(f"the environment variable {variable} holds what no key can be")
-    remember(key)
+    register_secrets(key)
     return key
 
 
@@ -126,7 +132,7 @@ def secret_values(options: Any) -> list[str]:
         for variable in _REFERENCE.findall(value)
         if variable in os.environ
     ]
-    remember(*found)
+    register_secrets(*found)
     return found
 
 

@@ -42,7 +42,7 @@ def keep_vectors(cache: Cache, kind: str, made: Mapping[str, Vectors]) -> None:
 
 
 @contextmanager
-def kept_on_arrival(
+def stored_on_arrival(
     how: EmbeddingCalls, cache: Cache, kind: str, keys: Sequence[str]
 ) -> Iterator[Callable[[Sequence[Vectors]], dict[str, Vectors]]]:
     """Store the vectors of every reply of a server under their keys as soon as it has arrived.
@@ -82,7 +82,7 @@ def questions_cached(
     found = known_vectors(cache, "question-vectors", list(new))
     if missing := [key for key in new if key not in found]:
         how = how or EmbeddingCalls()
-        with kept_on_arrival(how, cache, "question-vectors", missing) as keep:
+        with stored_on_arrival(how, cache, "question-vectors", missing) as keep:
             found |= keep(embed_questions(embedder, [new[key] for key in missing], how))
     if len({found[key].shape[1] for key in keys}) > 1:
         raise ModelError(f"embed: kind '{embedder.kind}' gave questions vectors of different lengths")

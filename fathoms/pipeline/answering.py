@@ -19,8 +19,8 @@ from fathoms.models.caller import Caller, ModelCalls, for_repeat, to_failure
 from fathoms.pipeline.attachments import Fitting, in_requests
 from fathoms.pipeline.ingest_report import ingest_report, unread_gold
 from fathoms.pipeline.ingest_times import IngestTimes
+from fathoms.pipeline.loading import CorpusFacts
 from fathoms.pipeline.prompt import Draft, PromptBuilder
-from fathoms.pipeline.remembered import CorpusFacts
 from fathoms.retrieve import FileHandling, Index, Retriever
 from fathoms.runs.usage import summed, total
 from fathoms.types import (

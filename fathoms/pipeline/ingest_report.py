@@ -10,7 +10,7 @@ from fathoms.errors import DocumentError
 from fathoms.ingest import PdfParser
 from fathoms.pdf.finishing import unread_pages
 from fathoms.pipeline.ingest_times import IngestTimes
-from fathoms.pipeline.remembered import CorpusFacts
+from fathoms.pipeline.loading import CorpusFacts
 from fathoms.retrieve import Index, Retriever
 from fathoms.types import DocumentFacts, Question
 

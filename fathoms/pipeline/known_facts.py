@@ -21,8 +21,8 @@ def known_facts(
     Values without facts, as of an earlier version or of a shared cache, are read now: `of` makes the facts of
     a value, and raises what `Cache.load` allows for a damaged one, which is left out.
     """
-    held = cache.held(kind, keys)
-    found = cache.load_many(FACTS[kind], {key: stored.model_validate_json for key in keys if key in held})
+    known = cache.stored_keys(kind, keys)
+    found = cache.load_many(FACTS[kind], {key: stored.model_validate_json for key in keys if key in known})
     rest = [key for key in keys if key not in found]
     for start in range(0, len(rest), BATCH):
         for key, value in cache.get_many(kind, rest[start : start + BATCH]).items():

@@ -30,7 +30,7 @@ from fathoms.models.embed.served.base import ServedPageModel
 from fathoms.models.embed.served.spent import EmbeddingCalls
 from fathoms.models.embed.work import PageEmbedWork
 from fathoms.models.page_patches import Located, located_cached
-from fathoms.models.page_vectors import keep_vectors, kept_on_arrival, known_vectors, questions_cached
+from fathoms.models.page_vectors import keep_vectors, known_vectors, questions_cached, stored_on_arrival
 from fathoms.pipeline.preparation import Preparation
 from fathoms.retrieve.indexes import load_index, store_index
 from fathoms.retrieve.lance_multi_vectors import LanceMultiVectors
@@ -104,7 +104,7 @@ class PageIndexer:
         """Return the pages, ready to be searched. Raises ModelError and StoreError."""
         embed = self.handling.embed
         if isinstance(embed, ServedPageModel):
-            embed.begin_anew()
+            embed.reset_outage()
         units, store, means = self._stored()
         return PageSearch(
             names=[document.id for document in self.facts],
@@ -174,7 +174,7 @@ class PageIndexer:
         if known is not None:
             return known
         kept: list[int] = []
-        pages = self._told(EXACT, self._vectors(places, keys, kept), rows)
+        pages = self._with_progress(EXACT, self._vectors(places, keys, kept), rows)
         scores = max_sim_of_each(self._embedded(texts), pages)
         if len(kept) != rows:
             return None
@@ -265,7 +265,7 @@ class PageIndexer:
             pages: Iterator[Vectors] = chain([first], rows)
             if keeping.pooling != 1:
                 pooled = (pool_tokens(page, keeping.pooling) for page in pages)
-                pages = self._told(POOL, pooled, len(places))
+                pages = self._with_progress(POOL, pooled, len(places))
             return kept, keeping.store.write(folder, pages, keeping.precision)
         single = np.concatenate([first, *rows])
         store_index(
@@ -273,7 +273,7 @@ class PageIndexer:
         )
         return kept, single
 
-    def _told(self, stage: str, pages: Iterator[Vectors], total: int) -> Iterator[Vectors]:
+    def _with_progress(self, stage: str, pages: Iterator[Vectors], total: int) -> Iterator[Vectors]:
         """Yield the pages, and report the progress of this stage from block to block."""
         for number, page in enumerate(pages, start=1):
             yield page
@@ -288,7 +288,7 @@ class PageIndexer:
             if first >= ahead and not self.work.cache.holds("page-vectors", keys[first : first + self.block]):
                 ahead = min(first + self.work.executor.width() * self.block, len(places))
                 if ahead > first + self.block:
-                    self._embed_ahead(places, keys, range(first, ahead))
+                    self._embed_window(places, keys, range(first, ahead))
             block = dict(zip(keys[first : first + self.block], range(first, len(places)), strict=False))
             found = known_vectors(self.work.cache, "page-vectors", list(block))
             if missing := {key: places[at] for key, at in block.items() if key not in found}:
@@ -299,7 +299,7 @@ class PageIndexer:
                     kept.append(at)
                     yield found[key]
 
-    def _embed_ahead(self, places: Sequence[Unit], keys: Sequence[str], window: range) -> None:
+    def _embed_window(self, places: Sequence[Unit], keys: Sequence[str], window: range) -> None:
         """Render and embed what the cache lacks of several blocks at once, on the workers of a cluster. What
         has no picture, or cannot be rendered, is left to `_embed`, which finds all else done."""
         missing: list[dict[str, Unit]] = []
@@ -353,7 +353,7 @@ class PageIndexer:
         how = EmbeddingCalls(self.calling)
         made: dict[str, Vectors] = {}
         try:
-            with kept_on_arrival(how, self.work.cache, "page-vectors", list(there)) as keep:
+            with stored_on_arrival(how, self.work.cache, "page-vectors", list(there)) as keep:
                 if there:
                     made = keep(embed_pages(embed, list(there.values()), how))
                     if isinstance(embed, MultiVectorEmbedder | ImageTextEmbedder):

@@ -21,8 +21,8 @@ from fathoms.ingest import ElementKind, PdfParser, parse_in_child
 from fathoms.ingest.workers.parallel import Outcome, ParseWork
 from fathoms.pdf.parsed import Parsed, ParsedFacts
 from fathoms.pipeline.known_facts import BATCH, known_facts
+from fathoms.pipeline.loading import Parts
 from fathoms.pipeline.preparation import Preparation
-from fathoms.pipeline.remembered import Parts
 from fathoms.runs.cache import FACTS, Cache, compressed
 from fathoms.runs.events import happened
 from fathoms.types import Document, DocumentFacts
@@ -184,7 +184,7 @@ class ParsedDocuments:
     def without_native(self, names: Collection[str]) -> set[str]:
         """Return those documents of which the cache does not hold the parser's native output."""
         keys = {name: fingerprint(self._native_identity, self.facts[name].sha256) for name in names}
-        held = self._cache.held("native", list(keys.values()))
+        held = self._cache.stored_keys("native", list(keys.values()))
         rest = [key for key in keys.values() if key not in held]
         for start in range(0, len(rest), BATCH):  # a shared cache may have them
             held |= self._cache.get_many("native", rest[start : start + BATCH]).keys()

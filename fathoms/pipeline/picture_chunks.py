@@ -152,7 +152,7 @@ class PictureChunker:
             with suppress(DocumentError):
                 paths = [picture.described for picture in self._pictures(document)]
                 found += [
-                    describer.prompt_for(path) for path in paths if path and not describer.is_kept(path)
+                    describer.prompt_for(path) for path in paths if path and not describer.is_cached(path)
                 ]
         return found
 

@@ -43,13 +43,13 @@ from fathoms.pipeline.answering import Ingested, file_limits
 from fathoms.pipeline.attachments import image_bounds
 from fathoms.pipeline.document_chunks import ChunksOf, DocumentChunks
 from fathoms.pipeline.ingest_times import IngestTimes
+from fathoms.pipeline.loading import CorpusFacts, Parts
 from fathoms.pipeline.page_index import PageIndexer
 from fathoms.pipeline.parsed_documents import ParsedDocuments
 from fathoms.pipeline.picture_chunks import PictureChunker, PictureChunks
 from fathoms.pipeline.preparation import Preparation, Progress, silent
 from fathoms.pipeline.prepared import Prepared
 from fathoms.pipeline.prompt import PromptBuilder
-from fathoms.pipeline.remembered import CorpusFacts, Parts
 from fathoms.pipeline.vector_index import TextsOf, VectorIndexer
 from fathoms.retrieve import AnyRetriever, Dense, Distractors, Index, Injected, ShowsQuotes, WholeDocument
 from fathoms.retrieve.page_search import PageHandling, PageSearch
@@ -292,12 +292,12 @@ class Stages(Component):
         """Have the retriever build what it searches, so that no question waits for it."""
         built, started = 0, time.perf_counter()
 
-        def told(done: int, total: int) -> None:
+        def report(done: int, total: int) -> None:
             nonlocal built
             built = done
             work.progress("index", done, total)
 
-        self.retrieve.prepare(index, told)
+        self.retrieve.prepare(index, report)
         if built:
             work.times.took("index", time.perf_counter() - started, built)
 

@@ -19,10 +19,10 @@ from fathoms.models.embed.served.spent import EmbeddingCalls
 from fathoms.pipeline.answering import PackedQuestion
 from fathoms.pipeline.ingest_report import ingest_report, unread_gold
 from fathoms.pipeline.ingest_times import IngestTimes
+from fathoms.pipeline.loading import CorpusFacts, clock
 from fathoms.pipeline.page_index import QUESTIONS
 from fathoms.pipeline.pipeline import Stages
 from fathoms.pipeline.preparation import Preparation, Progress, silent
-from fathoms.pipeline.remembered import CorpusFacts, clock
 from fathoms.retrieve import Index, Retriever
 from fathoms.runs.cache import Cache
 from fathoms.safety.option_limits import MOST_CHUNKS
@@ -217,7 +217,7 @@ class Searching:
             except Exception as error:
                 self._failed[each.id] = error
 
-    def ahead(self, question: Question) -> int:
+    def searched_together(self, question: Question) -> int:
         """How many questions are searched for at once when this one is asked; 0 if it was searched for."""
         if self._is_done(question):
             return 0

@@ -128,9 +128,9 @@ class VectorIndexer:
         keys = [flat_fingerprint(identity, each.digest) for each in documents]
         places = self._places(keys)
         new = [(key, each) for key, each in zip(keys, documents, strict=True) if key not in places]
-        told = _Told(self.work, sum(each.number for _, each in new))
+        progress = _Progress(self.work, sum(each.number for _, each in new))
         for part in _groups(new, self.rows):
-            places |= self._write(part, told)
+            places |= self._write(part, progress)
         names = list(dict.fromkeys(place.segment for place in places.values()))
         widths = {each.vectors.shape[1] for name in names if (each := self._segment(name)) is not None}
         if len(widths) > 1:
@@ -151,11 +151,11 @@ class VectorIndexer:
                 self.work.cache.damaged(_PLACE)
         return {key: place for key, place in found.items() if self._segment(place.segment) is not None}
 
-    def _write(self, part: Sequence[tuple[str, TextsOf]], told: _Told) -> dict[str, _Place]:
+    def _write(self, part: Sequence[tuple[str, TextsOf]], progress: _Progress) -> dict[str, _Place]:
         """Write a segment of documents, a block at a time; returns their places by their keys."""
         name, documents = fingerprint("segment", [key for key, _ in part]), [each for _, each in part]
         starts = list(accumulate((each.number for each in documents), initial=0))
-        Segment.write(self._folder(name), starts[-1], self._embedded(documents, told))
+        Segment.write(self._folder(name), starts[-1], self._embedded(documents, progress))
         self.opened.pop(name, None)
         first = zip(part, starts, strict=False)
         places = {key: _Place.model_construct(segment=name, first=start) for (key, _), start in first}
@@ -164,7 +164,7 @@ class VectorIndexer:
         )
         return places
 
-    def _embedded(self, documents: Iterable[TextsOf], told: _Told) -> Iterator[Floats]:
+    def _embedded(self, documents: Iterable[TextsOf], progress: _Progress) -> Iterator[Floats]:
         """Yield the vectors of documents, some documents at a time. Raises ModelError if their vectors differ
         in length."""
         width = 0
@@ -175,7 +175,7 @@ class VectorIndexer:
                 self.embedder,
                 texts,
                 self.work.cache,
-                told.block(len(texts)),
+                progress.block(len(texts)),
                 executor=self.work.executor,
                 parts=numbers,
             )
@@ -188,14 +188,14 @@ class VectorIndexer:
         """Return all vectors in memory, where they cannot be written; `None` if there are none."""
         import numpy as np
 
-        told = _Told(self.work, sum(each.number for each in documents))
-        found = list(self._embedded(documents, told))
+        progress = _Progress(self.work, sum(each.number for each in documents))
+        found = list(self._embedded(documents, progress))
         return np.concatenate(found) if found else None
 
 
 @dataclass
-class _Told:
-    """Tells how many of so many texts have been embedded."""
+class _Progress:
+    """Reports how many of all texts have been embedded."""
 
     work: Preparation
     total: int

@@ -46,7 +46,7 @@ def variants_section(runs: Sequence[Run]) -> Section | None:
         " different ones, and are compared as independent groups; n: pairs, or ambiguous questions",
     ]
     for run, one in zip(runs, found, strict=True):
-        notes += _patterns_told(run.name, one.get("patterns"), several=len(runs) > 1)
+        notes += _pattern_lines(run.name, one.get("patterns"), several=len(runs) > 1)
     return Section(
         "variants",
         "Questions put differently",
@@ -163,7 +163,7 @@ def _rows(name: str, found: Mapping[str, Any]) -> Iterator[list[str]]:
         ]
 
 
-def _patterns_told(name: str, counts: Mapping[str, int] | None, *, several: bool) -> Iterator[str]:
+def _pattern_lines(name: str, counts: Mapping[str, int] | None, *, several: bool) -> Iterator[str]:
     """Say how ambiguous questions fail."""
     if counts and counts["n"]:
         which = f"{name}: " if several else ""

@@ -70,11 +70,11 @@ class Index:
     @property
     def by_id(self) -> Mapping[str, Document]:
         """The documents by their ids; each is loaded when it is asked for."""
-        return self.made_once("documents by id", lambda: _ById(self.documents, self.names))
+        return self.build_once("documents by id", lambda: _ById(self.documents, self.names))
 
     def positions(self, document: str) -> Sequence[int]:
         """Return the positions of the chunks of a document."""
-        return self.made_once("positions", self._positions).get(document, ())
+        return self.build_once("positions", self._positions).get(document, ())
 
     def position(self, chunk: Chunk) -> int:
         """Return the position of a chunk, by its id."""
@@ -82,7 +82,7 @@ class Index:
         def by_id() -> dict[str, int]:
             return {self.chunks[at].id: at for at in self.positions(chunk.source)}
 
-        return self.made_once(f"positions in {chunk.source}", by_id)[chunk.id]
+        return self.build_once(f"positions in {chunk.source}", by_id)[chunk.id]
 
     def _positions(self) -> dict[str, Sequence[int]]:
         """The positions of the chunks of each document."""
@@ -94,7 +94,7 @@ class Index:
             found.setdefault(chunk.source, []).append(at)
         return {**found}
 
-    def made_once(self, key: str, make: Callable[[], T]) -> T:
+    def build_once(self, key: str, make: Callable[[], T]) -> T:
         """Return what `make` returned when it was first called with this key."""
         if key not in self.made:
             self.made[key] = make()

@@ -89,7 +89,7 @@ class BM25(TextQuery):
 
     def search(self, index: Index, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
         """Return the `top_k` chunks with the highest scores for each question."""
-        searcher = index.made_once(self._key(), lambda: self._searcher(index))
+        searcher = index.build_once(self._key(), lambda: self._searcher(index))
         if searcher is None:
             return [() for _ in questions]
         found = []
@@ -115,7 +115,7 @@ class BM25(TextQuery):
     def prepare(self, index: Index, progress: Callable[[int, int], None]) -> None:
         """Build the index of the words and store it, unless it is there."""
         number = len(index.chunks)
-        index.made_once(self._key(), lambda: self._searcher(index, lambda done: progress(done, number)))
+        index.build_once(self._key(), lambda: self._searcher(index, lambda done: progress(done, number)))
 
     def _searcher(self, index: Index, told: Callable[[int], object] = lambda done: None) -> Any:
         """Return bm25s's index of all chunks, from the cache where it is there; `None` if they have no

@@ -126,7 +126,7 @@ class Distractors(Wrapping):
 
     def _note(self, index: Index, questions: Sequence[Question], others: Sequence[Distracting]) -> None:
         """Note for the manifest which distractors there are, over all questions searched for until now."""
-        counted: dict[str, Distracting] = index.made_once("distractors", dict)
+        counted: dict[str, Distracting] = index.build_once("distractors", dict)
         counted.update((question.id, one) for question, one in zip(questions, others, strict=True))
         wanted = 0 if self.mode == "gold-only" else self.distractors
         index.notes["distractors"] = {

@@ -118,6 +118,6 @@ def _pages(part: Retriever, index: Index, questions: Sequence[Question]) -> list
     if isinstance(part, Visual):
         return [[page for page, _ in row] for row in part.ranked(index, questions)]
     names = () if index.pages is None else index.pages.names
-    positions = index.made_once("document positions", lambda: {name: at for at, name in enumerate(names)})
+    positions = index.build_once("document positions", lambda: {name: at for at, name in enumerate(names)})
     rows = part.search(index, questions)
     return [[(positions[name], page) for hit in row for name, page in hit.chunk.places] for row in rows]

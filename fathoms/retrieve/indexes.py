@@ -21,7 +21,7 @@ def load_index(folder: Path, read: Callable[[Path], T | None], cache: Cache | No
     another size, time or inode. An index also counts as damaged if `read` returns `None`, or raises one of
     the errors of invalid data.
     """
-    state = sealed(folder) if cache is None else _noted(folder, cache)
+    state = sealed(folder) if cache is None else _soundness(folder, cache)
     if state == "sound":
         with suppress(OSError, EOFError, ValueError, TypeError, LookupError):
             if (found := read(folder)) is not None:
@@ -31,7 +31,7 @@ def load_index(folder: Path, read: Callable[[Path], T | None], cache: Cache | No
     return None
 
 
-def _noted(folder: Path, cache: Cache) -> State:
+def _soundness(folder: Path, cache: Cache) -> State:
     """Whether a folder is sound, by what the cache notes of its files, or else by their checksums."""
     try:
         states = {str(path.absolute()): path.stat() for path in folder.rglob("*") if path.is_file()}

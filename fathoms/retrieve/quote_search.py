@@ -122,7 +122,7 @@ class QuoteSearch(ShowsQuotes):
         question that has it. Raises ConfigError and DataError as `kind: quotes` does, and for questions whose
         documents are not known.
         """
-        pool = index.made_once("the quotes of all questions", lambda: self._pool(questions))
+        pool = index.build_once("the quotes of all questions", lambda: self._pool(questions))
         found: dict[str, list[tuple[Quote, float]]] = {}
         for documents, asked in self._by_documents(questions).items():
             pooled = [one for one in pool if self.within == "all" or one.quote.document in documents]
@@ -198,7 +198,7 @@ class QuoteSearch(ShowsQuotes):
                 index, documents=(), chunks=chunks, vectors=vectors, folder=folder, names=None, made={}
             )
 
-        return index.made_once(name, made)
+        return index.build_once(name, made)
 
     def _hits(self, index: Index, question: Question, row: Sequence[tuple[Quote, float]]) -> tuple[Hit, ...]:
         number = sum(quote.modality == "image" for quote, _ in row)

@@ -110,7 +110,7 @@ class Reservations:
         need, before = self._need(estimated), self._counted
         if need is None or not before.inputs or not isinstance(self._prepared, Searching):
             return need
-        part = self._prepared.ahead(question) / before.inputs
+        part = self._prepared.searched_together(question) / before.inputs
         return need + Amount((before.tokens or 0) * part, (before.cost or 0) * part)
 
     def _add_embedding(self) -> None:

@@ -20,9 +20,9 @@ from fathoms.models.caller import Caller
 from fathoms.models.calling.collecting import rare_collections
 from fathoms.models.calling.provider_calls import ProviderCalls
 from fathoms.models.calling.stop import Stop, StopSignals
+from fathoms.pipeline.loading import clock
 from fathoms.pipeline.preparation import Preparation, Progress, silent
 from fathoms.pipeline.prepared import Prepared
-from fathoms.pipeline.remembered import clock
 from fathoms.pipeline.runnable import Runnable
 from fathoms.runner.active_run import ActiveRun, Ended, Outcome
 from fathoms.runner.budget import Budget

@@ -348,14 +348,14 @@ class Cache:
     def holds(self, kind: str, keys: Sequence[str]) -> bool:
         """Whether there is a value under each of these keys; no value of this machine is read or checked.
         Those that only the shared cache holds are fetched, which all at once takes least time."""
-        there = self.held(kind, keys)
+        there = self.stored_keys(kind, keys)
         missing = [key for key in dict.fromkeys(keys) if key not in there]
         if missing and self._share_of(kind) is not None:
             parts = [missing[start : start + _BATCH] for start in range(0, len(missing), _BATCH)]
             return sum(len(self.get_many(kind, part)) for part in parts) == len(missing)
         return not missing
 
-    def held(self, kind: str, keys: Sequence[str]) -> set[str]:
+    def stored_keys(self, kind: str, keys: Sequence[str]) -> set[str]:
         """Return those keys under which this machine has a value; no value is read or checked."""
         return {key for (key, *_) in self._rows(kind, keys, "key")}
 
@@ -557,7 +557,7 @@ class Cache:
         rows = self._do("read", lambda: self._db.execute(query).fetchall())
         found = [Share(str(kind), entries, size) for kind, entries, size in rows]
         for name in FOLDERS:
-            sizes = [size for size, _, _ in self._made(name)]
+            sizes = [size for size, _, _ in self._removable_folders(name)]
             found += [Share(name, len(sizes), sum(sizes))] if sizes else []
         return sorted(found, key=lambda share: -share.size)
 
@@ -577,7 +577,7 @@ class Cache:
         """Prune the entries and the folders."""
         self._note_use()
         freed, over = 0, sum(share.size for share in self.shares()) - max_size
-        for size, _, forget in sorted(self._kept(), key=lambda kept: kept[1]):
+        for size, _, forget in sorted(self._removable(), key=lambda kept: kept[1]):
             if freed >= over:
                 break
             forget()
@@ -599,7 +599,7 @@ class Cache:
             raise StoreError(f"{path} cannot be deleted: {error.strerror}") from error
         return size
 
-    def _kept(self) -> Iterator[Forget]:
+    def _removable(self) -> Iterator[Forget]:
         """Yield every entry and folder that can be removed."""
         query = (
             f"SELECT kind, key, {_SIZE}, CAST(coalesce(day, 0) AS INTEGER)"
@@ -608,14 +608,14 @@ class Cache:
         for kind, key, size, day in self._db.execute(query).fetchall():
             yield size, day, partial(self._forget, kind, key)
         for name in FOLDERS:
-            yield from self._made(name)
+            yield from self._removable_folders(name)
 
     def _forget(self, kind: str, key: str) -> None:
         """Remove one entry; other processes see it after the next commit."""
         for table in _TABLES:
             self._db.execute(f"DELETE FROM {table} WHERE kind = ? AND key = ?", (kind, key))
 
-    def _made(self, name: str) -> Iterator[Forget]:
+    def _removable_folders(self, name: str) -> Iterator[Forget]:
         """Yield the subfolders of one folder."""
         for path in sorted((self.folder / name).glob("*/")):
             files = [file.stat() for file in path.rglob("*") if file.is_file()]

@@ -276,11 +276,11 @@ class ScoreTable:
 
     def identity(self, number: int) -> dict[str, Any]:
         """Return the fields of the `Identity` of the question with a number, without `written`."""
-        hashes = {name: part[number].tobytes().hex() for name, part in self._told.items()}
+        hashes = {name: part[number].tobytes().hex() for name, part in self._identity_hashes.items()}
         return {"category": self.category_of[number], "documents": self.documents_of[number], **hashes}
 
     @cached_property
-    def _told(self) -> dict[str, NDArray[Any]]:
+    def _identity_hashes(self) -> dict[str, NDArray[Any]]:
         """The hashes that are fields of `Identity`."""
         return {name: part for name, part in self.hashes.items() if name != "asked"}
 

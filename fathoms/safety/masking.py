@@ -256,7 +256,7 @@ def _letter(letter: str) -> str:
 
 # ----- what this process knows
 
-_remembered: set[str] = set()
+_registered: set[str] = set()
 _seen: dict[object, object] | None = None
 _secrets: list[str] = []
 _RANDOM_LENGTH = 12
@@ -264,9 +264,9 @@ _FOLDERS = ("PWD", "OLDPWD")
 """Variables of every shell that hold the working directory, and no password."""
 
 
-def remember(*secrets: str) -> None:
+def register_secrets(*secrets: str) -> None:
     """Register secrets that a configuration of this process uses, so that nothing written contains them."""
-    _remembered.update(secret for secret in secrets if len(secret) >= _LEAST)
+    _registered.update(secret for secret in secrets if len(secret) >= _LEAST)
 
 
 def environment_secrets() -> list[str]:
@@ -290,13 +290,13 @@ def _is_secret_variable(name: str, value: str) -> bool:
 
 def known_mask() -> Mask:
     """Masks every secret that this process knows, for the log, the terminal and error messages."""
-    return mask_of(frozenset({*_remembered, *environment_secrets()}))
+    return mask_of(frozenset({*_registered, *environment_secrets()}))
 
 
 def record_mask() -> Mask:
     """Masks secrets in what is stored and scored: those that configurations use, and those of the environment
     that look random. Others stay, because a variable `SORT_KEY=document` must not change an answer."""
-    return mask_of(frozenset({*_remembered, *filter(_looks_random, environment_secrets())}))
+    return mask_of(frozenset({*_registered, *filter(_looks_random, environment_secrets())}))
 
 
 @lru_cache(maxsize=1024)

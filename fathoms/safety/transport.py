@@ -153,7 +153,7 @@ def client(*, largest: int | None = LARGEST, **options: Any) -> httpx.Client:
 
 
 @cache
-def kept_client(largest: int | None = LARGEST) -> httpx.Client:
+def shared_client(largest: int | None = LARGEST) -> httpx.Client:
     """The one client of the process for such responses: opening a connection may take longer than a request.
     Its connections are closed when the process ends."""
     made = client(largest=largest)

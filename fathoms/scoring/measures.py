@@ -108,13 +108,13 @@ def trusted_scoring(
     found = [] if is_signed(manifest) else demands(scoring, ("config", "scoring"), own=own)
     if not is_signed(manifest):
         found += demands(measures, ("config",))
-    kept = _kept_exemplars(run, scoring)
+    kept = _copied_exemplars(run, scoring)
     foreign = any(demand.key == _EXEMPLARS for demand in found)
     refuse(run.id, manifest, [demand for demand in found if demand.key != _EXEMPLARS or kept is None])
     return _with_exemplars(run, scoring, kept, look=not foreign), measures.metrics
 
 
-def _kept_exemplars(run: Run, scoring: Scoring) -> Path | None:
+def _copied_exemplars(run: Run, scoring: Scoring) -> Path | None:
     """The run's own copy of the exemplar file; `None` if missing, or if a link leads outside of the run."""
     path = scoring.abstention.exemplars
     if path is None:

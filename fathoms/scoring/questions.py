@@ -8,7 +8,6 @@ from itertools import islice
 from typing import Any
 
 from fathoms.judges.asking import Judged as JudgeResults
-from fathoms.metrics.asked import Asked
 from fathoms.metrics.claims.compared import shown_claims
 from fathoms.metrics.claims.texts import answer_text, gold_to_split
 from fathoms.metrics.funnel import RunTexts
@@ -17,6 +16,7 @@ from fathoms.metrics.metric import Facts, Metric
 from fathoms.metrics.people import Labels
 from fathoms.metrics.pooling import Pool
 from fathoms.metrics.profiles import Profile
+from fathoms.metrics.question_facts import Asked
 from fathoms.metrics.retrieval.batch import rank_scores
 from fathoms.metrics.retrieval.curves import Curves
 from fathoms.metrics.retrieval.document_ids import DocumentIds

@@ -16,7 +16,7 @@ from fathoms.judges.asking import Judged as JudgeResults
 from fathoms.judges.base import UNPARSED, Judge
 from fathoms.judges.cascade import Cascade
 from fathoms.judges.journal import open_noting
-from fathoms.judges.of_run import NeedsFurtherVerdicts, held
+from fathoms.judges.of_run import NeedsFurtherVerdicts, read_stored
 from fathoms.metrics.metric import JudgedMetric, Metric
 from fathoms.models.caller import Caller
 from fathoms.runs.records import Entry
@@ -63,7 +63,7 @@ class StoredVerdicts:
         self._journal.forget()
         records = list(self._run.records.read(entry for entries in questions for entry in entries))
         bench = Bench(self._judge, self._journal, Caller(), Spending(limit=-1))
-        judged = held(bench, self._metrics, records)
+        judged = read_stored(bench, self._metrics, records)
         if judged is None or any(asked.image for asked in judged.verdicts):
             return None
         return judged

@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 from fathoms.judges.base import CUT, UNPARSED
 from fathoms.judges.journal import damage_sentence
 from fathoms.metrics.aggregate import summarise
-from fathoms.metrics.asked import AskedRecord
 from fathoms.metrics.columns import averaged
 from fathoms.metrics.funnel_summary import summarise_funnels
 from fathoms.metrics.judged_abstention import JudgedAbstention
@@ -19,6 +18,7 @@ from fathoms.metrics.length_support import length_against_support
 from fathoms.metrics.metric import Metric
 from fathoms.metrics.pooling import Pool, pooled
 from fathoms.metrics.profiles import has_own_exemplars
+from fathoms.metrics.question_facts import AskedRecord
 from fathoms.metrics.registry import SETS
 from fathoms.metrics.retrieval.curves import Curves
 from fathoms.metrics.score_records import Scores

@@ -9,8 +9,8 @@ from collections.abc import Collection, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
 
-from fathoms.metrics.asked import Asked, AskedQuestion, AskedRecord
 from fathoms.metrics.columns import packed, renumbered, unpacked
+from fathoms.metrics.question_facts import Asked, AskedQuestion, AskedRecord
 from fathoms.metrics.score_records import BareScores, RecordScore
 from fathoms.runs.usage import Sums
 from fathoms.types import Failure, Record, Reply, ServiceReply

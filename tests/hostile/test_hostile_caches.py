@@ -22,7 +22,7 @@ import pytest
 
 from fathoms.errors import ChecksumError
 from fathoms.ingest import PageChunker, Pdfium
-from fathoms.ingest.workers.made import page_images, pdf_part
+from fathoms.ingest.workers.page_files import page_images, pdf_part
 from fathoms.models import LexicalEmbedder, ScriptedModel
 from fathoms.models.caching import embed_cached
 from fathoms.models.weights.assets import ASSETS, Asset, File

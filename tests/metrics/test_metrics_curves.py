@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from fathoms.metrics.asked import Asked
+from fathoms.metrics.question_facts import Asked
 from fathoms.metrics.retrieval.curves import Curves
 from fathoms.types import Chunk, Evidence, Hit, Message, Prompt, Question, Record
 from fathoms.types.run.summary import CurvePoint

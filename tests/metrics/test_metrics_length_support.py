@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from fathoms.metrics.answer_length import AnswerLength
-from fathoms.metrics.asked import Asked, AskedQuestion
 from fathoms.metrics.faithfulness import Faithfulness
 from fathoms.metrics.length_support import length_against_support
 from fathoms.metrics.pooling import Pool
+from fathoms.metrics.question_facts import Asked, AskedQuestion
 from fathoms.types import Score
 
 # of 11 answers the longer half is supported less; one has no claims, and so no support

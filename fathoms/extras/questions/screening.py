@@ -45,21 +45,21 @@ class Share:
     untold: tuple[str, ...]
 
     @property
-    def told(self) -> int:
+    def judged(self) -> int:
         """The number of questions of which it could be told."""
         return len(self.flawed) + len(self.sound)
 
     @property
     def value(self) -> float | None:
         """The share of the questions of which it could be told; `None` without any."""
-        return len(self.flawed) / self.told if self.told else None
+        return len(self.flawed) / self.judged if self.judged else None
 
     @property
     def interval(self) -> tuple[float, float] | None:
         """Blaker's 95 % interval of the share."""
         from fathoms.stats.intervals import blaker
 
-        return None if self.value is None else blaker(self.value, self.told)
+        return None if self.value is None else blaker(self.value, self.judged)
 
 
 def screen(

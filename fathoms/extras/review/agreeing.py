@@ -96,12 +96,12 @@ def agree_about_runs(
 
 def _verdicts(store: Run, judge: Path | None) -> Mapping[Judgement, Verdict]:
     """The verdicts of the judge that the run holds; none if no judge is known."""
-    from fathoms.judges.of_run import kept_of_run, read_judge
+    from fathoms.judges.of_run import read_judge, stored_judgements
     from fathoms.scoring import judged_by
 
     own, metrics = judged_by(store)
     by = own if judge is None else read_judge(judge)
-    return {} if by is None else kept_of_run(store, by, metrics, store.records.all).verdicts
+    return {} if by is None else stored_judgements(store, by, metrics, store.records.all).verdicts
 
 
 def _show_quality(found: Json) -> None:

@@ -168,7 +168,7 @@ def _claims(
 ) -> Review[Any, Any, Any]:
     """The review of the claims of answers."""
     from fathoms.extras.review.claims import ClaimReview, claim_items
-    from fathoms.judges.of_run import kept_of_run, read_judge
+    from fathoms.judges.of_run import read_judge, stored_judgements
     from fathoms.runs.people import LABELS_FILE, ClaimLabel, read_all
     from fathoms.scoring import judged_by
 
@@ -185,7 +185,7 @@ def _claims(
             raise UsageError(f"{store.id} has no judge in its configuration: name its judge by --judge")
         if wanted not in asked:
             raise UsageError(f"{wanted} asks no judge{suggest(wanted, asked)}")
-        held = kept_of_run(store, by, [asked[wanted]], store.records.all)
+        held = stored_judgements(store, by, [asked[wanted]], store.records.all)
         items += claim_items(store.id, store.records.all, asked[wanted], by, held, sample, seed, said)
     return ClaimReview(items, files, name, seed)
 

@@ -56,7 +56,7 @@ def watch(
     imported: Imported = read(file, *how)
     for warning in imported.warnings:
         console.note(f"note: {warning}")
-    console.say(_ahead(job, imported))
+    console.say(_forecast(job, imported))
     if dry_run:
         return ExitCode.OK
     earlier = _earlier(job, out)
@@ -80,9 +80,9 @@ def watch(
     return ExitCode.GATE_FAILED if worse else ExitCode.OK
 
 
-def _ahead(job: WatchConfig, imported: Imported) -> str:
+def _forecast(job: WatchConfig, imported: Imported) -> str:
     """Say what judging will take, before it starts."""
-    from fathoms.judges.of_run import calls_ahead
+    from fathoms.judges.of_run import forecast_calls
     from fathoms.metrics.metric import JudgedMetric
     from fathoms.pipeline.runnable import Judging
     from fathoms.runner.estimate import judging
@@ -92,7 +92,7 @@ def _ahead(job: WatchConfig, imported: Imported) -> str:
     whole = f"{console.amount(len(imported.records), 'answer')} to judge"
     if not models:
         return f"{whole}, by a judge that asks no model"
-    made = Judging(models[-1], lambda records, documents: calls_ahead(job.judge, needing, records))
+    made = Judging(models[-1], lambda records, documents: forecast_calls(job.judge, needing, records))
     found = judging(made, imported.records, {})
     cost = "for free" if found.cost == 0 else "at a cost that is not known"
     if found.cost:

@@ -34,7 +34,7 @@ def serve(process: ThisProcess) -> None:
         with no_random_weights(settings):
             converter = Converter(settings)
     except Exception as error:
-        process.answer({"unusable": told(error)})
+        process.answer({"unusable": described_error(error)})
         return
     process.limit_files(LOG_MB)
     # A GPU driver maps GPU memory into the address space, so the limit would be meaningless there.
@@ -52,8 +52,8 @@ def _has_gpu() -> bool:
     return bool(torch.cuda.is_available())
 
 
-def told(error: BaseException) -> dict[str, Any]:
-    """What the parent is told of an error: its classes with those of its causes, and what it says."""
+def described_error(error: BaseException) -> dict[str, Any]:
+    """Return an error for the parent process: its classes with those of its causes, and what it says."""
     names = [f"{cls.__module__}.{cls.__name__}" for cls in _causes(error)]
     return {"classes": names, "said": f"{type(error).__name__}: {error}"}
 

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 from fathoms.errors import DocumentError
 from fathoms.executors import Executor, OnPage, Packed, Work
-from fathoms.ingest.workers.made import (
+from fathoms.ingest.workers.page_files import (
     PageRenderer,
+    existing_files,
+    files_folder,
     images_in,
     keep,
-    made,
-    made_before,
     page_renderer,
     place,
     share,
@@ -73,7 +73,7 @@ class RenderWork(Work[Rendered, Images]):
         """Return the images that were made before, or why there can be none; `None` if they are to be
         made."""
         try:
-            folder = made_before(self.renderer(item), item.document, shared)
+            folder = existing_files(self.renderer(item), item.document, shared)
         except DocumentError as error:
             return error
         return None if folder is None else images_in(folder)
@@ -129,7 +129,7 @@ class _Rendering:
         """Render a document, and return what gives its images, or the error that occurred instead."""
         images: Images
         try:
-            images = images_in(made(self._work.renderer(item), item.document, self._children))
+            images = images_in(files_folder(self._work.renderer(item), item.document, self._children))
         except DocumentError as error:
             images = error
         return lambda: images

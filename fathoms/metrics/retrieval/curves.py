@@ -13,8 +13,8 @@ from array import array
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from fathoms.metrics.asked import Asked
 from fathoms.metrics.columns import packed, renumbered, unpacked
+from fathoms.metrics.question_facts import Asked
 from fathoms.metrics.quotes.selection import are_quotes, quote_id
 from fathoms.metrics.retrieval.coverage import UNKNOWN_PAGE, pages_of
 from fathoms.metrics.retrieval.gold import gold_of

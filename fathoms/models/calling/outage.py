@@ -26,7 +26,7 @@ class Outage:
         self._over = asyncio.Event()
 
     @property
-    def has_begun(self) -> bool:
+    def is_ongoing(self) -> bool:
         """Whether there is an outage."""
         return self._began
 

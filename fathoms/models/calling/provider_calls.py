@@ -113,7 +113,7 @@ class ProviderCalls:
         self._requests.limit = settings.requests_per_minute or math.inf
         self._tokens.limit = settings.tokens_per_minute or math.inf
 
-    def begin_anew(self) -> None:
+    def reset_outage(self) -> None:
         """Forget an outage, as a new command does: the provider may answer again by now. The rate limits
         hold on."""
         self._outage.answered()
@@ -204,7 +204,7 @@ class ProviderCalls:
     def _is_free(self, tokens: int) -> bool:
         """Return whether a call may be made at once because there is no limit, no outage and no wait that the
         provider asked for; most calls need not wait, and this is much faster than `_turn`."""
-        is_open = not self._outage.has_begun and self._open_at <= asyncio.get_running_loop().time()
+        is_open = not self._outage.is_ongoing and self._open_at <= asyncio.get_running_loop().time()
         if not is_open or self._requests.limit != math.inf or self._tokens.limit != math.inf:
             return False
         self._requests.take_now()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from fathoms.errors import ModelError, NoAnswerError
 from fathoms.models.chat.closed_errors import Sender, response_error
 from fathoms.models.chat.completion import count
-from fathoms.safety.transport import LARGEST_CHECK, in_time, kept_client, tls_failure
+from fathoms.safety.transport import LARGEST_CHECK, in_time, shared_client, tls_failure
 
 if TYPE_CHECKING:
     import httpx
@@ -63,7 +63,7 @@ def _counted(sender: Sender, headers: dict[str, str], body: dict[str, Any], time
     seconds, base_url = min(timeout, _LONGEST), sender.address
     for way in _known.get(base_url, _ALL):
         address = way.address.format(api=base_url, root=base_url.removesuffix("/v1"))
-        ask = partial(kept_client(LARGEST_CHECK).post, address, json=body, headers=headers, timeout=seconds)
+        ask = partial(shared_client(LARGEST_CHECK).post, address, json=body, headers=headers, timeout=seconds)
         try:
             found = _count_in(in_time(ask, seconds), way.name, sender)
         except (httpx.TimeoutException, TimeoutError) as error:

@@ -17,7 +17,7 @@ from fathoms.errors import ConfigError, ModelError, NoAnswerError
 from fathoms.models.chat.base import ChatComponent, refuse_files
 from fathoms.models.chat.closed_errors import Sender
 from fathoms.models.chat.completion import Completion, chat_messages, with_choice_p
-from fathoms.models.chat.forms import held_to
+from fathoms.models.chat.forms import form_options
 from fathoms.models.chat.llama_child import ChildServer
 from fathoms.models.chat.llama_server import OwnServer, Settings, library
 from fathoms.models.cpus import available_cpus
@@ -133,7 +133,7 @@ class Embedded(ChatComponent):
             # llama.cpp's defaults (top-k 40, min-p 0.05) would restrict the sampling beyond top_p
             "top_k": 0,
             "min_p": 0.0,
-            **held_to(prompt.form),
+            **form_options(prompt.form),
         }
         copies = await asyncio.to_thread(self._copies)
         reply = await copies.complete(body, apart=apart)

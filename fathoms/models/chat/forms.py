@@ -15,7 +15,7 @@ LABEL = "label"
 _TOP = 20
 
 
-def held_to(form: Form | None) -> dict[str, Any]:
+def form_options(form: Form | None) -> dict[str, Any]:
     """Return the fields of llama.cpp's chat API that hold a reply to a form: a grammar or a JSON schema."""
     if form is None:
         return {}

@@ -34,7 +34,7 @@ from fathoms.models.protocols import TextEmbedder
 from fathoms.models.wire import Request, exchange
 from fathoms.safety.masking import Mask
 from fathoms.safety.option_limits import LONGEST_WAIT, MOST_AT_ONCE, MOST_TEXTS, MOST_TOKENS
-from fathoms.safety.transport import fetch, kept_client
+from fathoms.safety.transport import fetch, shared_client
 from fathoms.types import Message, Prompt, Reply
 
 if TYPE_CHECKING:
@@ -266,7 +266,7 @@ class OpenAICompatibleEmbedder(FromServer, TextEmbedder):
 def _embedding_client(settings: str) -> Any:
     """Create LlamaIndex's embedding client with these settings (JSON)."""
     made = _import(_EMBEDDING, "llama-index-embeddings-openai-like")
-    return made(**json.loads(settings), http_client=kept_client())
+    return made(**json.loads(settings), http_client=shared_client())
 
 
 def _import(target: str, package: str) -> Any:

@@ -50,7 +50,7 @@ UNREAD = "the assumed parser cannot read it: "
 """How a warning about a document begins that the pipeline may read in another way."""
 
 
-class Told(NamedTuple):
+class PipelineReply(NamedTuple):
     """What an external pipeline replied to one question.
 
     `first_token` is the seconds to the first token where the answer was streamed. `unmatched` are the paths
@@ -64,7 +64,7 @@ class Told(NamedTuple):
     version: str | None = None
 
 
-Ask = Callable[[Question, TraceIds], Awaitable[Told]]
+Ask = Callable[[Question, TraceIds], Awaitable[PipelineReply]]
 """Asks one question under trace ids; an exception that it raises becomes the question's failure."""
 
 
@@ -209,20 +209,20 @@ class Connected:
         found: dict[str, Any] = {"attempts": 0, "trace": ids if self.sends_trace else None}
         retries: list[str] = []
 
-        async def call() -> tuple[Told, float]:
+        async def call() -> tuple[PipelineReply, float]:
             found["attempts"] += 1
             called = time.perf_counter()
-            told = await self.ask(question, ids)
-            return told, time.perf_counter() - called
+            reply = await self.ask(question, ids)
+            return reply, time.perf_counter() - called
 
         try:
             async with asyncio.timeout(timeout) as deadline:
-                told, seconds = await (caller or Caller()).calls.make(call, 0, deadline, retries)
-            answer = told.answer
+                given, seconds = await (caller or Caller()).calls.make(call, 0, deadline, retries)
+            answer = given.answer
             reported, rounds, placed = await asyncio.to_thread(
                 with_places, answer.hits(question.id), answer.searched(question.id), self.names, self.texts
             )
-            reply = answer.reply(answer.answer, first_token=told.first_token, latency=seconds)
+            reply = answer.reply(answer.answer, first_token=given.first_token, latency=seconds)
             if reply.cost is None:
                 reply = reply.model_copy(update={"cost": self.cost(reply.usage, reply.model)})
             reply = without_known(reply)  # before the places of citations in its text are noted
@@ -231,10 +231,10 @@ class Connected:
                 "rounds": renamed_in_rounds(rounds, self._named),
                 "citations": answer.cited(reply.text, reported, self._named),
                 "answer": reply,
-                "service": self._service(told, placed),
+                "service": self._service(given, placed),
             }
-            if told.version is not None:
-                found["fingerprints"] = {**self.fingerprints, "service": fingerprint(told.version)}
+            if given.version is not None:
+                found["fingerprints"] = {**self.fingerprints, "service": fingerprint(given.version)}
         except RaisedError as raised:
             found["error"] = raised.failure
         except TimeoutError:
@@ -249,14 +249,14 @@ class Connected:
         """The name of a document in the data set, or the name as given where the data set has no such one."""
         return self.names.find(document) or document
 
-    def _service(self, told: Told, placed: int) -> ServiceReply | None:
+    def _service(self, reply: PipelineReply, placed: int) -> ServiceReply | None:
         """What a reply says of the service, and what it lacks; `None` where there is nothing to say."""
-        given = (told.answer.all_contexts or ()) if self.names else ()
+        given = (reply.answer.all_contexts or ()) if self.names else ()
         contexts = [one.document for one in given if one.document and self.names.without_key(one.document)]
         found = ServiceReply(
-            unmatched=tuple(path.name for path in told.unmatched),
+            unmatched=tuple(path.name for path in reply.unmatched),
             unknown=Counter(name for name in contexts if self.names.find(name) is None),
             placed=placed,
-            version=told.version,
+            version=reply.version,
         )
         return None if found == ServiceReply() else found

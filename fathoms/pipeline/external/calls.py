@@ -113,10 +113,10 @@ def _close_result(call: Future[Any]) -> None:
     """Close the coroutine that a cancelled call returned and that has not begun: Python would warn of it."""
     result = None if call.cancelled() or call.exception() else call.result()
     if inspect.iscoroutine(result):
-        _loop().call_soon_threadsafe(_close_unless_begun, result)
+        _loop().call_soon_threadsafe(_close_unless_started, result)
 
 
-def _close_unless_begun(result: Coroutine[Any, Any, Any]) -> None:
+def _close_unless_started(result: Coroutine[Any, Any, Any]) -> None:
     """Close a coroutine that nobody awaits; runs on the shared event loop, where it would begin."""
     if inspect.getcoroutinestate(result) == inspect.CORO_CREATED:
         result.close()

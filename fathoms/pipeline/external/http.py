@@ -25,7 +25,7 @@ from fathoms.models.calling.retry_after import retry_after_seconds
 from fathoms.models.options import without_secrets
 from fathoms.models.wire import DONE
 from fathoms.pipeline.external.answer import Answer
-from fathoms.pipeline.external.base import Ask, ExternalPipeline, Told
+from fathoms.pipeline.external.base import Ask, ExternalPipeline, PipelineReply
 from fathoms.pipeline.external.body import beginning, events, parsed, whole
 from fathoms.pipeline.external.mapping import Response, Rounds, reported_refusal
 from fathoms.pipeline.external.reading import (
@@ -178,17 +178,17 @@ class Http(ExternalPipeline):
         ask, paths = self._asking(), self.named_paths
         return lambda question, ids: ask(question, ids, Reading(paths, self.version)), _NOTE
 
-    async def try_out(self, question: Question) -> tuple[Told | ModelError, tuple[Unmatched, ...]]:
+    async def try_out(self, question: Question) -> tuple[PipelineReply | ModelError, tuple[Unmatched, ...]]:
         """Ask one question; returns the reply, or the error in its place, and the paths that matched nothing
         in it."""
         reading = Reading(self.named_paths, self.version)
         try:
-            told = await self._asking()(question, new_ids(around()), reading)
+            reply = await self._asking()(question, new_ids(around()), reading)
         except ModelError as error:
             return error, reading.unmatched()
-        return told, told.unmatched
+        return reply, reply.unmatched
 
-    def _asking(self) -> Callable[[Question, TraceIds, Reading], Awaitable[Told]]:
+    def _asking(self) -> Callable[[Question, TraceIds, Reading], Awaitable[PipelineReply]]:
         """Make an HTTP client; returns how a question is asked with it."""
         import httpx
 
@@ -199,7 +199,7 @@ class Http(ExternalPipeline):
         )
         hidden, above = mask(self.headers, self.request), around()
 
-        async def ask(question: Question, ids: TraceIds, reading: Reading) -> Told:
+        async def ask(question: Question, ids: TraceIds, reading: Reading) -> PipelineReply:
             sent = trace_headers(ids, above) if self.sends_trace else {}
             try:
                 return await self._ask(client, question, sent, hidden, reading)
@@ -227,7 +227,7 @@ class Http(ExternalPipeline):
         headers: Mapping[str, str],
         hidden: Mask,
         reading: Reading,
-    ) -> Told:
+    ) -> PipelineReply:
         """Send one request and read its answer."""
         import httpx
 
@@ -238,7 +238,7 @@ class Http(ExternalPipeline):
         started = time.perf_counter()
         async with client.stream(self.method, url, headers=headers, **body) as response:
             if not response.is_success:
-                return Told(await _refused(response, hidden))
+                return PipelineReply(await _refused(response, hidden))
             reading.read_headers(response.headers)
             if self.stream:
                 answer, first_token = await self._read_stream(response, started, hidden, reading)
@@ -249,7 +249,7 @@ class Http(ExternalPipeline):
                 answer, first_token = self.response.made(parts, data), None
         version = None if reading.version is None else hidden.text(reading.version)
         missed = (path for path in reading.unmatched() if path.key != ("response", "answer"))  # a refusal
-        return Told(answer, first_token, tuple(missed), version)
+        return PipelineReply(answer, first_token, tuple(missed), version)
 
     async def _read_stream(
         self, response: httpx.Response, started: float, hidden: Mask, reading: Reading

@@ -28,7 +28,7 @@ from fathoms.config import fingerprint
 from fathoms.errors import ConfigError, FathomsError, ModelError
 from fathoms.models.options import Options, resolved, secret_values, without_secrets
 from fathoms.pipeline.external.answer import Answer
-from fathoms.pipeline.external.base import Ask, ExternalPipeline, Told
+from fathoms.pipeline.external.base import Ask, ExternalPipeline, PipelineReply
 from fathoms.pipeline.external.calls import Functions, RaisedError
 from fathoms.pipeline.external.mapping import complaint
 from fathoms.safety.imported import source_sha256
@@ -125,11 +125,11 @@ class Python(ExternalPipeline):
         """Return the function that asks one question."""
         takes_files = _has_files(answer)
 
-        async def ask(question: Question, ids: TraceIds) -> Told:
+        async def ask(question: Question, ids: TraceIds) -> PipelineReply:
             options = {"files": question.files} if takes_files else {}
             try:
                 with importable(self._folder), printed_aside():
-                    return Told(_answer(await functions.acall(answer, question.text, **options)))
+                    return PipelineReply(_answer(await functions.acall(answer, question.text, **options)))
             except RaisedError as error:
                 raise error.masked(mask) from None
             except ModelError as error:

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, JsonValue, TypeAdapter
 
 from fathoms.errors import ConfigError, not_set
 from fathoms.models.options import Options, http_address, secret_values
-from fathoms.safety.masking import Mask, remember
+from fathoms.safety.masking import Mask, register_secrets
 from fathoms.types import Question
 
 _PLACE = re.compile(r"\$\{(?P<variable>\w+)\}|\{(?P<part>question|files|id|category|model)\}")
@@ -108,7 +108,7 @@ def variables(template: Any) -> list[str]:
 def mask(headers: Mapping[str, str], template: Any) -> Mask:
     """Make the mask for a request: all variables in its headers, and the values of keys with secret names."""
     found = variables(dict(headers))
-    remember(*found)
+    register_secrets(*found)
     return Mask([*found, *secret_values({"request": template})])
 
 

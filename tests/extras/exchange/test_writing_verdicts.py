@@ -12,7 +12,7 @@ import pytest
 from fathoms.errors import DataError
 from fathoms.extras.exchange.writing.verdicts import SPLITS, verdicts_of, write_verdicts
 from fathoms.importers import Imported, keep
-from fathoms.judges.kept import KeptJudge, KeptVerdicts
+from fathoms.judges.imported import ImportedJudge, ImportedVerdicts
 from fathoms.judges.people import read_labels
 from fathoms.judges.scripted import ScriptedJudge
 from fathoms.metrics.claims.ragchecker import Precision, Recall
@@ -47,7 +47,7 @@ def run(tmp_path: Path) -> Run:
             asked = Judgement(claim=claim.text, premise=question.reference or "", context=answer)
             verdicts[asked] = Verdict(claim=claim.text, premise=asked.premise, label=label, p=0.5)
         records.append(Record(question=question, answer=Reply(text=answer), hits=None))
-    kept = KeptVerdicts(KeptJudge(by="hand"), claims, verdicts)
+    kept = ImportedVerdicts(ImportedJudge(by="hand"), claims, verdicts)
     questions = tuple(record.question for record in records)
     imported = Imported("mine", None, tuple(records), questions, kept=kept, metrics=("ragchecker.precision",))
     return keep(imported, "towers", tmp_path / "runs")

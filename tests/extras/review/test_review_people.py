@@ -13,7 +13,7 @@ from fathoms.extras.review.claims import claim_items
 from fathoms.extras.review.people import claims_json
 from fathoms.judges.asking import Judged
 from fathoms.judges.llm import LLMJudge
-from fathoms.judges.of_run import kept_of_run
+from fathoms.judges.of_run import stored_judgements
 from fathoms.judges.scripted import ScriptedJudge
 from fathoms.metrics.claims.ragchecker import Precision
 from fathoms.models import ScriptedModel
@@ -77,7 +77,7 @@ def test_a_picture_is_read_once_and_again_when_it_has_changed(tmp_path: Path) ->
     made = new_run(tmp_path / "runs", "r", "0" * 8, {"name": "r", "folder": ".", "data": {}})
     made.records.append([Record(question=Question(id="q", text="Which colour?", category="A"), hits=None)])
     with pytest.raises(DataError, match=missing):
-        kept_of_run(made, LLMJudge(model=ScriptedModel()), [Asks(asked)], made.records.all)
+        stored_judgements(made, LLMJudge(model=ScriptedModel()), [Asks(asked)], made.records.all)
 
 
 @dataclass(frozen=True)

@@ -92,7 +92,7 @@ def _archive(path: Path) -> tuple[Any, list[tuple[int, Any]], list[str]]:
         complaints: list[str] = []
         for number, name in enumerate((n for n in names if n.startswith("samples/")), start=1):
             try:
-                samples.append((number, _kept(_member(archive, name, path))))
+                samples.append((number, _without_events(_member(archive, name, path))))
             except DataError as error:
                 complaints.append(f"{path}: sample {number}: left out: {error}")
     return header, samples, complaints
@@ -135,7 +135,7 @@ def _member(archive: Any, name: str, path: Path) -> Any:
     return parse_json(text, f"{path}/{name[:200]}", nan_as_null=True)
 
 
-def _kept(sample: Any) -> Any:
+def _without_events(sample: Any) -> Any:
     """Return a sample without its events, which are long and not used."""
     if isinstance(sample, dict):
         for name in ("events", "events_data"):
@@ -149,7 +149,9 @@ def _row(number: int, sample: Any, *, options: Options) -> ForeignRow:
         raise DataError("expected an object with 'id'")
     attached = value_at(sample, "attachments") or {}
     sample = {
-        name: _resolved(value, attached) for name, value in _kept(sample).items() if name != "attachments"
+        name: _resolved(value, attached)
+        for name, value in _without_events(sample).items()
+        if name != "attachments"
     }
     error = sample.get("error")
     answer = _completion(sample.get("output"))

@@ -24,7 +24,7 @@ from pathlib import Path, PurePosixPath
 from fathoms.errors import DataError
 from fathoms.importers.imported import Imported, missing_warning
 from fathoms.importers.mirage_release import Answer, JudgedClaim, Judgements, Release, Topic, find_release
-from fathoms.judges.kept import KeptJudge, KeptVerdicts
+from fathoms.judges.imported import ImportedJudge, ImportedVerdicts
 from fathoms.metrics.claims.matrix import Grid
 from fathoms.metrics.claims.mirage import InfoPReference, InfoR
 from fathoms.metrics.claims.texts import Text, answer_text
@@ -163,7 +163,9 @@ def _judged(
         run.records,
         run.questions,
         (*run.warnings, *(f"{title}: {warning}" for warning in warnings)),
-        kept=KeptVerdicts(KeptJudge(by=f"annotator {person} of MiRAGE", people=True), claims, verdicts),
+        kept=ImportedVerdicts(
+            ImportedJudge(by=f"annotator {person} of MiRAGE", people=True), claims, verdicts
+        ),
         metrics=METRICS,
         grades=run.grades,
     )

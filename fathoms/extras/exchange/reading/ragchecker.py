@@ -31,7 +31,7 @@ from fathoms.extras.exchange.reading.contexts import named_contexts
 from fathoms.extras.exchange.reading.foreign import ForeignRow, Options, found_hits, imported, numbers, usable
 from fathoms.importers.imported import Imported
 from fathoms.importers.rows import Row
-from fathoms.judges.kept import KeptJudge, KeptVerdicts
+from fathoms.judges.imported import ImportedJudge, ImportedVerdicts
 from fathoms.metrics.claims.matrix import Grid
 from fathoms.metrics.claims.ragchecker import (
     answer_by_gold,
@@ -134,7 +134,7 @@ def read_ragchecker(path: Path) -> Imported:
     found = imported(path, rows, complaints, Options())
     if not any(result.response_claims is not None for result in parsed.values()):
         return found
-    kept, conflicts = _kept([(record, parsed[record.question.id]) for record in found.records])
+    kept, conflicts = _imported_verdicts([(record, parsed[record.question.id]) for record in found.records])
     more = [f"{path}: {conflict}" for conflict in conflicts]
     return replace(found, kept=kept, metrics=("ragchecker",), warnings=(*found.warnings, *more))
 
@@ -156,7 +156,7 @@ def _row(number: int, id: str, result: _Result) -> ForeignRow:
     return ForeignRow(row, reference=result.gt_answer or None, reference_claims=claims)
 
 
-def _kept(judged: Sequence[tuple[Record, _Result]]) -> tuple[KeptVerdicts, list[str]]:
+def _imported_verdicts(judged: Sequence[tuple[Record, _Result]]) -> tuple[ImportedVerdicts, list[str]]:
     """Return the claims and verdicts of the results, and a message if the file contradicts itself."""
     claims: dict[Text, tuple[Claim, ...]] = {}
     verdicts: dict[Judgement, Verdict] = {}
@@ -170,7 +170,7 @@ def _kept(judged: Sequence[tuple[Record, _Result]]) -> tuple[KeptVerdicts, list[
                 verdict = Verdict(claim=asked.claim, premise=asked.premise, label=_read(label))
                 conflicts += verdicts.setdefault(asked, verdict).label != verdict.label
     several = f"labels that contradict an earlier one of the same claim and text, which counts: {conflicts}"
-    return KeptVerdicts(KeptJudge(by="RAGChecker"), claims, verdicts), [several] if conflicts else []
+    return ImportedVerdicts(ImportedJudge(by="RAGChecker"), claims, verdicts), [several] if conflicts else []
 
 
 def _labelled(grid: Grid, labels: Sequence[Any]) -> Iterator[tuple[Judgement, str]]:

@@ -19,7 +19,7 @@ from fathoms.config import fingerprint
 from fathoms.corpora.writing import refuse_existing, write_new
 from fathoms.errors import DataError
 from fathoms.judges.base import LABELS, UNPARSED, Judge
-from fathoms.judges.of_run import NeedsVerdicts, kept_of_run, needed
+from fathoms.judges.of_run import NeedsVerdicts, needed, stored_judgements
 from fathoms.runs.run import Run
 from fathoms.types import Judgement, Question, Record, Verdict
 
@@ -56,7 +56,7 @@ def verdicts_of(
     `unsupported`. Verdicts that could not be read are no label: they are left out and counted, like those on
     pictures, which no row can hold. Raises DataError if the run holds no verdict of the judge.
     """
-    kept = kept_of_run(run, judge, metrics, run.records.all)
+    kept = stored_judgements(run, judge, metrics, run.records.all)
     questions = [record.question for record in run.records.all()]
     if not questions:
         raise DataError(f"{run.id} holds no answers, and so no verdicts: run or import it again")

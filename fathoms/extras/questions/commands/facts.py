@@ -60,7 +60,7 @@ def facts(
     by = read_judge(judge)
     found = [Run.open(name, out) for name in runs]
     with opened() as cache, progress.bars() as bars:
-        how = Judging(by, max_cost=max_cost, on_done=partial(bars.stage, "grade"), on_ahead=announce)
+        how = Judging(by, max_cost=max_cost, on_done=partial(bars.stage, "grade"), on_forecast=announce)
         questions, passages, unknown = graded_passages(found, by, how)
         wanted = [one for one in questions.values() if not one.facts]
         drafted, without = draft_facts(wanted, passages, by, ReplyCache(cache), partial(bars.stage, "draft"))

@@ -41,7 +41,7 @@ def show_card(shares: Sequence[Share], covers: Coverage, as_json: bool, unread: 
                 "share": one.value,
                 "interval": one.interval,
                 "count": len(one.flawed),
-                "of": one.told,
+                "of": one.judged,
                 "questions": one.flawed,
                 "not_told": one.untold,
             }
@@ -83,4 +83,4 @@ def _cells(one: Share) -> tuple[str, ...]:
     value, bounds = one.value, one.interval
     shown = "n/a" if value is None else f"{value:.2f}"
     between = "n/a" if bounds is None else f"{bounds[0]:.2f} to {bounds[1]:.2f}"
-    return one.flaw, shown, between, f"{len(one.flawed)} of {one.told}", str(len(one.untold))
+    return one.flaw, shown, between, f"{len(one.flawed)} of {one.judged}", str(len(one.untold))

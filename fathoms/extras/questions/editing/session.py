@@ -200,7 +200,7 @@ class Editing:
                 "metadata": [[key, str(value)] for key, value in shown.metadata.items()],
                 "checks": [{**check.model_dump(), "name": check.name} for check in entry.checks],
                 "doubts": [asdict(one) for one in self._doubts_of(shown)],
-                "others": [_told(name, one) for name, one in standing.said.items() if disagree],
+                "others": [_as_json(name, one) for name, one in standing.said.items() if disagree],
             }
 
     def page(self, document: int, number: int) -> dict[str, Any]:
@@ -372,7 +372,7 @@ def _clash(field: str, now: Any) -> Complaint:
     return Complaint(message, field, advice="Save once more to keep what stands here.", code="changed")
 
 
-def _told(name: str, said: Decision) -> dict[str, Any]:
+def _as_json(name: str, said: Decision) -> dict[str, Any]:
     """Return what one person decided, for a disagreement."""
     changes = differences(said.before, said.after) if said.after else []
     return {"person": name, "decision": said.decision, "changes": changes}

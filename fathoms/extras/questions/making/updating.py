@@ -38,7 +38,7 @@ def updated(
 ) -> Updated:
     """Return the questions of a set that hold for the documents as they are now."""
     names = _renamed(before, documents)
-    before, questions = _with_names(before, names), [_named_anew(one, names) for one in questions]
+    before, questions = _with_names(before, names), [_with_new_names(one, names) for one in questions]
     now = states(documents.values())
     fresh = fresh_pages(before.documents, now)
     moved = moved_pages(before.documents, now)
@@ -93,7 +93,7 @@ def _with_names(before: Manifest, names: Mapping[str, str]) -> Manifest:
     return before.model_copy(update={"documents": documents})
 
 
-def _named_anew(question: Question, names: Mapping[str, str]) -> Question:
+def _with_new_names(question: Question, names: Mapping[str, str]) -> Question:
     """Return a question with the new names of its documents."""
     evidence = tuple(
         one.model_copy(update={"document": names.get(one.document, one.document)})

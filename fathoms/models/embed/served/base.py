@@ -138,12 +138,12 @@ class ServedPageModel(FromServer, EmbedsPages):
         """Check the same as `check_presence`."""
         self.check_presence()
 
-    def begin_anew(self) -> None:
+    def reset_outage(self) -> None:
         """Forget that the server gave no answer to an earlier command of this process, so that it is asked
         again. To be called once a command."""
 
         async def forget() -> None:
-            self._calls().begin_anew()
+            self._calls().reset_outage()
 
         run_in_background(forget())
 

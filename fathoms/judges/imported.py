@@ -11,13 +11,13 @@ from typing import ClassVar, Literal
 from fathoms.config import fingerprint
 from fathoms.judges.asking import Text, verdict_key
 from fathoms.judges.base import NOT_KEPT, Judge
-from fathoms.judges.claims import kept_claims_key
+from fathoms.judges.claims import foreign_claims_key
 from fathoms.judges.journal import open_journal
 from fathoms.models.caller import Caller
 from fathoms.types import Claim, Failure, Judgement, Rubric, Verdict
 
 
-class KeptJudge(Judge):
+class ImportedJudge(Judge):
     """`kind: kept`: the claims and verdicts that came with an imported run. Nobody is asked: what the
     imported file did not hold has no verdict."""
 
@@ -63,10 +63,10 @@ class KeptJudge(Judge):
 
 
 @dataclass(frozen=True)
-class KeptVerdicts:
+class ImportedVerdicts:
     """Claims of texts and verdicts that another program made, to be stored in a run."""
 
-    judge: KeptJudge
+    judge: ImportedJudge
     claims: Mapping[Text, tuple[Claim, ...]]
     verdicts: Mapping[Judgement, Verdict]
 
@@ -77,7 +77,8 @@ class KeptVerdicts:
 
         async def write() -> None:
             storing = [
-                journal.put(kept_claims_key(identity, *text), claims) for text, claims in self.claims.items()
+                journal.put(foreign_claims_key(identity, *text), claims)
+                for text, claims in self.claims.items()
             ]
             for asked, verdict in self.verdicts.items():
                 storing.append(journal.put(verdict_key(of_judge, asked, 0), verdict))

@@ -71,7 +71,9 @@ def page_images(
     no pictures are made.
     """
     bounds = {"max_pixels": max_pixels, "max_side": max_side, "max_bytes": max_bytes}
-    return images_in(made(page_renderer(document, dpi, folder, parser, bounds), document, shared=shared))
+    return images_in(
+        files_folder(page_renderer(document, dpi, folder, parser, bounds), document, shared=shared)
+    )
 
 
 def page_renderer(
@@ -102,7 +104,9 @@ def pdf_part(document: Document, first: int, length: int, folder: Path, parser: 
     DocumentError as a parser does.
     """
     limits = parser.model_dump(include={"timeout", "memory_mb"})
-    path = made(PartCutter(first=first, length=length, folder=folder, **limits), document) / "part.pdf"
+    path = (
+        files_folder(PartCutter(first=first, length=length, folder=folder, **limits), document) / "part.pdf"
+    )
     return Attachment(
         document=document.id,
         pages=tuple(range(first, first + length)),
@@ -112,7 +116,7 @@ def pdf_part(document: Document, first: int, length: int, folder: Path, parser: 
     )
 
 
-def made_before(maker: FileMaker, document: Document, shared: SharedStore | None = None) -> Path | None:
+def existing_files(maker: FileMaker, document: Document, shared: SharedStore | None = None) -> Path | None:
     """Return the folder with the files of this document, below the maker's folder, into which those of the
     shared cache are put; `None` if they are to be made."""
     own = place(maker, document)
@@ -157,7 +161,7 @@ def place(maker: FileMaker, document: Document) -> Path:
     return maker.folder / fingerprint(maker.identity(), document.sha256)
 
 
-def made(
+def files_folder(
     maker: FileMaker,
     document: Document,
     children: Children | None = None,
@@ -165,7 +169,7 @@ def made(
 ) -> Path:
     """Return the folder with the files of this document, below the maker's folder; makes them if needed.
     `children` starts the process. Raises DocumentError as a parser does."""
-    if (known := made_before(maker, document, shared)) is not None:
+    if (known := existing_files(maker, document, shared)) is not None:
         return known
     with temporary_folder(maker.folder) as unfinished:
         parse_in_child(maker.model_copy(update={"folder": unfinished}), document.path, children)

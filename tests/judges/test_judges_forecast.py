@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fathoms.importers import Imported, keep
-from fathoms.judges.ahead import CALL, Ahead, Pace, Rate, minutes, sizes_of
+from fathoms.judges.forecast import CALL, Forecast, Pace, Rate, minutes, sizes_of
 from fathoms.judges.llm import LLMJudge
 from fathoms.judges.of_run import Judging, judge_run
 from fathoms.metrics.registry import named
@@ -45,13 +45,13 @@ def test_calls_are_announced_before_they_are_made_and_minutes_after_the_first(
     model = ScriptedModel(replies={"Sentences:": '{"1": ["one claim"], "2": ["another"]}'}, default="yes")
     judge = LLMJudge(model=model)
 
-    def announced(name: str, before: str = "", *then: str) -> tuple[list[Ahead], int]:
+    def announced(name: str, before: str = "", *then: str) -> tuple[list[Forecast], int]:
         run = keep(Imported(name, None, tuple(records), questions), "data", tmp_path / "runs")
         metrics = named(["ragchecker.precision", *then])
         if before:
             judge_run(run, judge, named([before]), lambda: iter(records), Judging())  # type: ignore[arg-type]
-        said: list[Ahead] = []
-        _, spending = judge_run(run, judge, metrics, lambda: iter(records), Judging(on_ahead=said.append))  # type: ignore[arg-type]
+        said: list[Forecast] = []
+        _, spending = judge_run(run, judge, metrics, lambda: iter(records), Judging(on_forecast=said.append))  # type: ignore[arg-type]
         return said, spending.asked
 
     said, asked = announced("first")

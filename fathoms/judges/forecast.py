@@ -86,7 +86,7 @@ def _place(key: str) -> Path:
     return user_data_path("fathoms") / "judges" / f"{key}.pace.json"
 
 
-class Ahead(NamedTuple):
+class Forecast(NamedTuple):
     """What judging has before it: texts to be split, calls for verdicts, and minutes, `None` if unknown."""
 
     texts: int

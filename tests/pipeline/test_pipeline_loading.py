@@ -16,9 +16,9 @@ from fathoms.errors import StoreError
 from fathoms.ingest import Pdfium
 from fathoms.ingest.parsers.python import PythonParser
 from fathoms.models import LexicalEmbedder, ScriptedModel
+from fathoms.pipeline.loading import Parts, clock
 from fathoms.pipeline.parsed_documents import ParsedDocuments
 from fathoms.pipeline.pipeline import Pipeline
-from fathoms.pipeline.remembered import Parts, clock
 from fathoms.retrieve import BM25, Hybrid, Oracle
 from fathoms.runs.cache import Cache
 from fathoms.types import Chunk, Document, Evidence, Page, Question
