@@ -20,8 +20,8 @@ O = TypeVar("O")  # noqa: E741
 Event = tuple[int, Callable[[], Any] | tuple[int, int]]
 """The position of an item with what gives its outcome or raises its error, or with its progress: the pages
 that are done, and all pages."""
-_AHEAD = 4
-"""So many items for each worker are begun before an outcome is taken, so that few outcomes are in memory."""
+_BEFORE_OUTCOMES = 4
+"""As many items per worker are started before an outcome is taken, so that few outcomes are in memory."""
 
 
 class LocalExecutor:
@@ -77,7 +77,7 @@ class LocalExecutor:
             ThreadPoolExecutor(max_workers=workers) as threads,
         ):
             try:
-                begin_next(_AHEAD * workers)
+                begin_next(_BEFORE_OUTCOMES * workers)
                 while ended < len(items):
                     at, event = next_of(events, on_pause)
                     if not isinstance(event, tuple):

@@ -11,6 +11,7 @@ What they have in common is in `Measured`. The runner uses all three alike, as `
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
@@ -123,9 +124,9 @@ class Measured(Component):
             check()
         self.check_scoring()
 
+    @abstractmethod
     def checks(self) -> dict[str, Callable[[], None]]:
         """The checks that can be made beforehand, by configuration key."""
-        raise NotImplementedError
 
     def check_scoring(self) -> None:
         """Check that the answers can be scored; raises the errors that scoring would raise."""

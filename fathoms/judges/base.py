@@ -117,7 +117,7 @@ class Judge(Component):
 
     def judge_here(self, asked: Sequence[Judgement]) -> list[Verdict | Failure]:
         """Do what `judge` does, without an event loop; only of a judge that `is_local`."""
-        raise NotImplementedError
+        raise TypeError(f"{type(self).__name__} is not local: await its `judge`")
 
     @abstractmethod
     async def judge(

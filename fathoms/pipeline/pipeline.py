@@ -247,8 +247,8 @@ class Stages(Component):
         progress: Progress = silent,
         spared: Collection[str] = (),
     ) -> Prepared:
-        """Make the corpus ready for questions; of stages that know what they are prepared for."""
-        raise NotImplementedError
+        """Make the corpus ready for questions; only a pipeline and a search know what that takes."""
+        raise TypeError("prepare a Pipeline or a SearchPipeline, not their stages alone")
 
     def parse(self, documents: Mapping[str, Path], work: Preparation) -> None:
         """Parse what the cache does not hold yet, and nothing else; raises as `Pipeline.prepare` does."""

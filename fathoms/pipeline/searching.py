@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from abc import abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -45,7 +46,7 @@ _REFUSED = 400
 """The HTTP status of a request that the server does not accept as it is."""
 _WARMING = 3
 """So many questions may be refused before a search counts as one that cannot be made at all."""
-_AHEAD = 4
+_DEEPER = 4
 """A search asks for so many times the chunks that are needed at least: several may be of the same page."""
 
 
@@ -250,7 +251,7 @@ class Searching:
         if own is None or self.retriever.called:
             return self.retriever.search(self.index, questions)
         found: dict[str, tuple[Hit, ...]] = {}
-        left, top_k = list(questions), min(MOST_CHUNKS, _AHEAD * max(own, self.depth.k))
+        left, top_k = list(questions), min(MOST_CHUNKS, _DEEPER * max(own, self.depth.k))
         while left:
             deep = self.retriever.model_copy(update={"top_k": top_k})
             shallow = []
@@ -259,7 +260,7 @@ class Searching:
                 if cut is None and len(hits) == top_k < MOST_CHUNKS:
                     shallow.append(question)
                 found[question.id] = hits[:cut]
-            left, top_k = shallow, min(MOST_CHUNKS, _AHEAD * top_k)
+            left, top_k = shallow, min(MOST_CHUNKS, _DEEPER * top_k)
         return [found[question.id] for question in questions]
 
 
@@ -272,9 +273,9 @@ class SearchPipeline(Stages):
     """The stages of a pipeline that only searches, as deep as `depth` says."""
 
     @property
+    @abstractmethod
     def depth(self) -> Depth:
         """How deep the search must go for the metrics of the run."""
-        raise NotImplementedError
 
     def prepare(
         self,

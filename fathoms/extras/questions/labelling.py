@@ -132,8 +132,8 @@ def _best(questions: Sequence[Question], chunks: Sequence[Chunk], first: int) ->
 
 
 def _no_vectors(texts: Sequence[str]) -> Any:
-    """Stands for an embedder, which BM25 does not need."""
-    raise NotImplementedError
+    """Stand for the embedder of an index that only BM25 searches, which asks for no vectors."""
+    raise AssertionError("BM25 asks for no vectors")
 
 
 def label(
