@@ -382,8 +382,9 @@ def tune(
 
     `candidates` are loaded configurations with the same data, such as `[fathoms.load("a.yaml",
     f"retrieve.top_k={k}") for k in (3, 5)]`; their numbers are added to their names. `within` is
-    the margin in units of the metric that is good enough. The result has the `best` and all `standings` with
-    intervals for these questions and for new ones; `stopped` says whether a limit ended the race before.
+    the margin in units of the metric that is good enough. Each question is asked `repeats` times, and its
+    score is the mean. The result has the `best` and all `standings` with intervals for these questions and
+    for new ones; `stopped` says whether a limit ended the race before.
     Raises UsageError for fewer than two candidates or questions.
     """
     from fathoms.tune.saved import save
