@@ -563,8 +563,9 @@ class Question(StoredValue):
     """The single statements of the gold answer."""
     nuggets: tuple[Nugget, ...] = ()
     """Questions that a good answer to the whole question answers, too."""
-    facts: tuple[Fact, ...] = ()
-    """Statements that a good answer contains; they need no gold answer."""
+    facts: tuple[Fact, ...] = Field(default=(), exclude_if=lambda facts: not facts)
+    """Statements that a good answer contains; they need no gold answer. Absent without any, as in earlier
+    versions."""
     quotes: tuple[Quote, ...] = ()
     """Candidate quotes: passages and pictures that an answer may rest on, gold ones and distractors."""
     metadata: dict[str, Scalar] = Field(default_factory=dict)
