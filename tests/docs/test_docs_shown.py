@@ -111,6 +111,22 @@ ELSEWHERE = {
     "fathoms score NAME --history --questions new.json": "test_cli_question_versions.py",
     "fathoms view": "test_cli_view.py; test_view_browser.py in Chromium",
     "fathoms import otel traces.jsonl": "test_cli_exchange.py, with what a receiver of OTLP got",
+    "fathoms import otel traces.jsonl --since 7d --by route --sample 200 --dedupe .95"
+    " --redact email,phone,iban": "test_watch.py and test_reading_traces.py, with smaller numbers",
+    "fathoms questions add support --failed 20 --to questions.json --pdfs manuals": "test_questions_add.py",
+    "fathoms questions candidates many.yaml quotes50.json -n 50": "test_candidates.py, with a smaller number",
+    "fathoms run configs/quotes.yaml --set data={questions: quotes50.json}": "test_cli_quotes.py",
+    "fathoms questions facts monday tuesday --to bank.json --judge judge.yaml": "test_questions_facts.py",
+    "fathoms score monday --questions bank.json --metric nuggets --judge judge.yaml": (
+        "test_questions_facts.py"
+    ),
+    "fathoms run live.yaml --limit 15": "test_metrics_without_gold.py, with other questions",
+    "fathoms score live --metric without-gold --judge judge.yaml": "test_metrics_without_gold.py",
+    "fathoms report Results/ --scores released": "test_cli_released.py",
+    "fathoms reproduce ragchecker/table-5 --results ragchecker/": "test_reproducing_ragchecker.py",
+    "fathoms run configs/quote-search.yaml --retrieval-only": "test_quote_search.py, with other questions",
+    "fathoms watch week.yaml": "test_watch.py",
+    "fathoms watch week.yaml --dry-run": "test_watch.py",
     "python benchmarks/simulate_statistics.py": "make slow",
 }
 """What is not run here, and by whom else."""
